@@ -1,0 +1,79 @@
+"""Measures the systems, prints tables and goals, and writes everything as JSON."""
+
+import argparse
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks import goals, machine, report, system
+from benchmarks.measures import Measure, measures
+from benchmarks.runner import Runner
+from benchmarks.system import System
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    arguments = parse()
+    systems, chosen = choose(arguments.only, system.find(), measures(arguments.quick))
+    started = time.monotonic()
+    facts = machine.describe(HERE)
+    runner = Runner(systems, arguments.quick)
+    runner.run(chosen, arguments.rounds or (1 if arguments.quick else 5))
+    facts["minutes"] = round((time.monotonic() - started) / 60, 1)
+
+    print(", ".join(f"{key} {value}" for key, value in facts.items()))
+    families = {
+        family: show(family, [each for each in systems if each.family == family], runner)
+        for family in dict.fromkeys(each.family for each in systems)
+    }
+    results = {"answers": runner.results.answers, "failures": runner.results.failures}
+    written = {"machine": facts, "quick": arguments.quick, "families": families, **results}
+    arguments.json.write_text(json.dumps(written, indent=1))
+    print(f"\nwritten to {arguments.json}")
+
+
+def show(family: str, members: list[System], runner: Runner) -> dict[str, Any]:
+    judged = goals.judge(goals.GOALS.get(family, ()), members, runner.results)
+    print(f"\n{family}: medians, and their ratio to {members[0].title}\n")
+    print(report.table(members, runner.results, runner.quick), report.notes(members), sep="\n\n")
+    for member in members:
+        for measure, reason in runner.results.failures.get(member.name, {}).items():
+            print(f"\n{measure}: {reason.splitlines()[0]} {reason.splitlines()[-1]}")
+    print("\n" + report.verdicts(judged))
+    return {
+        "systems": [{**asdict(member), "path": member.path.name} for member in members],
+        "goals": [{**asdict(verdict), "reached": verdict.reached} for verdict in judged],
+    }
+
+
+def choose(only: list[str], systems: list[System], known_measures: list[Measure]) -> tuple[list[System], list[Measure]]:
+    """Names of systems choose among systems, names of measures among measures; none of a kind means all."""
+    known = sorted({each.name for each in systems} | {each.name for each in known_measures})
+    if unknown := sorted(set(only).difference(known)):
+        raise SystemExit(f"nothing is named {', '.join(unknown)}; there are {', '.join(known)}")
+    return (
+        [each for each in systems if each.name in only] or systems,
+        [each for each in known_measures if each.name in only] or known_measures,
+    )
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--only",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="NAMES",
+        help="systems or measures, by name, with commas between them",
+    )
+    parser.add_argument("--quick", action="store_true", help="a rough look: one round, smaller numbers")
+    parser.add_argument("--rounds", type=int, help="how often each is repeated: 5, or 1 with --quick")
+    parser.add_argument("--json", type=Path, default=HERE / "results.json", metavar="FILE")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

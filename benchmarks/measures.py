@@ -1,0 +1,85 @@
+"""What is measured, as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+JOBS = "JOBS"
+"""Stands for the system's own number of jobs."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A function of the system, run in a process of its own."""
+
+    function: str
+    arguments: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a store is prepared once and kept for all rounds."""
+
+    name: str
+    prepared: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Steps in one place, a fresh one unless told otherwise; the last one's answer counts."""
+
+    name: str
+    steps: tuple[Step, ...]
+    place: Place | None = None
+    rounds: int | None = None
+    """Fewer than the run's: for what takes long and varies little."""
+
+
+def measures(quick: bool) -> list[Measure]:
+    small, middle, large = backlogs(quick)
+    adding = {"seconds": 0.5 if quick else 1}
+    watching = {"seconds": 1 if quick else 2}
+    idling = {"seconds": 3 if quick else 10}
+
+    # The same for all: what the next job costs may depend on how many there are.
+    same = 5_000 if quick else 20_000
+    line = {"n": same, "seconds": 1 if quick else 2}
+    fill = Step("fill", {"n": JOBS})
+    fill_prioritized = Step("fill_prioritized", {"n": JOBS})
+    fill_kept = Step("fill_kept", {"n": JOBS})
+    process = Step("process", {"n": JOBS, "seconds": 3})
+    full = Place("full", (Step("fill", {"n": large}),))
+
+    def beside(name: str, *prepared: Step, then: Step = fill) -> Measure:
+        """Processing that leaves behind what was prepared."""
+        return Measure(name, (then, process), Place(name, prepared))
+
+    return [
+        Measure("add_one", (Step("add_one", adding),)),
+        Measure("add_bulk", (Step("add_bulk", adding),)),
+        Measure("process", (Step("fill", {"n": same}), Step("process", line))),
+        Measure("process_10", (Step("fill", {"n": same}), Step("process_at", {**line, "concurrency": 10}))),
+        Measure("latency", (Step("latency", watching),)),
+        Measure("latency_apart", (Step("latency_apart", watching),)),
+        Measure("idle", (Step("idle", idling),), rounds=1),
+        beside("waiting_small", Step("fill", {"n": small})),
+        beside("waiting_middle", Step("fill", {"n": middle})),
+        Measure("waiting_large", (fill, process), full),
+        beside("prioritized_small", Step("fill_prioritized", {"n": small}), then=fill_prioritized),
+        beside("prioritized_large", Step("fill_prioritized", {"n": large}), then=fill_prioritized),
+        beside("finished_small", Step("fill_kept", {"n": small}), then=fill_kept),
+        beside(
+            "finished_large",
+            Step("fill_kept", {"n": large}),
+            Step("process", {"n": large, "seconds": 300}),
+            Step("fill_kept", {"n": large}),
+            then=fill_kept,
+        ),
+        Measure("add_one_full", (Step("add_one", adding),), full),
+        Measure("add_bulk_full", (Step("add_bulk", adding),), full),
+        Measure("idle_full", (Step("idle_paused", idling),), full, rounds=1),
+    ]
+
+
+def backlogs(quick: bool) -> tuple[int, int, int]:
+    """How many waiting jobs are few, some and many."""
+    return (1_000, 10_000, 100_000) if quick else (1_000, 100_000, 1_000_000)

@@ -1,0 +1,193 @@
+"""What a system written in Python shares with the others: answering the runner, clocks, percentiles.
+
+Imported inside the virtual environments of the rivals, so it needs nothing but the standard library.
+"""
+
+import asyncio
+import inspect
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PAYLOAD = {"n": 1, "to": "user@example.com"}
+BULK = 1_000
+"""Jobs in one bulk call."""
+
+POLL = 0.01
+"""Seconds between two looks of a system that cannot be woken; its idle cost is measured with the same."""
+
+FEWEST_SAMPLES = 5
+
+Answer = dict[str, float]
+
+
+def answer(functions: Mapping[str, Any]) -> None:
+    """Runs the function that the command line names, and prints its answer; `null` if there is none."""
+    name, arguments = sys.argv[1], json.loads(sys.argv[2])
+    function = functions.get(name)
+    result = function(**arguments) if function else None
+    if inspect.iscoroutine(result):
+        result = asyncio.run(result)
+    print(json.dumps(result), flush=True)
+
+
+def repeat(seconds: float, step: Callable[[], object], each: int = 1) -> Answer:
+    """Calls `step`, which adds `each` jobs, until the time is over; its first call is not counted."""
+    step()
+    watch = Stopwatch(seconds)
+    while not watch.over:
+        step()
+        watch.count += each
+    return watch.rate()
+
+
+async def repeat_async(seconds: float, step: Callable[[], Awaitable[object]], each: int = 1) -> Answer:
+    await step()
+    watch = Stopwatch(seconds)
+    while not watch.over:
+        await step()
+        watch.count += each
+    return watch.rate()
+
+
+class Stopwatch:
+    """Counts jobs against the clock, and against the processor time of this process."""
+
+    def __init__(self, seconds: float) -> None:
+        self.count = 0
+        self._seconds = seconds
+        self._busy = time.process_time()
+        self._started = time.perf_counter()
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self._started
+
+    @property
+    def over(self) -> bool:
+        return self.elapsed >= self._seconds
+
+    def rate(self) -> Answer:
+        elapsed, busy = self.elapsed, time.process_time() - self._busy
+        per_job = 1e6 * busy / self.count if self.count else 0.0
+        return {"per_second": self.count / elapsed, "cpu_us": per_job, "jobs": self.count}
+
+
+class Handled(Stopwatch):
+    """Counts jobs as they are settled, from any thread, until there are enough or the time is over."""
+
+    def __init__(self, enough: int, seconds: float) -> None:
+        super().__init__(seconds)
+        self._enough = enough
+        self._lock = threading.Lock()
+        self._reached = threading.Event()
+
+    def more(self, number: int = 1) -> None:
+        with self._lock:
+            self.count += number
+        if self.count >= self._enough:
+            self._reached.set()
+
+    @property
+    def over(self) -> bool:
+        return self._reached.is_set() or super().over
+
+    def wait(self) -> Answer:
+        self._reached.wait(self._seconds)
+        return self.rate()
+
+
+def latencies(seconds: float, add: Callable[[int], object], sample: Callable[[], float]) -> Answer:
+    """Adds one job after the other to an idle queue.
+
+    `add` stores the moment that it is given; `sample` waits for the milliseconds that the handler found between
+    that moment and its own start.
+    """
+    found: list[float] = []
+    watch = Stopwatch(seconds)
+    while not watch.over or len(found) < FEWEST_SAMPLES:
+        time.sleep(pause())
+        add(time.monotonic_ns())
+        found.append(sample())
+    return percentiles(found)
+
+
+async def latencies_async(
+    seconds: float, add: Callable[[int], Awaitable[object]], sample: Callable[[], Awaitable[float]]
+) -> Answer:
+    found: list[float] = []
+    watch = Stopwatch(seconds)
+    while not watch.over or len(found) < FEWEST_SAMPLES:
+        await asyncio.sleep(pause())
+        await add(time.monotonic_ns())
+        found.append(await sample())
+    return percentiles(found)
+
+
+def pause() -> float:
+    """Seconds in which a queue becomes idle; random, to keep no step with anybody's polling."""
+    return random.uniform(0.005, 0.02)
+
+
+def since(moment: int) -> float:
+    """Milliseconds since `time.monotonic_ns()` was `moment`, in this process or another on the machine."""
+    return (time.monotonic_ns() - moment) / 1e6
+
+
+def percentiles(samples: Sequence[float]) -> Answer:
+    """The first sample is left out: it found threads and connections still starting."""
+    cuts = statistics.quantiles(samples[1:], n=100, method="inclusive")
+    return {"p50_ms": cuts[49], "p99_ms": cuts[98]}
+
+
+@contextmanager
+def beside(function: str, **arguments: Any) -> Iterator[Callable[[], float]]:
+    """Runs a function of this system in a process of its own, which ends with the block.
+
+    It `tell`s a line when it is ready, and a number whenever it has one; the block gets a function that waits for
+    the next number.
+    """
+    main = sys.modules["__main__"].__spec__
+    assert main is not None, "started with python -m"
+    command = [sys.executable, "-m", main.name, function, json.dumps(arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = process.stdout
+        try:
+            lines.readline()
+            yield lambda: float(lines.readline())
+        finally:
+            process.kill()
+
+
+def tell(line: object) -> None:
+    """Sends a line to the process that started this one by `beside`."""
+    print(line, flush=True)
+
+
+def idle_cost(seconds: float) -> Answer:
+    """What this process takes while its worker has nothing to do; call it when the worker is running."""
+    time.sleep(1)
+    before, started = time.process_time(), time.perf_counter()
+    time.sleep(seconds)
+    busy = time.process_time() - before
+    return {"cpu_percent": 100 * busy / (time.perf_counter() - started), "rss_mb": memory()}
+
+
+def memory() -> float:
+    """Resident megabytes now; the peak where the system tells no more."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except FileNotFoundError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

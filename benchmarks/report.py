@@ -1,0 +1,93 @@
+"""What a run shows at its end."""
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.goals import Verdict
+from benchmarks.measures import backlogs
+from benchmarks.results import Results
+from benchmarks.system import System
+
+MISSING = "–"
+
+Row = tuple[str, str, str]
+"""A title, and the measure and key it shows."""
+
+
+def rows(quick: bool) -> list[Row]:
+    small, middle, large = (f"{number:,}" for number in backlogs(quick))
+    return [
+        ("add one at a time, jobs/s", "add_one", "per_second"),
+        ("add in bulk, jobs/s", "add_bulk", "per_second"),
+        ("process, jobs/s", "process", "per_second"),
+        ("process at concurrency 10, jobs/s", "process_10", "per_second"),
+        ("processor time per job, µs", "process", "cpu_us"),
+        ("peak memory while processing, MB", "process", "peak_mb"),
+        ("latency in one process, p50 ms", "latency", "p50_ms"),
+        ("latency in one process, p99 ms", "latency", "p99_ms"),
+        ("latency between two, p50 ms", "latency_apart", "p50_ms"),
+        ("latency between two, p99 ms", "latency_apart", "p99_ms"),
+        ("idle worker, % of a core", "idle", "cpu_percent"),
+        ("idle worker, MB", "idle", "rss_mb"),
+        (f"  beside {large} waiting, MB", "idle_full", "rss_mb"),
+        (f"process beside {small} waiting, jobs/s", "waiting_small", "per_second"),
+        (f"  beside {middle} waiting", "waiting_middle", "per_second"),
+        (f"  beside {large} waiting", "waiting_large", "per_second"),
+        (f"  beside {small} with priorities", "prioritized_small", "per_second"),
+        (f"  beside {large} with priorities", "prioritized_large", "per_second"),
+        (f"  beside {small}, all finished ones kept", "finished_small", "per_second"),
+        (f"  beside {large} and as many finished", "finished_large", "per_second"),
+        (f"add one beside {large} waiting, jobs/s", "add_one_full", "per_second"),
+        (f"add in bulk beside {large} waiting", "add_bulk_full", "per_second"),
+    ]
+
+
+def table(systems: Sequence[System], results: Results, quick: bool) -> str:
+    """One family's medians, each with its ratio to the first, which is ours if it was measured."""
+    lines = [["", *(system.title for system in systems)]]
+    for title, measure, key in rows(quick):
+        cells = [_cell(system, systems[0], results, measure, key) for system in systems]
+        if any(cell != MISSING for cell in cells):
+            lines.append([title, *cells])
+    return align(lines)
+
+
+def _cell(system: System, first: System, results: Results, measure: str, key: str) -> str:
+    if measure in results.failures.get(system.name, {}):
+        return "failed"
+    value = results.median(system.name, measure, key)
+    base = results.median(first.name, measure, key)
+    if system is first or value is None or not base:
+        return number(value)
+    return f"{number(value)} {value / base:6.2f}×"
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return MISSING
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def notes(systems: Iterable[System]) -> str:
+    return "\n".join(f"{system.title}: {system.note}" for system in systems if system.note)
+
+
+def verdicts(judged: Iterable[Verdict]) -> str:
+    lines = [["goal", "", "figure", "wanted", "from"]]
+    for verdict in judged:
+        goal = verdict.goal
+        mark = {True: "pass", False: "FAIL", None: MISSING}[verdict.reached]
+        wanted = f"≤ {goal.at_most:.4g}" if goal.at_least is None else f"≥ {goal.at_least:.4g}"
+        figures = (f"{figure.system} {figure.measure} {number(value)}" for figure, value in verdict.figures)
+        lines.append([goal.text, mark, number(verdict.value), wanted, ", ".join(figures)])
+    return align(lines, left=(0, 1, 4))
+
+
+def align(lines: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if index in left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

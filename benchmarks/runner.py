@@ -1,0 +1,109 @@
+"""Runs every measure on every system, in turns, so that a noisy minute falls on all of them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.environment import ROOT, command
+from benchmarks.measures import JOBS, Measure, Step
+from benchmarks.protocol import Answer
+from benchmarks.report import number
+from benchmarks.results import Results
+from benchmarks.system import System
+
+DATA = Path(__file__).parent / ".data"
+"""Beside the code, because a temporary folder may be in memory, where a sync to the disk costs nothing."""
+
+STEP_TIMEOUT = 600.0
+
+
+class StepFailed(Exception):
+    """A system's program ended badly, or answered nothing."""
+
+    def __init__(self, system: System, step: Step, output: str) -> None:
+        self.output = output
+        super().__init__(f"{system.name} failed at {step.function}:\n{output.strip()}")
+
+
+@dataclass
+class Runner:
+    systems: list[System]
+    quick: bool
+    results: Results = field(default_factory=Results)
+
+    def run(self, measures: Iterable[Measure], rounds: int) -> None:
+        measures = list(measures)
+        self._commands = {system.name: command(system) for system in self.systems}
+        self._skipped: set[tuple[str, str]] = set()
+        self._prepared: set[Path] = set()
+        shutil.rmtree(DATA, ignore_errors=True)
+        try:
+            for number in range(1, rounds + 1):
+                for measure in measures:
+                    if number <= (measure.rounds or rounds):
+                        self._round(measure, f"round {number}/{rounds}")
+        finally:
+            shutil.rmtree(DATA, ignore_errors=True)
+
+    def _round(self, measure: Measure, title: str) -> None:
+        for system in self.systems:
+            if (system.name, measure.name) in self._skipped:
+                continue
+            try:
+                answer = self._measure(system, measure)
+            except StepFailed as failure:
+                self.results.fail(system.name, measure.name, str(failure))
+                answer = None
+            if answer is None:
+                self._skipped.add((system.name, measure.name))
+            else:
+                self.results.add(system.name, measure.name, answer)
+                figures = ", ".join(f"{key} {number(value)}" for key, value in answer.items())
+                print(f"{title}  {measure.name:18} {system.name:14} {figures}", file=sys.stderr)
+
+    def _measure(self, system: System, measure: Measure) -> Answer | None:
+        """The answer to the last step, or None if the system cannot do one of them."""
+        place = DATA / f"{system.name}-{measure.place.name if measure.place else 'fresh'}"
+        if place not in self._prepared:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            for step in measure.place.prepared if measure.place else ():
+                if self._step(system, step, place) is None:
+                    return None
+        if measure.place:
+            self._prepared.add(place)
+        answer = None
+        for step in measure.steps:
+            answer = self._step(system, step, place)
+            if answer is None:
+                break
+        return answer
+
+    def _step(self, system: System, step: Step, place: Path) -> Answer | None:
+        """The system's answer and the peak of its memory, or None if it cannot do this."""
+        jobs = system.jobs // 4 if self.quick else system.jobs
+        arguments = {key: jobs if value == JOBS else value for key, value in step.arguments.items()}
+        words = [*self._commands[system.name], step.function, json.dumps({"place": str(place), **arguments})]
+        os.sync()  # What the step before wrote is not this one's burden.
+        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+            process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=errors, start_new_session=True)
+            timer = threading.Timer(STEP_TIMEOUT, os.killpg, (process.pid, signal.SIGKILL))
+            timer.start()
+            _, status, usage = os.wait4(process.pid, 0)
+            timer.cancel()
+            process.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            errors.seek(0)
+            lines = output.read().splitlines()
+            if process.returncode != 0 or not lines:
+                raise StepFailed(system, step, errors.read())
+        answer: Answer | None = json.loads(lines[-1])
+        return None if answer is None else {**answer, "peak_mb": usage.ru_maxrss / 1024}

@@ -1,0 +1,1 @@
+"""One file per system; each is a program that the runner starts once per step."""

@@ -1,0 +1,131 @@
+# /// script
+# [tool.benchmarks]
+# title = "Ropeway"
+# family = "sqlite"
+# role = "ours"
+# durable = true
+# checkout = true
+# note = "as it comes: durable, on asyncio's own loop, concurrency 100"
+# jobs = 20_000
+# ///
+"""Ropeway in its own manner: `async` all the way."""
+
+import asyncio
+import random
+
+from benchmarks import protocol
+from ropeway import Queue, Worker
+
+
+def open_queue(place, **defaults):
+    return Queue("bench", url=f"sqlite:///{place}/ropeway.db", **defaults)
+
+
+async def nothing(_):
+    pass
+
+
+async def add_one(place, seconds):
+    async with open_queue(place) as queue:
+        return await protocol.repeat_async(seconds, lambda: queue.add("noop", protocol.PAYLOAD))
+
+
+async def add_bulk(place, seconds):
+    jobs = [("noop", protocol.PAYLOAD)] * protocol.BULK
+    async with open_queue(place) as queue:
+        return await protocol.repeat_async(seconds, lambda: queue.add_many(jobs), each=protocol.BULK)
+
+
+async def fill(place, n, **defaults):
+    await add_in_bulk(open_queue(place, **defaults), [("noop", protocol.PAYLOAD)] * n)
+    return {}
+
+
+async def fill_kept(place, n):
+    return await fill(place, n, remove_on_complete=False)
+
+
+async def fill_prioritized(place, n):
+    jobs = [("noop", protocol.PAYLOAD, {"priority": random.randrange(1_000)}) for _ in range(n)]
+    await add_in_bulk(open_queue(place), jobs)
+    return {}
+
+
+async def add_in_bulk(queue, jobs):
+    async with queue:
+        for first in range(0, len(jobs), protocol.BULK):
+            await queue.add_many(jobs[first : first + protocol.BULK])
+
+
+async def process(place, n, seconds):
+    return await process_at(place, n, seconds, concurrency=100)
+
+
+async def process_at(place, n, seconds, concurrency):
+    started = 0
+    enough = asyncio.Event()
+
+    async def handler(_):
+        nonlocal started
+        started += 1
+        if started >= n:
+            enough.set()
+
+    async def unsettled():
+        counts = await queue.counts()
+        return counts["waiting"] + counts["active"]
+
+    async with open_queue(place) as queue:
+        before = await unsettled()
+        watch = protocol.Stopwatch(seconds)
+        async with Worker(queue, handler, concurrency=concurrency).started():
+            await asyncio.wait([asyncio.create_task(enough.wait())], timeout=seconds)
+            while True:
+                watch.count = before - await unsettled()
+                if watch.count >= n or watch.over:
+                    return watch.rate()
+
+
+async def latency(place, seconds):
+    samples: asyncio.Queue[float] = asyncio.Queue()
+
+    async def handler(job):
+        samples.put_nowait(protocol.since(job.data))
+
+    async with open_queue(place) as queue, Worker(queue, handler).started():
+        return await protocol.latencies_async(seconds, lambda sent: queue.add("noop", sent), samples.get)
+
+
+async def latency_apart(place, seconds):
+    async with open_queue(place) as queue:
+        with protocol.beside("listen", place=place) as sample:
+            return await protocol.latencies_async(
+                seconds, lambda sent: queue.add("noop", sent), lambda: asyncio.to_thread(sample)
+            )
+
+
+async def listen(place):
+    async def handler(job):
+        protocol.tell(protocol.since(job.data))
+
+    async with open_queue(place) as queue, Worker(queue, handler).started():
+        protocol.tell("ready")
+        await asyncio.Event().wait()
+
+
+async def idle(place, seconds):
+    async with open_queue(place) as queue, Worker(queue, nothing).started():
+        return await asyncio.to_thread(protocol.idle_cost, seconds)
+
+
+async def idle_paused(place, seconds):
+    async with open_queue(place) as queue:
+        await queue.pause()
+        async with Worker(queue, nothing).started():
+            cost = await asyncio.to_thread(protocol.idle_cost, seconds)
+        await queue.resume()
+        return cost
+
+
+if __name__ == "__main__":
+    protocol.answer(globals())

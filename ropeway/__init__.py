@@ -1,0 +1,73 @@
+"""Ropeway: a job queue that starts as one import and one file."""
+
+from .client.handle import JobHandle
+from .client.queue import JobPage, Queue
+from .client.requests import Call
+from .client.snapshot import Snapshot
+from .client.workers import WorkerInfo
+from .errors import (
+    DuplicateJob,
+    InvalidInput,
+    InvalidMove,
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    JobRemoved,
+    LockLost,
+    PayloadTooLarge,
+    ResultTimeout,
+    RopewayError,
+    ShutdownTimeout,
+    StoreError,
+    Unrecoverable,
+)
+from .job.backoff import Backoff
+from .job.events import Event
+from .job.options import JobOptions
+from .job.retention import Keep
+from .store.url import connect
+from .worker.child import ProcessJob
+from .worker.handlers import in_process
+from .worker.job import Job, SyncJob
+from .worker.listeners import WorkerEvent
+from .worker.manual import ClaimedJob
+from .worker.options import WorkerOptions
+from .worker.worker import Worker
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Backoff",
+    "Call",
+    "ClaimedJob",
+    "DuplicateJob",
+    "Event",
+    "InvalidInput",
+    "InvalidMove",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "JobHandle",
+    "JobNotFound",
+    "JobOptions",
+    "JobPage",
+    "JobRemoved",
+    "Keep",
+    "LockLost",
+    "PayloadTooLarge",
+    "ProcessJob",
+    "Queue",
+    "ResultTimeout",
+    "RopewayError",
+    "ShutdownTimeout",
+    "Snapshot",
+    "StoreError",
+    "SyncJob",
+    "Unrecoverable",
+    "Worker",
+    "WorkerEvent",
+    "WorkerInfo",
+    "WorkerOptions",
+    "connect",
+    "in_process",
+]

@@ -1,0 +1,1 @@
+"""What applications call."""

@@ -1,0 +1,172 @@
+"""Waiting for jobs to end, with one reader of the event stream for all that wait."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from ..errors import JobCancelled, JobFailed, JobNotFound, JobRemoved, NoResult
+from ..job.codec import Json, decode
+from ..job.events import Entry
+from ..job.record import JobRecord
+from ..job.states import FINAL
+from ..store.contract import Store
+from ..store.values import Details
+from .adds import own_copy
+from .events import SAFETY_POLL
+
+_ENDS: Final = frozenset((*FINAL, None))
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How a job ended: its result, or why there is none."""
+
+    result: Json = None
+    error: NoResult | JobNotFound | None = None
+
+    def unwrap(self) -> Json:
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+class Endings:
+    def __init__(self, store: Store, queue: str) -> None:
+        self._store = store
+        self._queue = queue
+        self._waiters: dict[str, list[asyncio.Future[Ending]]] = {}
+        self._reader: asyncio.Task[None] | None = None
+        self._begun: asyncio.Future[None] | None = None
+
+    async def of(self, job_id: str) -> Ending:
+        """Returns when the job has ended, however that is, and at once if it has ended or never was."""
+        waiter: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(job_id, []).append(waiter)
+        try:
+            # Reading begins before the look, so an end between the two is seen by one of them.
+            await self._reading()
+            return await self.look(job_id) or await waiter
+        finally:
+            self._drop(job_id, waiter)
+
+    async def look(self, job_id: str) -> Ending | None:
+        """How the job ended; None if it goes on."""
+        [record] = await self._store.get(self._queue, [job_id])
+        return await self._remembered(job_id) if record is None else ending_of(record)
+
+    async def _reading(self) -> None:
+        if self._reader is None:
+            self._begun = asyncio.get_running_loop().create_future()
+            self._reader = asyncio.create_task(self._read(self._begun))
+        assert self._begun is not None
+        await asyncio.shield(self._begun)
+
+    def _drop(self, job_id: str, waiter: asyncio.Future[Ending]) -> None:
+        if not waiter.cancel() and not waiter.cancelled():
+            # An error that came when it was no longer waited for has been seen, as far as asyncio cares.
+            waiter.exception()
+        waiters = self._waiters.get(job_id, [])
+        if waiter in waiters:
+            waiters.remove(waiter)
+        if not waiters:
+            self._waiters.pop(job_id, None)
+        if not self._waiters and self._reader is not None:
+            self._reader.cancel()
+            # The next one to wait must not lean on a reader that is about to end.
+            self._reader = None
+
+    async def _read(self, begun: asyncio.Future[None]) -> None:
+        listener = self._store.listen("events", [self._queue])
+        try:
+            cursor = (await self._store.events(self._queue, "now")).cursor
+            begun.set_result(None)
+            while True:
+                page = await self._store.events(self._queue, cursor)
+                cursor = page.cursor
+                for stored in page.entries:
+                    self._tell(stored.entry)
+                if page.gap or (not page.entries and not await listener.wait(SAFETY_POLL)):
+                    await self._look_for_all()
+        except Exception as error:  # noqa: BLE001 - every waiter must hear of it; none may hang
+            if self._begun is begun:
+                self._fail(begun, error)
+        finally:
+            listener.close()
+
+    def _fail(self, begun: asyncio.Future[None], error: Exception) -> None:
+        self._reader = None
+        if begun.done():
+            for waiter in self._all():
+                waiter.set_exception(own_copy(error))
+        else:
+            begun.set_exception(error)
+
+    def _tell(self, entry: Entry) -> None:
+        if entry.to not in _ENDS:
+            return
+        for job_id, detail in entry.jobs:
+            if job_id in self._waiters:
+                ending = ending_in(self._queue, job_id, entry, detail)
+                if ending is not None:
+                    self._answer(job_id, ending)
+
+    async def _look_for_all(self) -> None:
+        """The safety net under the stream: asks for every job that is waited for."""
+        ids = list(self._waiters)
+        for job_id, record in zip(ids, await self._store.get(self._queue, ids), strict=True):
+            ending = await self._remembered(job_id) if record is None else ending_of(record)
+            if ending is not None:
+                self._answer(job_id, ending)
+
+    def _answer(self, job_id: str, ending: Ending) -> None:
+        for waiter in self._waiters.get(job_id, []):
+            if not waiter.done():
+                waiter.set_result(ending)
+
+    def _all(self) -> list[asyncio.Future[Ending]]:
+        return [waiter for waiters in self._waiters.values() for waiter in waiters if not waiter.done()]
+
+    async def _remembered(self, job_id: str) -> Ending:
+        """The end of a job that is gone, as far as the kept events tell."""
+        ending, cursor, known = None, None, False
+        while True:
+            page = await self._store.events(self._queue, cursor)
+            for stored in page.entries:
+                entry, details = stored.entry, dict(stored.entry.jobs)
+                if job_id in details:
+                    known = True
+                    if entry.to is not None or (entry.what == "remove" and ending is None):
+                        # Notices change nothing, and a removal does not undo the end that came before it.
+                        ending = ending_in(self._queue, job_id, entry, details[job_id])
+            if not page.entries:
+                if ending is None:
+                    gone = JobRemoved if known else JobNotFound
+                    ending = Ending(error=gone(self._queue, job_id))
+                return ending
+            cursor = page.cursor
+
+
+def ending_of(record: JobRecord) -> Ending | None:
+    match record.state:
+        case "completed":
+            return Ending(None if record.result is None else decode(record.result))
+        case "failed":
+            return Ending(error=JobFailed(record.queue, record.id, record.reason or ""))
+        case "cancelled":
+            return Ending(error=JobCancelled(record.queue, record.id, record.reason))
+    return None
+
+
+def ending_in(queue: str, job_id: str, entry: Entry, detail: Details | None) -> Ending | None:
+    """What an entry says of the end of one of its jobs; None if the job goes on."""
+    data = {**(entry.detail or {}), **(detail or {})}
+    match entry.to:
+        case "completed":
+            return Ending(data.get("result"))
+        case "failed":
+            return Ending(error=JobFailed(queue, job_id, data.get("reason", "")))
+        case "cancelled":
+            return Ending(error=JobCancelled(queue, job_id, data.get("reason")))
+    return Ending(error=JobRemoved(queue, job_id)) if entry.what == "remove" else None

@@ -1,0 +1,55 @@
+"""The store's event stream, as something to iterate over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Final
+
+from ..errors import InvalidOption
+from ..job.events import Event, expand, split_id
+from ..store.contract import Store
+
+SAFETY_POLL: Final = 5.0
+"""Seconds after which a follower looks even if nobody woke it."""
+
+
+async def follow(store: Store, queue: str, after: str) -> AsyncGenerator[Event, None]:
+    """Events as they happen, at least once each and in order.
+
+    `after` is "now", "start" (the oldest kept), or the id of an event seen before. Events that were trimmed before
+    they were read are announced by one event named `gap`.
+    """
+    listener = store.listen("events", [queue])
+    try:
+        cursor, seen, inclusive = await _begin(store, queue, after)
+        while True:
+            page = await store.events(queue, cursor, inclusive=inclusive)
+            if page.gap:
+                assert cursor is not None
+                # Resumed from here, the stream says again that there is a gap, and skips nothing behind it.
+                at = page.entries[0].entry.at if page.entries else 0
+                yield Event(cursor, queue, "gap", None, at, {"after": cursor})
+            for stored in page.entries:
+                first = seen + 1 if inclusive and stored.id == cursor else 0
+                for number, event in enumerate(expand(queue, stored.id, stored.entry)):
+                    if number >= first:
+                        yield event
+            cursor, inclusive = page.cursor, False
+            if not page.entries:
+                await listener.wait(SAFETY_POLL)
+    finally:
+        listener.close()
+
+
+async def _begin(store: Store, queue: str, after: str) -> tuple[str | None, int, bool]:
+    if after == "start":
+        return None, 0, False
+    if after == "now":
+        return (await store.events(queue, "now")).cursor, 0, False
+    try:
+        entry, seen = split_id(after)
+    except (AttributeError, ValueError):
+        raise InvalidOption(
+            "after", f'cannot be {after!r}: use "now", "start" or the id of an event'
+        ) from None
+    return entry, seen, True

@@ -1,0 +1,91 @@
+"""A job as its producer holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ..errors import JobNotFound, ResultTimeout
+from ..job.codec import Json
+from ..job.durations import Duration, milliseconds
+from ..job.states import State
+from .snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+
+class JobHandle:
+    """A handle on a stored job. It holds no lock and no connection; making one costs nothing."""
+
+    __slots__ = ("_data", "created", "id", "name", "queue", "snapshot")
+
+    def __init__(
+        self,
+        queue: Queue,
+        id: str,
+        name: str,
+        data: Json,
+        *,
+        created: bool = False,
+        snapshot: Snapshot | None = None,
+    ) -> None:
+        self.queue = queue
+        self.id = id
+        self.name = name
+        self._data = data
+        self.created = created
+        """Whether the add that answered this stored a new job, or found it there."""
+        self.snapshot = snapshot
+        """The job as it stood when it was last read; None after an add until `refresh`."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} {self.id} in {self.queue.name!r}>"
+
+    @property
+    def data(self) -> Json:
+        return self._data
+
+    async def refresh(self) -> Snapshot:
+        """Reads the job anew."""
+        job = await self.queue.get(self.id)
+        if job is None or job.snapshot is None:
+            raise JobNotFound(self.queue.name, self.id)
+        self._data, self.snapshot = job.data, job.snapshot
+        return self.snapshot
+
+    async def state(self) -> State:
+        return (await self.refresh()).state
+
+    async def result(self, timeout: Duration | None = None) -> Json:
+        """What the handler returned, as soon as the job is completed.
+
+        Raises `JobFailed`, `JobCancelled` or `JobRemoved` when there will never be a result, and `ResultTimeout`
+        after `timeout`; the job itself goes on then.
+        """
+        limit = None if timeout is None else milliseconds(timeout) / 1000
+        try:
+            async with asyncio.timeout(limit) as deadline:
+                ending = await self.queue._endings.of(self.id)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            assert limit is not None
+            # The job itself has the last word: its wake may have been lost, or the time too short to look at all.
+            last_look = await self.queue._endings.look(self.id)
+            if last_look is None:
+                raise ResultTimeout(self.queue.name, self.id, limit) from None
+            ending = last_look
+        return ending.unwrap()
+
+    async def cancel(self, reason: str | None = None) -> bool:
+        return await self.queue.cancel(self.id, reason)
+
+    async def retry(self, *, reset: bool = False) -> None:
+        await self.queue.retry(self.id, reset=reset)
+
+    async def promote(self) -> None:
+        await self.queue.promote(self.id)
+
+    async def remove(self, *, force: bool = False) -> None:
+        await self.queue.remove(self.id, force=force)

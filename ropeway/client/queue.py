@@ -1,0 +1,370 @@
+"""The queue, as applications call it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from datetime import datetime
+from typing import Any, Self, Unpack
+
+import msgspec
+
+from ..errors import DuplicateJob, InvalidInput, InvalidMove, InvalidOption, JobNotFound, QueueBusy
+from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
+from ..job.durations import Duration, milliseconds
+from ..job.events import Event
+from ..job.instants import Instant, instant_of
+from ..job.moves import MOVES, MoveName
+from ..job.names import job_id, job_name, queue_name
+from ..job.numbers import whole
+from ..job.options import JobOptions, read_options
+from ..job.record import JobRecord, NewJob
+from ..job.states import FINAL, STATES, State, state_named
+from ..store.contract import Store
+from ..store.url import connect
+from ..store.values import (
+    BATCH,
+    Answer,
+    Change,
+    Counts,
+    Edit,
+    History,
+    Metric,
+    Query,
+    Settings,
+)
+from .adds import Adds
+from .endings import Endings
+from .events import follow
+from .handle import JobHandle
+from .requests import PROGRESS_LIMIT, Call, Request, call_of, new_job, reason_text
+from .snapshot import snapshot_of
+from .workers import WORKER_RECORDS, WorkerInfo
+
+
+class JobPage(msgspec.Struct, frozen=True):
+    """Some jobs of a queue; `next` is the `after` of the following page, None on the last."""
+
+    jobs: list[JobHandle]
+    next: str | None = None
+
+
+class Queue:
+    """A named line of jobs. Making one connects to nothing.
+
+    Options beside the named ones are defaults for the jobs added through this object: `Queue("mail", attempts=3)`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str | None = None,
+        *,
+        store: Store | None = None,
+        size_limit: int = SIZE_LIMIT,
+        **defaults: Unpack[JobOptions],
+    ) -> None:
+        if url is not None and store is not None:
+            raise InvalidOption("store", "and 'url' were both given: give one of them")
+        for one_job_only in ("id", "delay"):
+            if one_job_only in defaults:
+                raise InvalidOption(one_job_only, "is for a single job, not a default of the queue")
+        read_options(defaults)
+        self.name = queue_name(name)
+        self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
+        """The most bytes that data or a result may take as JSON."""
+        self.store = connect(url) if store is None else store
+        self.defaults = defaults
+        self._owns_store = store is None
+        self._adds = Adds(self.store)
+        self._endings = Endings(self.store, self.name)
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name!r} on {self.store.url}>"
+
+    async def __aenter__(self) -> Self:
+        await self.store.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Lets go of the store, unless it was given to this queue by its caller."""
+        if self._owns_store:
+            await self.store.close()
+
+    # Adding
+
+    async def add(self, name: str, data: Json = None, **options: Unpack[JobOptions]) -> JobHandle:
+        """Stores a job; when this returns, it is as durable as its store promises.
+
+        With an `id` of your own, an add that finds the id with the same name and data answers that job, with
+        `created` False; with other data it raises `DuplicateJob`.
+        """
+        call = Call(name, data, options)
+        [job] = await self._add([call], [self._new_job(call)])
+        return job
+
+    async def add_many(self, requests: Iterable[Request]) -> list[JobHandle]:
+        """Stores all of them or none, in one trip; items are `(name, data)` or `(name, data, options)`."""
+        if isinstance(requests, str | Call):
+            raise InvalidInput(f"add_many takes several jobs, and {requests!r:.120} is one: put it in a list")
+        calls = [call_of(request, position) for position, request in enumerate(requests)]
+        bundle = []
+        for position, call in enumerate(calls):
+            try:
+                bundle.append(self._new_job(call))
+            except InvalidInput as error:
+                error.add_note(f"This is about item {position}.")
+                raise
+        return await self._add(calls, bundle) if calls else []
+
+    def _new_job(self, call: Call) -> NewJob:
+        return new_job(self.name, call.name, call.data, call.options, self.defaults, self.size_limit)
+
+    async def _add(self, calls: list[Call], bundle: list[NewJob]) -> list[JobHandle]:
+        answers = await self._adds.add(bundle)
+        for answer in answers:
+            if answer.verdict == "conflict":
+                raise DuplicateJob(self.name, answer.id)
+        return [
+            JobHandle(self, answer.id, call.name, call.data, created=answer.verdict == "created")
+            for call, answer in zip(calls, answers, strict=True)
+        ]
+
+    # Looking
+
+    async def get(self, id: str) -> JobHandle | None:
+        [record] = await self.store.get(self.name, [job_id(id)])
+        return None if record is None else self._job(record)
+
+    async def find(
+        self,
+        *states: str,
+        name: str | None = None,
+        limit: int = 100,
+        after: str | None = None,
+        newest_first: bool = False,
+    ) -> JobPage:
+        """A page of jobs, state by state, each in its own order: waiting as it will be claimed, delayed by due time,
+        active by start, finished by end. Without states: all of them."""
+        query = Query(
+            self.name,
+            tuple(map(state_named, states)) or STATES,
+            None if name is None else job_name(name),
+            whole("limit", limit, 1, BATCH),
+            after,
+            newest_first,
+        )
+        page = await self.store.find(query)
+        return JobPage([self._job(record) for record in page.jobs], page.next)
+
+    async def counts(self) -> Counts:
+        """How many jobs are in each state."""
+        return await self.store.count(self.name)
+
+    async def metrics(self, *, since: datetime | None = None) -> list[Metric]:
+        """What happened in each minute, oldest first; kept for two weeks."""
+        return await self.store.metrics(self.name, since=0 if since is None else instant_of(since))
+
+    async def history(self, id: str) -> History:
+        """The job's failed attempts and log lines."""
+        history = await self.store.history(self.name, job_id(id))
+        if history is None:
+            raise JobNotFound(self.name, id)
+        return history
+
+    async def settings(self) -> Settings:
+        return await self.store.settings(self.name)
+
+    async def workers(self) -> list[WorkerInfo]:
+        """The workers that are alive and serve this queue."""
+        records = await self.store.recall(WORKER_RECORDS)
+        infos = [msgspec.json.decode(record.value, type=WorkerInfo) for record in records]
+        return [info for info in infos if self.name in info.queues]
+
+    def events(self, after: str = "now") -> AsyncGenerator[Event, None]:
+        """What happens in the queue, in order, for as long as you iterate.
+
+        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), or the `id`
+        of an event to resume from.
+        """
+        return follow(self.store, self.name, after)
+
+    # Moving one job
+
+    async def cancel(self, id: str, reason: str | None = None) -> bool:
+        """Ends a job that is not finished, a running one too; False if it was cancelled before."""
+        [answer] = await self.store.cancel(self.name, [job_id(id)], reason_text(reason))
+        return self._expect(id, "cancel", answer) != "cancelled"
+
+    async def retry(self, id: str, *, reset: bool = False) -> None:
+        """Lets a finished job run once more; `reset` gives it all its attempts again."""
+        [answer] = await self.store.retry(self.name, [job_id(id)], reset=reset)
+        self._expect(id, "retry by hand", answer)
+
+    async def promote(self, id: str) -> None:
+        """Ends a job's delay."""
+        [answer] = await self.store.promote(self.name, [job_id(id)])
+        self._expect(id, "promote", answer)
+
+    async def remove(self, id: str, *, force: bool = False) -> None:
+        """Forgets a job; one that is active only with `force`."""
+        [answer] = await self.store.remove(self.name, [job_id(id)], force=force)
+        allowed = tuple(state for state in STATES if state != "active")
+        self._expect(id, "remove", answer, allowed)
+
+    async def change(
+        self,
+        id: str,
+        *,
+        priority: int | None = None,
+        lifo: bool | None = None,
+        delay: Duration | datetime | None = None,
+        data: Json = msgspec.UNSET,
+    ) -> None:
+        """Changes a job that is not finished: all of what is given, or nothing.
+
+        Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
+        """
+        options = {"priority": priority, "lifo": lifo, "delay": delay}
+        place, _ = read_options({option: value for option, value in options.items() if value is not None})
+        edit = Edit(
+            job_id(id),
+            None if priority is None else place.priority,
+            None if lifo is None else place.lifo,
+            None if delay is None or place.due_at is not None else place.delay,
+            place.due_at,
+            None if data is msgspec.UNSET else encode(data, "data", self.size_limit),
+        )
+        [answer] = await self.store.change(self.name, [edit])
+        if delay is not None:
+            allowed: tuple[State, ...] = ("delayed",)
+        elif priority is not None or lifo is not None:
+            allowed = ("waiting", "delayed", "waiting-children")
+        else:
+            allowed = tuple(state for state in STATES if state not in FINAL)
+        self._expect(id, "change", answer, allowed)
+
+    async def report_progress(self, id: str, progress: Json) -> None:
+        """Sets a job's progress from outside its handler."""
+        change = Change(job_id(id), progress=encode(progress, "progress", PROGRESS_LIMIT))
+        [answer] = await self.store.update(self.name, [change])
+        self._expect(id, "update", answer, tuple(state for state in STATES if state not in FINAL))
+
+    # Moving many
+
+    async def retry_all(self, state: str = "failed", *, limit: int | None = None, reset: bool = False) -> int:
+        """Retries finished jobs of a state, oldest first, in batches; those that end later are left out."""
+
+        async def retry(ids: list[str]) -> list[Answer]:
+            return await self.store.retry(self.name, ids, reset=reset)
+
+        named = state_named(state)
+        if named not in FINAL:
+            raise InvalidOption("state", f"cannot be {state!r}: retry is for jobs that are {' or '.join(FINAL)}")
+        started = await self.store.clock()
+        return await self._move_all(named, limit, retry, lambda record: (record.finished_at or 0) <= started)
+
+    async def promote_all(self, *, limit: int | None = None) -> int:
+        """Ends the delay of every delayed job, in batches, the first due first."""
+
+        async def promote(ids: list[str]) -> list[Answer]:
+            return await self.store.promote(self.name, ids)
+
+        started = await self.store.clock()
+        return await self._move_all("delayed", limit, promote, lambda record: record.created_at <= started)
+
+    async def _move_all(
+        self,
+        state: State,
+        limit: int | None,
+        move: Callable[[list[str]], Coroutine[Any, Any, list[Answer]]],
+        concerns: Callable[[JobRecord], bool],
+    ) -> int:
+        moved, after = 0, None
+        left = 2**53 if limit is None else whole("limit", limit, 1, 2**53)
+        while left > 0:
+            page = await self.store.find(Query(self.name, (state,), limit=min(left, BATCH), after=after))
+            ids = [record.id for record in page.jobs if concerns(record)]
+            if ids:
+                answers = await move(ids)
+                moved += sum(answer.verdict == "done" for answer in answers)
+                left -= len(ids)
+            if page.next is None:
+                break
+            after = page.next
+        return moved
+
+    async def drain(self, *, delayed: bool = False) -> int:
+        """Removes what waits, and on request what is delayed; running and finished jobs stay."""
+        removed = len(await self.clean(0, "waiting"))
+        return removed + (len(await self.clean(0, "delayed")) if delayed else 0)
+
+    async def clean(
+        self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None
+    ) -> list[str]:
+        """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
+        named = state_named(state)
+        age = milliseconds(older_than)
+        left = 2**53 if limit is None else whole("limit", limit, 1, 2**53)
+        ids: list[str] = []
+        started = await self.store.clock()
+        while left > 0:
+            # Jobs that came while this was cleaning are not meant.
+            since: Instant = await self.store.clock() - started
+            cleaned = await self.store.clean(self.name, named, older_than=age + since, limit=min(left, BATCH))
+            ids += cleaned.ids
+            left -= len(cleaned.ids)
+            if not cleaned.more:
+                break
+        return ids
+
+    async def obliterate(self, *, force: bool = False) -> int:
+        """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
+        removed = 0
+        while True:
+            cleaned = await self.store.obliterate(self.name, force=force)
+            if cleaned.active:
+                raise QueueBusy(self.name, cleaned.active)
+            removed += len(cleaned.ids)
+            if not cleaned.more:
+                return removed
+
+    # Holding back
+
+    async def pause(self, name: str | None = None) -> None:
+        """Nothing more is claimed, for the whole queue or for one job name; what runs goes on."""
+        if name is None:
+            await self.store.configure(self.name, pause=True)
+        else:
+            await self.store.configure(self.name, pause_names=[job_name(name)])
+
+    async def resume(self, name: str | None = None) -> None:
+        if name is None:
+            await self.store.configure(self.name, pause=False)
+        else:
+            await self.store.configure(self.name, resume_names=[job_name(name)])
+
+    async def set_global_concurrency(self, limit: int | None) -> None:
+        """The most jobs of this queue that may be active at once, over all workers; None for no limit."""
+        value = 0 if limit is None else whole("limit", limit, 1, 2**31)
+        await self.store.configure(self.name, max_active=value)
+
+    # Helpers
+
+    def _job(self, record: JobRecord) -> JobHandle:
+        snapshot = snapshot_of(record)
+        return JobHandle(self, record.id, record.name, snapshot.data, snapshot=snapshot)
+
+    def _expect(
+        self, id: str, move: MoveName | str, answer: Answer, allowed: tuple[State, ...] = ()
+    ) -> State | None:
+        """The state before a move that happened; the right error for one that did not."""
+        if answer.verdict == "missing":
+            raise JobNotFound(self.name, id)
+        if answer.verdict == "refused":
+            assert answer.state is not None
+            sources = allowed or MOVES[move].sources
+            raise InvalidMove(self.name, id, move, answer.state, sources)
+        return answer.state

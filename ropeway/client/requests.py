@@ -1,0 +1,77 @@
+"""From what users write to what stores take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from ..errors import InvalidInput, InvalidOption
+from ..job.codec import Json, encode
+from ..job.failure import REASON_LIMIT
+from ..job.ids import new_id
+from ..job.names import job_name
+from ..job.options import JobOptions, read_options
+from ..job.record import NewJob
+
+PROGRESS_LIMIT: Final = 64 * 1024
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One job of a bulk, before it is added."""
+
+    name: str
+    data: Json = None
+    options: JobOptions = {}
+
+
+Request: TypeAlias = Call | str | tuple[str, Json] | tuple[str, Json, JobOptions]
+"""A name; a name and data; or a name, data and options."""
+
+
+def call_of(request: Request, position: int) -> Call:
+    match request:
+        case Call():
+            return request
+        case str(name):
+            return Call(name)
+        case (str(name), data):
+            return Call(name, data)
+        case (str(name), data, Mapping() as options):
+            return Call(name, data, options)  # type: ignore[arg-type]  # read_options checks it
+    raise InvalidInput(f"item {position} is {request!r:.120}: use (name, data) or (name, data, options)")
+
+
+def reason_text(given: object) -> str | None:
+    """Why somebody cancels a job: text that every store can keep."""
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise InvalidOption("reason", f"cannot be {given!r:.80}: use text")
+    encode(given, "reason", REASON_LIMIT)
+    return given.replace("\x00", "\\x00")
+
+
+def new_job(
+    queue: str,
+    name: str,
+    data: Json,
+    options: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    size_limit: int,
+) -> NewJob:
+    if defaults:
+        options = {**defaults, **options}
+    place, stored = read_options(options)
+    return NewJob(
+        queue,
+        place.id or new_id(),
+        job_name(name),
+        encode(data, "data", size_limit),
+        stored,
+        place.priority,
+        place.lifo,
+        place.delay,
+        place.due_at,
+    )

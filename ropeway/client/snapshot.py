@@ -1,0 +1,81 @@
+"""A job as it stood when it was read, in Python's own types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from ..job.codec import Json, decode
+from ..job.instants import moment_of
+from ..job.options import StoredOptions, stored_options
+from ..job.record import JobRecord
+from ..job.states import State
+
+T = TypeVar("T")
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    queue: str
+    name: str
+    data: Json
+    state: State
+    priority: int
+    attempts: int
+    """How often it may be tried."""
+    attempts_made: int
+    attempts_started: int
+    stalled_count: int
+    created_at: datetime
+    due_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    expires_at: datetime | None = None
+    """When retention removes it by age; None while it is not finished."""
+    worker: str | None = None
+    lock_until: datetime | None = None
+    reason: str | None = None
+    progress: Json = None
+    result: Json = None
+    corrupt: tuple[str, ...] = ()
+    """What of it cannot be read, damaged or written by another version; each stands here as if never given."""
+
+
+def snapshot_of(record: JobRecord) -> Snapshot:
+    created_at = moment_of(record.created_at)
+    assert created_at is not None
+    corrupt: list[str] = []
+
+    def read(part: str, text: str | None, reader: Callable[[str], T], otherwise: T) -> T:
+        try:
+            return otherwise if text is None else reader(text)
+        except msgspec.MsgspecError:
+            corrupt.append(part)
+            return otherwise
+
+    return Snapshot(
+        id=record.id,
+        queue=record.queue,
+        name=record.name,
+        data=read("data", record.data, decode, None),
+        state=record.state,
+        priority=record.priority,
+        attempts=read("options", record.options, stored_options, StoredOptions()).attempts,
+        attempts_made=record.attempts_made,
+        attempts_started=record.attempts_started,
+        stalled_count=record.stalled_count,
+        created_at=created_at,
+        due_at=moment_of(record.due_at),
+        started_at=moment_of(record.started_at),
+        finished_at=moment_of(record.finished_at),
+        expires_at=moment_of(record.expires_at),
+        worker=record.worker,
+        lock_until=moment_of(record.lock_until),
+        reason=record.reason,
+        progress=read("progress", record.progress, decode, None),
+        result=read("result", record.result, decode, None),
+        corrupt=tuple(corrupt),
+    )

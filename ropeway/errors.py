@@ -1,0 +1,251 @@
+"""Every error that Ropeway raises.
+
+    RopewayError
+    ├── InvalidInput (ValueError)        a call was given something that cannot be meant
+    │   ├── InvalidName                  a queue, job id or job name
+    │   ├── InvalidOption                an option is unknown, of a wrong type or out of range
+    │   ├── InvalidDuration              a duration or instant that cannot be read
+    │   └── InvalidPayload               data, result or progress that is not JSON
+    │       └── PayloadTooLarge
+    ├── JobError                         about one job; carries `queue` and `job_id`
+    │   ├── JobNotFound
+    │   ├── DuplicateJob                 the id is taken by a job with another name or other data
+    │   ├── InvalidMove                  the job's state does not allow it; carries `state`
+    │   ├── LockLost                     the job is no longer this worker's
+    │   ├── JobFinished                  a handler's job was used after its handler ended
+    │   └── NoResult                     the job will never have a result
+    │       ├── JobFailed
+    │       ├── JobCancelled
+    │       └── JobRemoved
+    ├── ResultTimeout (TimeoutError)     the job is not finished yet
+    ├── QueueBusy                        obliterate was refused because jobs are active
+    ├── StoreError                       about the place where jobs live; carries `store`
+    │   ├── StoreUnavailable             it cannot be reached or used now; the call may be repeated
+    │   │   ├── StoreBusy                others held its lock for too long
+    │   │   └── StoreFull                the disk or the memory is full
+    │   ├── StoreRefused                 it must not be used as it is
+    │   │   ├── StoreCorrupt
+    │   │   ├── StoreVersion             written by a newer Ropeway
+    │   │   └── StoreReadOnly
+    │   └── StoreClosed                  used after `close`, or in a forked child
+    ├── HandlerError                     raised for a handler's attempt; stored as the job's reason
+    │   ├── AttemptTimeout
+    │   ├── NoHandler
+    │   └── WorkerCrashed
+    ├── Unrecoverable                    raise it in a handler: no retry can help
+    └── ShutdownTimeout (TimeoutError)   handlers ignored the end of the grace period
+
+`Postponed`, at the end of this file, is not an error: a handler raises it to be run again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class RopewayError(Exception):
+    """The root: catch it to catch everything that Ropeway itself raises."""
+
+
+class InvalidInput(RopewayError, ValueError):
+    """A call was given something that cannot be meant; nothing was stored."""
+
+
+class InvalidName(InvalidInput):
+    def __init__(self, what: str, given: object, remedy: str) -> None:
+        self.what, self.given, self.remedy = what, given, remedy
+        super().__init__(f"{given!r:.120} cannot be a {what}: {remedy}")
+
+
+class InvalidOption(InvalidInput):
+    def __init__(self, option: str, problem: str) -> None:
+        self.option, self.problem = option, problem
+        super().__init__(f"option {option!r} {problem}")
+
+
+class InvalidDuration(InvalidInput):
+    def __init__(self, given: object, problem: str) -> None:
+        self.given, self.problem = given, problem
+        super().__init__(f"{given!r:.120} {problem}")
+
+
+class InvalidPayload(InvalidInput, TypeError):
+    """`path` says where in the value the problem is, as in `$.rows[3].when`."""
+
+    def __init__(self, what: str, path: str, problem: str) -> None:
+        self.what, self.path, self.problem = what, path, problem
+        super().__init__(f"{what} cannot be stored as JSON: {path} {problem}")
+
+
+class PayloadTooLarge(InvalidPayload):
+    def __init__(self, what: str, size: int, limit: int) -> None:
+        self.size, self.limit = size, limit
+        super().__init__(what, "$", f"takes {size} bytes, {limit} are allowed; store it elsewhere and pass a reference")
+
+
+class JobError(RopewayError):
+    def __init__(self, queue: str, job_id: str, message: str) -> None:
+        self.queue, self.job_id = queue, job_id
+        super().__init__(message)
+
+
+class JobNotFound(JobError):
+    def __init__(self, queue: str, job_id: str) -> None:
+        super().__init__(
+            queue,
+            job_id,
+            f"queue {queue!r} has no job {job_id!r}: it was never added, or was removed after it finished",
+        )
+
+
+class DuplicateJob(JobError):
+    def __init__(self, queue: str, job_id: str) -> None:
+        super().__init__(
+            queue,
+            job_id,
+            f"queue {queue!r} already has a job {job_id!r} with another name or other data: "
+            "use another id, remove that job, or change its data with queue.change()",
+        )
+
+
+class InvalidMove(JobError):
+    def __init__(self, queue: str, job_id: str, move: str, state: str, allowed: Iterable[str]) -> None:
+        self.move, self.state, self.allowed = move, state, tuple(allowed)
+        super().__init__(
+            queue,
+            job_id,
+            f"job {job_id!r} is {state}, and {move!r} is for jobs that are {' or '.join(self.allowed)}",
+        )
+
+
+class LockLost(JobError):
+    def __init__(self, queue: str, job_id: str) -> None:
+        super().__init__(
+            queue,
+            job_id,
+            f"job {job_id!r} is no longer held by this worker: its lock ran out, or it was cancelled or removed",
+        )
+
+
+class JobFinished(JobError):
+    def __init__(self, queue: str, job_id: str) -> None:
+        super().__init__(
+            queue, job_id, f"the handler of job {job_id!r} has ended: await what it starts before it returns"
+        )
+
+
+class NoResult(JobError):
+    """The job has ended, or is gone, without a result."""
+
+
+class JobFailed(NoResult):
+    def __init__(self, queue: str, job_id: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(queue, job_id, f"job {job_id!r} failed: {reason}")
+
+
+class JobCancelled(NoResult):
+    def __init__(self, queue: str, job_id: str, reason: str | None = None) -> None:
+        self.reason = reason
+        super().__init__(queue, job_id, f"job {job_id!r} was cancelled" + (f": {reason}" if reason else ""))
+
+
+class JobRemoved(NoResult):
+    def __init__(self, queue: str, job_id: str) -> None:
+        super().__init__(queue, job_id, f"job {job_id!r} was removed, and its result with it: see remove_on_complete")
+
+
+class ResultTimeout(RopewayError, TimeoutError):
+    def __init__(self, queue: str, job_id: str, seconds: float) -> None:
+        self.queue, self.job_id, self.seconds = queue, job_id, seconds
+        super().__init__(f"job {job_id!r} did not finish within {seconds:g} s; it goes on")
+
+
+class QueueBusy(RopewayError):
+    def __init__(self, queue: str, active: int) -> None:
+        self.queue, self.active = queue, active
+        super().__init__(
+            f"queue {queue!r} has {active} active jobs and is now paused: "
+            "wait until they end, or call obliterate(force=True)"
+        )
+
+
+class StoreError(RopewayError):
+    def __init__(self, store: str, message: str) -> None:
+        self.store = store
+        super().__init__(f"{store}: {message}")
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be used now. The call can be repeated as it was."""
+
+
+class StoreBusy(StoreUnavailable):
+    pass
+
+
+class StoreFull(StoreUnavailable):
+    pass
+
+
+class StoreRefused(StoreError):
+    """The store must not be used as it is; repeating the call cannot help."""
+
+
+class StoreCorrupt(StoreRefused):
+    pass
+
+
+class StoreVersion(StoreRefused):
+    pass
+
+
+class StoreReadOnly(StoreRefused):
+    pass
+
+
+class StoreClosed(StoreError):
+    pass
+
+
+class HandlerError(RopewayError):
+    """Why an attempt ended, where the handler itself did not say it."""
+
+
+class AttemptTimeout(HandlerError):
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"the attempt took longer than its timeout of {seconds:g} s")
+
+
+class NoHandler(HandlerError):
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        self.name, self.known = name, tuple(known)
+        super().__init__(f"no handler for {name!r}; this worker has {', '.join(map(repr, self.known)) or 'none'}")
+
+
+class WorkerCrashed(HandlerError):
+    pass
+
+
+class Unrecoverable(RopewayError):
+    """Raise it in a handler when no retry can help: the job fails at once."""
+
+
+class ShutdownTimeout(RopewayError, TimeoutError):
+    """Handlers were still running after the grace period; their jobs were handed back."""
+
+    def __init__(self, seconds: float, job_ids: Iterable[str]) -> None:
+        self.seconds, self.job_ids = seconds, tuple(job_ids)
+        super().__init__(
+            f"{len(self.job_ids)} handlers did not end within {seconds:g} s and were stopped: "
+            + ", ".join(self.job_ids[:10])
+        )
+
+
+class Postponed(Exception):
+    """Raised by `job.postpone()`: the job goes back without using an attempt."""
+
+    def __init__(self, delay: int) -> None:
+        self.delay = delay
+        super().__init__(f"postponed by {delay} ms")

@@ -1,0 +1,1 @@
+"""The domain: values and rules. No I/O, no clock, no asyncio."""

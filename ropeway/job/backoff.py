@@ -1,0 +1,86 @@
+"""How long to wait before the next attempt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from ..errors import InvalidOption
+from .durations import Duration, milliseconds
+from .instants import Milliseconds
+from .numbers import fraction
+
+LONGEST_DELAY: Final[Milliseconds] = 24 * 3_600_000
+
+CustomBackoff: TypeAlias = Callable[[int, BaseException, Any], float | Awaitable[float]]
+"""Takes the number of the attempt that failed, its error and the job; answers seconds.
+
+0 retries at once; a negative answer stops retrying.
+"""
+
+
+class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Make one with `fixed`, `linear`, `exponential` or `custom`."""
+
+    kind: Literal["fixed", "linear", "exponential", "custom"]
+    delay: Milliseconds = 0
+    max_delay: Milliseconds = LONGEST_DELAY
+    jitter: float = 0.0
+    name: str = ""
+
+    @classmethod
+    def fixed(cls, delay: Duration, *, jitter: float = 0.0) -> Backoff:
+        return _checked("fixed", delay, LONGEST_DELAY / 1000, jitter)
+
+    @classmethod
+    def linear(cls, delay: Duration, *, max_delay: Duration = LONGEST_DELAY / 1000, jitter: float = 0.0) -> Backoff:
+        """`delay`, twice `delay`, three times `delay`, and so on up to `max_delay`."""
+        return _checked("linear", delay, max_delay, jitter)
+
+    @classmethod
+    def exponential(
+        cls, delay: Duration, *, max_delay: Duration = LONGEST_DELAY / 1000, jitter: float = 0.0
+    ) -> Backoff:
+        """`delay`, then doubled with each attempt up to `max_delay`."""
+        return _checked("exponential", delay, max_delay, jitter)
+
+    @classmethod
+    def custom(cls, name: str) -> Backoff:
+        """The function that workers were given under this name: `Worker(..., backoffs={name: function})`."""
+        if not name or not isinstance(name, str):
+            raise InvalidOption("backoff", "needs the name of a function given to workers as backoffs={name: ...}")
+        return cls("custom", name=name)
+
+    def after(self, attempt: int, luck: float) -> Milliseconds:
+        """The delay after the given attempt (the first is 1).
+
+        `luck` in 0..1 comes from outside: with jitter j the answer lies between (1 - j) and 1 times the full delay.
+        """
+        match self.kind:
+            case "linear":
+                full: float = self.delay * attempt
+            case "exponential":
+                # Past 2**62 the cap decides anyway, and floats would overflow.
+                full = self.delay * 2.0 ** min(attempt - 1, 62)
+            case _:
+                full = self.delay
+        full = min(full, self.max_delay)
+        return round(full * (1 - self.jitter * luck))
+
+
+def _checked(
+    kind: Literal["fixed", "linear", "exponential"], delay: Duration, max_delay: Duration, jitter: float
+) -> Backoff:
+    return Backoff(kind, milliseconds(delay), milliseconds(max_delay), fraction("jitter", jitter))
+
+
+def custom_delay(answer: object) -> Milliseconds | None:
+    """What a custom function's answer means: milliseconds, or None to stop retrying."""
+    if isinstance(answer, int | float) and not isinstance(answer, bool):
+        if math.isnan(answer):
+            raise InvalidOption("backoff", "function answered NaN; answer seconds")
+        return None if answer < 0 else min(milliseconds(min(answer, 1e9)), LONGEST_DELAY)
+    return milliseconds(answer)  # type: ignore[arg-type]  # text or timedelta; anything else raises there

@@ -1,0 +1,98 @@
+"""JSON, exactly: what goes in comes out, or is refused where it was given.
+
+`msgspec` is fast but generous: it writes NaN as null, dates and sets as something else. Whatever does not
+read back as it was is looked at piece by piece, so that the error can name the place.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from ..errors import InvalidPayload, PayloadTooLarge
+
+JsonText: TypeAlias = str
+Json: TypeAlias = Any
+
+SIZE_LIMIT: Final = 1024 * 1024
+LARGEST_SIZE_LIMIT: Final = 16 * 1024 * 1024
+DEPTH_LIMIT: Final = 64
+DIGIT_LIMIT: Final = 1000
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+_has_long_number = re.compile(rb"\d{%d}" % (DIGIT_LIMIT + 1)).search
+
+
+def encode(value: Json, what: str = "data", limit: int = SIZE_LIMIT) -> JsonText:
+    """`limit` is in bytes of the encoded text."""
+    try:
+        text = _encode(value)
+        exact = len(text) <= limit and not _is_suspicious(text) and _decode(text) == value
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        exact = False
+    if not exact:
+        _check(value, what, "$", 0)
+        text = _encode(value)
+    if len(text) > limit:
+        raise PayloadTooLarge(what, len(text), limit)
+    return text.decode()
+
+
+def decode(text: JsonText) -> Json:
+    return _decode(text)
+
+
+def _is_suspicious(text: bytes) -> bool:
+    """May be nested too deep, or hold too long a number."""
+    if len(text) <= DEPTH_LIMIT:
+        return False
+    return text.count(b"[") + text.count(b"{") > DEPTH_LIMIT or _has_long_number(text) is not None
+
+
+def _check(value: object, what: str, path: str, depth: int) -> None:
+    """Raises at the first piece that JSON cannot hold exactly."""
+    if depth > DEPTH_LIMIT:
+        raise InvalidPayload(what, path[:80], f"is nested more than {DEPTH_LIMIT} deep")
+    match value:
+        case None | bool():
+            return
+        case str():
+            _check_text(value, what, path)
+        case int():
+            if abs(value) >= 10**DIGIT_LIMIT:
+                raise InvalidPayload(what, path, f"has more than {DIGIT_LIMIT} digits; pass it as text")
+        case float():
+            if not math.isfinite(value):
+                raise InvalidPayload(what, path, f"is {value}, which JSON does not have; use None or text")
+        case dict():
+            _check_object(value, what, path, depth)
+        case list() | tuple():
+            _check_items(value, what, path, depth)
+        case _:
+            kind = type(value).__qualname__
+            raise InvalidPayload(what, path, f"is a {kind}; convert it to text or numbers first")
+
+
+def _check_items(value: Sequence[Any], what: str, path: str, depth: int) -> None:
+    for index, item in enumerate(value):
+        _check(item, what, f"{path}[{index}]", depth + 1)
+
+
+def _check_object(value: dict[Any, Any], what: str, path: str, depth: int) -> None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise InvalidPayload(what, path, f"has the key {key!r:.80}; JSON keys are text")
+        _check_text(key, what, f"{path}.{key!a:.80}")
+        _check(item, what, f"{path}.{key}", depth + 1)
+
+
+def _check_text(text: str, what: str, path: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidPayload(what, path, "has half of a surrogate pair, which no UTF-8 text can hold") from None

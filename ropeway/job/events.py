@@ -1,0 +1,95 @@
+"""Facts that happened. Stores write one entry per batch; readers see one event per job.
+
+An entry names a move of the table or a notice. `expand` turns it into events, so their names exist only here and
+in the table of moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from .instants import Instant
+from .moves import MOVES
+from .states import STATES, State
+
+NOTICES: Final[tuple[str, ...]] = (
+    "progress",
+    "drained",
+    "paused",
+    "resumed",
+    "cleaned",
+    "changed",
+    "duplicated",
+    "lock-lost",
+)
+"""What happens to a job or a queue without moving a job."""
+
+LOCAL_EVENTS: Final[tuple[str, ...]] = ("error", "unhandled", "slow-loop", "leaked", "gap")
+"""What only a worker's own listeners hear."""
+
+EVENT_NAMES: Final[tuple[str, ...]] = tuple(
+    dict.fromkeys(
+        [
+            *STATES,
+            *(name for move in MOVES.values() for name in move.announces),
+            "retries-exhausted",
+            *NOTICES,
+            *LOCAL_EVENTS,
+        ]
+    )
+)
+
+EVENTS_KEPT: Final = 10_000
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """One step in a queue, which may have moved many jobs in the same way."""
+
+    what: str
+    """The name of a move or a notice."""
+    at: Instant
+    to: State | None = None
+    jobs: list[tuple[str, dict[str, Any] | None]] = []
+    """Job ids with details; empty for what concerns the whole queue."""
+    detail: dict[str, Any] | None = None
+    """What is the same for all of them."""
+
+
+class Event(msgspec.Struct, frozen=True):
+    """`id` is the place to resume from: `queue.events(after=event.id)`."""
+
+    id: str
+    queue: str
+    name: str
+    job_id: str | None
+    at: Instant
+    data: dict[str, Any]
+
+
+def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
+    """The events of one entry, always in the same order, so that their ids are stable."""
+    number = 0
+    whole_queue: Sequence[tuple[str | None, dict[str, Any] | None]] = [(None, None)]
+    jobs = entry.jobs or whole_queue
+    for job_id, detail in jobs:
+        data = {**(entry.detail or {}), **(detail or {})}
+        for name in _names(entry, data):
+            yield Event(f"{entry_id}/{number}", queue, name, job_id, entry.at, data)
+            number += 1
+
+
+def split_id(event_id: str) -> tuple[str, int]:
+    """The entry of an event and the event's number in it; an entry's own id means all of it."""
+    entry_id, _, number = event_id.partition("/")
+    return entry_id, int(number) if number else 2**53
+
+
+def _names(entry: Entry, data: dict[str, Any]) -> tuple[str, ...]:
+    move = MOVES.get(entry.what)
+    if move is None:
+        return (entry.what,)
+    names = move.events(entry.to)
+    return (*names, "retries-exhausted") if data.get("exhausted") else names

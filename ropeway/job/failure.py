@@ -1,0 +1,53 @@
+"""What is kept of an exception; never raises, whatever the exception does."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Final
+
+import msgspec
+
+REASON_LIMIT: Final = 2_000
+TRACE_LIMIT: Final = 32 * 1024
+UNKNOWN_REASON: Final = "Unknown reason"
+
+
+class Failure(msgspec.Struct, frozen=True):
+    reason: str
+    trace: str = ""
+
+
+def failure_of(error: BaseException) -> Failure:
+    """An error that carries a `failure`, such as one from another process, is taken by its word."""
+    told = getattr(error, "failure", None)
+    return told if isinstance(told, Failure) else Failure(_reason(error), _trace(error))
+
+
+def _reason(error: BaseException) -> str:
+    kind = type(error).__qualname__
+    try:
+        text = str(error)
+    except BaseException as broken:  # noqa: BLE001 - a handler's own __str__ can raise anything
+        return f"{kind} (its text cannot be shown: {type(broken).__qualname__})"
+    # A message alone ("0") often says too little; the kind in front makes it searchable.
+    return _clean(f"{kind}: {text}" if text else kind, REASON_LIMIT)
+
+
+def _trace(error: BaseException) -> str:
+    try:
+        # compact and limited: a recursion error has thousands of frames, a chain of causes may be a circle.
+        lines = traceback.TracebackException.from_exception(error, limit=-50, compact=True).format()
+        return _clean("".join(lines), TRACE_LIMIT)
+    except BaseException:  # noqa: BLE001 - as above, in any of its causes
+        try:
+            return _clean("".join(traceback.format_tb(error.__traceback__, limit=-50)), TRACE_LIMIT)
+        except BaseException:  # noqa: BLE001 - a job without a trace is better than a lost job
+            return ""
+
+
+def _clean(text: str, limit: int) -> str:
+    """Storable text of at most `limit` bytes; the end of a trace says more than its beginning."""
+    raw = text.encode("utf-8", "backslashreplace").replace(b"\x00", b"\\x00")
+    if len(raw) <= limit:
+        return raw.decode()
+    return "… " + raw[-(limit - 4) :].decode("utf-8", "ignore")

@@ -1,0 +1,24 @@
+"""Instants are whole milliseconds since 1970 in UTC, on the store's clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from ..errors import InvalidDuration
+
+Instant: TypeAlias = int
+Milliseconds: TypeAlias = int
+
+LAST_INSTANT: Final[Instant] = 253_402_300_799_999
+"""The end of the year 9999: later than any job can be due, and exact as a double."""
+
+
+def instant_of(moment: datetime) -> Instant:
+    if moment.tzinfo is None:
+        raise InvalidDuration(moment, "has no time zone: use datetime.now(UTC) or a zone of your own")
+    return round(moment.timestamp() * 1000)
+
+
+def moment_of(instant: Instant | None) -> datetime | None:
+    return None if instant is None else datetime.fromtimestamp(instant / 1000, UTC)

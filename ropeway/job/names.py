@@ -1,0 +1,37 @@
+"""What may be a queue's name, a job's id and a job's name."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..errors import InvalidName
+
+_QUEUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,255}")
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+LONGEST_JOB_NAME: Final = 255
+
+
+def queue_name(given: object) -> str:
+    if isinstance(given, str) and _QUEUE.fullmatch(given):
+        return given
+    raise InvalidName(
+        "queue name", given, "use 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit"
+    )
+
+
+def job_id(given: object) -> str:
+    if isinstance(given, str) and _ID.fullmatch(given):
+        return given
+    raise InvalidName("job id", given, "use text of 1 to 255 letters, digits, '.', '_', ':' or '-'")
+
+
+def job_name(given: object) -> str:
+    if (
+        isinstance(given, str)
+        and 0 < len(given) <= LONGEST_JOB_NAME
+        and (given.isalnum() or not _UNPRINTABLE.search(given))
+    ):
+        return given
+    raise InvalidName("job name", given, f"use text of 1 to {LONGEST_JOB_NAME} characters without control characters")

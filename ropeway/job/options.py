@@ -1,0 +1,158 @@
+"""The options of a job: as users write them, and as they are stored."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final, TypedDict
+
+import msgspec
+
+from ..errors import InvalidOption
+from .backoff import Backoff
+from .codec import JsonText
+from .durations import Duration, milliseconds
+from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
+from .names import job_id
+from .numbers import whole
+from .retention import KEEP_COMPLETED, KEEP_FAILED, KeepOption, Retention, retention
+
+MOST_URGENT: Final = -(2**21)
+LEAST_URGENT: Final = 2**21
+LOG_LINES: Final = 1_000
+STACK_TRACES: Final = 10
+MOST_ATTEMPTS: Final = 1_000_000
+
+
+class JobOptions(TypedDict, total=False):
+    """What `add` takes beside a name and data."""
+
+    id: str
+    """An id of your own: a second add of it finds the first job."""
+    delay: Duration | datetime
+    """How long to wait, or the instant (with a time zone) to wait for."""
+    priority: int
+    """Lower goes first; -2^21 to 2^21, default 0."""
+    lifo: bool
+    """Newest first: ahead of every other job of its priority."""
+    attempts: int
+    """How often to try, the first time included."""
+    backoff: Backoff | Duration
+    timeout: Duration
+    """How long one attempt may take."""
+    remove_on_complete: KeepOption
+    remove_on_fail: KeepOption
+    """Also for cancelled jobs."""
+    max_starts: int
+    """How often the job may be started at all, postponements and stalls included."""
+    keep_logs: int
+    stack_traces: int
+
+
+class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What stays with the job and no store looks into on its hot path."""
+
+    attempts: int = 1
+    backoff: Backoff | None = None
+    timeout: Milliseconds | None = None
+    keep_completed: Retention = KEEP_COMPLETED
+    keep_failed: Retention = KEEP_FAILED
+    max_starts: int | None = None
+    keep_logs: int = LOG_LINES
+    stack_traces: int = STACK_TRACES
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """The options that decide where a job stands when it is added."""
+
+    id: str | None = None
+    delay: Milliseconds = 0
+    due_at: Instant | None = None
+    priority: int = 0
+    lifo: bool = False
+
+
+_NO_OPTIONS: Final = (Placement(), "{}")
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(StoredOptions).decode
+
+
+def read_options(options: Mapping[str, Any]) -> tuple[Placement, JsonText]:
+    """Checks the options of one job; answers where it is placed, and what is stored with it."""
+    if not options:
+        return _NO_OPTIONS
+    placed: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
+    for option, value in options.items():
+        try:
+            reader = _READERS[option]
+        except KeyError:
+            raise InvalidOption(option, f"is unknown{_suggestion(option)}") from None
+        field, read = reader(option, value)
+        (placed if field in Placement.__struct_fields__ else stored)[field] = read
+    return Placement(**placed), _encode(StoredOptions(**stored)).decode() if stored else "{}"
+
+
+@lru_cache(maxsize=1024)
+def stored_options(text: JsonText) -> StoredOptions:
+    """Most jobs of a queue share their options, and so one decoded value."""
+    return _decode(text)
+
+
+def _suggestion(option: str) -> str:
+    near = difflib.get_close_matches(option, _READERS, n=1)
+    known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_READERS)}"
+    return f"; {known} (what the handler needs goes into data)"
+
+
+def _whole(least: int, most: int) -> Callable[[str, Any], tuple[str, Any]]:
+    return lambda option, value: (option, whole(option, value, least, most))
+
+
+def _read_delay(_: str, value: Any) -> tuple[str, Any]:
+    if isinstance(value, datetime):
+        return "due_at", min(max(instant_of(value), 0), LAST_INSTANT)
+    return "delay", milliseconds(value)
+
+
+def _read_backoff(option: str, value: Any) -> tuple[str, Any]:
+    if value is None or isinstance(value, Backoff):
+        return option, value
+    if callable(value):
+        raise InvalidOption(
+            option,
+            "cannot be a function, which no store can keep: give it to the worker as "
+            'backoffs={"name": function} and use Backoff.custom("name") here',
+        )
+    return option, Backoff.fixed(value)
+
+
+def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
+    limit = None if value is None else milliseconds(value)
+    if limit == 0:
+        raise InvalidOption(option, "cannot be 0: leave it out for no timeout")
+    return option, limit
+
+
+def _read_lifo(option: str, value: Any) -> tuple[str, Any]:
+    if not isinstance(value, bool):
+        raise InvalidOption(option, f"cannot be {value!r}: use True or False")
+    return option, value
+
+
+_READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
+    "id": lambda option, value: (option, None if value is None else job_id(value)),
+    "delay": _read_delay,
+    "priority": _whole(MOST_URGENT, LEAST_URGENT),
+    "lifo": _read_lifo,
+    "attempts": _whole(1, MOST_ATTEMPTS),
+    "backoff": _read_backoff,
+    "timeout": _read_timeout,
+    "remove_on_complete": lambda option, value: ("keep_completed", retention(option, value)),
+    "remove_on_fail": lambda option, value: ("keep_failed", retention(option, value)),
+    "max_starts": _whole(1, MOST_ATTEMPTS),
+    "keep_logs": _whole(0, 100_000),
+    "stack_traces": _whole(0, 1_000),
+}

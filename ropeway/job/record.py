@@ -1,0 +1,67 @@
+"""A job as stores keep it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .codec import Json, JsonText, decode
+from .instants import Instant, Milliseconds
+from .options import StoredOptions, stored_options
+from .states import State
+
+
+class NewJob(msgspec.Struct, frozen=True):
+    """A job to be added. Its data and options are text that stores keep and hand back untouched."""
+
+    queue: str
+    id: str
+    name: str
+    data: JsonText
+    options: JsonText = "{}"
+    priority: int = 0
+    lifo: bool = False
+    delay: Milliseconds = 0
+    due_at: Instant | None = None
+    """An absolute instant instead of a delay; one that has passed means now."""
+
+
+class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A job as it stands in a store at the moment of reading.
+
+    `array_like`: the fields' order is the order in which stores write them out. `gc=False`: it holds only text and
+    numbers, so the garbage collector need not visit a million of them.
+    """
+
+    queue: str
+    id: str
+    name: str
+    data: JsonText
+    options: JsonText
+    state: State
+    priority: int
+    order: int
+    """Its place among jobs of equal priority: the store's own sequence, negative for `lifo`."""
+    created_at: Instant
+    attempts_made: int = 0
+    attempts_started: int = 0
+    stalled_count: int = 0
+    due_at: Instant | None = None
+    token: str | None = None
+    """The current claim's while active; afterwards the last one's, so that a repeated settle is recognised."""
+    worker: str | None = None
+    started_at: Instant | None = None
+    renewed_at: Instant | None = None
+    lock_until: Instant | None = None
+    finished_at: Instant | None = None
+    expires_at: Instant | None = None
+    """When retention removes it by age."""
+    reason: str | None = None
+    """Of the last failed attempt, of giving up, or of the cancellation."""
+    progress: JsonText | None = None
+    result: JsonText | None = None
+
+    def read_data(self) -> Json:
+        return decode(self.data)
+
+    def read_options(self) -> StoredOptions:
+        return stored_options(self.options)

@@ -1,0 +1,58 @@
+"""How long a finished job is kept."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..errors import InvalidOption
+from .durations import Duration, milliseconds
+from .instants import LAST_INSTANT, Instant, Milliseconds
+from .numbers import whole
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """Jobs older than `age` go, and the oldest beyond `count` in their queue and state; None means no limit."""
+
+    age: Duration | None = None
+    count: int | None = None
+
+
+KeepOption: TypeAlias = bool | int | Keep
+"""True removes at once, False keeps for ever, a number keeps that many."""
+
+
+class Retention(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A `Keep` as it is stored."""
+
+    age: Milliseconds | None = None
+    count: int | None = None
+
+    @property
+    def removes_at_once(self) -> bool:
+        return self.count == 0 or self.age == 0
+
+    def until(self, finished_at: Instant) -> Instant:
+        return LAST_INSTANT if self.age is None else min(finished_at + self.age, LAST_INSTANT)
+
+
+FOREVER: Final = Retention()
+NOT_AT_ALL: Final = Retention(count=0)
+KEEP_COMPLETED: Final = Retention(age=24 * 3_600_000, count=10_000)
+KEEP_FAILED: Final = Retention(age=7 * 24 * 3_600_000)
+
+
+def retention(option: str, given: object) -> Retention:
+    match given:
+        case True:
+            return NOT_AT_ALL
+        case False:
+            return FOREVER
+        case int() if given >= 0:
+            return Retention(count=given)
+        case Keep(age=age, count=count):
+            if count is not None:
+                whole(option, count, 0, 2**53)
+            return Retention(None if age is None else milliseconds(age), count)
+    raise InvalidOption(option, f"cannot be {given!r}: use True, False, a count, or Keep(age=..., count=...)")

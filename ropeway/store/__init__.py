@@ -1,0 +1,1 @@
+"""The contract between Ropeway and the places where jobs live."""

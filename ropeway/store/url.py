@@ -1,0 +1,35 @@
+"""From a URL to a store. The only place that names concrete stores."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+from ..errors import InvalidOption
+from .contract import Store
+
+DEFAULT_URL: Final = "sqlite:///ropeway.db"
+
+_STORES: Final[dict[str, tuple[str, str]]] = {
+    "memory": ("ropeway.stores.memory", "MemoryStore"),
+    "sqlite": ("ropeway.stores.sqlite", "SQLiteStore"),
+}
+
+
+def connect(url: str | None = None) -> Store:
+    """A store to share between queues; nothing connects until it is used.
+
+    Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder.
+    """
+    url = url or os.environ.get("ROPEWAY_URL") or DEFAULT_URL
+    if not isinstance(url, str):
+        raise InvalidOption("url", f"cannot be {url!r}: use text such as {DEFAULT_URL!r}")
+    scheme = urlsplit(url).scheme
+    try:
+        module, name = _STORES[scheme]
+    except KeyError:
+        known = ", ".join(f"{scheme}://" for scheme in _STORES)
+        raise InvalidOption("url", f"{url!r} names no store that this Ropeway knows; it knows {known}") from None
+    return cast(Store, getattr(import_module(module), name).from_url(url))

@@ -1,0 +1,218 @@
+"""What goes into the store's verbs and what comes out."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from ..job.codec import JsonText
+from ..job.events import Entry
+from ..job.instants import Instant, Milliseconds
+from ..job.record import JobRecord
+from ..job.states import State
+
+BATCH: Final = 1_000
+"""The most jobs that one call of `tick`, `clean` or `obliterate` touches of each kind."""
+
+Topic: TypeAlias = Literal["jobs", "events", "revoked"]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of one item of a batch."""
+
+    verdict: Literal["done", "lost", "missing", "refused"]
+    """`done` also for a repeated call; `lost`: the token is not the current one; `refused`: not in this state."""
+    state: State | None = None
+    """The job's state before the call; for `refused` the state that stood in the way."""
+
+
+DONE: Final = Answer("done")
+LOST: Final = Answer("lost")
+MISSING: Final = Answer("missing")
+
+
+class Added(msgspec.Struct, frozen=True):
+    """What became of one job of a bundle. With any `conflict`, nothing of its bundle was stored."""
+
+    id: str
+    verdict: Literal["created", "found", "conflict", "skipped"]
+    """`found`: the id was there with the same name and data; `conflict`: with others; `skipped`: beside a conflict."""
+
+
+class ClaimRequest(msgspec.Struct, frozen=True):
+    queue: str
+    worker: str
+    token: str
+    """Becomes the token of every job that this claim takes. Never used for a second request."""
+    limit: int
+    lock: Milliseconds
+    names: tuple[str, ...] | None = None
+    """Only jobs of these names; None takes every name."""
+    repeat: bool = False
+    """The answer to this very request was lost: give the same jobs again, and no others."""
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    jobs: list[JobRecord]
+    now: Instant
+    """The store's clock at the claim."""
+    again_at: Instant | None = None
+    """With fewer jobs than asked for: when asking again may help although nobody wakes the worker."""
+
+
+class Settled(msgspec.Struct, frozen=True):
+    answers: list[Answer]
+    claimed: Claimed | None = None
+
+
+class Lock(msgspec.Struct, frozen=True):
+    id: str
+    token: str
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What a handler, or somebody outside, adds to a job. Unset parts stay as they are."""
+
+    id: str
+    token: str | None = None
+    """With a token the job must be active under it; without one it must not be final."""
+    progress: JsonText | None = None
+    data: JsonText | None = None
+    log: tuple[str, ...] = ()
+    keep_logs: int = 1_000
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """A change of where a job stands. Priority and lifo: waiting or delayed; delay: delayed; data: not final."""
+
+    id: str
+    priority: int | None = None
+    lifo: bool | None = None
+    delay: Milliseconds | None = None
+    due_at: Instant | None = None
+    data: JsonText | None = None
+
+
+class StallRules(msgspec.Struct, frozen=True):
+    max_stalled_count: int = 1
+    on_stalled: Literal["requeue", "fail"] = "requeue"
+    counts_as_attempt: bool = False
+
+
+class Ticked(msgspec.Struct, frozen=True):
+    promoted: int = 0
+    stalled: list[str] = []
+    """Ids that went back to waiting."""
+    given_up: list[str] = []
+    removed: int = 0
+    next_at: Instant | None = None
+    """When the next delay, lock or retention ends; None while there is none."""
+    more: bool = False
+    """A batch was full: tick again at once."""
+    now: Instant = 0
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What holds for a whole queue, for every worker on it."""
+
+    paused: bool = False
+    paused_names: tuple[str, ...] = ()
+    max_active: int | None = None
+    """`set_global_concurrency`"""
+
+
+class Query(msgspec.Struct, frozen=True):
+    queue: str
+    states: tuple[State, ...]
+    name: str | None = None
+    limit: int = 100
+    after: str | None = None
+    """The `next` of the page before."""
+    newest_first: bool = False
+    """By the order of adding."""
+
+
+class Page(msgspec.Struct, frozen=True):
+    jobs: list[JobRecord]
+    next: str | None = None
+
+
+class Cleaned(msgspec.Struct, frozen=True):
+    ids: list[str]
+    more: bool = False
+    active: int = 0
+    """For `obliterate`: active jobs that stood in the way, so that nothing was removed."""
+
+
+class Metric(msgspec.Struct, frozen=True):
+    """What happened in one minute."""
+
+    minute: Instant
+    added: int = 0
+    completed: int = 0
+    failed: int = 0
+    retried: int = 0
+    stalled: int = 0
+    cancelled: int = 0
+    removed: int = 0
+
+
+class FailedAttempt(msgspec.Struct, frozen=True):
+    attempt: int
+    at: Instant
+    worker: str | None
+    reason: str
+    trace: str = ""
+
+
+class LogLine(msgspec.Struct, frozen=True):
+    at: Instant
+    text: str
+
+
+class History(msgspec.Struct, frozen=True):
+    """What a job went through, oldest first."""
+
+    failures: list[FailedAttempt]
+    log: list[LogLine]
+    dropped_log_lines: int = 0
+
+
+class StoredEntry(msgspec.Struct, frozen=True):
+    id: str
+    entry: Entry
+
+
+class Entries(msgspec.Struct, frozen=True):
+    entries: list[StoredEntry]
+    cursor: str
+    """The `after` of the next call, also when there were no entries."""
+    gap: bool = False
+    """Entries after the given id were trimmed before they were read."""
+
+
+class Revoked(msgspec.Struct, frozen=True):
+    locks: list[Lock]
+    cursor: str
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A small thing to remember, such as a worker's presence."""
+
+    kind: str
+    key: str
+    value: JsonText
+    version: int = 0
+    expires_at: Instant | None = None
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    verdict: Literal["done", "lost"]
+    """`lost`: somebody else wrote another version first."""
+    record: Record | None
+    """As it stands now."""
+
+
+Counts: TypeAlias = dict[State, int]
+Details: TypeAlias = dict[str, Any]

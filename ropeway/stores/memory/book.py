@@ -1,0 +1,172 @@
+"""All that is known of one queue."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final
+
+from ...job.instants import Instant
+from ...job.record import JobRecord
+from ...job.states import FINAL, STATES, State
+from ...store.values import Settings
+from .deadlines import Deadlines
+from .keys import SortedKeys
+from .metrics import Metrics
+from .past import Pasts
+from .shelf import Shelf
+from .stream import Draft, Stream
+
+NO_SETTINGS: Final = Settings()
+
+
+class Book:
+    """Changes to jobs are made at once and can be undone; what else a step brings about waits for its `commit`.
+
+    The caller holds the store's lock, from `begin` to `commit` or `roll_back`.
+    """
+
+    def __init__(self, name: str, stream: Stream) -> None:
+        self.name = name
+        self.stream = stream
+        self.jobs: dict[str, JobRecord] = {}
+        self.settings = NO_SETTINGS
+        self.pasts = Pasts()
+        self.metrics = Metrics()
+        self._shelves: dict[State, Shelf] = {state: Shelf(state, self.jobs) for state in STATES}
+        self._locks = Deadlines(attrgetter("lock_until"))
+        self._expiries = Deadlines(attrgetter("expires_at"))
+        self._deadlines = {"active": self._locks, **dict.fromkeys(FINAL, self._expiries)}
+        self._original: dict[str, JobRecord | None] = {}
+        """Jobs that this step has changed, as they were before it."""
+        self._shelved: dict[str, JobRecord | None] = {}
+        """Jobs that have changed since the shelves were last in order, as the shelves know them."""
+        self._drafts: dict[tuple[str, State | None], Draft] = {}
+        self._after: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self._was_busy = False
+
+    @property
+    def is_listed(self) -> bool:
+        return bool(self.jobs) or self.settings != NO_SETTINGS
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.is_listed and not self.stream
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.shelf("waiting") or self.shelf("active"))
+
+    @property
+    def locks(self) -> SortedKeys:
+        """Of active jobs, by `lock_until`."""
+        self._put_in_order()
+        return self._locks.keys
+
+    @property
+    def expiries(self) -> SortedKeys:
+        """Of finished jobs that are not kept for ever, by `expires_at`."""
+        self._put_in_order()
+        return self._expiries.keys
+
+    def shelf(self, state: State) -> Shelf:
+        self._put_in_order()
+        return self._shelves[state]
+
+    def begin(self) -> None:
+        self._was_busy = self.is_busy
+
+    def put(self, job: JobRecord) -> None:
+        """Adds the job, or puts this record in the place of the one it had."""
+        before = self.jobs.get(job.id)
+        self._original.setdefault(job.id, before)
+        self._shelved.setdefault(job.id, before)
+        self.jobs[job.id] = job
+
+    def drop(self, id: str) -> None:
+        job = self.jobs.pop(id)
+        self._original.setdefault(id, job)
+        self._shelved.setdefault(id, job)
+
+    def entry(
+        self, what: str, to: State | None = None, detail: dict[str, Any] | None = None
+    ) -> list[tuple[str, dict[str, Any] | None]]:
+        """The jobs of this step's entry for a move or a notice, to be added to."""
+        draft = self._drafts.get((what, to))
+        if draft is None:
+            draft = self._drafts[what, to] = Draft(what, to, detail, [])
+        return draft.jobs
+
+    def notice(self, what: str, detail: dict[str, Any] | None = None) -> None:
+        """An entry about the whole queue; each is one of its own."""
+        self._drafts[f"{what} {len(self._drafts)}", None] = Draft(what, None, detail, [], is_notice=True)
+
+    def afterwards(self, act: Callable[..., None], *args: Any) -> None:
+        """What can neither fail nor be seen by the rest of the step happens when the step has succeeded."""
+        self._after.append((act, args))
+
+    def set(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def keep_quiet(self) -> None:
+        """Lets this step write no entries."""
+        self._was_busy = False
+        self._drafts.clear()
+
+    def prepare(self, now: Instant) -> None:
+        """The part of a commit that may fail: what is to be announced may be text that cannot be kept."""
+        if self._was_busy and not self.is_busy:
+            self.notice("drained")
+        for draft in self._drafts.values():
+            draft.encode(now)
+        self._put_in_order()
+
+    def commit(self, now: Instant) -> bool:
+        """True if there are new entries."""
+        drafts = [draft for draft in self._drafts.values() if draft.jobs or draft.is_notice]
+        for draft in drafts:
+            self.stream.append(draft.text, len(draft.jobs))
+            self.metrics.count(draft.what, len(draft.jobs), now)
+        for act, args in self._after:
+            act(*args)
+        if self.pasts:
+            self.pasts.forget(id for id in self._original if id not in self.jobs)
+        self._end()
+        return bool(drafts)
+
+    def roll_back(self) -> None:
+        for id, job in self._original.items():
+            if job is not None:
+                self.put(job)
+            elif id in self.jobs:
+                self.drop(id)
+        self._put_in_order()
+        self._end()
+
+    def _end(self) -> None:
+        self._original = {}
+        self._drafts = {}
+        self._after = []
+
+    def _put_in_order(self) -> None:
+        """Brings the shelves up to date with the jobs: by the batch, which costs a fraction of one by one."""
+        if not self._shelved:
+            return
+        shelved, self._shelved = self._shelved, {}
+        leaving: defaultdict[State, list[JobRecord]] = defaultdict(list)
+        entering: defaultdict[State, list[JobRecord]] = defaultdict(list)
+        for id, old in shelved.items():
+            new = self.jobs.get(id)
+            if old is not None:
+                leaving[old.state].append(old)
+            if new is not None:
+                entering[new.state].append(new)
+        for state, jobs in leaving.items():
+            self._shelves[state].remove(jobs)
+            if state in self._deadlines:
+                self._deadlines[state].remove(jobs)
+        for state, jobs in entering.items():
+            self._shelves[state].add(jobs)
+            if state in self._deadlines:
+                self._deadlines[state].add(jobs)

@@ -1,0 +1,159 @@
+"""Keys in order, of which any number can be kept at nearly the same cost for each."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias
+
+Key: TypeAlias = tuple[int, int, str]
+"""Two numbers that decide the order, together unique, and the id that they stand for."""
+Bound: TypeAlias = tuple[int] | tuple[int, int]
+"""A place between keys: `(a,)` lies before every key that begins with `a`."""
+
+BLOCK: Final = 512
+
+
+class SortedKeys:
+    """A sorted list cut into blocks, so that no change moves more than a block.
+
+    Adding at the end and removing at the front, which is what a queue does, need no search.
+    """
+
+    __slots__ = ("_blocks", "_lasts", "_length")
+
+    def __init__(self, keys: Iterable[Key] = ()) -> None:
+        ordered = sorted(keys)
+        self._blocks = [ordered[at : at + BLOCK] for at in range(0, len(ordered), BLOCK)]
+        self._lasts = [block[-1] for block in self._blocks]
+        self._length = len(ordered)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Key]:
+        for block in self._blocks:
+            yield from block
+
+    @property
+    def least(self) -> Key | None:
+        return self._blocks[0][0] if self._blocks else None
+
+    def add(self, keys: list[Key]) -> None:
+        """Takes the list over, and sorts it."""
+        keys.sort()
+        self._length += len(keys)
+        if not self._lasts or (keys and keys[0] > self._lasts[-1]):
+            self._extend(keys)
+        else:
+            for key in keys:
+                self._insert(key)
+
+    def remove(self, keys: list[Key]) -> None:
+        """Takes the list over, and sorts it. All of the keys must be there."""
+        keys.sort()
+        self._length -= len(keys)
+        for key in keys[self._remove_head(keys) :]:
+            self._remove(key)
+
+    def first(self, count: int, before: Bound | None = None) -> list[Key]:
+        """The least keys, at most `count`, and only those before a bound if one is given."""
+        found: list[Key] = []
+        for block in self._blocks:
+            if before is not None and block[0] >= before:
+                break
+            end = count - len(found)
+            if before is not None and block[-1] >= before:
+                end = min(end, bisect_left(block, before))
+            found += block[:end]
+            if len(found) >= count:
+                break
+        return found
+
+    def after(self, bound: Bound | None, count: int) -> list[Key]:
+        """At most `count` keys, the least first, that lie after a bound and do not begin with it."""
+        if bound is None:
+            return self.first(count)
+        past = (*bound[:-1], bound[-1] + 1)
+        blocks, at = self._blocks, bisect_left(self._lasts, past)
+        start = bisect_left(blocks[at], past) if at < len(blocks) else 0
+        found: list[Key] = []
+        while at < len(blocks) and len(found) < count:
+            found += blocks[at][start : start + count - len(found)]
+            at, start = at + 1, 0
+        return found
+
+    def back_from(self, bound: Bound | None, count: int) -> list[Key]:
+        """At most `count` keys, the greatest first, that lie before a bound (or the end)."""
+        blocks = self._blocks
+        at = len(blocks) if bound is None else min(bisect_right(self._lasts, bound) + 1, len(blocks))
+        found: list[Key] = []
+        while at > 0 and len(found) < count:
+            at -= 1
+            block = blocks[at]
+            end = len(block) if bound is None else bisect_left(block, bound)
+            found += block[max(0, end - (count - len(found))) : end][::-1]
+        return found
+
+    def _extend(self, keys: list[Key]) -> None:
+        blocks, lasts = self._blocks, self._lasts
+        added = 0
+        if blocks and len(blocks[-1]) < BLOCK:
+            added = BLOCK - len(blocks[-1])
+            blocks[-1] += keys[:added]
+            lasts[-1] = blocks[-1][-1]
+        for at in range(added, len(keys), BLOCK):
+            blocks.append(keys[at : at + BLOCK])
+            lasts.append(blocks[-1][-1])
+
+    def _insert(self, key: Key) -> None:
+        at = bisect_left(self._lasts, key)
+        if at == len(self._blocks):
+            self._extend([key])
+            return
+        block = self._blocks[at]
+        block.insert(bisect_left(block, key), key)
+        if len(block) > 2 * BLOCK:
+            self._split(at)
+
+    def _remove_head(self, keys: list[Key]) -> int:
+        """Removes as many of the keys as are the least of all, and says how many that were."""
+        removed = 0
+        while removed < len(keys):
+            block = self._blocks[0]
+            count = min(len(block), len(keys) - removed)
+            if block[:count] != keys[removed : removed + count]:
+                break
+            removed += count
+            if count < len(block):
+                del block[:count]
+            else:
+                del self._blocks[0], self._lasts[0]
+        return removed
+
+    def _remove(self, key: Key) -> None:
+        at = bisect_left(self._lasts, key)
+        block = self._blocks[at]
+        place = bisect_left(block, key)
+        if block[place] != key:
+            raise KeyError(key)
+        del block[place]
+        if not block:
+            del self._blocks[at], self._lasts[at]
+        elif place == len(block):
+            self._lasts[at] = block[-1]
+        elif len(block) < BLOCK // 4 and at + 1 < len(self._blocks):
+            self._join(at)
+
+    def _split(self, at: int) -> None:
+        block = self._blocks[at]
+        self._blocks.insert(at + 1, block[BLOCK:])
+        del block[BLOCK:]
+        self._lasts.insert(at, block[-1])
+
+    def _join(self, at: int) -> None:
+        """Keeps blocks from staying small after many removals."""
+        self._blocks[at] += self._blocks.pop(at + 1)
+        self._lasts.pop(at)
+        if len(self._blocks[at]) > 2 * BLOCK:
+            self._split(at)

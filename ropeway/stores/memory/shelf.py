@@ -1,0 +1,102 @@
+"""The jobs of one state, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from heapq import merge
+from itertools import islice
+from typing import Final
+
+from ...job.record import JobRecord
+from ...job.states import State
+from .keys import Key, SortedKeys
+
+
+def _by_finish(job: JobRecord) -> Key:
+    return (job.finished_at or 0, abs(job.order), job.id)
+
+
+_KEYS: Final[dict[State, Callable[[JobRecord], Key]]] = {
+    "waiting": lambda job: (job.priority, job.order, job.id),
+    "waiting-children": lambda job: (0, abs(job.order), job.id),
+    "delayed": lambda job: (job.due_at or 0, job.order, job.id),
+    "active": lambda job: (job.started_at or 0, abs(job.order), job.id),
+    "completed": _by_finish,
+    "failed": _by_finish,
+    "cancelled": _by_finish,
+}
+"""By what `find` lists each state; waiting jobs are also claimed in that order.
+
+`abs(order)` is the number that the job got when it was added.
+"""
+
+
+class Shelf:
+    """Where a job stands follows from its record alone, so that a step can be undone by its records.
+
+    Two more orders, by name and by age, cost nothing until somebody asks for them. They are made then, kept up
+    to date from there on, and forgotten when the shelf is empty.
+    """
+
+    __slots__ = ("_by_age", "_by_name", "_jobs", "_key", "keys")
+
+    def __init__(self, state: State, jobs: Mapping[str, JobRecord]) -> None:
+        self.keys = SortedKeys()
+        self._key = _KEYS[state]
+        self._jobs = jobs
+        self._by_name: dict[str, SortedKeys] | None = None
+        self._by_age: SortedKeys | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def add(self, jobs: list[JobRecord]) -> None:
+        self.keys.add([*map(self._key, jobs)])
+        if self._by_name is not None:
+            for job in jobs:
+                self._by_name.setdefault(job.name, SortedKeys()).add([self._key(job)])
+        if self._by_age is not None:
+            self._by_age.add([*map(_age, jobs)])
+
+    def remove(self, jobs: list[JobRecord]) -> None:
+        self.keys.remove([*map(self._key, jobs)])
+        if not self.keys:
+            self._by_name = self._by_age = None
+        if self._by_name is not None:
+            for job in jobs:
+                self._by_name[job.name].remove([self._key(job)])
+                if not self._by_name[job.name]:
+                    del self._by_name[job.name]
+        if self._by_age is not None:
+            self._by_age.remove([*map(_age, jobs)])
+
+    def first_named(self, allowed: Callable[[str], bool], names: Iterable[str] | None, count: int) -> list[Key]:
+        """The first jobs whose names are allowed; `names` are all that can be, if that is known."""
+        if self._by_name is None or names is None:
+            # Most workers know most names, so the head of the line is often enough.
+            head = self.keys.first(4 * count)
+            found = [key for key in head if allowed(self._jobs[key[2]].name)][:count]
+            if len(found) == count or len(head) == len(self.keys):
+                return found
+        # Jobs that nobody here wants may stand in front by the million: they are passed by name, not one by one.
+        lines = self._lines()
+        wanted = [name for name in (lines if names is None else names) if name in lines and allowed(name)]
+        return [*islice(merge(*(lines[name].first(count) for name in wanted)), count)]
+
+    def oldest(self) -> SortedKeys:
+        """All its jobs by `created_at`."""
+        if self._by_age is None:
+            self._by_age = SortedKeys(_age(self._jobs[id]) for _, _, id in self.keys)
+        return self._by_age
+
+    def _lines(self) -> dict[str, SortedKeys]:
+        if self._by_name is None:
+            lines: dict[str, list[Key]] = {}
+            for key in self.keys:
+                lines.setdefault(self._jobs[key[2]].name, []).append(key)
+            self._by_name = {name: SortedKeys(keys) for name, keys in lines.items()}
+        return self._by_name
+
+
+def _age(job: JobRecord) -> Key:
+    return (job.created_at, abs(job.order), job.id)

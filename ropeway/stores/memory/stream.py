@@ -1,0 +1,104 @@
+"""The events of one queue: a ring of encoded entries."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from ...job.events import EVENTS_KEPT, Entry
+from ...job.instants import Instant
+from ...job.states import State
+from ...store.values import Entries, StoredEntry
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Entry).decode
+
+SLACK: Final = 2
+"""Between ticks the ring may hold this many times what is kept."""
+
+
+class Draft(msgspec.Struct):
+    """An entry that its step still fills."""
+
+    what: str
+    to: State | None
+    detail: dict[str, Any] | None
+    jobs: list[tuple[str, dict[str, Any] | None]]
+    is_notice: bool = False
+    """It concerns the whole queue; without jobs, any other entry says nothing and is not written."""
+
+    text: bytes = b""
+
+    def encode(self, at: Instant) -> None:
+        self.text = _encode((self.what, at, self.to, self.jobs, self.detail))
+
+
+class Stream:
+    """Entries are kept as text: small, and nothing that a reader does to one can change it.
+
+    They are numbered one by one. The epoch tells their ids from those of another store.
+    """
+
+    __slots__ = ("_beginning", "_epoch", "_events", "_first", "_texts", "_weights")
+
+    def __init__(self, epoch: str, beginning: int) -> None:
+        self._epoch, self._beginning, self._first = epoch, beginning, beginning + 1
+        self._texts: list[bytes] = []
+        self._weights: list[int] = []
+        self._events = 0
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def last(self) -> int:
+        """The number of the newest entry, or the one before all if there is none."""
+        return self._first + len(self._texts) - 1
+
+    def append(self, text: bytes, jobs: int) -> None:
+        weight = max(1, jobs)
+        self._texts.append(text)
+        self._weights.append(weight)
+        self._events += weight
+        if self._events > SLACK * EVENTS_KEPT:
+            self.trim()
+
+    def trim(self) -> None:
+        """Keeps about `EVENTS_KEPT` events, and always the newest entry."""
+        gone = 0
+        while self._events > EVENTS_KEPT and gone < len(self._texts) - 1:
+            self._events -= self._weights[gone]
+            gone += 1
+        if gone:
+            del self._texts[:gone], self._weights[:gone]
+            self._first += gone
+
+    def read(self, after: str | None, *, inclusive: bool, limit: int) -> Entries:
+        if after == "now":
+            return Entries([], self._id(self.last))
+        number = self._beginning if after is None else self._number(after)
+        start = self._first
+        if number is not None and number >= start:
+            start = number if inclusive else number + 1
+        begin = start - self._first
+        texts = self._texts[begin : begin + max(0, limit)]
+        entries = [StoredEntry(self._id(start + at), _decode(text)) for at, text in enumerate(texts)]
+        gap = after is not None and self._is_gap(number)
+        return Entries(entries, self._id(start + len(texts) - 1), gap)
+
+    def _is_gap(self, number: int | None) -> bool:
+        if number == self._beginning:
+            return self._first > self._beginning + 1
+        return number is None or number < self._first
+
+    def _id(self, number: int) -> str:
+        return f"{self._epoch}-{number}"
+
+    def _number(self, id: str) -> int | None:
+        """None for an id that this stream never gave out."""
+        epoch, _, text = id.partition("-")
+        if epoch != self._epoch or not (text.isascii() and text.isdecimal()):
+            return None
+        number = int(text)
+        return number if self._beginning <= number <= self.last else None

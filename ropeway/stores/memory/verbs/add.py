@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidOption
+from ....job.instants import LAST_INSTANT
+from ....job.numbers import whole
+from ....job.options import LEAST_URGENT, MOST_URGENT, stored_options
+from ....job.record import JobRecord, NewJob
+from ....store.values import Added
+from ..step import Step
+
+
+def add(step: Step, bundles: Sequence[Sequence[NewJob]]) -> list[list[Added]]:
+    for bundle in bundles:
+        for job in bundle:
+            _check(job)
+    return [_add_bundle(step, bundle) for bundle in bundles]
+
+
+def _check(job: NewJob) -> None:
+    """What cannot be compared, announced or read again would spoil the queue for every other job."""
+    for field in (job.queue, job.id, job.name, job.data):
+        if not isinstance(field, str):
+            raise InvalidOption("job", f"has {field!r:.80} where text belongs")
+    whole("priority", job.priority, MOST_URGENT, LEAST_URGENT)
+    whole("delay", job.delay, 0, LAST_INSTANT)
+    if job.due_at is not None:
+        whole("due_at", job.due_at, 0, LAST_INSTANT)
+    try:
+        stored_options(job.options)
+    except (TypeError, ValueError) as error:
+        raise InvalidOption("options", f"of job {job.id!r} cannot be read: {error}") from error
+
+
+def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:
+    new: dict[tuple[str, str], NewJob] = {}
+    found: list[NewJob] = []
+    verdicts: list[Added] = []
+    for job in bundle:
+        there = step.book(job.queue).jobs.get(job.id) or new.get((job.queue, job.id))
+        if there is None:
+            new[job.queue, job.id] = job
+            verdicts.append(Added(job.id, "created"))
+        elif there.name == job.name and there.data == job.data:
+            found.append(job)
+            verdicts.append(Added(job.id, "found"))
+        else:
+            verdicts.append(Added(job.id, "conflict"))
+    if any(added.verdict == "conflict" for added in verdicts):
+        return [_unless_stored(step, job, added) for job, added in zip(bundle, verdicts, strict=True)]
+    for job in new.values():
+        _store(step, job)
+    for job in found:
+        step.book(job.queue).entry("duplicated").append((job.id, None))
+    return verdicts
+
+
+def _unless_stored(step: Step, job: NewJob, added: Added) -> Added:
+    """What to say beside a conflict, where a job found in its own bundle is not there after all."""
+    is_there = added.verdict == "conflict" or job.id in step.book(job.queue).jobs
+    return added if is_there else Added(job.id, "skipped")
+
+
+def _store(step: Step, job: NewJob) -> None:
+    book, now = step.book(job.queue), step.now
+    due_at = min(now + job.delay, LAST_INSTANT) if job.delay else job.due_at
+    number = next(step.place.sequence)
+    order = -number if job.lifo else number
+    is_delayed = due_at is not None and due_at > now
+    record = JobRecord(
+        job.queue,
+        job.id,
+        job.name,
+        job.data,
+        job.options,
+        "delayed" if is_delayed else "waiting",
+        job.priority,
+        order,
+        now,
+        due_at=due_at if is_delayed else None,
+    )
+    book.put(record)
+    detail = {"name": job.name, "due_at": due_at} if is_delayed else {"name": job.name}
+    book.entry("add", record.state).append((job.id, detail))
+    step.wake(job.queue)

@@ -1,0 +1,49 @@
+"""Taking away many jobs at once: clean and obliterate."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ....errors import InvalidOption
+from ....job.instants import Milliseconds
+from ....job.states import FINAL, STATES, State, state_named
+from ....store.values import BATCH, Cleaned
+from ..step import Step
+from .operate import revoke
+from .retention import drop
+
+
+def clean(step: Step, queue: str, state: State, older_than: Milliseconds, limit: int) -> Cleaned:
+    state = state_named(state)
+    if state == "active":
+        raise InvalidOption("state", "cannot be 'active': cancel these jobs, or wait until they end")
+    book = step.book(queue)
+    shelf = book.shelf(state)
+    keys = shelf.keys if state in FINAL else shelf.oldest()
+    batch = max(0, min(limit, BATCH))
+    old = keys.first(batch + 1, before=(step.now - older_than + 1,))
+    ids = [id for _, _, id in old[:batch]]
+    for id in ids:
+        drop(book, book.jobs[id])
+    if ids:
+        book.notice("cleaned", {"count": len(ids), "state": state})
+    return Cleaned(ids, more=len(old) > batch)
+
+
+def obliterate(step: Step, queue: str, *, force: bool) -> Cleaned:
+    book = step.book(queue)
+    active = len(book.shelf("active"))
+    is_refused = active > 0 and not force
+    ids: list[str] = []
+    if not is_refused:
+        for state in STATES:
+            ids += [id for _, _, id in book.shelf(state).keys.first(BATCH - len(ids))]
+        for id in ids:
+            revoke(step, book.jobs[id])
+            book.drop(id)
+    book.keep_quiet()
+    if is_refused or book.jobs:
+        book.afterwards(book.set, replace(book.settings, paused=True))
+    else:
+        book.afterwards(step.place.forget, book)
+    return Cleaned(ids, more=bool(book.jobs) and not is_refused, active=active if is_refused else 0)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....job.numbers import whole
+from ....store.values import Settings
+from ..book import Book
+from ..step import Step
+
+_MOST_ACTIVE = 2**53
+
+
+def configure(
+    step: Step,
+    queue: str,
+    *,
+    pause: bool | None,
+    pause_names: Sequence[str],
+    resume_names: Sequence[str],
+    max_active: int | None,
+) -> Settings:
+    book = step.book(queue)
+    old = book.settings
+    if max_active is not None:
+        whole("max_active", max_active, 0, _MOST_ACTIVE)
+    names = {*old.paused_names, *pause_names} - {*resume_names}
+    new = Settings(
+        old.paused if pause is None else pause,
+        tuple(sorted(names)),
+        old.max_active if max_active is None else max_active or None,
+    )
+    _announce(book, old, new)
+    may_go_on = (
+        (old.paused and not new.paused)
+        or bool({*old.paused_names} - names)
+        or (old.max_active is not None and (new.max_active is None or new.max_active > old.max_active))
+    )
+    if may_go_on:
+        step.wake(queue)
+    book.afterwards(book.set, new)
+    return new
+
+
+def _announce(book: Book, old: Settings, new: Settings) -> None:
+    if old.paused != new.paused:
+        book.notice("paused" if new.paused else "resumed")
+    for name in sorted({*new.paused_names} - {*old.paused_names}):
+        book.notice("paused", {"name": name})
+    for name in sorted({*old.paused_names} - {*new.paused_names}):
+        book.notice("resumed", {"name": name})

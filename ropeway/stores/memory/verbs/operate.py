@@ -1,0 +1,117 @@
+"""What people do to jobs by hand: cancel, retry, promote, remove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from ....job.record import JobRecord
+from ....job.states import FINAL
+from ....store.values import Answer
+from ..book import Book
+from ..step import Step
+from .answers import DONE, MISSING, REFUSED
+from .retention import drop, retain
+
+
+def cancel(step: Step, queue: str, ids: Sequence[str], reason: str | None) -> list[Answer]:
+    book, now = step.book(queue), step.now
+    detail = None if reason is None else {"reason": reason}
+    finished: list[JobRecord] = []
+
+    def act(job: JobRecord) -> bool:
+        if job.state in FINAL:
+            return job.state == "cancelled"
+        revoke(step, job)
+        cancelled = replace(
+            job,
+            state="cancelled",
+            due_at=None,
+            token=None,
+            lock_until=None,
+            finished_at=now,
+            expires_at=job.read_options().keep_failed.until(now),
+            reason=reason,
+        )
+        book.put(cancelled)
+        book.entry("cancel", "cancelled", detail).append((job.id, {"prev": job.state}))
+        finished.append(cancelled)
+        return True
+
+    answers = _each(book, ids, act)
+    retain(book, [(job, job.read_options().keep_failed) for job in finished])
+    return answers
+
+
+def retry(step: Step, queue: str, ids: Sequence[str], *, reset: bool) -> list[Answer]:
+    book = step.book(queue)
+
+    def act(job: JobRecord) -> bool:
+        if job.state not in FINAL:
+            return False
+        again = replace(
+            job,
+            state="waiting",
+            token=None,
+            finished_at=None,
+            expires_at=None,
+            reason=None,
+            progress=None,
+            result=None,
+        )
+        if reset:
+            again = replace(again, attempts_made=0, attempts_started=0, stalled_count=0)
+        book.put(again)
+        book.entry("retry by hand", "waiting").append((job.id, None))
+        step.wake(queue)
+        return True
+
+    return _each(book, ids, act)
+
+
+def promote(step: Step, queue: str, ids: Sequence[str]) -> list[Answer]:
+    book = step.book(queue)
+
+    def act(job: JobRecord) -> bool:
+        if job.state != "delayed":
+            return False
+        book.put(replace(job, state="waiting", due_at=None))
+        book.entry("promote", "waiting").append((job.id, None))
+        step.wake(queue)
+        return True
+
+    return _each(book, ids, act)
+
+
+def remove(step: Step, queue: str, ids: Sequence[str], *, force: bool) -> list[Answer]:
+    book = step.book(queue)
+
+    def act(job: JobRecord) -> bool:
+        if job.state == "active" and not force:
+            return False
+        revoke(step, job)
+        drop(book, job)
+        return True
+
+    return _each(book, ids, act)
+
+
+def revoke(step: Step, job: JobRecord) -> None:
+    """Tells the worker that runs the job, if one does; its place is free for another."""
+    if job.state == "active" and job.token is not None:
+        step.revoke(job.queue, job.id, job.token)
+        if step.book(job.queue).settings.max_active is not None:
+            step.wake(job.queue)
+
+
+def _each(book: Book, ids: Sequence[str], act: Callable[[JobRecord], bool]) -> list[Answer]:
+    """`act` says whether the job's state allows it."""
+    answers = []
+    for id in ids:
+        job = book.jobs.get(id)
+        if job is None:
+            answers.append(MISSING)
+        else:
+            answers.append((DONE if act(job) else REFUSED)[job.state])
+    return answers

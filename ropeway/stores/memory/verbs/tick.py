@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ....job.instants import Instant
+from ....job.record import JobRecord
+from ....job.rules import is_given_up, stall_reason
+from ....store.values import BATCH, FailedAttempt, StallRules, Ticked
+from ..book import Book
+from ..step import Step
+from .claim import promote_due
+from .retention import drop, retain
+
+
+def tick(step: Step, queue: str, rules: StallRules) -> Ticked:
+    book = step.book(queue)
+    promoted = promote_due(step, book)
+    stalled, given_up = _recover(step, book, rules)
+    removed = _expire(step, book)
+    frees_room = bool(given_up) and book.settings.max_active is not None
+    if promoted or stalled or frees_room:
+        step.wake(queue)
+    book.afterwards(book.stream.trim)
+    book.afterwards(book.metrics.trim, step.now)
+    book.afterwards(step.place.revoked.trim, step.now)
+    book.afterwards(step.place.records.trim, step.now)
+    is_full = BATCH in (promoted, len(stalled) + len(given_up), removed)
+    return Ticked(promoted, stalled, given_up, removed, _next_at(book), is_full, step.now)
+
+
+def _recover(step: Step, book: Book, rules: StallRules) -> tuple[list[str], list[str]]:
+    """Ids that wait again, and ids that are given up."""
+    stalled: list[str] = []
+    given_up: list[JobRecord] = []
+    for _, _, id in book.locks.first(BATCH, before=(step.now + 1,)):
+        job = _stall(step, book, book.jobs[id], rules)
+        if job.state == "failed":
+            given_up.append(job)
+        else:
+            stalled.append(id)
+    retain(book, [(job, job.read_options().keep_failed) for job in given_up])
+    return stalled, [job.id for job in given_up]
+
+
+def _stall(step: Step, book: Book, job: JobRecord, rules: StallRules) -> JobRecord:
+    options, now = job.read_options(), step.now
+    stalled_count = job.stalled_count + 1
+    attempts_made = job.attempts_made + rules.counts_as_attempt
+    gives_up = is_given_up(
+        stalled_count=stalled_count,
+        attempts_made=attempts_made,
+        attempts=options.attempts,
+        max_stalled_count=rules.max_stalled_count,
+        on_stalled=rules.on_stalled,
+        counts_as_attempt=rules.counts_as_attempt,
+    )
+    reason = stall_reason(job.worker, job.renewed_at, given_up=gives_up)
+    attempt = FailedAttempt(job.attempts_started, now, job.worker, reason)
+    book.afterwards(book.pasts.fail, job.id, attempt, options.stack_traces)
+    after = replace(
+        job,
+        state="failed" if gives_up else "waiting",
+        stalled_count=stalled_count,
+        attempts_made=attempts_made,
+        token=None,
+        lock_until=None,
+        finished_at=now if gives_up else None,
+        expires_at=options.keep_failed.until(now) if gives_up else None,
+        reason=reason,
+    )
+    book.put(after)
+    detail = {"worker": job.worker, "stalled_count": stalled_count}
+    if gives_up:
+        book.entry("give up", "failed").append((job.id, {**detail, "reason": reason}))
+    else:
+        book.entry("stall", "waiting").append((job.id, detail))
+    return after
+
+
+def _expire(step: Step, book: Book) -> int:
+    over = book.expiries.first(BATCH, before=(step.now + 1,))
+    for _, _, id in over:
+        drop(book, book.jobs[id])
+    return len(over)
+
+
+def _next_at(book: Book) -> Instant | None:
+    heads = (book.shelf("delayed").keys.least, book.locks.least, book.expiries.least)
+    return min((head[0] for head in heads if head), default=None)

@@ -1,0 +1,107 @@
+"""Wakes: from any thread to whoever listens, on whatever event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from threading import RLock
+
+from ...errors import StoreClosed
+from ...store.values import Topic
+from .door import Door
+
+
+class Hub:
+    """Who listens to what. Everything here happens under the store's lock."""
+
+    __slots__ = ("_listeners", "lock")
+
+    def __init__(self, lock: RLock) -> None:
+        self.lock = lock
+        self._listeners: dict[tuple[Topic, str], set[MemoryListener]] = {}
+
+    def add(self, listener: MemoryListener) -> None:
+        for channel in listener.channels:
+            self._listeners.setdefault(channel, set()).add(listener)
+
+    def remove(self, listener: MemoryListener) -> None:
+        for channel in listener.channels:
+            listeners = self._listeners.get(channel, set())
+            listeners.discard(listener)
+            if not listeners:
+                self._listeners.pop(channel, None)
+
+    def wake(self, channels: Iterable[tuple[Topic, str]]) -> None:
+        for channel in channels:
+            # A copy: the garbage collector may end an abandoned wait, in this very thread, while this goes on.
+            for listener in [*self._listeners.get(channel, ())]:
+                listener.wake()
+
+
+class MemoryListener:
+    """Remembers one wake until it is waited for, so that none is missed between looking and waiting.
+
+    Close it, or the handle that it came from: until then the store keeps it.
+    """
+
+    def __init__(self, hub: Hub, door: Door, topic: Topic, queues: Sequence[str]) -> None:
+        self.channels: list[tuple[Topic, str]] = [(topic, queue) for queue in dict.fromkeys(queues)]
+        self._hub = hub
+        self._door = door
+        self._is_open = True
+        self._is_woken = False
+        self._waiters: set[asyncio.Future[None]] = set()
+        with hub.lock:
+            hub.add(self)
+
+    async def wait(self, timeout: float | None = None) -> bool:
+        """After `close` it raises `StoreClosed`; a wait that is under way then answers True."""
+        self._door.check()
+        if not self._is_open:
+            raise StoreClosed(self._door.url, "this listener was closed: listen again")
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with self._hub.lock:
+            if self._take():
+                return True
+            self._waiters.add(waiter)
+        try:
+            async with asyncio.timeout(timeout):
+                await waiter
+        except TimeoutError:
+            pass
+        finally:
+            with self._hub.lock:
+                self._waiters.discard(waiter)
+        with self._hub.lock:
+            # Of several waiters one takes the wake, but all of them heard it.
+            return self._take() or not waiter.cancelled()
+
+    def wake(self) -> None:
+        """The caller holds the store's lock."""
+        if not self._is_woken:
+            self._is_woken = True
+            for waiter in [*self._waiters]:
+                _ring(waiter)
+
+    def close(self) -> None:
+        if self._is_open and not self._door.is_inherited:
+            self._is_open = False
+            with self._hub.lock:
+                self._hub.remove(self)
+                self.wake()
+
+    def _take(self) -> bool:
+        taken, self._is_woken = self._is_woken, False
+        return taken
+
+
+def _ring(waiter: asyncio.Future[None]) -> None:
+    # The loop of a thread that ended may be closed; its waiter is gone with it.
+    with suppress(RuntimeError):
+        waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
+
+
+def _resolve(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,133 @@
+"""add: bundles of jobs, each whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, TypeAlias
+
+import apsw
+
+from ...job.instants import LAST_INSTANT, Instant
+from ...job.record import NewJob
+from ...store.values import Added
+from .reading import reader
+from .statements import statements
+from .transaction import Detail, QueueRow, Transaction, as_json
+
+_SQL: Final = statements("add")
+_known: Final[Callable[[bytes], list[tuple[str, str, str]]]] = reader(list[tuple[str, str, str]])
+
+MOST_AT_ONCE: Final = 100_000_000
+"""Characters of data in one statement; SQLite's limit is 10^9 bytes of JSON."""
+
+Bundle: TypeAlias = Sequence[NewJob]
+Known: TypeAlias = dict[tuple[str, str], tuple[str, str]]
+"""Name and data by queue and id."""
+
+
+def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
+    jobs = [job for bundle in bundles for job in bundle]
+    if not jobs:
+        return [[] for _ in bundles]
+    rows = {queue: tx.queue(queue, create=True) for queue in dict.fromkeys(job.queue for job in jobs)}
+    now = tx.now()
+    if len(rows) == 1 and len(portions := _portions(jobs)) == 1:
+        # Nearly always every id is new. The insert finds out by itself, and then nothing was stored.
+        try:
+            _store(tx, rows[jobs[0].queue], portions[0], now)
+            return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
+        except apsw.ConstraintError:
+            pass
+    answers, created, found = _sort_out(bundles, _look_up(tx, rows, jobs))
+    for queue, row in rows.items():
+        for portion in _portions([job for job in created if job.queue == queue]):
+            _store(tx, row, portion, now)
+        if old := [(job.id, None) for job in found if job.queue == queue]:
+            row.announce("duplicated", now, jobs=old)
+    return answers
+
+
+def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant) -> None:
+    first = tx.get(_SQL["next_seq"])
+    encoded = as_json([(job.id, job.name, job.options, job.data) for job in jobs])
+    tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "now": now, "jobs": encoded})
+    waiting: list[tuple[str, Detail]] = []
+    delayed: list[tuple[str, Detail]] = []
+    places = []
+    is_plain = True
+    for seq, job in enumerate(jobs, first):
+        due_at = _due_at(job, now)
+        if due_at is None:
+            waiting.append((job.id, {"name": job.name}))
+        else:
+            delayed.append((job.id, {"name": job.name, "due_at": due_at}))
+        if due_at is not None or job.priority or job.lifo:
+            is_plain = False
+        places.append((job.name, job.priority, -seq if job.lifo else seq, due_at))
+    if is_plain:
+        tx.run(_SQL["places_waiting"], {"first": first})
+    else:
+        tx.run(_SQL["places"], {"queue": row.id, "first": first, "places": as_json(places)})
+    if waiting:
+        row.move(None, "waiting", len(waiting))
+        row.announce("add", now, "waiting", waiting)
+    if delayed:
+        row.move(None, "delayed", len(delayed))
+        row.announce("add", now, "delayed", delayed)
+    row.count("added", len(jobs), now)
+    tx.wake("jobs", row)
+
+
+def _portions(jobs: Sequence[NewJob]) -> list[Sequence[NewJob]]:
+    """One, unless their data is more than SQLite can take in at once."""
+    if sum(len(job.data) for job in jobs) <= MOST_AT_ONCE:
+        return [jobs] if jobs else []
+    half = len(jobs) // 2
+    return [*_portions(jobs[:half]), *_portions(jobs[half:])] if half else [jobs]
+
+
+def _due_at(job: NewJob, now: Instant) -> Instant | None:
+    if job.delay > 0:
+        return min(now + job.delay, LAST_INSTANT)
+    return job.due_at if job.due_at is not None and job.due_at > now else None
+
+
+def _look_up(tx: Transaction, rows: dict[str, QueueRow], jobs: Sequence[NewJob]) -> Known:
+    known: Known = {}
+    for queue, row in rows.items():
+        ids = list({job.id for job in jobs if job.queue == queue})
+        for id, name, data in _known(tx.get(_SQL["known"], {"queue": row.id, "ids": as_json(ids)})):
+            known[queue, id] = name, data
+    return known
+
+
+def _sort_out(bundles: Sequence[Bundle], known: Known) -> tuple[list[list[Added]], list[NewJob], list[NewJob]]:
+    """The answers, the jobs to store and the ones that were there; `known` grows by what is to be stored."""
+    answers: list[list[Added]] = []
+    created: list[NewJob] = []
+    found: list[NewJob] = []
+    for bundle in bundles:
+        own: Known = {}
+        verdicts = [_verdict(job, known, own) for job in bundle]
+        if "conflict" in verdicts:
+            verdicts = ["skipped" if verdict == "created" else verdict for verdict in verdicts]
+            # What repeats a job of its own bundle is not there either.
+            verdicts = [
+                "skipped" if verdict == "found" and (job.queue, job.id) not in known else verdict
+                for job, verdict in zip(bundle, verdicts, strict=True)
+            ]
+        else:
+            known.update(own)
+            created += [job for job, verdict in zip(bundle, verdicts, strict=True) if verdict == "created"]
+        found += [job for job, verdict in zip(bundle, verdicts, strict=True) if verdict == "found"]
+        answers.append([Added(job.id, verdict) for job, verdict in zip(bundle, verdicts, strict=True)])
+    return answers, created, found
+
+
+def _verdict(job: NewJob, known: Known, own: Known) -> Literal["created", "found", "conflict", "skipped"]:
+    key = job.queue, job.id
+    there = known.get(key) or own.get(key)
+    if there is None:
+        own[key] = job.name, job.data
+        return "created"
+    return "found" if there == (job.name, job.data) else "conflict"

@@ -1,0 +1,105 @@
+"""claim: the most urgent waiting jobs for one worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import apsw
+
+from ...job.instants import Instant
+from ...job.record import JobRecord
+from ...store.values import Claimed, ClaimRequest
+from .moving import promote_due
+from .reading import reader
+from .statements import statements
+from .transaction import QueueRow, Transaction, as_json
+
+_SQL: Final = statements("claim")
+_BY_SEQ: Final = statements("look")["records_by_seq"]
+_seqs: Final[Callable[[bytes], list[int]]] = reader(list[int])
+records: Final[Callable[[bytes], list[JobRecord]]] = reader(list[JobRecord])
+_names: Final[Callable[[bytes], list[str]]] = reader(list[str])
+
+
+def claim(tx: Transaction, request: ClaimRequest) -> Claimed:
+    row = tx.queue(request.queue)
+    now = tx.now()
+    promote_due(tx, row, now)
+    jobs = _held(tx, row, request) if request.repeat else []
+    if not jobs:
+        jobs = _take(tx, row, request, now)
+    again_at = None
+    if len(jobs) < request.limit and row.counts["delayed"]:
+        again_at = tx.get(_SQL["next_due"], {"queue": row.id})
+    return Claimed(jobs, now, again_at)
+
+
+def _take(tx: Transaction, row: QueueRow, request: ClaimRequest, now: Instant) -> list[JobRecord]:
+    limit = min(request.limit, row.counts["waiting"])
+    if row.max_active is not None:
+        limit = min(limit, row.max_active - row.counts["active"])
+    if row.paused or limit <= 0:
+        return []
+    values: dict[str, Any] = {
+        "queue": row.id,
+        "queue_name": row.name,
+        "token": request.token,
+        "worker": request.worker,
+        "now": now,
+        "lock_until": now + request.lock,
+    }
+    statement = "choose"
+    if request.names is not None or row.paused_names:
+        statement = "choose_named"
+        values["names"] = as_json(_allowed(tx, row, request))
+    jobs = _choose_and_take(tx, statement, values, limit)
+    if jobs:
+        row.move("waiting", "active", len(jobs))
+        row.announce("claim", now, "active", [(job.id, None) for job in jobs], {"worker": request.worker})
+    return jobs
+
+
+def _choose_and_take(tx: Transaction, statement: str, values: dict[str, Any], limit: int) -> list[JobRecord]:
+    """In one go, or in several where the data of all is more than SQLite can answer at once."""
+    jobs: list[JobRecord] = []
+    portion = limit
+    while len(jobs) < limit:
+        values["limit"] = min(portion, limit - len(jobs))
+        try:
+            chosen = records(tx.get(_SQL[statement], values))
+        except apsw.TooBigError:
+            if portion == 1:
+                raise
+            portion //= 2
+            continue
+        if chosen:
+            # A job's order is its sequence number, or the negative of it.
+            values["seqs"] = as_json([abs(job.order) for job in chosen])
+            tx.run(_SQL["take"], values)
+            jobs += chosen
+        if len(chosen) < values["limit"]:
+            break
+    return jobs
+
+
+def _allowed(tx: Transaction, row: QueueRow, request: ClaimRequest) -> list[str]:
+    names = request.names
+    if names is None:
+        names = tuple(_names(tx.get(_SQL["names_waiting"], {"queue": row.id})))
+    return [name for name in dict.fromkeys(names) if name not in row.paused_names]
+
+
+def _held(tx: Transaction, row: QueueRow, request: ClaimRequest) -> list[JobRecord]:
+    seqs = tx.get(_SQL["held"], {"queue": row.id, "token": request.token})
+    return records_of(tx, row, _seqs(seqs))
+
+
+def records_of(tx: Transaction, row: QueueRow, seqs: Sequence[int]) -> list[JobRecord]:
+    try:
+        return records(tx.get(_BY_SEQ, {"queue_name": row.name, "seqs": as_json(seqs)}))
+    except apsw.TooBigError:
+        if len(seqs) == 1:
+            raise
+        half = len(seqs) // 2
+        return records_of(tx, row, seqs[:half]) + records_of(tx, row, seqs[half:])

@@ -1,0 +1,67 @@
+"""From SQLite's errors to Ropeway's, each with what to do about it."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+import apsw
+
+from ...errors import (
+    RopewayError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+
+RECOVERY: Final = (
+    "nothing was written to it. Stop all workers, keep a copy of the file with its -wal and -shm, and restore a "
+    'backup, or save what can be read with: sqlite3 FILE ".recover" | sqlite3 NEWFILE'
+)
+
+
+def typed(path: str, error: BaseException) -> BaseException:
+    """The error to raise for `error`; one that has nothing to do with the file stays as it is."""
+    if isinstance(error, RopewayError):
+        return error
+    found: StoreError
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            found = StoreBusy(path, "other processes held its lock for too long; repeat the call")
+        case apsw.FullError():
+            found = StoreFull(path, "the disk is full: free some space and repeat the call; no restart is needed")
+        case apsw.CorruptError() | apsw.NotADBError():
+            found = StoreCorrupt(path, f"the file is damaged ({error}): {RECOVERY}")
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            found = StoreReadOnly(path, f"it cannot be written ({error}): check its owner and mode, and its folder's")
+        case apsw.CantOpenError():
+            found = StoreUnavailable(path, f"it cannot be opened ({error}): {_remedy()}")
+        case apsw.Error() | OSError() | MemoryError():
+            found = StoreUnavailable(path, f"{type(error).__name__}: {error}; whether the call took effect is unknown")
+        case _:
+            return error
+    found.__cause__ = error
+    return found
+
+
+def _remedy() -> str:
+    """SQLite does not say why it cannot open a file; whether files have run out can be tried."""
+    spare: list[int] = []
+    try:
+        # The file, its -wal and its -shm. Not these themselves: closing one would drop the locks of all connections.
+        for _ in range(3):
+            spare.append(os.open(os.devnull, os.O_RDONLY))  # noqa: PERF401 - each must be closed
+    except OSError as shortage:
+        return f"{shortage.strerror}; close some, or raise the limit (ulimit -n)"
+    finally:
+        for fd in spare:
+            os.close(fd)
+    return "check that folder and file can be read and written"
+
+
+def ends_connection(error: BaseException) -> bool:
+    """After these nobody can say what the connection has seen, so it must not be used again."""
+    return isinstance(error, apsw.IOError | apsw.CorruptError | apsw.NotADBError | apsw.InternalError | apsw.NoMemError)

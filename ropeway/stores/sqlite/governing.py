@@ -1,0 +1,102 @@
+"""configure, clean, obliterate: what is done to a whole queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ...job.instants import Milliseconds
+from ...job.states import FINAL, State
+from ...store.values import BATCH, Cleaned, Lock, Settings
+from .moving import Leaving, erase, leaving, oldest_finished, remove_all, revoke
+from .reading import reader
+from .statements import statements
+from .transaction import QueueRow, Transaction
+
+_SQL: Final = statements("remove")
+_any: Final[Callable[[bytes], list[tuple[int, str, State, str | None]]]] = reader(
+    list[tuple[int, str, State, str | None]]
+)
+
+
+def configure(
+    tx: Transaction,
+    queue: str,
+    pause: bool | None,
+    pause_names: Sequence[str],
+    resume_names: Sequence[str],
+    max_active: int | None,
+) -> Settings:
+    row = tx.queue(queue, create=True)
+    now = tx.now()
+    before = row.settings
+    if pause is not None:
+        row.paused = pause
+    row.paused_names = tuple(sorted({*row.paused_names, *pause_names} - {*resume_names}))
+    if max_active is not None:
+        row.max_active = max_active or None
+    after = row.settings
+    row.is_configured = row.is_changed = True
+    if after.paused != before.paused:
+        row.announce("paused" if after.paused else "resumed", now)
+    for name in after.paused_names:
+        if name not in before.paused_names:
+            row.announce("paused", now, detail={"name": name})
+    for name in before.paused_names:
+        if name not in after.paused_names:
+            row.announce("resumed", now, detail={"name": name})
+    if after != before:
+        tx.wake("jobs", row)
+    return after
+
+
+def clean(tx: Transaction, queue: str, state: State, older_than: Milliseconds, limit: int) -> Cleaned:
+    row = tx.queue(queue)
+    now = tx.now()
+    busy = row.busy
+    limit = max(0, min(limit, BATCH))
+    # One more than may go says whether others remain.
+    found = _oldest(tx, row, state, now - older_than, limit + 1)
+    jobs = found[:limit]
+    if jobs:
+        remove_all(tx, row, jobs, now)
+        row.announce("cleaned", now, detail={"count": len(jobs), "state": state})
+        tx.notice_drained(row, busy)
+    return Cleaned([id for _, id, _ in jobs], more=len(found) > limit)
+
+
+def _oldest(tx: Transaction, row: QueueRow, state: State, until: int, limit: int) -> list[Leaving]:
+    if state in FINAL:
+        return oldest_finished(tx, row, state, until, limit)
+    statement = _SQL[f"oldest_{state.replace('-', '_')}"]
+    return leaving(tx.get(statement, {"queue": row.id, "state": state, "until": until, "limit": limit}))
+
+
+def obliterate(tx: Transaction, queue: str, force: bool) -> Cleaned:
+    row = tx.queue(queue)
+    if not row.id:
+        return Cleaned([])
+    now = tx.now()
+    row.paused = row.is_configured = row.is_changed = True
+    if row.counts["active"] and not force:
+        return Cleaned([], active=row.counts["active"])
+    jobs = _any(tx.get(_SQL["any_of_queue"], {"queue": row.id, "limit": BATCH}))
+    revoke(tx, row, [Lock(id, token or "") for _, id, state, token in jobs if state == "active"], now)
+    if jobs:
+        erase(tx, row, [(seq, id, state) for seq, id, state, _ in jobs])
+    more = any(row.counts.values())
+    if not more:
+        _forget(tx, row)
+    return Cleaned([id for _, id, _, _ in jobs], more=more)
+
+
+def _forget(tx: Transaction, row: QueueRow) -> None:
+    """As if the queue had never been; only the numbers of its events go on."""
+    tx.run(_SQL["metrics"], {"queue": row.id})
+    tx.run(_SQL["events"], {"first": row.first_event, "last": row.first_event + row.events})
+    row.events_from = row.events
+    row.entries = []
+    row.metrics = {}
+    row.paused = row.is_configured = False
+    row.paused_names = ()
+    row.max_active = None

@@ -1,0 +1,67 @@
+"""events and revoked: streams that readers follow by a cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from ...job.events import Entry
+from ...store.values import Entries, Lock, Revoked, StoredEntry
+from .reading import reader
+from .statements import statements
+from .transaction import EVENT_BITS, QueueRow, Transaction
+
+_SQL: Final = statements("events")
+_page: Final[Callable[[bytes], list[tuple[int, str]]]] = reader(list[tuple[int, str]])
+_entry: Final = msgspec.json.Decoder(Entry).decode
+_revoked: Final[Callable[[bytes], list[tuple[int, str, str]]]] = reader(list[tuple[int, str, str]])
+
+_NUMBER: Final = (1 << EVENT_BITS) - 1
+
+
+def events(tx: Transaction, queue: str, after: str | None, inclusive: bool, limit: int) -> Entries:
+    row = tx.queue(queue)
+    if after == "now":
+        return Entries([], str(row.events))
+    number = _read(after)
+    gap = after is not None and not _is_place(tx, row, number, inclusive)
+    start = 0 if number is None or number > row.events else number
+    first = row.first_event + start + (0 if inclusive and not gap else 1)
+    found = _page(tx.get(_SQL["page"], {"first": first, "last": row.first_event + _NUMBER, "limit": limit}))
+    entries: list[StoredEntry] = []
+    for id, body in found:
+        try:
+            entries.append(StoredEntry(str(id & _NUMBER), _entry(body)))
+        except msgspec.DecodeError:
+            # Damaged in the file: the others are still worth reading.
+            gap = True
+    return Entries(entries, str(found[-1][0] & _NUMBER) if found else str(start), gap)
+
+
+def _is_place(tx: Transaction, row: QueueRow, number: int | None, inclusive: bool) -> bool:
+    """Whether a reader who stands there has missed nothing."""
+    if number is None:
+        return False
+    if tx.get(_SQL["exists"], {"id": row.first_event + number}):
+        return True
+    # Or it is where the stream begins, if that was never trimmed.
+    return number == row.events_from and not inclusive
+
+
+def _read(after: str | None) -> int | None:
+    if after is None or not (after.isascii() and after.isdecimal()):
+        return None
+    number = int(after[:20])
+    return number if number <= _NUMBER else None
+
+
+def revoked(tx: Transaction, queue: str, after: str | None) -> Revoked:
+    row = tx.queue(queue)
+    if after is None:
+        return Revoked([], str(tx.get(_SQL["newest_revoked"])))
+    number = _read(after) or 0
+    found = _revoked(tx.get(_SQL["revoked"], {"queue": row.id, "after": number}))
+    cursor = str(found[-1][0]) if found else after
+    return Revoked([Lock(id, token) for _, id, token in found], cursor)

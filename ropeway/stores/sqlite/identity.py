@@ -1,0 +1,78 @@
+"""Whether a file is still the one that was opened."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Final
+
+from ...errors import StoreRefused
+from .lane import LOG
+
+CHECK_EVERY: Final = 1.0
+WAL_ALARM: Final = 64 * 1024 * 1024
+ALARM_EVERY: Final = 60.0
+
+
+class Watch:
+    """Looks at most once a second, unless asked to be thorough."""
+
+    def __init__(self, path: str, steady: Callable[[], float] = time.monotonic) -> None:
+        self._path, self._wal = path, f"{path}-wal"
+        self._steady = steady
+        self.file = _identity(path)
+        self._wal_file: tuple[int, int] | None = None
+        self._looked_at = self._alarmed_at = -ALARM_EVERY
+        self._refusal: tuple[type[StoreRefused], str] | None = None
+
+    def forget_wal(self) -> None:
+        """A new connection may make a new one."""
+        self._wal_file = None
+
+    def look(self, *, thorough: bool = False) -> None:
+        """Raises StoreRefused, then and ever after, if somebody replaced, moved or deleted the file or its -wal."""
+        if self._refusal:
+            kind, what = self._refusal
+            raise kind(self._path, what)
+        now = self._steady()
+        if not thorough and now - self._looked_at < CHECK_EVERY:
+            return
+        self._looked_at = now
+        if _identity(self._path) != self.file:
+            raise self._refuse("the file was moved, deleted or replaced while it was open")
+        wal = _identity(self._wal)
+        if self._wal_file and wal != self._wal_file:
+            raise self._refuse("its -wal file, which holds the newest jobs, was deleted or replaced while it was open")
+        self._wal_file = wal
+        self._alarm(now)
+
+    def refuse(self, kind: type[StoreRefused], what: str) -> None:
+        """From now on nothing more is written."""
+        self._refusal = kind, what
+
+    def _refuse(self, what: str) -> StoreRefused:
+        what = (
+            f"{what}; nothing more is written. Stop every process that uses it, put the file back "
+            "(or use a new path), and start again"
+        )
+        self.refuse(StoreRefused, what)
+        return StoreRefused(self._path, what)
+
+    def _alarm(self, now: float) -> None:
+        size = os.stat(self._wal).st_size if self._wal_file else 0  # noqa: PTH116 - text paths are enough
+        if size > WAL_ALARM and now - self._alarmed_at >= ALARM_EVERY:
+            self._alarmed_at = now
+            LOG.warning(
+                "%s has grown to %d MB: a reader that keeps a transaction open keeps it from being emptied",
+                self._wal,
+                size // 1024 // 1024,
+            )
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - text paths are enough
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,180 @@
+"""cancel, retry, promote, change, remove: what people do to jobs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ...job.instants import LAST_INSTANT, Instant
+from ...job.states import FINAL, State
+from ...store.values import MISSING, Answer, Edit, Lock
+from . import moving
+from .moving import apply_retention, remove_all, revoke
+from .places import Place, find_places, options_of
+from .statements import statements
+from .transaction import Detail, Transaction, as_json
+
+_CANCEL: Final = statements("cancel")["cancel"]
+_RETRY: Final = statements("retry")["retry"]
+_CHANGE: Final = statements("change")["change"]
+_DATA: Final = statements("update")["data"]
+
+
+def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) -> list[Answer]:
+    row = tx.queue(queue)
+    now = tx.now()
+    busy = row.busy
+    answers: list[Answer] = []
+    reached: list[tuple[Place, State]] = []
+    for place in find_places(tx, row, ids):
+        state = place.state
+        if state is None:
+            answers.append(MISSING)
+        elif state == "cancelled" or state not in FINAL:
+            answers.append(Answer("done", state))
+            if state != "cancelled":
+                reached.append((place, state))
+                place.state = "cancelled"
+        else:
+            answers.append(Answer("refused", state))
+    if reached:
+        options = options_of(tx, (place.seq for place, _ in reached))
+        keeps = [(place.seq, place.id, options[place.seq].keep_failed) for place, _ in reached]
+        cancelled = as_json([(seq, keep.until(now)) for seq, _, keep in keeps])
+        tx.run(_CANCEL, {"now": now, "reason": reason, "cancelled": cancelled})
+        running = [place for place, state in reached if state == "active"]
+        revoke(tx, row, [Lock(place.id, place.token or "") for place in running], now)
+        for state, number in Counter(state for _, state in reached).items():
+            row.move(state, "cancelled", number)
+        row.count("cancelled", len(reached), now)
+        jobs: list[tuple[str, Detail]] = [(place.id, {"prev": state}) for place, state in reached]
+        row.announce("cancel", now, "cancelled", jobs, None if reason is None else {"reason": reason})
+        apply_retention(tx, row, "cancelled", keeps, now)
+        if running and row.max_active is not None:
+            tx.wake("jobs", row)
+        tx.notice_drained(row, busy)
+    return answers
+
+
+def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[Answer]:
+    row = tx.queue(queue)
+    now = tx.now()
+    answers, reached = _reach(find_places(tx, row, ids), FINAL, "waiting")
+    if reached:
+        tx.run(_RETRY, {"seqs": as_json([place.seq for place, _ in reached]), "reset": reset})
+        for state, number in Counter(state for _, state in reached).items():
+            row.move(state, "waiting", number)
+        row.announce("retry by hand", now, "waiting", [(place.id, None) for place, _ in reached])
+        tx.wake("jobs", row)
+    return answers
+
+
+def promote(tx: Transaction, queue: str, ids: Sequence[str]) -> list[Answer]:
+    row = tx.queue(queue)
+    now = tx.now()
+    answers, reached = _reach(find_places(tx, row, ids), ("delayed",), "waiting")
+    if reached:
+        moving.promote(tx, row, [(place.seq, place.id) for place, _ in reached], now)
+    return answers
+
+
+def change(tx: Transaction, queue: str, edits: Sequence[Edit]) -> list[Answer]:
+    row = tx.queue(queue)
+    now = tx.now()
+    answers: list[Answer] = []
+    jobs: list[tuple[str, Detail]] = []
+    places: defaultdict[int, list[int | None]] = defaultdict(lambda: [None, None, None])
+    data: dict[int, str] = {}
+    for place, edit in zip(find_places(tx, row, [edit.id for edit in edits]), edits, strict=True):
+        if place.state is None:
+            answers.append(MISSING)
+        elif not _allows(place.state, edit):
+            answers.append(Answer("refused", place.state))
+        else:
+            answers.append(Answer("done", place.state))
+            jobs.append((edit.id, _changes(edit, now)))
+            _edit(places[place.seq], place, edit, now)
+            if edit.data is not None:
+                data[place.seq] = edit.data
+    if jobs:
+        tx.run(_CHANGE, {"edits": as_json([(seq, *fields) for seq, fields in places.items()])})
+        if data:
+            tx.run(_DATA, {"changes": as_json(list(data.items()))})
+        row.announce("changed", now, jobs=jobs)
+        tx.wake("jobs", row)
+    return answers
+
+
+def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list[Answer]:
+    row = tx.queue(queue)
+    now = tx.now()
+    busy = row.busy
+    answers: list[Answer] = []
+    reached: list[tuple[Place, State]] = []
+    for place in find_places(tx, row, ids):
+        if place.state is None:
+            answers.append(MISSING)
+        elif place.state == "active" and not force:
+            answers.append(Answer("refused", place.state))
+        else:
+            answers.append(Answer("done", place.state))
+            reached.append((place, place.state))
+            place.state = None
+    running = [place for place, state in reached if state == "active"]
+    revoke(tx, row, [Lock(place.id, place.token or "") for place in running], now)
+    remove_all(tx, row, [(place.seq, place.id, state) for place, state in reached], now)
+    if running and row.max_active is not None:
+        tx.wake("jobs", row)
+    tx.notice_drained(row, busy)
+    return answers
+
+
+def _reach(
+    places: Sequence[Place], sources: Sequence[State], target: State
+) -> tuple[list[Answer], list[tuple[Place, State]]]:
+    answers: list[Answer] = []
+    reached: list[tuple[Place, State]] = []
+    for place in places:
+        if place.state is None:
+            answers.append(MISSING)
+        elif place.state in sources:
+            answers.append(Answer("done", place.state))
+            reached.append((place, place.state))
+            place.state = target
+        else:
+            answers.append(Answer("refused", place.state))
+    return answers, reached
+
+
+def _allows(state: State, edit: Edit) -> bool:
+    if state in FINAL:
+        return False
+    if (edit.delay is not None or edit.due_at is not None) and state != "delayed":
+        return False
+    return state != "active" or (edit.priority is None and edit.lifo is None)
+
+
+def _due_at(edit: Edit, now: Instant) -> Instant | None:
+    if edit.delay is not None:
+        return min(now + edit.delay, LAST_INSTANT)
+    return edit.due_at
+
+
+def _edit(fields: list[int | None], place: Place, edit: Edit, now: Instant) -> None:
+    if edit.priority is not None:
+        fields[0] = edit.priority
+    if edit.lifo is not None:
+        fields[1] = -place.seq if edit.lifo else place.seq
+    if (due_at := _due_at(edit, now)) is not None:
+        fields[2] = due_at
+
+
+def _changes(edit: Edit, now: Instant) -> dict[str, Any]:
+    changes = {
+        "priority": edit.priority,
+        "lifo": edit.lifo,
+        "due_at": _due_at(edit, now),
+        "data": None if edit.data is None else True,
+    }
+    return {name: value for name, value in changes.items() if value is not None}

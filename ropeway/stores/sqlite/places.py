@@ -1,0 +1,53 @@
+"""Where the jobs of a batch stand, for the verbs that decide by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from ...job.options import StoredOptions, stored_options
+from ...job.states import State
+from .reading import reader
+from .statements import statements
+from .transaction import QueueRow, Transaction, as_json
+
+_SQL: Final = statements("look")
+
+
+class Place(msgspec.Struct, array_like=True):
+    """Changed by the verbs as they go, so that an id that comes twice meets what its first time did."""
+
+    seq: int
+    id: str
+    state: State | None
+    """None where there is no such job."""
+    token: str | None
+    worker: str | None
+    attempts_started: int
+    logged: int
+
+
+_places: Final[Callable[[bytes], list[Place]]] = reader(list[Place])
+_options: Final[Callable[[bytes], list[tuple[int, str]]]] = reader(list[tuple[int, str]])
+
+
+def find_places(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> list[Place]:
+    """One for each id, in order; the same one for the same id."""
+    found = _places(tx.get(_SQL["places"], {"queue": row.id, "ids": as_json(ids)}))
+    known = {place.id: place for place in found}
+    return found if len(known) == len(found) else [known[id] for id in ids]
+
+
+def options_of(tx: Transaction, seqs: Iterable[int]) -> dict[int, StoredOptions]:
+    rows = _options(tx.get(_SQL["options"], {"seqs": as_json(list(seqs))}))
+    return {seq: readable(options) for seq, options in rows}
+
+
+def readable(options: str) -> StoredOptions:
+    """Options that were damaged count as none: one bad row must not stop its queue."""
+    try:
+        return stored_options(options)
+    except msgspec.MsgspecError:
+        return StoredOptions()

@@ -1,0 +1,61 @@
+"""The thread of a process that reads a file, so that no question waits for a commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from .clock import Clock
+from .failures import ends_connection, typed
+from .identity import Watch
+from .lane import Call, Lane, deliver
+from .transaction import Transaction
+
+
+class Reader:
+    """All questions of a round see the same moment."""
+
+    def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: Clock, watch: Watch) -> None:
+        self._path, self._connect, self._clock, self._watch = path, connect, clock, watch
+        self._connection: apsw.Connection | None = None
+        self.lane = Lane(f"ropeway reader of {path}", self._round, self._close)
+
+    def _round(self, calls: list[Call[Any]]) -> None:
+        try:
+            self._watch.look()
+            if self._connection is None:
+                self._connection = self._connect()
+            self._connection.execute("BEGIN")
+            try:
+                tx = Transaction(self._connection, self._clock)
+                for call in calls:
+                    self._ask(tx, call)
+            finally:
+                self._connection.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
+            for call in calls:
+                call.error = typed(self._path, call.error or error)
+            if ends_connection(error):
+                self._close()
+        tasks: defaultdict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
+        for call in calls:
+            tasks[call.loop].append(call.deliver)
+        deliver(tasks)
+
+    def _ask(self, tx: Transaction, call: Call[Any]) -> None:
+        tx.start_call(call.now)
+        try:
+            call.answer = call.verb(tx, *call.arguments)
+        except apsw.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - belongs to the caller
+            call.error = error
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close(force=True)
+            self._connection = None

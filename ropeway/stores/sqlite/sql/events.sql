@@ -1,0 +1,17 @@
+-- Reads a queue's stream.
+
+-- statement: page
+-- Takes :first and :last (ids), :limit. Returns a list of id and body.
+SELECT CAST(json_group_array(json_array(id, body)) AS BLOB)
+FROM (SELECT id, body FROM event WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit);
+
+-- statement: exists
+SELECT 1 FROM event WHERE id = :id;
+
+-- statement: revoked
+-- Takes :queue, :after. Returns a list of number, id and token.
+SELECT CAST(json_group_array(json_array(number, id, token)) AS BLOB)
+FROM (SELECT number, id, token FROM revoked WHERE queue = :queue AND number > :after ORDER BY number);
+
+-- statement: newest_revoked
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'revoked'), 0);

@@ -1,0 +1,72 @@
+-- Removes jobs and everything about them.
+
+-- statement: places
+-- This and the next three take :seqs (json).
+DELETE FROM place WHERE seq IN (SELECT value FROM json_each(:seqs));
+
+-- statement: jobs
+DELETE FROM job WHERE seq IN (SELECT value FROM json_each(:seqs));
+
+-- statement: failures
+DELETE FROM failure WHERE seq IN (SELECT value FROM json_each(:seqs));
+
+-- statement: log
+DELETE FROM log WHERE seq IN (SELECT value FROM json_each(:seqs));
+
+-- statement: oldest_finished
+-- Takes :queue, :state, :until, :limit. Returns a list of seq, id and state.
+SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
+FROM (
+    SELECT seq FROM place
+    WHERE queue = :queue AND state = :state AND finished_at <= :until
+    ORDER BY finished_at, seq
+    LIMIT :limit
+) AS oldest
+CROSS JOIN job ON job.seq = oldest.seq;
+
+-- statement: oldest_waiting
+-- As the one before, by the instant of adding. It looks at all jobs of that state: no index is kept for this.
+SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
+FROM (
+    SELECT job.seq, job.id
+    FROM place
+    CROSS JOIN job ON job.seq = place.seq
+    WHERE place.queue = :queue AND place.state = 'waiting' AND job.created_at <= :until
+    ORDER BY job.created_at, job.seq
+    LIMIT :limit
+);
+
+-- statement: oldest_delayed
+SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
+FROM (
+    SELECT job.seq, job.id
+    FROM place
+    CROSS JOIN job ON job.seq = place.seq
+    WHERE place.queue = :queue AND place.state = 'delayed' AND job.created_at <= :until
+    ORDER BY job.created_at, job.seq
+    LIMIT :limit
+);
+
+-- statement: oldest_waiting_children
+SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
+FROM (
+    SELECT job.seq, job.id
+    FROM place
+    CROSS JOIN job ON job.seq = place.seq
+    WHERE place.queue = :queue AND place.state = 'waiting-children' AND job.created_at <= :until
+    ORDER BY job.created_at, job.seq
+    LIMIT :limit
+);
+
+-- statement: any_of_queue
+-- Takes :queue, :limit. Returns a list of seq, id, state and token.
+SELECT CAST(json_group_array(json_array(some.seq, some.id, place.state, place.token)) AS BLOB)
+FROM (SELECT seq, id FROM job WHERE queue = :queue LIMIT :limit) AS some
+CROSS JOIN place ON place.seq = some.seq;
+
+-- statement: metrics
+DELETE FROM metric WHERE queue = :queue;
+
+-- statement: events
+-- Takes :first and :last (ids).
+DELETE FROM event WHERE id BETWEEN :first AND :last;

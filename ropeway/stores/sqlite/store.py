@@ -1,0 +1,285 @@
+"""The verbs of the contract, as they are awaited. Their work is done in the threads of `SharedFile`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeVar
+
+from ...errors import InvalidOption, StoreClosed
+from ...job.instants import Instant, Milliseconds
+from ...job.outcomes import Outcome
+from ...job.record import JobRecord, NewJob
+from ...job.states import State
+from ...store.contract import Listener
+from ...store.values import (
+    Added,
+    Answer,
+    Change,
+    Claimed,
+    ClaimRequest,
+    Cleaned,
+    Counts,
+    Edit,
+    Entries,
+    History,
+    Lock,
+    Metric,
+    Page,
+    Query,
+    Record,
+    Remembered,
+    Revoked,
+    Settings,
+    Settled,
+    StallRules,
+    Ticked,
+    Topic,
+)
+from . import hearing, looking, operating, remembering, updating
+from .adding import add
+from .claiming import claim
+from .governing import clean, configure, obliterate
+from .lane import Call
+from .settling import settle
+from .shared import SharedFile, acquire, release
+from .target import Target
+from .ticking import tick
+from .wake import FileListener
+
+T = TypeVar("T")
+
+
+class SQLiteStore:
+    """Jobs in one file, which any number of processes of one machine may use at once."""
+
+    def __init__(self, target: Target) -> None:
+        self.url = target.url
+        self._target = target
+        self._file: SharedFile | None = None
+        self._pid: int | None = None
+        self._is_closed = False
+        self._acquiring = threading.Lock()
+        self._listeners: set[FileListener] = set()
+
+    @classmethod
+    def from_url(cls, url: str) -> Self:
+        """`sqlite:///jobs.db`, `sqlite:////srv/jobs.db?durability=fast`; see `Target` for what else it may say.
+
+        With `durability=fast` a power cut may take the newest jobs, though never a part of them.
+        """
+        return cls(Target.from_url(url))
+
+    def sibling(self) -> Self:
+        return type(self)(self._target)
+
+    async def open(self) -> None:
+        await self._opened()
+
+    async def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._pid != os.getpid():
+            return
+        for listener in list(self._listeners):
+            listener.close()
+        with self._acquiring:
+            file, self._file = self._file, None
+        if file is not None:
+            for lane in release(file):
+                await asyncio.to_thread(lane.join)
+
+    def _usable(self) -> None:
+        if self._is_closed:
+            raise StoreClosed(self.url, "this handle was closed: make another with connect()")
+        if self._pid is not None and self._pid != os.getpid():
+            raise StoreClosed(
+                self.url,
+                f"this handle was opened by process {self._pid} and is used in its forked child {os.getpid()}: "
+                "make another there with connect() or sibling()",
+            )
+
+    async def _opened(self) -> SharedFile:
+        self._usable()
+        file = self._file
+        if file is None or not file.is_open:
+            file = await asyncio.to_thread(self._open)
+            # It may have been closed meanwhile.
+            self._usable()
+        return file
+
+    def _open(self) -> SharedFile:
+        file = self._acquire()
+        file.open(self._target)
+        return file
+
+    def _acquire(self) -> SharedFile:
+        with self._acquiring:
+            self._usable()
+            if self._file is None:
+                self._file, self._pid = acquire(self._target.path), os.getpid()
+            return self._file
+
+    async def _write(
+        self, verb: Callable[..., T], *arguments: Any, now: Instant | None, is_thorough: bool = False
+    ) -> T:
+        file = await self._opened()
+        call = Call(verb, arguments, now=now, is_durable=self._target.is_durable, is_thorough=is_thorough)
+        file.write(call)
+        return await call.future
+
+    async def _read(self, verb: Callable[..., T], *arguments: Any, now: Instant | None = None) -> T:
+        file = await self._opened()
+        call = Call(verb, arguments, now=now)
+        file.read(call)
+        return await call.future
+
+    # Produce
+
+    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        return await self._write(add, bundles, now=now)
+
+    # Run
+
+    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
+        return await self._write(claim, request, now=now)
+
+    async def settle(
+        self,
+        queue: str,
+        outcomes: Sequence[Outcome],
+        then: ClaimRequest | None = None,
+        *,
+        now: Instant | None = None,
+    ) -> Settled:
+        return await self._write(settle, queue, outcomes, then, now=now)
+
+    async def renew(
+        self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
+    ) -> list[Answer]:
+        return await self._write(updating.renew, queue, locks, lock, now=now)
+
+    async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
+        return await self._write(updating.update, queue, changes, now=now)
+
+    # Keep in order
+
+    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+        return await self._write(tick, queue, rules, now=now, is_thorough=True)
+
+    # Operate
+
+    async def cancel(
+        self, queue: str, ids: Sequence[str], reason: str | None = None, *, now: Instant | None = None
+    ) -> list[Answer]:
+        return await self._write(operating.cancel, queue, ids, reason, now=now)
+
+    async def retry(
+        self, queue: str, ids: Sequence[str], *, reset: bool = False, now: Instant | None = None
+    ) -> list[Answer]:
+        return await self._write(operating.retry, queue, ids, reset, now=now)
+
+    async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]:
+        return await self._write(operating.promote, queue, ids, now=now)
+
+    async def change(self, queue: str, edits: Sequence[Edit], *, now: Instant | None = None) -> list[Answer]:
+        return await self._write(operating.change, queue, edits, now=now)
+
+    async def remove(
+        self, queue: str, ids: Sequence[str], *, force: bool = False, now: Instant | None = None
+    ) -> list[Answer]:
+        return await self._write(operating.remove, queue, ids, force, now=now)
+
+    async def configure(
+        self,
+        queue: str,
+        *,
+        pause: bool | None = None,
+        pause_names: Sequence[str] = (),
+        resume_names: Sequence[str] = (),
+        max_active: int | None = None,
+        now: Instant | None = None,
+    ) -> Settings:
+        return await self._write(configure, queue, pause, pause_names, resume_names, max_active, now=now)
+
+    async def clean(
+        self,
+        queue: str,
+        state: State,
+        *,
+        older_than: Milliseconds = 0,
+        limit: int = 1_000,
+        now: Instant | None = None,
+    ) -> Cleaned:
+        if state == "active":
+            raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
+        return await self._write(clean, queue, state, older_than, limit, now=now)
+
+    async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
+        return await self._write(obliterate, queue, force, now=now)
+
+    # Look
+
+    async def get(self, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
+        return await self._read(looking.get, queue, ids)
+
+    async def find(self, query: Query) -> Page:
+        return await self._read(looking.find, query)
+
+    async def count(self, queue: str) -> Counts:
+        return await self._read(looking.count, queue)
+
+    async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
+        return await self._read(looking.metrics, queue, since)
+
+    async def history(self, queue: str, id: str) -> History | None:
+        return await self._read(looking.history, queue, id)
+
+    async def settings(self, queue: str) -> Settings:
+        return await self._read(looking.settings, queue)
+
+    async def queues(self) -> list[str]:
+        return await self._read(looking.queues)
+
+    async def clock(self) -> Instant:
+        return await self._read(looking.clock)
+
+    # Hear
+
+    async def events(
+        self, queue: str, after: str | None = None, *, inclusive: bool = False, limit: int = 1_000
+    ) -> Entries:
+        return await self._read(hearing.events, queue, after, inclusive, limit)
+
+    async def revoked(self, queue: str, after: str | None = None) -> Revoked:
+        return await self._read(hearing.revoked, queue, after)
+
+    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+        self._usable()
+        listener = self._acquire().wakes.listen(topic, queues, self._data_version)
+        self._listeners = {other for other in self._listeners if not other.is_closed} | {listener}
+        return listener
+
+    async def _data_version(self) -> int:
+        return await self._read(looking.data_version)
+
+    # Remember
+
+    async def remember(
+        self,
+        record: Record,
+        *,
+        expect: int | None = None,
+        lasting: Milliseconds | None = None,
+        now: Instant | None = None,
+    ) -> Remembered:
+        return await self._write(remembering.remember, record, expect, lasting, now=now)
+
+    async def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> list[Record]:
+        return await self._read(remembering.recall, kind, key, now=now)
+
+    async def forget(self, kind: str, key: str) -> bool:
+        return await self._write(remembering.forget, kind, key, now=None)

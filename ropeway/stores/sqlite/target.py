@@ -1,0 +1,54 @@
+"""What a `sqlite:` URL says."""
+
+from __future__ import annotations
+
+import os
+from typing import Final, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from ...errors import InvalidOption
+
+_KNOWN: Final = ("durability", "allow_network")
+
+
+class Target(msgspec.Struct, frozen=True):
+    path: str
+    """Absolute, so that a later change of folder means nothing."""
+    url: str
+    is_durable: bool = True
+    """Whether every answer is on the disk before it is given."""
+    allows_network: bool = False
+    patience: float = 30.0
+    """Seconds that a call waits while other processes write."""
+    vfs: str | None = None
+    """SQLite's way to the disk; tests put a bad disk in its place."""
+
+    @classmethod
+    def from_url(cls, url: str) -> Self:
+        """Three slashes for a path from the current folder, four for one from the root."""
+        parts = urlsplit(url)
+        slash, path = parts.path[:1], unquote(parts.path[1:])
+        if parts.scheme != "sqlite" or parts.netloc or slash != "/" or not path or "\0" in path:
+            raise InvalidOption(
+                "url", f"cannot be {url!r}: use sqlite:///file.db, or sqlite:////folder/file.db from the root"
+            )
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        for option in options:
+            if option not in _KNOWN:
+                raise InvalidOption(option, f"is unknown in {url!r}; there are {', '.join(_KNOWN)}")
+        return cls(
+            os.path.abspath(path),  # noqa: PTH100 - pathlib would keep ".." in it
+            url,
+            _one_of(options, "durability", {"full": True, "fast": False}, default="full"),
+            _one_of(options, "allow_network", {"1": True, "0": False}, default="0"),
+        )
+
+
+def _one_of(options: dict[str, str], option: str, choices: dict[str, bool], default: str) -> bool:
+    given = options.get(option, default)
+    try:
+        return choices[given]
+    except KeyError:
+        raise InvalidOption(option, f"cannot be {given!r}: use {' or '.join(choices)}") from None

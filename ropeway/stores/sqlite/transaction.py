@@ -1,0 +1,202 @@
+"""One transaction: what the verbs read and write by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import apsw
+import msgspec
+
+from ...job.events import NOTICES
+from ...job.instants import Instant
+from ...job.moves import MOVES
+from ...job.states import STATES, State
+from ...store.values import Settings, Topic
+from .clock import Clock
+from .statements import statements
+
+T = TypeVar("T")
+
+_SQL: Final = statements("queue")
+_encode: Final = msgspec.json.Encoder().encode
+_names: Final = msgspec.json.Decoder(tuple[str, ...]).decode
+
+EVENT_BITS: Final = 40
+METRICS: Final = ("added", "completed", "failed", "retried", "stalled", "cancelled", "removed")
+_COLUMNS: Final = tuple(state.replace("-", "_") for state in STATES)
+MINUTE: Final = 60_000
+
+Detail = dict[str, Any] | None
+
+
+def as_json(value: object) -> str:
+    return _encode(value).decode()
+
+
+class QueueRow:
+    """A queue's settings and counters as this transaction leaves them; written once, before the commit."""
+
+    __slots__ = (
+        "at", "counts", "entries", "events", "events_from", "id", "is_changed", "is_configured", "max_active",
+        "metrics", "name", "paused", "paused_names",
+    )  # fmt: skip
+
+    def __init__(self, name: str, row: Sequence[Any] | None) -> None:
+        self.name = name
+        self.id: int
+        self.is_configured: bool
+        self.paused: bool
+        self.paused_names: tuple[str, ...]
+        self.max_active: int | None
+        self.events: int
+        self.events_from: int | None
+        self.at: Instant
+        if row is None:
+            # Id 0 is no queue's: whatever is looked up by it is not there.
+            row = (0, 0, 0, "[]", None, 0, 0, 0, *(0 for _ in STATES))
+        self.id, configured, paused, names, self.max_active, self.events, self.events_from, self.at, *counts = row
+        self.is_configured, self.paused = bool(configured), bool(paused)
+        self.paused_names = () if names == "[]" else _names(names)
+        self.counts: dict[State, int] = dict(zip(STATES, counts, strict=True))
+        self.metrics: dict[Instant, dict[str, int]] = {}
+        self.entries: list[tuple[int, str]] = []
+        self.is_changed = False
+
+    def copy(self) -> QueueRow:
+        twin = QueueRow.__new__(QueueRow)
+        for field in QueueRow.__slots__:
+            setattr(twin, field, getattr(self, field))
+        twin.counts = self.counts.copy()
+        twin.metrics = {minute: numbers.copy() for minute, numbers in self.metrics.items()}
+        return twin
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.paused, self.paused_names, self.max_active)
+
+    @property
+    def busy(self) -> int:
+        """How many jobs wait or run: at none the queue is drained."""
+        return self.counts["waiting"] + self.counts["active"]
+
+    @property
+    def first_event(self) -> int:
+        return self.id << EVENT_BITS
+
+    def count(self, metric: str, number: int, now: Instant) -> None:
+        minute = now - now % MINUTE
+        numbers = self.metrics.setdefault(minute, dict.fromkeys(METRICS, 0))
+        numbers[metric] += number
+
+    def move(self, source: State | None, target: State | None, number: int = 1) -> None:
+        if source is not None:
+            self.counts[source] -= number
+        if target is not None:
+            self.counts[target] += number
+        self.is_changed = True
+
+    def announce(
+        self,
+        what: str,
+        now: Instant,
+        to: State | None = None,
+        jobs: Sequence[tuple[str, Detail]] = (),
+        detail: Detail = None,
+    ) -> None:
+        names = 1 if what in NOTICES else len(MOVES[what].events(to))
+        self.events += names * (len(jobs) or 1)
+        self.at = max(self.at, now)
+        self.entries.append((self.first_event + self.events, as_json((what, now, to, jobs, detail))))
+        self.is_changed = True
+
+
+class Transaction:
+    """All calls of one round. A verb sees what the calls before it did; others see all of it or nothing."""
+
+    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._rows: dict[str, QueueRow] = {}
+        self._given: Instant | None = None
+        self._now: Instant | None = None
+        self.wakes: set[tuple[Topic, str]] = set()
+
+    def start_call(self, now: Instant | None) -> None:
+        self._given, self._now = now, None
+
+    def now(self) -> Instant:
+        """Read once per call. Load the queue first: its newest instant is the least that the clock may read."""
+        if self._now is None:
+            self._now = self._clock.read() if self._given is None else self._given
+        return self._now
+
+    def run(self, sql: str, values: Mapping[str, Any] | None = None) -> None:
+        self._connection.execute(sql, values)
+
+    def change(self, sql: str, values: Mapping[str, Any] | None = None) -> int:
+        """Answers how many rows it touched."""
+        self._connection.execute(sql, values)
+        return self._connection.changes()
+
+    def get(self, sql: str, values: Mapping[str, Any] | None = None) -> Any:
+        """The one row, or its one value; None if there is no row."""
+        return self._connection.execute(sql, values).get
+
+    def queue(self, name: str, *, create: bool = False) -> QueueRow:
+        row = self._rows.get(name)
+        if row is None:
+            row = self._rows[name] = QueueRow(name, self.get(_SQL["load"], {"name": name}))
+            self._clock.saw(row.at)
+        if create and not row.id:
+            row.id = self.get(_SQL["create"], {"name": name})
+        return row
+
+    def saw(self, stored: Instant) -> None:
+        self._clock.saw(stored)
+
+    def wake(self, topic: Topic, row: QueueRow) -> None:
+        self.wakes.add((topic, row.name))
+
+    def notice_drained(self, row: QueueRow, busy_before: int) -> None:
+        if busy_before and not row.busy:
+            row.announce("drained", self.now())
+
+    def mark(self) -> Mark:
+        """What `go_back` needs. Entries are only ever added to, so their number is enough."""
+        rows = {name: (row.copy(), len(row.entries)) for name, row in self._rows.items()}
+        return rows, self.wakes.copy()
+
+    def go_back(self, mark: Mark) -> None:
+        rows, self.wakes = mark
+        self._rows = {name: row for name, (row, _) in rows.items()}
+        for row, entries in rows.values():
+            del row.entries[entries:]
+
+    def flush(self) -> None:
+        """Writes what was gathered about queues; call it once, before the commit."""
+        for row in self._rows.values():
+            if not row.is_changed:
+                continue
+            self.run(
+                _SQL["save"],
+                {
+                    "id": row.id,
+                    "is_configured": row.is_configured,
+                    "is_paused": row.paused,
+                    "paused_names": as_json(row.paused_names),
+                    "max_active": row.max_active,
+                    "events": row.events,
+                    "events_from": row.events_from,
+                    "at": row.at,
+                    **dict(zip(_COLUMNS, row.counts.values(), strict=True)),
+                },
+            )
+            for minute, numbers in row.metrics.items():
+                self.run(_SQL["add_to_metric"], {"queue": row.id, "minute": minute, **numbers})
+            if row.entries:
+                self.run(_SQL["write_entries"], {"entries": as_json(row.entries)})
+                self.wake("events", row)
+
+
+Mark = tuple[dict[str, tuple[QueueRow, int]], set[tuple[Topic, str]]]

@@ -1,0 +1,175 @@
+"""Listeners, and who wakes them: directly in their own process, by pipes in others."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+from ...store.values import Topic
+from .pipes import Bells, Key, Pipe
+
+POLL_EVERY: Final = 0.1
+"""Seconds, where there are no pipes."""
+
+DataVersion: TypeAlias = Callable[[], Awaitable[int]]
+"""Answers a number that changes with every commit of others."""
+
+
+class Wakes:
+    """The listeners of one process on one file."""
+
+    def __init__(self, path: str) -> None:
+        self._folder = f"{path}-wake"
+        self._bells = Bells(self._folder)
+        self._listeners: dict[Key, set[FileListener]] = {}
+        self._lock = threading.Lock()
+
+    def listen(self, topic: Topic, queues: Sequence[str], data_version: DataVersion) -> FileListener:
+        listener = FileListener(self, [(topic, queue) for queue in queues], data_version)
+        with self._lock:
+            for queue in queues:
+                self._listeners.setdefault((topic, queue), set()).add(listener)
+        # After that: a commit between the two would find neither.
+        listener.make_pipes(self._folder)
+        return listener
+
+    def forget(self, listener: FileListener) -> None:
+        with self._lock:
+            for key in listener.keys:
+                listeners = self._listeners.get(key, set())
+                listeners.discard(listener)
+                if not listeners:
+                    self._listeners.pop(key, None)
+
+    def near(self, keys: Iterable[tuple[Topic, str]]) -> list[FileListener]:
+        """The listeners of this process. Those of no loop yet are woken on the spot."""
+        if not self._listeners:
+            return []
+        with self._lock:
+            return [listener for key in keys for listener in self._listeners.get(key, ()) if listener.is_attached()]
+
+    def ring_far(self, keys: Iterable[tuple[Topic, str]]) -> None:
+        self._bells.ring(keys)
+
+    def close(self) -> None:
+        self._bells.close()
+
+
+class FileListener:
+    """Belongs to the loop that first waits."""
+
+    def __init__(self, wakes: Wakes, keys: Sequence[tuple[Topic, str]], data_version: DataVersion) -> None:
+        self.keys = keys
+        self._wakes = wakes
+        self._data_version = data_version
+        self._seen_version = -1
+        self._pipes: list[Pipe] = []
+        self._has_pipes = False
+        self._is_woken = False
+        self.is_closed = False
+        self._waiters: set[asyncio.Future[bool]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        assert self._loop is not None, "asked only of attached listeners"
+        return self._loop
+
+    def make_pipes(self, folder: str) -> None:
+        try:
+            for topic, queue in self.keys:
+                self._pipes.append(Pipe(folder, topic, queue))
+            self._has_pipes = True
+        except OSError:
+            self._close_pipes()
+
+    def is_attached(self) -> bool:
+        """Whether a loop must do the waking; without one nobody waits, and a note is enough."""
+        if self._loop is None:
+            self._is_woken = True
+        return self._loop is not None
+
+    def wake(self) -> None:
+        if self.is_closed:
+            return
+        self._is_woken = True
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(True)
+
+    async def wait(self, timeout: float | None = None) -> bool:
+        self._attach(asyncio.get_running_loop())
+        self._empty_pipes()
+        if not self._has_pipes:
+            return await self._poll(timeout)
+        return await self._sleep(timeout)
+
+    def close(self) -> None:
+        self.is_closed = True
+        self._wakes.forget(self)
+        self._close_pipes()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(False)
+
+    async def _sleep(self, timeout: float | None) -> bool:
+        if not self._is_woken and not self.is_closed:
+            waiter = self.loop.create_future()
+            timer = None if timeout is None else self.loop.call_later(timeout, _give_up, waiter)
+            self._waiters.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiters.discard(waiter)
+                if timer:
+                    timer.cancel()
+        was_woken, self._is_woken = self._is_woken, False
+        return was_woken
+
+    async def _poll(self, timeout: float | None) -> bool:
+        end = None if timeout is None else self.loop.time() + timeout
+        while not self.is_closed:
+            version = await self._data_version()
+            if version != self._seen_version:
+                # The first time nobody knows what happened since the listener was made.
+                self._seen_version = version
+                self._is_woken = False
+                return True
+            rest = POLL_EVERY if end is None else min(POLL_EVERY, end - self.loop.time())
+            if await self._sleep(max(rest, 0)):
+                return True
+            if end is not None and self.loop.time() >= end:
+                break
+        return False
+
+    def _attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._loop is loop:
+            return
+        self._loop = loop
+        try:
+            for pipe in self._pipes:
+                loop.add_reader(pipe.fd, self._empty_pipes)
+        except NotImplementedError:
+            self._has_pipes = False
+            self._close_pipes()
+
+    def _empty_pipes(self) -> None:
+        # All of them, not only until the first that has something.
+        if any([pipe.empty() for pipe in self._pipes]):  # noqa: C419
+            self.wake()
+
+    def _close_pipes(self) -> None:
+        for pipe in self._pipes:
+            if self._loop and pipe.fd >= 0:
+                with contextlib.suppress(RuntimeError, NotImplementedError):
+                    self._loop.remove_reader(pipe.fd)
+            pipe.close()
+        self._pipes.clear()
+
+
+def _give_up(waiter: asyncio.Future[bool]) -> None:
+    if not waiter.done():
+        waiter.set_result(False)

@@ -1,0 +1,205 @@
+"""A store that keeps the books about another one, and can be asked whether they agree."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Self
+
+from ..job.instants import Instant
+from ..job.outcomes import Outcome
+from ..job.record import JobRecord
+from ..job.states import FINAL, STATES
+from ..store.contract import Store
+from ..store.values import (
+    Answer,
+    Claimed,
+    ClaimRequest,
+    Cleaned,
+    Query,
+    Settings,
+    Settled,
+    StallRules,
+    Ticked,
+)
+from .ledger import Ledger
+from .proxy import StoreProxy
+
+_PAGE = 1_000
+
+
+class Books:
+    """What all handles of one audited store have seen."""
+
+    def __init__(self) -> None:
+        self.ledgers: defaultdict[str, Ledger] = defaultdict(Ledger)
+        self.runs: dict[tuple[str, str, str], int] = {}
+        """Which run of a job (by queue and id) each token was given for."""
+        self.accepted: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        """The tokens whose completion of a job was acknowledged."""
+        self.problems: list[str] = []
+
+    def note_claim(self, request: ClaimRequest | None, claimed: Claimed | None) -> None:
+        for job in claimed.jobs if claimed and request else ():
+            if job.state != "active" or job.token != request.token:  # type: ignore[union-attr]  # see the loop
+                self.problems.append(f"{job.id} was given out {job.state} under {job.token!r}")
+            key = job.queue, job.id, job.token or ""
+            # A repeat that finds none of its jobs is a first claim, with the token it had.
+            is_first = self.runs.setdefault(key, job.attempts_started) == job.attempts_started
+            if not is_first and not request.repeat:  # type: ignore[union-attr]  # see the loop
+                self.problems.append(f"the token {job.token!r} was given for two claims of {job.id}")
+
+    def note_completions(self, queue: str, outcomes: Sequence[Outcome], answers: Sequence[Answer]) -> None:
+        for outcome, answer in zip(outcomes, answers, strict=True):
+            if outcome.move == "complete" and answer.verdict == "done":
+                self.accepted[queue, outcome.id].add(outcome.token)
+
+
+class AuditedStore(StoreProxy):
+    """Passes every call on; `check` fails if what was seen cannot have been.
+
+    It compares the stream of events with the table of moves and with the jobs, the counters with a recount,
+    and the answers of claims and completions with each other. Removed jobs and trimmed events are no fault.
+    """
+
+    def __init__(self, store: Store, books: Books | None = None) -> None:
+        super().__init__(store)
+        self.books = books or Books()
+
+    def sibling(self) -> Self:
+        return type(self)(self.inner.sibling(), self.books)
+
+    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
+        claimed = await self.inner.claim(request, now=now)
+        self.books.note_claim(request, claimed)
+        return claimed
+
+    async def settle(
+        self,
+        queue: str,
+        outcomes: Sequence[Outcome],
+        then: ClaimRequest | None = None,
+        *,
+        now: Instant | None = None,
+    ) -> Settled:
+        settled = await self.inner.settle(queue, outcomes, then, now=now)
+        self.books.note_completions(queue, outcomes, settled.answers)
+        self.books.note_claim(then, settled.claimed)
+        return settled
+
+    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+        # It trims events: read them while they are there.
+        await self._catch_up(queue)
+        return await self.inner.tick(queue, rules, now=now)
+
+    async def configure(
+        self,
+        queue: str,
+        *,
+        pause: bool | None = None,
+        pause_names: Sequence[str] = (),
+        resume_names: Sequence[str] = (),
+        max_active: int | None = None,
+        now: Instant | None = None,
+    ) -> Settings:
+        # A limit holds for the claims that come after it.
+        await self._catch_up(queue)
+        settings = await super().configure(
+            queue,
+            pause=pause,
+            pause_names=pause_names,
+            resume_names=resume_names,
+            max_active=max_active,
+            now=now,
+        )
+        self.books.ledgers[queue].max_active = settings.max_active
+        return settings
+
+    async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
+        await self._catch_up(queue)
+        cleaned = await self.inner.obliterate(queue, force=force, now=now)
+        if not cleaned.active:
+            self.books.ledgers[queue].lose_track()
+        return cleaned
+
+    async def check(self) -> None:
+        """Raises AssertionError with everything that does not agree."""
+        problems = list(self.books.problems)
+        for queue in sorted({*self.books.ledgers, *await self.inner.queues()}):
+            await self._catch_up(queue)
+            jobs = [job async for job in self._all_jobs(queue)]
+            ledger = self.books.ledgers[queue]
+            problems += [
+                *ledger.problems,
+                *_unlike_the_stream(ledger, jobs),
+                *_broken(jobs),
+                *self._completed_twice(queue),
+                *await self._miscounted(queue, jobs),
+                *await self._unlike_get(queue, jobs),
+            ]
+        assert not problems, "\n".join(["the store broke its contract:", *problems])
+
+    async def _catch_up(self, queue: str) -> None:
+        ledger = self.books.ledgers[queue]
+        while True:
+            seen = ledger.cursor
+            page = await self.inner.events(queue, seen, limit=_PAGE)
+            if ledger.cursor != seen:
+                continue  # somebody else read on meanwhile
+            if page.gap:
+                ledger.lose_track()
+            for stored in page.entries:
+                ledger.read(stored.entry)
+            ledger.cursor = page.cursor
+            if not page.entries:
+                return
+
+    async def _all_jobs(self, queue: str) -> AsyncIterator[JobRecord]:
+        query: Query | None = Query(queue, STATES, limit=_PAGE)
+        while query:
+            page = await self.inner.find(query)
+            for job in page.jobs:
+                yield job
+            query = Query(queue, STATES, limit=_PAGE, after=page.next) if page.next else None
+
+    def _completed_twice(self, queue: str) -> Iterable[str]:
+        ledger = self.books.ledgers[queue]
+        for (of_queue, id), tokens in self.books.accepted.items():
+            if of_queue == queue and ledger.is_whole and len(tokens) > ledger.completions[id]:
+                yield f"{len(tokens)} completions of {id} were accepted, {ledger.completions[id]} happened"
+
+    async def _miscounted(self, queue: str, jobs: list[JobRecord]) -> Iterable[str]:
+        recount = Counter(job.state for job in jobs)
+        counts = await self.inner.count(queue)
+        if counts != {state: recount[state] for state in STATES}:
+            return [f"{queue} counts {counts}, and has {dict(recount)}"]
+        return []
+
+    async def _unlike_get(self, queue: str, jobs: list[JobRecord]) -> Iterable[str]:
+        got = await self.inner.get(queue, [job.id for job in jobs])
+        return [f"find says {job!r}, get says {other!r}" for job, other in zip(jobs, got, strict=True) if job != other]
+
+
+def _unlike_the_stream(ledger: Ledger, jobs: list[JobRecord]) -> Iterable[str]:
+    found = {job.id: job.state for job in jobs}
+    for id, state in ledger.states.items():
+        if found.get(id) != state:
+            yield f"{id} is {found.get(id, 'not there')}, its events end with {state}"
+    for id in found.keys() - ledger.states.keys():
+        if ledger.is_whole or id in ledger.gone:
+            yield f"{id} is {found[id]}, its events say that it is not there"
+
+
+def _broken(jobs: Iterable[JobRecord]) -> Iterable[str]:
+    for job in jobs:
+        fields = {
+            "due_at": (job.due_at is not None, job.state == "delayed"),
+            "lock_until": (job.lock_until is not None, job.state == "active"),
+            "finished_at": (job.finished_at is not None, job.state in FINAL),
+            "expires_at": (job.expires_at is not None, job.state in FINAL),
+        }
+        for field, (is_set, should_be) in fields.items():
+            if is_set != should_be:
+                yield f"{job.id} is {job.state} with {field} {getattr(job, field)}"
+        if job.state == "active" and (job.token is None or job.worker is None):
+            yield f"{job.id} is active under {job.token!r} of {job.worker!r}"

@@ -1,0 +1,135 @@
+"""What every store promises, as tests: one file per verb.
+
+To run them on a store of your own, with pytest-asyncio in its auto mode:
+
+    from ropeway.testing.conformance import *
+
+    @pytest.fixture
+    def new_handle():
+        return lambda: MyStore(...)
+
+`new_handle` answers a function; each call of it answers another handle on the same jobs. What is tested
+here `docs/store-contract.md` says in words.
+"""
+
+from .add import TestAdd
+from .cancel import TestCancel
+from .change import TestChange
+from .claim import (
+    TestClaim,
+    TestClaimByName,
+    TestClaimLimit,
+    TestClaimOfDelayed,
+    TestClaimOrder,
+    TestClaimsAtOnce,
+    TestClaimWhilePaused,
+    TestRepeatedClaim,
+)
+from .clean import TestClean
+from .configure import TestConfigure
+from .count import TestCount
+from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTrimmed
+from .find import TestFind, TestFindPages
+from .fixtures import sibling, store
+from .get import TestClock, TestGet, TestQueues
+from .handles import TestCancelledCalls, TestClosed, TestFork, TestThreads
+from .history import TestHistory
+from .listen import TestListen, TestListener
+from .metrics import TestMetrics
+from .moves import TestMoves
+from .obliterate import TestObliterate
+from .payloads import TestNamesOfThings, TestPayloads
+from .promote import TestPromote
+from .remember import TestRemember, TestRememberForAWhile, TestRememberWithExpectation
+from .remove import TestRemove
+from .renew import TestRenew
+from .retry import TestRetryByHand
+from .revoked import TestRevoked
+from .settle import (
+    TestRepeatedSettle,
+    TestSettleBack,
+    TestSettleBatch,
+    TestSettleComplete,
+    TestSettleDurability,
+    TestSettleFail,
+    TestSettleFence,
+    TestSettleHistory,
+    TestSettleRetention,
+    TestSettleRetry,
+    TestSettleThenClaim,
+)
+from .tick import (
+    TestTick,
+    TestTickGivesUp,
+    TestTickPromotes,
+    TestTickRecovers,
+    TestTickRetention,
+    TestTickTimer,
+)
+from .update import TestUpdate
+
+__all__ = [
+    "TestAdd",
+    "TestCancel",
+    "TestCancelledCalls",
+    "TestChange",
+    "TestClaim",
+    "TestClaimByName",
+    "TestClaimLimit",
+    "TestClaimOfDelayed",
+    "TestClaimOrder",
+    "TestClaimWhilePaused",
+    "TestClaimsAtOnce",
+    "TestClean",
+    "TestClock",
+    "TestClosed",
+    "TestConfigure",
+    "TestCount",
+    "TestDrained",
+    "TestEvents",
+    "TestEventsFromAPlace",
+    "TestEventsTrimmed",
+    "TestFind",
+    "TestFindPages",
+    "TestFork",
+    "TestGet",
+    "TestHistory",
+    "TestListen",
+    "TestListener",
+    "TestMetrics",
+    "TestMoves",
+    "TestNamesOfThings",
+    "TestObliterate",
+    "TestPayloads",
+    "TestPromote",
+    "TestQueues",
+    "TestRemember",
+    "TestRememberForAWhile",
+    "TestRememberWithExpectation",
+    "TestRemove",
+    "TestRenew",
+    "TestRepeatedClaim",
+    "TestRepeatedSettle",
+    "TestRetryByHand",
+    "TestRevoked",
+    "TestSettleBack",
+    "TestSettleBatch",
+    "TestSettleComplete",
+    "TestSettleDurability",
+    "TestSettleFail",
+    "TestSettleFence",
+    "TestSettleHistory",
+    "TestSettleRetention",
+    "TestSettleRetry",
+    "TestSettleThenClaim",
+    "TestThreads",
+    "TestTick",
+    "TestTickGivesUp",
+    "TestTickPromotes",
+    "TestTickRecovers",
+    "TestTickRetention",
+    "TestTickTimer",
+    "TestUpdate",
+    "sibling",
+    "store",
+]

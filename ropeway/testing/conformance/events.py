@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import pytest
+
+from ...job.events import EVENTS_KEPT, expand
+from ...job.retention import Retention
+from ...store.contract import Store
+from ...store.values import Change, StallRules
+from ..arrange import active, add, cancelled, claim_one, completed, delayed, entries
+from ..factories import (
+    DAY,
+    LOCK,
+    NOW,
+    QUEUE,
+    SECOND,
+    claim_request,
+    complete,
+    fail,
+    hand_back,
+    new_job,
+    new_jobs,
+    retry,
+)
+
+
+async def names_of(store: Store, id: str | None) -> list[str]:
+    """The names of the events of one job, or of the whole queue, as readers see them."""
+    page = await store.events(QUEUE)
+    return [
+        event.name for stored in page.entries for event in expand(QUEUE, stored.id, stored.entry) if event.job_id == id
+    ]
+
+
+class TestEvents:
+    async def test_a_job_s_life_can_be_read_in_order(self, store: Store) -> None:
+        await add(store, new_job("a", delay=SECOND, attempts=3))
+        await store.settle(QUEUE, [retry(await claim_one(store, now=NOW + SECOND), SECOND)], now=NOW + SECOND)
+        held = await claim_one(store, now=NOW + 2 * SECOND)
+        await store.update(QUEUE, [Change("a", held.token, progress="50")], now=NOW + 2 * SECOND)
+        await store.tick(QUEUE, StallRules(), now=NOW + 2 * SECOND + LOCK)
+        held = await claim_one(store, now=NOW + DAY)
+        await store.settle(QUEUE, [complete(held, keep=Retention(count=0))], now=NOW + DAY)
+
+        assert await names_of(store, "a") == [
+            *("added", "delayed", "waiting", "active"),
+            *("retrying", "delayed", "waiting", "active", "progress"),
+            *("stalled", "waiting", "active", "completed", "removed"),
+        ]
+
+    async def test_the_last_failure_is_announced_as_such(self, store: Store) -> None:
+        held = await active(store, id="a")
+
+        await store.settle(QUEUE, [fail(held, exhausted=True)], now=NOW)
+
+        assert (await names_of(store, "a"))[-2:] == ["failed", "retries-exhausted"]
+
+    async def test_an_entry_says_when_it_happened(self, store: Store) -> None:
+        await add(store, new_job(), now=NOW + 5)
+
+        assert [entry.at for entry in await entries(store)] == [NOW + 5]
+
+    async def test_an_entry_says_which_state_was_entered(self, store: Store) -> None:
+        await store.add([[new_job("a"), new_job("b", delay=DAY)]], now=NOW)
+        await store.remove(QUEUE, ["a"], now=NOW)
+
+        assert [(entry.what, entry.to, [id for id, _ in entry.jobs]) for entry in await entries(store)][:3] == [
+            ("add", "waiting", ["a"]),
+            ("add", "delayed", ["b"]),
+            ("remove", None, ["a"]),
+        ]
+
+    async def test_queues_have_streams_of_their_own(self, store: Store) -> None:
+        await store.add([[new_job("a"), new_job("b", queue="parcels")]], now=NOW)
+
+        assert [[id for id, _ in entry.jobs] for entry in await entries(store)] == [["a"]]
+        assert [[id for id, _ in entry.jobs] for entry in await entries(store, queue="parcels")] == [["b"]]
+
+    async def test_another_handle_reads_the_same_stream(self, store: Store, sibling: Store) -> None:
+        await add(store, new_job())
+        await add(sibling, new_job())
+
+        assert await store.events(QUEUE) == await sibling.events(QUEUE)
+
+
+class TestEventsFromAPlace:
+    async def test_an_empty_stream_has_a_place_to_begin(self, store: Store) -> None:
+        start = await store.events(QUEUE)
+        await add(store, new_job("a"))
+
+        page = await store.events(QUEUE, start.cursor)
+
+        assert (start.entries, start.gap) == ([], False)
+        assert ([stored.entry.what for stored in page.entries], page.gap) == (["add"], False)
+
+    async def test_reading_goes_on_after_any_entry(self, store: Store) -> None:
+        for _ in range(5):
+            await add(store, new_job())
+        whole = (await store.events(QUEUE)).entries
+
+        for n, stored in enumerate(whole):
+            page = await store.events(QUEUE, stored.id)
+            assert (page.entries, page.gap) == (whole[n + 1 :], False)
+
+    async def test_reading_can_begin_with_the_entry_itself(self, store: Store) -> None:
+        for _ in range(5):
+            await add(store, new_job())
+        whole = (await store.events(QUEUE)).entries
+
+        for n, stored in enumerate(whole):
+            page = await store.events(QUEUE, stored.id, inclusive=True)
+            assert (page.entries, page.gap) == (whole[n:], False)
+
+    async def test_the_cursor_goes_on_where_the_page_ended(self, store: Store) -> None:
+        for _ in range(5):
+            await add(store, new_job())
+        whole = (await store.events(QUEUE)).entries
+
+        first = await store.events(QUEUE, limit=2)
+        second = await store.events(QUEUE, first.cursor, limit=2)
+        third = await store.events(QUEUE, second.cursor, limit=2)
+        end = await store.events(QUEUE, third.cursor)
+
+        assert first.entries + second.entries + third.entries == whole
+        assert (end.entries, end.cursor, end.gap) == ([], third.cursor, False)
+
+    async def test_reading_can_begin_now(self, store: Store) -> None:
+        await add(store, new_job("a"))
+
+        now = await store.events(QUEUE, "now")
+        await add(store, new_job("b"))
+        page = await store.events(QUEUE, now.cursor)
+
+        assert now.entries == []
+        assert [[id for id, _ in stored.entry.jobs] for stored in page.entries] == [["b"]]
+        assert not page.gap
+
+    @pytest.mark.parametrize("place", ["nonsense", "999999999999"])
+    async def test_a_place_that_never_was_is_a_gap(self, store: Store, place: str) -> None:
+        await add(store, new_job())
+
+        page = await store.events(QUEUE, place)
+
+        assert page.gap
+        assert len(page.entries) == 1
+
+    async def test_a_reader_whose_entries_were_obliterated_is_told(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        [stored] = (await store.events(QUEUE)).entries
+        await store.cancel(QUEUE, ["a"], now=NOW)
+        await store.obliterate(QUEUE, now=NOW)
+        await add(store, new_job("b"))
+
+        page = await store.events(QUEUE, stored.id)
+
+        assert page.gap
+        assert [[id for id, _ in stored.entry.jobs] for stored in page.entries] == [["b"]]
+
+
+class TestEventsTrimmed:
+    async def test_old_events_go_and_a_reader_is_told(self, store: Store) -> None:
+        held = await active(store)
+        [first, *_] = (await store.events(QUEUE)).entries
+        for _ in range(2 * EVENTS_KEPT // 1_000):
+            changes = [Change(held.id, held.token, progress=str(n)) for n in range(1_000)]
+            await store.update(QUEUE, changes, now=NOW)
+        whole = await store.events(QUEUE, limit=10**6)
+
+        while (await store.tick(QUEUE, StallRules(), now=NOW + 1)).more:
+            pass
+
+        page = await store.events(QUEUE, first.id, limit=10**6)
+        kept = sum(len(stored.entry.jobs) for stored in page.entries)
+        assert page.gap
+        assert 0.5 * EVENTS_KEPT <= kept <= 1.5 * EVENTS_KEPT
+        assert page.entries == whole.entries[-len(page.entries) :]
+
+    async def test_a_reader_who_kept_up_is_not_told_of_a_gap(self, store: Store) -> None:
+        held = await active(store)
+        for _ in range(2 * EVENTS_KEPT // 1_000):
+            changes = [Change(held.id, held.token, progress=str(n)) for n in range(1_000)]
+            await store.update(QUEUE, changes, now=NOW)
+        cursor = (await store.events(QUEUE, "now")).cursor
+        await store.tick(QUEUE, StallRules(), now=NOW + 1)
+        await add(store, new_job("a"))
+
+        page = await store.events(QUEUE, cursor)
+
+        assert not page.gap
+        assert [stored.entry.what for stored in page.entries] == ["add"]
+
+    async def test_the_newest_entry_stays_however_large_it_is(self, store: Store) -> None:
+        jobs = new_jobs(EVENTS_KEPT + 500)
+        await store.add([jobs], now=NOW)
+
+        await store.tick(QUEUE, StallRules(), now=NOW + 1)
+
+        assert sum(len(entry.jobs) for entry in await entries(store)) >= 1
+
+
+class TestDrained:
+    async def drains(self, store: Store) -> int:
+        return (await names_of(store, None)).count("drained")
+
+    async def test_the_last_job_s_end_drains_the_queue(self, store: Store) -> None:
+        held = await active(store)
+
+        await store.settle(QUEUE, [complete(held)], now=NOW)
+
+        [entry] = await entries(store, "drained")
+        assert (entry.at, entry.jobs) == (NOW, [])
+
+    async def test_a_queue_with_jobs_left_is_not_drained(self, store: Store) -> None:
+        await add(store, *new_jobs(3))
+        first, second = await claim_one(store), await claim_one(store)
+
+        await store.settle(QUEUE, [complete(first)], now=NOW)
+        await store.settle(QUEUE, [complete(second)], claim_request(), now=NOW)
+
+        assert await self.drains(store) == 0
+
+    async def test_an_empty_queue_is_not_drained_again(self, store: Store) -> None:
+        await completed(store)
+
+        await store.settle(QUEUE, [], claim_request(), now=NOW)
+        await store.tick(QUEUE, StallRules(), now=NOW)
+        await store.cancel(QUEUE, ["nobody"], now=NOW)
+        await store.remove(QUEUE, ["nobody"], now=NOW)
+
+        assert await self.drains(store) == 1
+
+    async def test_it_is_drained_again_after_new_jobs(self, store: Store) -> None:
+        await completed(store)
+        await completed(store)
+
+        assert await self.drains(store) == 2
+
+    async def test_a_batch_drains_it_once(self, store: Store) -> None:
+        jobs = [await active(store) for _ in range(3)]
+
+        await store.settle(QUEUE, [complete(job) for job in jobs], now=NOW)
+
+        assert await self.drains(store) == 1
+
+    async def test_delayed_jobs_do_not_keep_it_from_being_drained(self, store: Store) -> None:
+        held = await active(store, attempts=2)
+
+        await store.settle(QUEUE, [retry(held, SECOND)], now=NOW)
+
+        assert await self.drains(store) == 1
+
+    async def test_a_job_that_goes_back_to_waiting_does_not_drain_it(self, store: Store) -> None:
+        held = await active(store, attempts=2)
+        await store.settle(QUEUE, [hand_back(held)], now=NOW)
+        await claim_one(store)
+        await store.tick(QUEUE, StallRules(), now=NOW + LOCK)
+
+        assert await self.drains(store) == 0
+
+    async def test_cancelling_the_last_job_drains_it(self, store: Store) -> None:
+        await cancelled(store)
+
+        assert await self.drains(store) == 1
+
+    async def test_cancelling_a_delayed_job_drains_nothing(self, store: Store) -> None:
+        job = await delayed(store)
+
+        await store.cancel(QUEUE, [job.id], now=NOW)
+
+        assert await self.drains(store) == 0
+
+    async def test_removing_the_last_job_drains_it(self, store: Store) -> None:
+        await add(store, new_job("a"))
+
+        await store.remove(QUEUE, ["a"], now=NOW)
+
+        assert await self.drains(store) == 1
+
+    async def test_removing_a_finished_job_drains_nothing(self, store: Store) -> None:
+        job = await completed(store)
+
+        await store.remove(QUEUE, [job.id], now=NOW)
+
+        assert await self.drains(store) == 1
+
+    async def test_cleaning_the_last_waiting_jobs_drains_it(self, store: Store) -> None:
+        await add(store, *new_jobs(2))
+
+        await store.clean(QUEUE, "waiting", now=NOW)
+
+        assert await self.drains(store) == 1
+
+    async def test_giving_up_the_last_job_drains_it(self, store: Store) -> None:
+        await active(store)
+
+        await store.tick(QUEUE, StallRules(0), now=NOW + LOCK)
+
+        assert await self.drains(store) == 1

@@ -1,0 +1,228 @@
+"""Handles: closing them, sharing them out between threads, forking, cancelling their calls."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import warnings
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias, TypeVar
+
+import pytest
+
+from ...errors import StoreClosed
+from ...store.contract import Store
+from ...store.values import Change, Edit, Lock, Query, Record, StallRules
+from ..arrange import add, claim, read
+from ..factories import FOREIGN, NOW, QUEUE, claim_request, complete, new_job, new_jobs
+from .fixtures import NewHandle
+
+T = TypeVar("T")
+Call: TypeAlias = Callable[[Store], Awaitable[object]]
+
+CALLS: Final[dict[str, Call]] = {
+    "open": lambda store: store.open(),
+    "add": lambda store: store.add([[new_job()]]),
+    "claim": lambda store: store.claim(claim_request()),
+    "settle": lambda store: store.settle(QUEUE, [], claim_request()),
+    "renew": lambda store: store.renew(QUEUE, [Lock("a", FOREIGN)], 1),
+    "update": lambda store: store.update(QUEUE, [Change("a", progress="1")]),
+    "tick": lambda store: store.tick(QUEUE, StallRules()),
+    "cancel": lambda store: store.cancel(QUEUE, ["a"]),
+    "retry": lambda store: store.retry(QUEUE, ["a"]),
+    "promote": lambda store: store.promote(QUEUE, ["a"]),
+    "change": lambda store: store.change(QUEUE, [Edit("a", priority=1)]),
+    "remove": lambda store: store.remove(QUEUE, ["a"]),
+    "configure": lambda store: store.configure(QUEUE, pause=True),
+    "clean": lambda store: store.clean(QUEUE, "completed"),
+    "obliterate": lambda store: store.obliterate(QUEUE),
+    "get": lambda store: store.get(QUEUE, ["a"]),
+    "find": lambda store: store.find(Query(QUEUE, ("waiting",))),
+    "count": lambda store: store.count(QUEUE),
+    "metrics": lambda store: store.metrics(QUEUE),
+    "history": lambda store: store.history(QUEUE, "a"),
+    "settings": lambda store: store.settings(QUEUE),
+    "queues": lambda store: store.queues(),
+    "clock": lambda store: store.clock(),
+    "events": lambda store: store.events(QUEUE),
+    "revoked": lambda store: store.revoked(QUEUE),
+    "listen": lambda store: store.listen("jobs", [QUEUE]).wait(0),
+    "remember": lambda store: store.remember(Record("worker", "w", "1")),
+    "recall": lambda store: store.recall("worker"),
+    "forget": lambda store: store.forget("worker", "w"),
+}
+"""One call of every verb."""
+
+
+async def in_a_thread(store: Store, call: Callable[[Store], Awaitable[T]]) -> T:
+    """Makes a call through a sibling, on the event loop of another thread."""
+
+    async def through_a_sibling() -> T:
+        handle = store.sibling()
+        try:
+            return await call(handle)
+        finally:
+            await handle.close()
+
+    return await asyncio.to_thread(lambda: asyncio.run(through_a_sibling()))
+
+
+def in_a_forked_child(call: Callable[[], None]) -> bool:
+    """Whether the call ended well there."""
+    with warnings.catch_warnings():
+        # The warning about threads is what this is about: a child must not hang on what they held.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            call()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+class TestClosed:
+    def test_every_verb_is_asked_about(self) -> None:
+        verbs = {name for name in vars(Store) if not name.startswith("_") and callable(getattr(Store, name))}
+
+        assert CALLS.keys() | {"close", "sibling"} == verbs
+
+    @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+    async def test_a_closed_handle_refuses_every_call(self, store: Store, call: Call) -> None:
+        await store.close()
+
+        with pytest.raises(StoreClosed):
+            await call(store)
+
+    async def test_closing_twice_is_closing_once(self, store: Store) -> None:
+        await store.close()
+        await store.close()
+
+    async def test_a_handle_that_was_never_used_can_be_closed(self, new_handle: NewHandle) -> None:
+        await new_handle().close()
+
+    async def test_opening_twice_is_opening_once(self, store: Store) -> None:
+        await store.open()
+        await store.open()
+
+        assert await store.queues() == []
+
+    async def test_a_verb_opens_the_handle_by_itself(self, store: Store, new_handle: NewHandle) -> None:
+        await add(store, new_job("a"))
+        other = new_handle()
+
+        assert (await read(other, "a")).state == "waiting"
+        await other.close()
+
+    async def test_closing_a_handle_leaves_its_siblings_alone(self, store: Store, sibling: Store) -> None:
+        await add(sibling, new_job("a"))
+        await store.close()
+
+        assert [job.id for job in await claim(sibling)] == ["a"]
+
+    async def test_closing_a_sibling_leaves_the_handle_alone(self, store: Store) -> None:
+        other = store.sibling()
+        await add(other, new_job("a"))
+        await other.close()
+
+        assert [job.id for job in await claim(store)] == ["a"]
+
+    async def test_what_was_added_outlives_the_handle(self, store: Store, new_handle: NewHandle) -> None:
+        jobs = await add(store, *new_jobs(3), new_job(delay=1))
+        await store.close()
+
+        other = new_handle()
+        assert [await read(other, job.id) for job in jobs] == jobs
+        await other.close()
+
+
+class TestThreads:
+    async def test_a_sibling_works_on_the_loop_of_another_thread(self, store: Store) -> None:
+        await in_a_thread(store, lambda handle: add(handle, new_job("a")))
+
+        assert (await read(store, "a")).state == "waiting"
+
+    async def test_threads_that_claim_at_once_never_share_a_job(self, store: Store) -> None:
+        jobs = await add(store, *new_jobs(60))
+
+        async def work(handle: Store) -> list[str]:
+            ran: list[str] = []
+            while held := await claim(handle, 2):
+                ran += [job.id for job in held]
+                await handle.settle(QUEUE, [complete(job) for job in held], now=NOW)
+            return ran
+
+        ran = await asyncio.gather(*(in_a_thread(store, work) for _ in range(4)))
+
+        assert sorted(id for ids in ran for id in ids) == sorted(job.id for job in jobs)
+
+    async def test_threads_that_add_one_id_at_once_make_one_job(self, store: Store) -> None:
+        answers = await asyncio.gather(
+            *(in_a_thread(store, lambda handle: handle.add([[new_job("a")]])) for _ in range(5))
+        )
+
+        assert sorted(answer.verdict for [[answer]] in answers) == ["created", *["found"] * 4]
+
+
+class TestFork:
+    async def test_a_forked_child_is_told_and_does_not_hang(self, store: Store) -> None:
+        await add(store, new_job("a"))
+
+        def child() -> None:
+            with pytest.raises(StoreClosed):
+                asyncio.run(_first(store.count(QUEUE)))
+
+        assert in_a_forked_child(child)
+
+    async def test_the_parent_is_not_disturbed(self, store: Store) -> None:
+        await add(store, new_job("a"))
+
+        in_a_forked_child(lambda: None)
+
+        assert [job.id for job in await claim(store)] == ["a"]
+        await add(store, new_job("b"))
+
+
+class TestCancelledCalls:
+    async def test_the_handle_stays_usable_and_the_call_can_be_repeated(self, store: Store) -> None:
+        bundle = new_jobs(3)
+        for steps in range(6):
+            call = asyncio.create_task(store.add([bundle], now=NOW))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+
+        [answers] = await store.add([bundle], now=NOW)
+
+        assert {answer.verdict for answer in answers} <= {"created", "found"}
+        assert (await store.count(QUEUE))["waiting"] == 3
+
+    async def test_a_cancelled_claim_can_be_repeated(self, store: Store) -> None:
+        await add(store, *new_jobs(4))
+        call = asyncio.create_task(store.claim(claim_request(2, token="t"), now=NOW))
+        await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+
+        jobs = await claim(store, 2, token="t", repeat=True)
+
+        assert len(jobs) == 2
+        assert (await store.count(QUEUE))["active"] == 2
+
+    async def test_calls_beside_a_cancelled_one_get_their_own_answers(self, store: Store) -> None:
+        calls = [asyncio.create_task(store.add([[new_job(f"job-{n}")]], now=NOW)) for n in range(20)]
+        await asyncio.sleep(0)
+        for call in calls[::3]:
+            call.cancel()
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+
+        for n, answer in enumerate(answers):
+            if not isinstance(answer, BaseException):
+                assert [[added.id for added in bundle] for bundle in answer] == [[f"job-{n}"]]
+
+
+async def _first(call: Awaitable[T]) -> T:
+    return await call

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import pytest
+
+from ...job.states import State
+from ...store.contract import Store
+from ...store.values import Answer, Change, StallRules
+from ..arrange import active, cancelled, claim_one, completed, events_of, failed, job_in, read, snapshot
+from ..factories import LOCK, NOW, QUEUE, complete, fail
+
+
+class TestRetryByHand:
+    @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
+    async def test_a_finished_job_waits_again(self, store: Store, state: State) -> None:
+        before = await job_in(state, store)
+
+        answers = await store.retry(QUEUE, [before.id], now=NOW + 5)
+
+        job = await read(store, before.id)
+        assert answers == [Answer("done", state)]
+        assert job.state == "waiting"
+        assert (job.result, job.reason, job.progress) == (None, None, None)
+        assert (job.finished_at, job.expires_at, job.token) == (None, None, None)
+        assert (job.attempts_made, job.attempts_started) == (before.attempts_made, before.attempts_started)
+        assert (job.created_at, job.order, job.data) == (before.created_at, before.order, before.data)
+
+    async def test_it_forgets_the_progress(self, store: Store) -> None:
+        held = await active(store)
+        await store.update(QUEUE, [Change(held.id, held.token, progress="50")], now=NOW)
+        await store.settle(QUEUE, [complete(held)], now=NOW)
+
+        await store.retry(QUEUE, [held.id], now=NOW)
+
+        assert (await read(store, held.id)).progress is None
+
+    async def test_it_keeps_the_history(self, store: Store) -> None:
+        job = await failed(store)
+
+        await store.retry(QUEUE, [job.id], now=NOW)
+
+        history = await store.history(QUEUE, job.id)
+        assert history is not None
+        assert len(history.failures) == 1
+
+    async def test_it_can_begin_anew(self, store: Store) -> None:
+        held = await active(store)
+        await store.tick(QUEUE, StallRules(), now=NOW + LOCK)
+        await store.settle(QUEUE, [fail(await claim_one(store, now=NOW + LOCK))], now=NOW + LOCK)
+
+        await store.retry(QUEUE, [held.id], reset=True, now=NOW + LOCK)
+
+        job = await read(store, held.id)
+        assert (job.attempts_made, job.attempts_started, job.stalled_count) == (0, 0, 0)
+
+    async def test_it_grants_another_run(self, store: Store) -> None:
+        job = await completed(store)
+        await store.retry(QUEUE, [job.id], now=NOW)
+
+        again = await claim_one(store)
+
+        assert (again.id, again.attempts_started) == (job.id, 2)
+
+    async def test_it_can_complete_a_second_time(self, store: Store) -> None:
+        job = await completed(store)
+        await store.retry(QUEUE, [job.id], now=NOW)
+
+        settled = await store.settle(QUEUE, [complete(await claim_one(store), '"again"')], now=NOW + 1)
+
+        assert settled.answers == [Answer("done", "active")]
+        assert (await read(store, job.id)).result == '"again"'
+
+    @pytest.mark.parametrize("state", ["waiting", "delayed", "active"])
+    async def test_a_job_that_is_not_finished_cannot_be_retried(self, store: Store, state: State) -> None:
+        job = await job_in(state, store)
+        before = await snapshot(store)
+
+        assert await store.retry(QUEUE, [job.id], reset=True, now=NOW) == [Answer("refused", state)]
+        assert await snapshot(store) == before
+
+    async def test_answers_come_in_order(self, store: Store) -> None:
+        done, broken, held = await completed(store), await failed(store), await active(store)
+
+        answers = await store.retry(QUEUE, [held.id, broken.id, "nobody", done.id, done.id], now=NOW)
+
+        assert answers == [
+            Answer("refused", "active"),
+            Answer("done", "failed"),
+            Answer("missing"),
+            Answer("done", "completed"),
+            Answer("refused", "waiting"),
+        ]
+
+    async def test_a_retried_job_does_not_expire(self, store: Store) -> None:
+        job = await cancelled(store)
+        await store.retry(QUEUE, [job.id], now=NOW)
+
+        assert (await store.tick(QUEUE, StallRules(), now=NOW * 2)).removed == 0
+
+    async def test_it_is_announced(self, store: Store) -> None:
+        job = await completed(store)
+
+        await store.retry(QUEUE, [job.id], now=NOW)
+
+        assert await events_of(store, "retry by hand") == [(job.id, {})]

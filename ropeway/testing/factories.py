@@ -1,0 +1,119 @@
+"""Small values for tests, where only what matters to the test is said.
+
+Every instant is explicit: `NOW` is one that nothing else depends on, and tests go on from there by addition.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, Final
+
+from ..job.codec import JsonText
+from ..job.failure import Failure
+from ..job.instants import Instant, Milliseconds
+from ..job.options import read_options
+from ..job.outcomes import Outcome
+from ..job.record import JobRecord, NewJob
+from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
+from ..store.values import ClaimRequest, Lock
+
+QUEUE: Final = "letters"
+WORKER: Final = "worker-1"
+FOREIGN: Final = "a-token-of-somebody-else"
+NOW: Final[Instant] = 1_700_000_040_000
+"""The beginning of a minute."""
+SECOND: Final[Milliseconds] = 1_000
+MINUTE: Final[Milliseconds] = 60_000
+DAY: Final[Milliseconds] = 24 * 60 * MINUTE
+LOCK: Final[Milliseconds] = 30 * SECOND
+
+_numbers = count(1)
+
+
+def new_job(
+    id: str | None = None,
+    *,
+    queue: str = QUEUE,
+    name: str = "send",
+    data: JsonText = '{"to":"you"}',
+    due_at: Instant | None = None,
+    delay: Milliseconds = 0,
+    priority: int = 0,
+    lifo: bool = False,
+    **options: Any,
+) -> NewJob:
+    """`options` are those of `JobOptions` that stay with the job, as users write them."""
+    _, stored = read_options(options)
+    id = id or f"job-{next(_numbers)}"
+    return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at)
+
+
+def new_jobs(count: int, **common: Any) -> list[NewJob]:
+    return [new_job(**common) for _ in range(count)]
+
+
+def claim_request(
+    limit: int = 1,
+    *,
+    queue: str = QUEUE,
+    worker: str = WORKER,
+    token: str | None = None,
+    lock: Milliseconds = LOCK,
+    names: tuple[str, ...] | None = None,
+    repeat: bool = False,
+) -> ClaimRequest:
+    """Has a token of its own unless one is given."""
+    return ClaimRequest(queue, worker, token or f"token-{next(_numbers)}", limit, lock, names, repeat)
+
+
+def lock_of(job: JobRecord) -> Lock:
+    return Lock(job.id, token_of(job))
+
+
+def token_of(job: JobRecord) -> str:
+    assert job.token is not None, f"{job.id} is not held by anybody"
+    return job.token
+
+
+def complete(
+    job: JobRecord,
+    result: JsonText | None = None,
+    *,
+    token: str | None = None,
+    keep: Retention = KEEP_COMPLETED,
+) -> Outcome:
+    return Outcome(job.id, token or token_of(job), "complete", result=result, keep=keep)
+
+
+def retry(
+    job: JobRecord,
+    delay: Milliseconds = 0,
+    *,
+    reason: str = "no luck",
+    trace: str = "",
+    token: str | None = None,
+    stack_traces: int = 10,
+) -> Outcome:
+    failure = Failure(reason, trace)
+    return Outcome(job.id, token or token_of(job), "retry", failure=failure, delay=delay, stack_traces=stack_traces)
+
+
+def fail(
+    job: JobRecord,
+    *,
+    reason: str = "no luck",
+    trace: str = "",
+    token: str | None = None,
+    keep: Retention = KEEP_FAILED,
+    exhausted: bool = False,
+) -> Outcome:
+    failure = Failure(reason, trace)
+    return Outcome(job.id, token or token_of(job), "fail", failure=failure, keep=keep, exhausted=exhausted)
+
+
+def postpone(job: JobRecord, delay: Milliseconds = 0, *, token: str | None = None) -> Outcome:
+    return Outcome(job.id, token or token_of(job), "postpone", delay=delay)
+
+
+def hand_back(job: JobRecord, *, token: str | None = None) -> Outcome:
+    return Outcome(job.id, token or token_of(job), "hand back")

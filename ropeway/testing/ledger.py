@@ -1,0 +1,59 @@
+"""What the event stream of one queue says about its jobs, checked against the table of moves."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from ..job.events import NOTICES, Entry
+from ..job.moves import is_legal
+from ..job.states import State
+
+
+class Ledger:
+    """Reads entries in order and notes every step that the table does not know."""
+
+    def __init__(self) -> None:
+        self.cursor: str | None = None
+        self.is_whole = True
+        """Every entry was seen, so a job that is not here was never added."""
+        self.states: dict[str, State] = {}
+        self.gone: set[str] = set()
+        self.max_active: int | None = None
+        self.completions: Counter[str] = Counter()
+        self.problems: list[str] = []
+        self._has_begun = False
+        self._trails: defaultdict[str, list[str]] = defaultdict(list)
+
+    def lose_track(self) -> None:
+        """Entries were trimmed unread, or the queue was obliterated: any job may now be anywhere."""
+        self.is_whole = False
+        self.states.clear()
+        self.gone.clear()
+
+    def read(self, entry: Entry) -> None:
+        if not self._has_begun and entry.jobs and entry.what != "add":
+            # Nothing can happen to a job before it is added: the beginning was trimmed before we came.
+            self.lose_track()
+        self._has_begun = True
+        if entry.what in NOTICES:
+            return
+        for id, _ in entry.jobs:
+            self._move(id, entry)
+        active = sum(state == "active" for state in self.states.values()) if self.max_active else 0
+        if entry.what == "claim" and self.max_active and active > self.max_active:
+            self.problems.append(f"{active} jobs were active where {self.max_active} may be")
+
+    def _move(self, id: str, entry: Entry) -> None:
+        source = self.states.get(id)
+        self._trails[id].append(f"{entry.what} to {entry.to}")
+        is_known = source is not None or id in self.gone or self.is_whole
+        if is_known and not is_legal(entry.what, source, entry.to):
+            self.problems.append(f"{id} was {source or 'not there'}, and then: {', '.join(self._trails[id])}")
+        if entry.what == "complete":
+            self.completions[id] += 1
+        if entry.to is None:
+            self.states.pop(id, None)
+            self.gone.add(id)
+        else:
+            self.states[id] = entry.to
+            self.gone.discard(id)

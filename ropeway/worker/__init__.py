@@ -1,0 +1,1 @@
+"""The runtime: small services, one loop and one duty each."""

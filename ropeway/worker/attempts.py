@@ -1,0 +1,185 @@
+"""Running one attempt, from a claimed job to its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ..errors import AttemptTimeout, HandlerError, InvalidOption, NoHandler, Postponed
+from ..job.backoff import Backoff, CustomBackoff, custom_delay
+from ..job.codec import encode
+from ..job.failure import Failure, failure_of
+from ..job.instants import Milliseconds
+from ..job.options import StoredOptions, stored_options
+from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry
+from .context import Stage, isolated
+from .handlers import Handler, Handlers
+from .job import Job, SyncJob
+from .processes import Processes
+from .service import log
+from .threads import Threads
+
+_UNREADABLE: Final = StoredOptions()
+BROKEN_BACKOFF: Final = Backoff.exponential(1, max_delay=60)
+"""When the function that should say it cannot: not at once, or a job burns all its attempts."""
+
+
+class Attempts:
+    def __init__(
+        self,
+        handlers: Handlers,
+        threads: Threads,
+        processes: Processes,
+        classify: Classify | None,
+        backoffs: Mapping[str, CustomBackoff],
+        overdue: Callable[[Job], None],
+    ) -> None:
+        self._handlers = handlers
+        self._threads = threads
+        self._processes = processes
+        self._classify = classify
+        self._backoffs = backoffs
+        self._overdue = overdue
+        self.stage = Stage()
+
+    async def run(self, job: Job) -> Outcome | None:
+        """Never raises, whatever the handler does. None: the job is no longer this worker's to settle."""
+        try:
+            result = await self._call(job)
+        except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
+            return await self.outcome_of(job, error)
+        if job.signal == "timeout":
+            return await self.outcome_of(job, self._overtime(job))
+        if job.signal == "cancelled":
+            return None
+        return await self.completion(job, result)
+
+    async def outcome_of(self, job: Job, error: BaseException) -> Outcome | None:
+        options = job.options or _UNREADABLE
+        match job.signal, error:
+            case "cancelled", _:
+                return None
+            case "shutdown" | "lost", _:
+                # A lock that was feared lost may still hold: then the job waits again, and has used no attempt.
+                return Outcome(job.id, job.token, "hand back")
+            case "timeout", asyncio.CancelledError():
+                error = self._overtime(job)
+            case _, Postponed():
+                return Outcome(job.id, job.token, "postpone", delay=error.delay)
+        exhausted = not attempts_remain(options, job.record.attempts_made)
+        delay: Milliseconds | None = None
+        if not exhausted and not job.discarded and self._may_retry(job, error):
+            delay = await self._delay(job, options, error)
+        failure = failure_of(error)
+        if delay is None:
+            return self._final(job, failure, options, exhausted)
+        return Outcome(
+            job.id,
+            job.token,
+            "retry",
+            failure=failure,
+            delay=delay,
+            stack_traces=options.stack_traces,
+        )
+
+    async def _call(self, job: Job) -> Any:
+        job.options = options = _options(job)
+        if options.max_starts is not None and job.record.attempts_started > options.max_starts:
+            job.discarded = True
+            raise HandlerError("job started more than allowable limit")
+        handler = self._handlers.find(job.name)
+        if handler is None:
+            raise NoHandler(job.name, self._handlers.names or ())
+        if options.timeout is None:
+            return await self._invoke(handler, job)
+        timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._overdue, job)
+        try:
+            return await self._invoke(handler, job)
+        finally:
+            timer.cancel()
+
+    async def _invoke(self, handler: Handler, job: Job) -> Any:
+        if handler.run_in == "loop":
+            return await isolated(handler.function(job), job, self.stage)
+        if handler.source is not None:
+            return await self._processes.run(handler.source, job)
+        job.threaded = True
+        result = await self._threads.run(handler.function, SyncJob(job, asyncio.get_running_loop()))
+        job.threaded = False
+        if not inspect.isawaitable(result):
+            return result
+        work = _awaiting(result)
+        if job.signal is not None:
+            # Told to stop while it was in its thread, where it could not be cancelled.
+            work.close()
+            raise asyncio.CancelledError
+        return await isolated(work, job, self.stage)
+
+    async def completion(self, job: Job, result: Any) -> Outcome | None:
+        options = job.options or _UNREADABLE
+        try:
+            text = None if result is None else encode(result, "result", job.queue.size_limit)
+        except Exception as error:  # noqa: BLE001 - an odd object can raise anything; the effect has happened
+            job.discarded = True
+            return await self.outcome_of(job, error)
+        return Outcome(job.id, job.token, "complete", text, keep=options.keep_completed)
+
+    def _final(self, job: Job, failure: Failure, options: StoredOptions, exhausted: bool) -> Outcome:
+        return Outcome(
+            job.id,
+            job.token,
+            "fail",
+            failure=failure,
+            keep=options.keep_failed,
+            exhausted=exhausted,
+            stack_traces=options.stack_traces,
+        )
+
+    def _may_retry(self, job: Job, error: BaseException) -> bool:
+        try:
+            return may_retry(error, job, self._classify)
+        except BaseException as broken:  # noqa: BLE001 - the user's function may raise anything
+            log.error("classify raised for %r: it is retried as without it", job, exc_info=broken)
+            return may_retry(error, job, None)
+
+    async def _delay(self, job: Job, options: StoredOptions, error: BaseException) -> Milliseconds | None:
+        """None stops retrying."""
+        backoff = options.backoff
+        if backoff is None:
+            return 0
+        luck = random.random()  # noqa: S311 - spreads load, keeps no secret
+        if backoff.kind != "custom":
+            return backoff.after(job.attempt, luck)
+        try:
+            return await self._custom_delay(job, backoff.name, error)
+        except BaseException as broken:  # noqa: BLE001 - the user's function may raise anything
+            log.error("backoff %r raised for %r: it is retried all the same", backoff.name, job, exc_info=broken)
+            return BROKEN_BACKOFF.after(job.attempt, luck)
+
+    async def _custom_delay(self, job: Job, name: str, error: BaseException) -> Milliseconds | None:
+        function = self._backoffs.get(name)
+        if function is None:
+            raise InvalidOption("backoffs", f"of this worker has no function named {name!r}")
+        answer = function(job.attempt, error, job)
+        return custom_delay(await answer if inspect.isawaitable(answer) else answer)
+
+    def _overtime(self, job: Job) -> AttemptTimeout:
+        timeout = job.options.timeout if job.options else None
+        return AttemptTimeout((timeout or 0) / 1000)
+
+
+def _options(job: Job) -> StoredOptions:
+    try:
+        return stored_options(job.record.options)
+    except msgspec.MsgspecError as damage:
+        job.discarded = True
+        raise HandlerError(f"corrupt record: its options cannot be read: {damage}") from None
+
+
+async def _awaiting(result: Any) -> Any:
+    return await result

@@ -1,0 +1,113 @@
+"""What runs in a handler process; its arguments are a socket's number and the handler's source."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import os
+import runpy
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from functools import reduce
+from queue import SimpleQueue
+from typing import Any, NoReturn
+
+from ..errors import InvalidPayload, Postponed, RopewayError, Unrecoverable
+from ..job.codec import Json, encode
+from ..job.durations import Duration, milliseconds
+from ..job.failure import failure_of
+from .wire import Ended, FromProcess, Start, Told, Update, line, read_order
+
+
+class Link:
+    """The line to the worker. When it breaks, the worker is gone, and so is this process."""
+
+    def __init__(self, fd: int) -> None:
+        self._socket = socket.socket(fileno=fd)
+        self.starts: SimpleQueue[Start] = SimpleQueue()
+        self.answers: SimpleQueue[Told] = SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def say(self, message: FromProcess) -> None:
+        self._socket.sendall(line(message))
+
+    def ask(self, update: Update) -> None:
+        self.say(update)
+        told = self.answers.get()
+        if told.error is not None:
+            raise RopewayError(told.error)
+
+    def _listen(self) -> None:
+        with self._socket.makefile("rb") as orders:
+            for order in orders:
+                message = read_order(order)
+                if isinstance(message, Start):
+                    self.starts.put(message)
+                else:
+                    self.answers.put(message)
+        os._exit(1)
+
+
+class ProcessJob:
+    """What a handler in a process is given: the same job, with calls that wait for their answer.
+
+    It has no `cancelled`: a process that must stop is killed.
+    """
+
+    def __init__(self, start: Start, link: Link) -> None:
+        self._link = link
+        self._size_limit = start.size_limit
+        self.record = start.record
+        self.id = start.record.id
+        self.name = start.record.name
+        self.token = start.record.token
+        self.attempt = start.record.attempts_made + 1
+        self.data: Json = start.record.read_data()
+
+    def progress(self, value: Json) -> None:
+        self._link.ask(Update(progress=encode(value, "progress", self._size_limit)))
+
+    def log(self, text: object) -> None:
+        self._link.ask(Update(log=str(text)))
+
+    def update_data(self, data: Json) -> None:
+        self._link.ask(Update(data=encode(data, "data", self._size_limit)))
+        self.data = data
+
+    def postpone(self, delay: Duration = 0) -> NoReturn:
+        raise Postponed(milliseconds(delay))
+
+
+def attempt(handler: Callable[[ProcessJob], Any], start: Start, link: Link) -> Ended:
+    try:
+        result = handler(ProcessJob(start, link))
+        if inspect.iscoroutine(result):
+            result = asyncio.run(result)
+        return Ended(None if result is None else encode(result, "result", start.size_limit))
+    except Postponed as postponed:
+        return Ended(postponed=postponed.delay)
+    except BaseException as error:  # noqa: BLE001 - SystemExit too fails the job, not the process
+        return Ended(failure=failure_of(error), fatal=isinstance(error, Unrecoverable | InvalidPayload))
+
+
+def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
+    if path:
+        # Under another name, so that what stands under `if __name__ == "__main__"` is not run again.
+        names = runpy.run_path(path, run_name="__ropeway__")
+        first, *rest = qualname.split(".")
+        function = reduce(getattr, rest, names[first])
+    else:
+        function = reduce(getattr, qualname.split("."), importlib.import_module(module))
+    handler: Callable[[ProcessJob], Any] = getattr(function, "function", function)
+    return handler
+
+
+def main() -> None:
+    fd, module, path, qualname = sys.argv[1:]
+    handler = load(module, path, qualname)
+    link = Link(int(fd))
+    while True:
+        link.say(attempt(handler, link.starts.get(), link))

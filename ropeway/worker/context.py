@@ -1,0 +1,50 @@
+"""A handler's own context variables, without a task of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator
+from contextvars import copy_context
+from types import coroutine
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .job import Job
+
+
+class Stage:
+    """Who is on the loop right now: what a blocked loop is blamed on."""
+
+    __slots__ = ("job",)
+
+    def __init__(self) -> None:
+        self.job: Job | None = None
+
+
+@coroutine
+def isolated(work: Coroutine[Any, Any, Any], job: Job, stage: Stage) -> Generator[Any, Any, Any]:
+    """Awaits `work` in the running task, but in a copy of its context.
+
+    Slots live as long as the worker, and a task per job would cost more than most of what Ropeway does for it. Without
+    the copy, a context variable set by one job would be seen by the next.
+    """
+    run = copy_context().run
+    step: Any = work.send
+    value: Any = None
+    try:
+        while True:
+            stage.job = job
+            waited_for = run(step, value)
+            stage.job = None
+            try:
+                value = yield waited_for
+                step = work.send
+            except GeneratorExit:
+                run(work.close)
+                raise
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it is the handler's to see
+                value = error
+                step = work.throw
+    except StopIteration as done:
+        return done.value
+    finally:
+        stage.job = None

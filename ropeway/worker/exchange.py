@@ -1,0 +1,216 @@
+"""Settling what ended and claiming what is next, in one trip."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from ..client.queue import Queue
+from ..job.ids import new_token
+from ..job.instants import Milliseconds
+from ..job.outcomes import Outcome
+from ..job.record import JobRecord
+from ..store.values import DONE, Answer, ClaimRequest, Settled
+from .job import Job
+from .lanes import Lane
+from .service import Service, insist
+from .slots import Slots
+
+TRIPS_AT_ONCE: Final = 2
+"""While one trip is under way, handlers of the other's jobs run: neither the store nor the loop is idle."""
+SAFETY_POLL: Final = 5.0
+
+
+class Exchange:
+    """Keeps the worker's slots full, and records how each attempt ended.
+
+    While trips are under way outcomes gather, and the next trip carries them all; a lone outcome waits for nobody.
+    """
+
+    def __init__(
+        self,
+        queues: Sequence[Queue],
+        slots: Slots,
+        worker: str,
+        lock: Milliseconds,
+        names: Callable[[], tuple[str, ...] | None],
+        settled: Callable[[Job, Outcome, Answer], None],
+        claimed: Callable[[list[Job]], None],
+    ) -> None:
+        self.lanes = [Lane(queue, self._tell) for queue in queues]
+        self.claiming = True
+        self.leaving = False
+        """Claims no more, and gives back what a claim on its way still brings."""
+        self._by_queue = {lane.queue.name: lane for lane in self.lanes}
+        self._slots = slots
+        self._worker = worker
+        self._lock = lock
+        self._names = names
+        self._settled = settled
+        self._claimed = claimed
+        self._news = asyncio.Event()
+        self._calm = asyncio.Event()
+        self._calm.set()
+        self._under_way = 0
+        self._turn = 0
+
+    def services(self) -> list[Service]:
+        return [*(Trips(self) for _ in range(TRIPS_AT_ONCE)), *(Wakes(lane) for lane in self.lanes)]
+
+    def ended(self, job: Job, outcome: Outcome) -> None:
+        self._by_queue[job.queue.name].ended.append((job, outcome))
+        self._tell()
+
+    def leave(self) -> None:
+        self.claiming = False
+        self.leaving = True
+
+    def slots_changed(self) -> None:
+        self._tell()
+
+    def look_again(self) -> None:
+        """Jobs that were passed over before may be wanted now."""
+        for lane in self.lanes:
+            lane.wake()
+
+    @property
+    def unsettled(self) -> int:
+        return sum(len(lane.ended) for lane in self.lanes)
+
+    async def settle_all(self) -> None:
+        """Returns when every outcome is settled."""
+        while self._under_way or any(lane.ended for lane in self.lanes):
+            self._calm.clear()
+            await self._calm.wait()
+
+    async def trip(self) -> None:
+        """Waits until there is something to do, and does it."""
+        while (plan := self._plan()) is None:
+            self._calm.set()
+            self._news.clear()
+            await self._news.wait()
+        lane, wanted = plan
+        ended, lane.ended = lane.ended, []
+        self._slots.reserved += wanted
+        self._under_way += 1
+        try:
+            await self._go(lane, ended, wanted)
+        except BaseException:
+            # Not settled: whoever asks again shall find them.
+            lane.ended = ended + lane.ended
+            raise
+        finally:
+            self._under_way -= 1
+            self._calm.set()
+
+    def _plan(self) -> tuple[Lane, int] | None:
+        """The lane to serve next, and how many jobs to claim in it.
+
+        Only the lane whose turn it is claims, and its outcomes ride along: a lane that always has jobs would otherwise
+        fill every place that its own jobs leave. Outcomes of the others let it go ahead once, but not again.
+        """
+        late = next((lane for lane in self.lanes if lane.ended and lane.let_others_go), None)
+        free = self._slots.free if self.claiming and late is None else 0
+        if free > 0:
+            for step in range(len(self.lanes)):
+                lane = self.lanes[(self._turn + step) % len(self.lanes)]
+                if not lane.dry.is_set():
+                    self._turn += step + 1
+                    for other in self.lanes:
+                        other.let_others_go = other is not lane and bool(other.ended)
+                    return lane, min(free, self._share())
+        lane_to_settle = late or next((lane for lane in self.lanes if lane.ended), None)
+        if lane_to_settle is None:
+            return None
+        lane_to_settle.let_others_go = False
+        return lane_to_settle, 0
+
+    def _share(self) -> int:
+        """Half of the slots a trip, so that two trips take turns."""
+        return max(1, -(-self._slots.size // TRIPS_AT_ONCE))
+
+    async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], wanted: int) -> None:
+        queue = lane.queue
+        claim = (
+            ClaimRequest(queue.name, self._worker, new_token(), wanted, self._lock, self._names())
+            if wanted
+            else None
+        )
+        outcomes = [outcome for _, outcome in ended]
+        started, wakes = time.monotonic(), lane.wakes
+        repeated = False
+        try:
+            if outcomes:
+
+                async def settle(repeat: bool) -> Settled:
+                    nonlocal repeated
+                    repeated = repeat
+                    then = replace(claim, repeat=True) if claim and repeat else claim
+                    return await queue.store.settle(queue.name, outcomes, then)
+
+                settled = await insist(settle, "settle")
+                answers, claimed = settled.answers, settled.claimed
+            else:
+                assert claim is not None
+                answers = []
+                claimed = await insist(
+                    lambda repeat: queue.store.claim(replace(claim, repeat=repeat)),
+                    "claim",
+                    unless=lambda: self.leaving,
+                )
+        finally:
+            self._slots.reserved -= wanted
+        if claimed is not None:
+            if len(claimed.jobs) < wanted and lane.wakes == wakes:
+                again = claimed.again_at
+                lane.run_dry(None if again is None else max(0, again - claimed.now) / 1000)
+            if claimed.jobs:
+                self._receive(lane, claimed.jobs, started)
+        for (job, outcome), answer in zip(ended, answers, strict=True):
+            # Missing on a repeat: the first call settled it and retention took it; only the answer was lost.
+            self._settled(job, outcome, DONE if repeated and answer.verdict == "missing" else answer)
+
+    def _receive(self, lane: Lane, records: list[JobRecord], started: float) -> None:
+        queue = lane.queue
+        jobs = [Job(queue, record, started) for record in records]
+        # Too late to begin: the worker leaves, or the lock may have run out before the answer came.
+        if self.leaving or time.monotonic() - started > self._lock / 1000:
+            lane.ended += [(job, Outcome(job.id, job.token, "hand back")) for job in jobs]
+            return
+        self._claimed(jobs)
+        self._slots.start(jobs)
+
+    def _tell(self) -> None:
+        self._news.set()
+
+
+class Trips(Service):
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    async def step(self) -> None:
+        await self._exchange.trip()
+
+
+class Wakes(Service):
+    """Wakes a dry lane: when the store hints at new jobs, or after a while anyway."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+        self._listener = lane.queue.store.listen("jobs", [lane.queue.name])
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            self._listener.close()
+
+    async def step(self) -> None:
+        await self._lane.dry.wait()
+        await self._listener.wait(SAFETY_POLL * random.uniform(0.8, 1.2))  # noqa: S311 - spreads load
+        self._lane.wake()

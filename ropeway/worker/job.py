@@ -1,0 +1,181 @@
+"""A job as its handler holds it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, cast
+
+import msgspec
+
+from ..client.handle import JobHandle
+from ..client.queue import Queue
+from ..client.requests import PROGRESS_LIMIT
+from ..errors import HandlerError, JobFinished, LockLost, Postponed
+from ..job.codec import Json, encode
+from ..job.durations import Duration, milliseconds
+from ..job.options import StoredOptions
+from ..job.record import JobRecord
+from ..store.values import Answer, Change
+from .service import insist
+
+if TYPE_CHECKING:
+    from .slots import Slot
+
+LOG_LINE_LIMIT: Final = 4_096
+
+Signal: TypeAlias = Literal["cancelled", "lost", "timeout", "shutdown"]
+
+
+class Job(JobHandle):
+    """What an `async def` handler is given. Its calls are refused once the handler has ended."""
+
+    __slots__ = (
+        "_decoded",
+        "confirmed",
+        "discarded",
+        "ended",
+        "options",
+        "progressed",
+        "record",
+        "signal",
+        "slot",
+        "threaded",
+        "token",
+        "told",
+    )
+
+    def __init__(self, queue: Queue, record: JobRecord, confirmed: float) -> None:
+        self.queue = queue
+        self.id = record.id
+        self.name = record.name
+        self.created = False
+        self.snapshot = None
+        self.record = record
+        self.token: str = record.token or ""
+        self.options: StoredOptions | None = None
+        self.confirmed = confirmed
+        """When the store last confirmed the lock, on the worker's monotonic clock."""
+        self.signal: Signal | None = None
+        self.told = False
+        """Whether its handler was cancelled for the signal."""
+        self.ended = False
+        self.discarded = False
+        self.slot: Slot | None = None
+        self.threaded = False
+        """Whether its handler is in a thread now, where it cannot be cancelled."""
+        self.progressed: Callable[[Job, Json], None] | None = None
+        """Hears of progress when it is stored."""
+        self._decoded = False
+
+    @property
+    def data(self) -> Json:
+        if not self._decoded:
+            try:
+                self._data = self.record.read_data()
+            except msgspec.MsgspecError as damage:
+                # No other attempt would read more of it.
+                self.discarded = True
+                raise HandlerError(f"corrupt record: its data cannot be read: {damage}") from None
+            self._decoded = True
+        return self._data
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first attempt; postponements and stalls do not count."""
+        return self.record.attempts_made + 1
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether to stop: the job was cancelled, its lock is lost, its time is up, or the worker shuts down."""
+        return self.signal is not None
+
+    async def progress(self, value: Json) -> None:
+        """Any JSON value; a number from 0 to 100 shows as a bar."""
+        await self._update(Change(self.id, self.token, progress=encode(value, "progress", PROGRESS_LIMIT)))
+        if self.progressed is not None:
+            self.progressed(self, value)
+
+    async def log(self, text: object) -> None:
+        """Keeps a line with the job; the newest 1,000 unless `keep_logs` says otherwise."""
+        line = (
+            str(text).encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")[:LOG_LINE_LIMIT]
+        )
+        keep = self.options.keep_logs if self.options else 0
+        await self._update(Change(self.id, self.token, log=(line,), keep_logs=keep))
+
+    async def update_data(self, data: Json) -> None:
+        """Replaces the job's data, for this attempt and the next ones."""
+        await self._update(Change(self.id, self.token, data=encode(data, "data", self.queue.size_limit)))
+        self._data, self._decoded = data, True
+
+    def postpone(self, delay: Duration = 0) -> NoReturn:
+        """Leaves the handler; the job is run again after the delay, and no attempt is used."""
+        raise Postponed(milliseconds(delay))
+
+    def discard(self) -> None:
+        """If this attempt fails there will be no other."""
+        self.discarded = True
+
+    async def _update(self, change: Change) -> None:
+        if self.ended:
+            raise JobFinished(self.queue.name, self.id)
+        [answer] = await self._store_update(change)
+        if answer.verdict != "done":
+            raise LockLost(self.queue.name, self.id)
+
+    async def _store_update(self, change: Change) -> list[Answer]:
+        store, queue = self.queue.store, self.queue.name
+        # A handler shall not fail because the store could not be reached for a moment; if that lasts, its lock is lost.
+        return await insist(lambda _: store.update(queue, [change]), "update", unless=lambda: self.cancelled)
+
+
+class SyncJob:
+    """What a `def` handler is given: the same job, with calls that wait for their answer."""
+
+    def __init__(self, job: Job, loop: asyncio.AbstractEventLoop) -> None:
+        self._job = job
+        self._loop = loop
+        self._loop_thread = threading.get_ident()
+        self.id = job.id
+        self.name = job.name
+        self.queue = job.queue
+        self.record = job.record
+        self.token = job.token
+        self.attempt = job.attempt
+
+    def __repr__(self) -> str:
+        return f"<SyncJob {self.name!r} {self.id} in {self.queue.name!r}>"
+
+    @property
+    def data(self) -> Json:
+        return self._job.data
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether to stop; a thread cannot be stopped from outside, so look at it now and then."""
+        return self._job.cancelled
+
+    def progress(self, value: Json) -> None:
+        return self._wait(lambda: self._job.progress(value))
+
+    def log(self, text: object) -> None:
+        return self._wait(lambda: self._job.log(text))
+
+    def update_data(self, data: Json) -> None:
+        return self._wait(lambda: self._job.update_data(data))
+
+    def postpone(self, delay: Duration = 0) -> NoReturn:
+        self._job.postpone(delay)
+
+    def discard(self) -> None:
+        self._job.discard()
+
+    def _wait(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if self._job.ended:
+            raise JobFinished(self.queue.name, self.id)
+        if threading.get_ident() == self._loop_thread:
+            # The function answered a coroutine, as in `lambda job: handle(job, db)`: there, calls are awaited.
+            return cast(None, call())
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result()

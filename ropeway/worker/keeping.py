@@ -1,0 +1,221 @@
+"""What keeps a worker's jobs its own, and its queues in order.
+
+These services run on the keeper's loop, in a thread that handlers cannot block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from ..client.workers import WORKER_RECORDS, WorkerInfo
+from ..errors import StoreUnavailable
+from ..job.instants import Milliseconds
+from ..store.contract import Store
+from ..store.values import Lock, Query, Record, StallRules, Ticked
+from .context import Stage
+from .job import Job, Signal
+from .service import Service, insist
+
+PRESENCE_INTERVAL: Final = 10.0
+SLOW_LOOP: Final = 0.25
+CENSUS_INTERVAL: Final = 10.0
+
+Tell = Callable[[Job, Signal], None]
+"""Carries a signal to a job, from any thread."""
+
+
+class Renewer(Service):
+    """Extends the locks of all running jobs, twice per lock duration."""
+
+    def __init__(self, store: Store, queue: str, held: set[Job], lock: Milliseconds, tell: Tell) -> None:
+        self._store = store
+        self._queue = queue
+        self._held = held
+        self._lock = lock
+        self._tell = tell
+
+    async def step(self) -> None:
+        # One call that holds the interpreter's lock: the loop's thread changes the set at any time.
+        jobs = [job for job in list(self._held) if job.queue.name == self._queue]
+        if jobs:
+            try:
+                async with asyncio.timeout(self._lock / 2000):
+                    await self._renew(jobs)
+            except (StoreUnavailable, TimeoutError) as trouble:
+                self._fence(jobs)
+                raise StoreUnavailable(self._store.url, f"locks were not renewed: {trouble}") from trouble
+        await asyncio.sleep(self._lock / 2000)
+
+    async def _renew(self, jobs: list[Job]) -> None:
+        asked = time.monotonic()
+        locks = [Lock(job.id, job.token) for job in jobs]
+        for job, answer in zip(jobs, await self._store.renew(self._queue, locks, self._lock), strict=True):
+            if answer.verdict == "done":
+                job.confirmed = asked
+            elif not job.ended:
+                self._tell(job, "lost")
+
+    def _fence(self, jobs: Iterable[Job]) -> None:
+        """A lock that could not be renewed for its whole length may be another's by now."""
+        oldest = time.monotonic() - self._lock / 1000
+        for job in jobs:
+            if job.confirmed < oldest:
+                self._tell(job, "lost")
+
+
+class Ticker(Service):
+    """Promotes, recovers and cleans when it is time, and now and then to be safe."""
+
+    def __init__(
+        self,
+        store: Store,
+        queue: str,
+        rules: StallRules,
+        interval: float,
+        report: Callable[[str, Ticked], None],
+    ) -> None:
+        self._store = store
+        self._queue = queue
+        self._rules = rules
+        self._interval = interval
+        self._report = report
+
+    async def step(self) -> None:
+        ticked = await self._store.tick(self._queue, self._rules)
+        if ticked.stalled or ticked.given_up:
+            self._report(self._queue, ticked)
+        if ticked.more:
+            return
+        pause = self._interval * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, keeps no secret
+        if ticked.next_at is not None:
+            pause = min(pause, max(0.001, (ticked.next_at - ticked.now) / 1000))
+        await asyncio.sleep(pause)
+
+
+class Revocations(Service):
+    """Hears of running jobs that were cancelled or removed."""
+
+    def __init__(self, store: Store, queue: str, held: set[Job], tell: Tell) -> None:
+        self._store = store
+        self._queue = queue
+        self._held = held
+        self._tell = tell
+        self._listener = store.listen("revoked", [queue])
+        self._cursor: str | None = None
+
+    async def begin(self) -> None:
+        """Nothing that is revoked after this is missed, so it comes before the first claim."""
+        self._cursor = (await insist(lambda _: self._store.revoked(self._queue), "revoked")).cursor
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            self._listener.close()
+
+    async def step(self) -> None:
+        revoked = await self._store.revoked(self._queue, self._cursor)
+        self._cursor = revoked.cursor
+        tokens = {(lock.id, lock.token) for lock in revoked.locks}
+        if tokens:
+            for job in list(self._held):
+                if job.queue.name == self._queue and (job.id, job.token) in tokens:
+                    self._tell(job, "cancelled")
+        else:
+            await self._listener.wait(1.0 if self._held else 5.0)
+
+
+class Presence(Service):
+    """Says that the worker is there and what it does, for `queue.workers()`."""
+
+    def __init__(self, store: Store, describe: Callable[[], WorkerInfo]) -> None:
+        self._store = store
+        self._describe = describe
+
+    async def step(self) -> None:
+        info = self._describe()
+        record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
+        await self._store.remember(record, lasting=round(PRESENCE_INTERVAL * 3000))
+        await asyncio.sleep(PRESENCE_INTERVAL)
+
+    async def leave(self) -> None:
+        await self._store.forget(WORKER_RECORDS, self._describe().id)
+
+
+class LoopWatch(Service):
+    """Notices a handler that blocks the worker's loop, and names it."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        thread: int,
+        held: set[Job],
+        stage: Stage,
+        report: Callable[[Job | None, float, str], None],
+    ) -> None:
+        self._loop = loop
+        self._thread = thread
+        self._held = held
+        self._stage = stage
+        self._report = report
+
+    async def step(self) -> None:
+        if not self._held:
+            await asyncio.sleep(1.0)
+            return
+        here = asyncio.get_running_loop()
+        answered = asyncio.Event()
+        asked = time.monotonic()
+        self._loop.call_soon_threadsafe(_answer, here, answered)
+        try:
+            async with asyncio.timeout(SLOW_LOOP):
+                await answered.wait()
+        except TimeoutError:
+            culprit, where = self._stage.job, self._stack()
+            await answered.wait()
+            self._report(culprit, time.monotonic() - asked, where)
+        await asyncio.sleep(SLOW_LOOP)
+
+    def _stack(self) -> str:
+        frame = sys._current_frames().get(self._thread)
+        return "".join(traceback.format_stack(frame, limit=5)) if frame else ""
+
+
+def _answer(loop: asyncio.AbstractEventLoop, answered: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # Whoever asked may be gone, and its loop closed.
+        loop.call_soon_threadsafe(answered.set)
+
+
+class Census(Service):
+    """Reports job names that wait although no handler of this worker takes them."""
+
+    def __init__(
+        self,
+        store: Store,
+        queue: str,
+        names: Callable[[], tuple[str, ...] | None],
+        report: Callable[[str, str], None],
+    ) -> None:
+        self._store = store
+        self._queue = queue
+        self._names = names
+        self._report = report
+        self._reported: set[str] = set()
+
+    async def step(self) -> None:
+        handled = self._names()
+        if handled is not None and (await self._store.count(self._queue))["waiting"]:
+            page = await self._store.find(Query(self._queue, ("waiting",), limit=100))
+            for name in {record.name for record in page.jobs} - {*handled} - self._reported:
+                self._reported.add(name)
+                self._report(self._queue, name)
+        await asyncio.sleep(CENSUS_INTERVAL)

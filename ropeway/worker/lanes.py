@@ -1,0 +1,45 @@
+"""What a worker knows of one of its queues."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from ..client.queue import Queue
+from ..job.outcomes import Outcome
+from .job import Job
+
+
+class Lane:
+    """A queue, the outcomes that wait to be settled in it, and whether it is worth asking for more jobs."""
+
+    def __init__(self, queue: Queue, woken: Callable[[], None]) -> None:
+        self.queue = queue
+        self.ended: list[tuple[Job, Outcome]] = []
+        self.dry = asyncio.Event()
+        """Set when a claim got less than it asked for: nothing to claim until something wakes the lane."""
+        self.let_others_go = False
+        """Whether its outcomes have let another lane's claim go ahead of them."""
+        self.wakes = 0
+        """How often it was woken: an answer to a claim that left before the last wake says nothing of what is there."""
+        self._woken = woken
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def run_dry(self, again_in: float | None) -> None:
+        """`again_in` seconds from now a delay ends, of which no wake will tell."""
+        self.dry.set()
+        self._silence()
+        if again_in is not None:
+            self._alarm = asyncio.get_running_loop().call_later(again_in, self.wake)
+
+    def wake(self) -> None:
+        self.wakes += 1
+        self._silence()
+        if self.dry.is_set():
+            self.dry.clear()
+            self._woken()
+
+    def _silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None

@@ -1,0 +1,102 @@
+"""Functions that hear what a worker does."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from ..errors import InvalidOption
+from .job import Job
+from .service import log
+
+
+HEARD: Final[tuple[str, ...]] = (
+    "active",
+    "progress",
+    "completed",
+    "retrying",
+    "waiting",
+    "delayed",
+    "failed",
+    "retries-exhausted",
+    "cancelled",
+    "lock-lost",
+    "stalled",
+    "unhandled",
+    "leaked",
+    "slow-loop",
+    "error",
+)
+"""What a worker itself brings about or notices."""
+
+
+class WorkerEvent(msgspec.Struct, frozen=True):
+    """Something that happened in this worker; `data` says more, as in the store's events."""
+
+    name: str
+    job: Job | None = None
+    data: dict[str, Any] = {}
+
+
+Listener: TypeAlias = Callable[[WorkerEvent], Any]
+"""A function or coroutine function of one event."""
+
+
+class Listeners:
+    """A listener that raises hurts nobody: its error becomes one `error` event."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, list[Listener]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def add(self, name: str, listener: Listener) -> None:
+        if name not in HEARD:
+            raise InvalidOption(
+                "event",
+                f"cannot be {name!r}; a worker tells of {', '.join(HEARD)}, and queue.events() of the whole queue",
+            )
+        if not callable(listener):
+            raise InvalidOption("listener", f"cannot be {listener!r:.80}: give a function of one event")
+        self._by_name.setdefault(name, []).append(listener)
+
+    def remove(self, name: str, listener: Listener) -> None:
+        self._by_name.get(name, []).remove(listener)
+
+    def hears(self, name: str) -> bool:
+        return name in self._by_name
+
+    def emit(self, name: str, job: Job | None = None, **data: Any) -> None:
+        for listener in self._by_name.get(name, ()):
+            try:
+                answer = listener(WorkerEvent(name, job, data))
+            except Exception as error:  # noqa: BLE001 - a listener may raise anything
+                self._report(name, job, listener, error)
+            else:
+                if inspect.isawaitable(answer):
+                    task = asyncio.ensure_future(self._finish(name, job, listener, answer))
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+
+    async def finish(self, seconds: float) -> None:
+        """Waits for coroutine listeners that are still at it, and cancels those that take too long."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=seconds)
+            for task in late:
+                log.warning("a listener did not end within %.1f s: %r", seconds, task)
+                task.cancel()
+
+    async def _finish(self, name: str, job: Job | None, listener: Listener, answer: Any) -> None:
+        try:
+            await answer
+        except Exception as error:  # noqa: BLE001 - as in emit
+            self._report(name, job, listener, error)
+
+    def _report(self, name: str, job: Job | None, listener: Listener, error: Exception) -> None:
+        log.error("listener %r of %r raised", listener, name, exc_info=error)
+        # An error listener that raises would otherwise call itself for ever.
+        if name != "error":
+            self.emit("error", job, error=error, event=name)

@@ -1,0 +1,150 @@
+"""Processing by hand: claim, renew and settle jobs without a running worker."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from ..client.queue import Queue
+from ..client.requests import reason_text
+from ..errors import JobFinished, LockLost, Postponed, StoreUnavailable
+from ..job.codec import Json, encode
+from ..job.durations import Duration, milliseconds
+from ..job.failure import UNKNOWN_REASON, Failure
+from ..job.ids import new_token
+from ..job.instants import Milliseconds
+from ..job.numbers import whole
+from ..job.options import StoredOptions
+from ..job.outcomes import Outcome
+from ..job.record import JobRecord
+from ..store.values import BATCH, Answer, Change, ClaimRequest, Lock
+from .attempts import Attempts
+from .handlers import Handlers
+from .job import Job
+from .options import Rules
+from .processes import HandlerFailed, Processes
+from .threads import Threads
+
+
+class ClaimedJob(Job):
+    """A job claimed by hand. Nothing renews its lock for you; complete, fail, delay and release end your hold on it."""
+
+    __slots__ = ("_attempts", "_lock")
+
+    def __init__(
+        self, queue: Queue, record: JobRecord, confirmed: float, attempts: Attempts, lock: Milliseconds
+    ) -> None:
+        super().__init__(queue, record, confirmed)
+        try:
+            self.options = record.read_options()
+        except msgspec.MsgspecError:
+            # Damaged: it can be looked at and failed, and is not tried again.
+            self.options = StoredOptions()
+            self.discarded = True
+        self._attempts = attempts
+        self._lock = lock
+
+    async def renew(self, duration: Duration | None = None) -> None:
+        """Extends the lock, by the worker's `lock_duration` from now unless another is given."""
+        lock = self._lock if duration is None else milliseconds(duration)
+        [answer] = await self.queue.store.renew(self.queue.name, [Lock(self.id, self.token)], lock)
+        if answer.verdict != "done":
+            raise LockLost(self.queue.name, self.id)
+
+    async def complete(self, result: Json = None) -> None:
+        """Refuses a result that is not JSON, and then changes nothing."""
+        text = None if result is None else encode(result, "result", self.queue.size_limit)
+        keep = (self.options or StoredOptions()).keep_completed
+        await self._settle(Outcome(self.id, self.token, "complete", text, keep=keep))
+
+    async def fail(self, error: BaseException | str) -> None:
+        """Records a failed attempt; the job's own `attempts` and `backoff` decide whether it is retried."""
+        if not isinstance(error, BaseException):
+            error = HandlerFailed(Failure(reason_text(error) or UNKNOWN_REASON))
+        await self._settle(await self._attempts.outcome_of(self, error))
+
+    async def delay(self, delay: Duration) -> None:
+        """Gives it back to be claimed after the delay; uses no attempt."""
+        await self._settle(await self._attempts.outcome_of(self, Postponed(milliseconds(delay))))
+
+    async def release(self) -> None:
+        """Gives it back; uses no attempt."""
+        await self._settle(Outcome(self.id, self.token, "hand back"))
+
+    async def _store_update(self, change: Change) -> list[Answer]:
+        # Whoever works by hand also decides how long to wait for a store that cannot be reached.
+        return await self.queue.store.update(self.queue.name, [change])
+
+    async def _settle(self, outcome: Outcome | None) -> None:
+        assert outcome is not None
+        if self.ended:
+            raise JobFinished(self.queue.name, self.id)
+        settled = await self.queue.store.settle(self.queue.name, [outcome])
+        if settled.answers[0].verdict != "done":
+            raise LockLost(self.queue.name, self.id)
+        self.ended = True
+
+
+async def claim_by_hand(
+    queues: Sequence[Queue],
+    worker: str,
+    names: tuple[str, ...] | None,
+    limit: int,
+    rules: Rules,
+    wait: Duration | None,
+) -> list[ClaimedJob]:
+    limit = whole("limit", limit, 1, BATCH)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + (0 if wait is None else milliseconds(wait) / 1000)
+    attempts = Attempts(
+        Handlers(None), Threads(worker), Processes(), rules.classify, rules.backoffs, lambda _: None
+    )
+    listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
+    try:
+        while True:
+            jobs, again_in = await _claim_once(queues, worker, names or None, limit, rules.lock, attempts)
+            left = until - loop.time()
+            if jobs or left <= 0:
+                return jobs
+            pause = min(left, again_in, 5.0)
+            waits = [asyncio.ensure_future(listener.wait(pause)) for listener in listeners]
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for pending in waits:
+                    pending.cancel()
+                await asyncio.wait(waits)
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
+async def _claim_once(
+    queues: Sequence[Queue],
+    worker: str,
+    names: tuple[str, ...] | None,
+    limit: int,
+    lock: Milliseconds,
+    attempts: Attempts,
+) -> tuple[list[ClaimedJob], float]:
+    """What the queues give now, and in how many seconds one of them may give more."""
+    jobs: list[ClaimedJob] = []
+    again_in = 60.0
+    for queue in queues:
+        request = ClaimRequest(queue.name, worker, new_token(), limit - len(jobs), lock, names)
+        try:
+            claimed = await queue.store.claim(request)
+        except StoreUnavailable:
+            if jobs:
+                # Those of another store are held already: better some jobs than none.
+                break
+            raise
+        if claimed.again_at is not None:
+            again_in = min(again_in, max(0.001, (claimed.again_at - claimed.now) / 1000))
+        jobs += [ClaimedJob(queue, record, time.monotonic(), attempts, lock) for record in claimed.jobs]
+        if len(jobs) == limit:
+            break
+    return jobs, again_in

@@ -1,0 +1,158 @@
+"""The options of a worker: as users write them, and as the runtime reads them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypedDict
+
+import msgspec
+
+from ..errors import InvalidOption
+from ..job.backoff import CustomBackoff
+from ..job.durations import Duration, milliseconds
+from ..job.instants import Milliseconds
+from ..job.numbers import whole
+from ..job.outcomes import Classify
+from ..store.values import StallRules
+
+MOST_CONCURRENCY: Final = 100_000
+SHORTEST_LOCK: Final[Milliseconds] = 100
+SHORTEST_INTERVAL: Final = 0.05
+
+
+class WorkerOptions(TypedDict, total=False):
+    concurrency: int
+    """How many jobs to run at once; default 10. Can be changed while it runs."""
+    max_global_concurrency: int
+    """Sets the queue's own limit, for all of its workers: see `Queue.set_global_concurrency`."""
+    lock_duration: Duration
+    """How long a claim lasts without being renewed; default 30 s, renewed at half of it."""
+    stalled_interval: Duration
+    """The safety sweep for stalled jobs, beside the timer at the earliest lock's end; default 5 s."""
+    max_stalled_count: int
+    """How often a job may stall and start again; default 1."""
+    on_stalled: Literal["requeue", "fail"]
+    stall_counts_as_attempt: bool
+    grace: Duration
+    """How long a shutdown waits for handlers; default 25 s."""
+    cancel_grace: Duration
+    """How long a handler may take to stop when it is told to; default 5 s."""
+    max_leaked: int
+    """After so many handlers that would not stop, the worker ends with an error, to be started anew."""
+    classify: Classify
+    """Decides per error whether it may be retried."""
+    backoffs: Mapping[str, CustomBackoff]
+    """The functions behind `Backoff.custom(name)`."""
+    name: str
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """Worker options, checked."""
+
+    concurrency: int = 10
+    max_global_concurrency: int | None = None
+    lock: Milliseconds = 30_000
+    stalled_interval: float = 5.0
+    stalls: StallRules = StallRules()
+    grace: float = 25.0
+    cancel_grace: float = 5.0
+    max_leaked: int | None = None
+    classify: Classify | None = None
+    backoffs: Mapping[str, CustomBackoff] = {}
+    name: str | None = None
+
+
+def checked_concurrency(given: object) -> int:
+    return whole("concurrency", given, 1, MOST_CONCURRENCY)
+
+
+def read_worker_options(options: Mapping[str, Any]) -> Rules:
+    rules: dict[str, Any] = {}
+    stalls: dict[str, Any] = {}
+    for option, given in options.items():
+        try:
+            field, read = _READERS[option]
+        except KeyError:
+            raise InvalidOption(option, f"is unknown; {_suggestion(option)}") from None
+        (stalls if field in StallRules.__struct_fields__ else rules)[field] = read(option, given)
+    return Rules(**rules, stalls=StallRules(**stalls))
+
+
+def _suggestion(option: str) -> str:
+    near = difflib.get_close_matches(option, _READERS, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_READERS)}"
+
+
+def _concurrency(_: str, given: object) -> int:
+    return checked_concurrency(given)
+
+
+def _at_least_one(option: str, given: object) -> int | None:
+    return None if given is None else whole(option, given, 1, 2**31)
+
+
+def _count(option: str, given: object) -> int:
+    return whole(option, given, 0, 2**31)
+
+
+def _lock(option: str, given: Any) -> Milliseconds:
+    lock = milliseconds(given)
+    if lock < SHORTEST_LOCK:
+        raise InvalidOption(option, f"cannot be {given!r}: use at least {SHORTEST_LOCK / 1000} s")
+    return lock
+
+
+def _seconds(_: str, given: Any) -> float:
+    return milliseconds(given) / 1000
+
+
+def _interval(option: str, given: Any) -> float:
+    return max(SHORTEST_INTERVAL, _seconds(option, given))
+
+
+def _on_stalled(option: str, given: object) -> object:
+    if given not in ("requeue", "fail"):
+        raise InvalidOption(option, f'cannot be {given!r}: use "requeue" or "fail"')
+    return given
+
+
+def _yes_or_no(option: str, given: object) -> bool:
+    if not isinstance(given, bool):
+        raise InvalidOption(option, f"cannot be {given!r}: use True or False")
+    return given
+
+
+def _function(option: str, given: object) -> object:
+    if given is not None and not callable(given):
+        raise InvalidOption(option, f"cannot be {given!r:.80}: give a function")
+    return given
+
+
+def _text(option: str, given: object) -> object:
+    if given is not None and not isinstance(given, str):
+        raise InvalidOption(option, f"cannot be {given!r:.80}: use text")
+    return given
+
+
+def _backoffs(option: str, given: object) -> Mapping[str, CustomBackoff]:
+    if not isinstance(given, Mapping) or not all(map(callable, given.values())):
+        raise InvalidOption(option, f"cannot be {given!r:.80}: give functions by name")
+    return given
+
+
+_READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
+    "concurrency": ("concurrency", _concurrency),
+    "max_global_concurrency": ("max_global_concurrency", _at_least_one),
+    "lock_duration": ("lock", _lock),
+    "stalled_interval": ("stalled_interval", _interval),
+    "max_stalled_count": ("max_stalled_count", _count),
+    "on_stalled": ("on_stalled", _on_stalled),
+    "stall_counts_as_attempt": ("counts_as_attempt", _yes_or_no),
+    "grace": ("grace", _seconds),
+    "cancel_grace": ("cancel_grace", _seconds),
+    "max_leaked": ("max_leaked", _at_least_one),
+    "classify": ("classify", _function),
+    "backoffs": ("backoffs", _backoffs),
+    "name": ("name", _text),
+}

@@ -1,0 +1,163 @@
+"""Processes for handlers that crash, hang or compute: each can be killed without hurting the worker."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..errors import InvalidOption, Postponed, RopewayError, Unrecoverable, WorkerCrashed
+from ..job.codec import decode
+from ..job.failure import Failure
+from .job import Job
+from .wire import LINE_LIMIT, Ended, Start, Told, Update, line, read_report
+
+
+class Source(NamedTuple):
+    """Where a process finds a handler. It comes from the worker's code, never from a job."""
+
+    module: str
+    path: str
+    """The script to run instead, when the module is the program itself; else empty."""
+    qualname: str
+
+
+class HandlerFailed(RopewayError):
+    """An error that a handler raised in its process."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(failure.reason)
+
+
+class HandlerFailedForGood(HandlerFailed, Unrecoverable):
+    """The same, for one that no retry can help."""
+
+
+def source_of(function: Callable[..., Any]) -> Source:
+    qualname = getattr(function, "__qualname__", "<")
+    if "<" in qualname:
+        raise InvalidOption(
+            "run_in", f'"process" needs a function at the top of a module, not {function!r:.80}'
+        )
+    if function.__module__ != "__main__":
+        return Source(function.__module__, "", qualname)
+    main = sys.modules["__main__"]
+    if main.__spec__ is not None:
+        return Source(main.__spec__.name, "", qualname)
+    path = getattr(main, "__file__", None)
+    if path is None:
+        raise InvalidOption(
+            "run_in", f'"process" needs {qualname!r} in a file, not in an interactive session'
+        )
+    return Source("", os.path.abspath(path), qualname)  # noqa: PTH100 - plain text for a command line
+
+
+class HandlerProcess:
+    """One process that runs one job after the other, all of one handler."""
+
+    def __init__(self, process: asyncio.subprocess.Process, link: socket.socket) -> None:
+        self._process = process
+        self._link = link
+
+    @classmethod
+    async def start(cls, source: Source) -> HandlerProcess:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-c",
+                "from ropeway.worker.child import main; main()",
+                str(theirs.fileno()),
+                *source,
+                pass_fds=[theirs.fileno()],
+                stdin=asyncio.subprocess.DEVNULL,
+                # Ctrl-C in a terminal is for the worker, which then decides about its handlers.
+                start_new_session=True,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        handler = cls(process, ours)
+        handler._reader, handler._writer = await asyncio.open_connection(sock=ours, limit=LINE_LIMIT)
+        return handler
+
+    _reader: asyncio.StreamReader
+    _writer: asyncio.StreamWriter
+
+    async def run(self, job: Job) -> Any:
+        self._writer.write(line(Start(job.record, job.queue.size_limit)))
+        while True:
+            said = await self._reader.readline()
+            if not said.endswith(b"\n"):
+                raise WorkerCrashed(f"the handler's process ended: {await self._cause()}")
+            match read_report(said):
+                case Update() as update:
+                    self._writer.write(line(await _update(job, update)))
+                case Ended() as ended:
+                    return _result(ended)
+
+    async def end(self) -> None:
+        """Kills it, whatever it does; nothing of it is left when this returns."""
+        self._writer.close()
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+
+    async def _cause(self) -> str:
+        code = await self._process.wait()
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+class Processes:
+    """As many processes as handlers run at once; an idle one is used again."""
+
+    def __init__(self) -> None:
+        self._idle: dict[Source, list[HandlerProcess]] = {}
+
+    async def run(self, source: Source, job: Job) -> Any:
+        idle = self._idle.setdefault(source, [])
+        process = idle.pop() if idle else await HandlerProcess.start(source)
+        reusable = False
+        try:
+            result = await process.run(job)
+            reusable = True
+            return result
+        except (HandlerFailed, Postponed):
+            reusable = True
+            raise
+        finally:
+            if reusable:
+                idle.append(process)
+            else:
+                # Cancelled, timed out or dead: whatever state it is in, no other job shall see it.
+                await asyncio.shield(process.end())
+
+    async def close(self) -> None:
+        for idle in self._idle.values():
+            for process in idle:
+                await process.end()
+        self._idle.clear()
+
+
+async def _update(job: Job, update: Update) -> Told:
+    try:
+        if update.progress is not None:
+            await job.progress(decode(update.progress))
+        if update.log is not None:
+            await job.log(update.log)
+        if update.data is not None:
+            await job.update_data(decode(update.data))
+    except RopewayError as error:
+        return Told(str(error))
+    return Told()
+
+
+def _result(ended: Ended) -> Any:
+    if ended.postponed is not None:
+        raise Postponed(ended.postponed)
+    if ended.failure is not None:
+        raise HandlerFailedForGood(ended.failure) if ended.fatal else HandlerFailed(ended.failure)
+    return None if ended.result is None else decode(ended.result)

@@ -1,0 +1,89 @@
+"""What a worker says of its work: to its log and to its listeners.
+
+The methods named `hear_...` may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ..job.codec import Json, decode
+from ..job.moves import MOVES
+from ..job.outcomes import Outcome
+from ..store.values import Answer, Ticked
+from .job import Job
+from .listeners import Listeners
+from .service import log
+
+
+class Reports:
+    def __init__(self, listeners: Listeners, loop: asyncio.AbstractEventLoop) -> None:
+        self._listeners = listeners
+        self._loop = loop
+
+    def claimed(self, jobs: list[Job]) -> None:
+        if self._listeners.hears("progress"):
+            for job in jobs:
+                job.progressed = self._progressed
+        if self._listeners.hears("active"):
+            for job in jobs:
+                self._listeners.emit("active", job, attempt=job.attempt)
+
+    def dropped(self, job: Job) -> None:
+        self._listeners.emit("cancelled" if job.signal == "cancelled" else "lock-lost", job)
+
+    def settled(self, job: Job, outcome: Outcome, answer: Answer) -> None:
+        if answer.verdict != "done":
+            log.warning("the outcome of %r was refused: its lock is lost", job)
+            self._listeners.emit("lock-lost", job, move=outcome.move)
+        elif outcome.move == "complete":
+            if self._listeners.hears("completed"):
+                result = None if outcome.result is None else decode(outcome.result)
+                self._listeners.emit("completed", job, result=result)
+        elif outcome.move == "fail":
+            self._failed(job, outcome)
+        else:
+            self._back(job, outcome)
+
+    def leaked(self, job: Job, leaked: int) -> None:
+        log.error("the handler of %r does not stop: its slot is leaked, %d in all", job, leaked)
+        self._listeners.emit("leaked", job, leaked=leaked)
+
+    def hear_stalled(self, queue: str, ticked: Ticked) -> None:
+        for job_id in ticked.stalled:
+            log.warning("job %s in %r stalled and waits again", job_id, queue)
+        for job_id in ticked.given_up:
+            log.error("job %s in %r stalled more often than allowed and failed", job_id, queue)
+        self._emit_soon("stalled", queue=queue, ids=[*ticked.stalled, *ticked.given_up])
+
+    def hear_unhandled(self, queue: str, name: str) -> None:
+        log.warning("jobs named %r wait in %r, and this worker has no handler for them", name, queue)
+        self._emit_soon("unhandled", queue=queue, job_name=name)
+
+    def hear_slow_loop(self, job: Job | None, seconds: float, where: str) -> None:
+        culprit = f"{job!r} blocked the loop" if job else "something beside handlers blocked the loop"
+        log.warning("%s for %.2f s: make it a def handler, or use a thread\n%s", culprit, seconds, where)
+        self._emit_soon("slow-loop", job, seconds=seconds)
+
+    def _progressed(self, job: Job, value: Json) -> None:
+        self._listeners.emit("progress", job, progress=value)
+
+    def _failed(self, job: Job, outcome: Outcome) -> None:
+        reason = outcome.failure.reason if outcome.failure else None
+        log.warning("%r failed: %s", job, reason)
+        self._listeners.emit("failed", job, reason=reason)
+        if outcome.exhausted:
+            self._listeners.emit("retries-exhausted", job, reason=reason)
+
+    def _back(self, job: Job, outcome: Outcome) -> None:
+        """A job that will run again: retried, postponed or handed back."""
+        data: dict[str, Any] = {"delay": outcome.delay}
+        if outcome.failure is not None:
+            data["reason"] = outcome.failure.reason
+            log.info("%r failed and is retried in %d ms: %s", job, outcome.delay, outcome.failure.reason)
+        for name in MOVES[outcome.move].events("delayed" if outcome.delay else "waiting"):
+            self._listeners.emit(name, job, **data)
+
+    def _emit_soon(self, name: str, job: Job | None = None, **data: Any) -> None:
+        self._loop.call_soon_threadsafe(lambda: self._listeners.emit(name, job, **data))

@@ -1,0 +1,246 @@
+"""One life of a worker, from its start to its shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from ..client.queue import Queue
+from ..client.workers import WorkerInfo
+from ..errors import AttemptTimeout, HandlerError, ShutdownTimeout, StoreError
+from ..job.outcomes import Outcome
+from ..store.contract import Store
+from .attempts import Attempts
+from .exchange import Exchange
+from .handlers import Handlers
+from .job import Job, Signal
+from .keeper import Keeper
+from .keeping import Census, LoopWatch, Presence, Renewer, Revocations, Ticker
+from .options import Rules
+from .processes import Processes
+from .reports import Reports
+from .service import Service, insist, log, run_all
+from .slots import Slots
+from .threads import Threads
+
+HURRY: Final = 0.2
+"""Seconds to wait for anything when the worker was asked twice to stop."""
+
+
+class Runtime:
+    def __init__(
+        self,
+        queues: list[Queue],
+        handlers: Handlers,
+        rules: Rules,
+        worker_id: str,
+        reports: Reports,
+        describe: Callable[[], WorkerInfo],
+    ) -> None:
+        self.stopping = asyncio.Event()
+        self.hurried = asyncio.Event()
+        self._queues = queues
+        self._handlers = handlers
+        self._rules = rules
+        self._reports = reports
+        self._describe = describe
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._threads = Threads(worker_id)
+        self._processes = Processes()
+        self._attempts = Attempts(
+            handlers, self._threads, self._processes, rules.classify, rules.backoffs, self._overdue
+        )
+        self.slots = Slots(rules.concurrency, self._attempts, self._ended)
+        self.exchange = Exchange(
+            queues,
+            self.slots,
+            worker_id,
+            rules.lock,
+            lambda: handlers.names,
+            reports.settled,
+            reports.claimed,
+        )
+        self._siblings: dict[int, Store] = {}
+        self._keeper = Keeper(self._keep, self._leave)
+        self._exchanging: asyncio.Task[None] | None = None
+        self._giving_up: set[asyncio.Task[None]] = set()
+        self._fatal: BaseException | None = None
+        self._crippled = False
+
+    async def start(self) -> None:
+        """Waits for a store that cannot be reached yet; returns without having started if it is stopped meanwhile."""
+        starting = asyncio.ensure_future(self._start())
+        stopped = asyncio.ensure_future(self.stopping.wait())
+        try:
+            await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            if not starting.done():
+                starting.cancel()
+                await asyncio.wait([starting])
+        if not starting.cancelled():
+            starting.result()
+
+    async def _start(self) -> None:
+        for queue in self._queues:
+            await insist(lambda _, store=queue.store: store.open(), f"opening {queue.store.url}")  # type: ignore[misc]
+            limit = self._rules.max_global_concurrency
+            if limit is not None:
+                await insist(lambda _, queue=queue: queue.set_global_concurrency(limit), "global concurrency")  # type: ignore[misc]
+        self._siblings = {id(queue.store): queue.store.sibling() for queue in self._queues}
+        (await self._keeper.start()).add_done_callback(self._check)
+        self._exchanging = asyncio.create_task(run_all(self.exchange.services()), name="ropeway-exchange")
+        self._exchanging.add_done_callback(self._check)
+
+    def stop(self) -> None:
+        self.exchange.leave()
+        if self.stopping.is_set():
+            self.hurried.set()
+        self.stopping.set()
+
+    async def shut_down(self) -> None:
+        """Stop claiming; wait while renewing; signal; wait again; hand back; settle; close; and raise only then."""
+        self.exchange.leave()
+        self.stopping.set()
+        try:
+            # Without its services a worker can neither keep locks nor settle outcomes: no reason to wait.
+            await self._wait_for_handlers(0 if self._crippled else self._rules.grace)
+            stubborn = await self._stop_handlers()
+            await self._settle_the_rest()
+        finally:
+            await self._close()
+        if self._fatal is not None:
+            raise self._fatal
+        if stubborn:
+            raise ShutdownTimeout(self._rules.grace, [job.id for job in stubborn])
+
+    async def _close(self) -> None:
+        if self._exchanging is not None:
+            self._exchanging.cancel()
+            await asyncio.wait([self._exchanging])
+        if self.exchange.unsettled:
+            log.error("%d outcomes could not be settled: their jobs will run again", self.exchange.unsettled)
+        await self._keeper.stop()
+        self.slots.close()
+        self._threads.close()
+        await self._processes.close()
+
+    async def _stop_handlers(self) -> list[Job]:
+        """The handlers that did not stop; their jobs are handed back all the same."""
+        for job in list(self.slots.held):
+            self.slots.signal(job, "shutdown")
+        await self._wait_for_handlers(self._rules.cancel_grace)
+        stubborn = list(self.slots.held)
+        for job in stubborn:
+            self.slots.abandon(job, Outcome(job.id, job.token, "hand back"))
+        return stubborn
+
+    async def _wait_for_handlers(self, seconds: float) -> None:
+        if not self.slots.held:
+            return
+        if self.hurried.is_set():
+            seconds = min(seconds, HURRY)
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(self.slots.empty())]
+        if not self.hurried.is_set():
+            waits.append(asyncio.ensure_future(self.hurried.wait()))
+        try:
+            await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _settle_the_rest(self) -> None:
+        """Outcomes are worth waiting for as long as their locks last; afterwards they would be refused."""
+        if self._exchanging is None or self._exchanging.done():
+            return
+        settled = asyncio.ensure_future(self.exchange.settle_all())
+        hurried = asyncio.ensure_future(self.hurried.wait())
+        try:
+            for waits, seconds in (
+                ([settled, self._exchanging, hurried], self._rules.lock / 1000),
+                ([settled, self._exchanging], HURRY),
+            ):
+                await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                if not self.hurried.is_set():
+                    break
+        finally:
+            settled.cancel()
+            hurried.cancel()
+
+    async def _keep(self) -> list[Service]:
+        held, reports = self.slots.held, self._reports
+        services: list[Service] = [
+            LoopWatch(self._loop, self._thread, held, self._attempts.stage, reports.hear_slow_loop)
+        ]
+        for queue in self._queues:
+            store, name, rules = self._siblings[id(queue.store)], queue.name, self._rules
+            revocations = Revocations(store, name, held, self._tell)
+            await revocations.begin()
+            services += [
+                Renewer(store, name, held, rules.lock, self._tell),
+                Ticker(store, name, rules.stalls, rules.stalled_interval, reports.hear_stalled),
+                revocations,
+                Census(store, name, lambda: self._handlers.names, reports.hear_unhandled),
+            ]
+        return services + [Presence(store, self._describe) for store in self._siblings.values()]
+
+    async def _leave(self) -> None:
+        for store in self._siblings.values():
+            # Its record lapses by itself if nobody can be told now.
+            with suppress(StoreError):
+                await Presence(store, self._describe).leave()
+            await store.close()
+
+    def _ended(self, job: Job, outcome: Outcome | None) -> None:
+        if outcome is None:
+            self._reports.dropped(job)
+            self.exchange.slots_changed()
+        else:
+            self.exchange.ended(job, outcome)
+
+    def _tell(self, job: Job, signal: Signal) -> None:
+        """From the keeper's thread. A handler in a thread sees it at once, a coroutine when the loop comes round."""
+        if job.threaded and job.signal is None:
+            job.signal = signal
+        self._loop.call_soon_threadsafe(self._signal, job, signal)
+
+    def _signal(self, job: Job, signal: Signal) -> None:
+        if not job.ended:
+            self.slots.signal(job, signal)
+            self._loop.call_later(self._rules.cancel_grace, self._check_stopped, job)
+
+    def _overdue(self, job: Job) -> None:
+        self._signal(job, "timeout")
+
+    def _check_stopped(self, job: Job) -> None:
+        if not job.ended and not self.stopping.is_set():
+            task = asyncio.ensure_future(self._give_up(job))
+            self._giving_up.add(task)
+            task.add_done_callback(self._giving_up.discard)
+
+    async def _give_up(self, job: Job) -> None:
+        """The handler ignored its end: its job is settled without it, and its slot is filled anew."""
+        outcome = None
+        if job.signal == "timeout":
+            timeout = (job.options.timeout if job.options else None) or 0
+            outcome = await self._attempts.outcome_of(job, AttemptTimeout(timeout / 1000))
+        if not self.slots.abandon(job, outcome):
+            return
+        leaked = self.slots.leaked
+        self._reports.leaked(job, leaked)
+        if self._rules.max_leaked is not None and leaked >= self._rules.max_leaked:
+            self._die(HandlerError(f"{leaked} handlers do not stop: start this worker's process anew"))
+
+    def _check(self, end: asyncio.Future[None]) -> None:
+        if not end.cancelled() and (error := end.exception()) is not None:
+            self._crippled = True
+            self._die(error)
+
+    def _die(self, error: BaseException) -> None:
+        log.error("the worker cannot go on: %s", error)
+        self._fatal = self._fatal or error
+        self.stop()

@@ -1,0 +1,79 @@
+"""The one way in which a worker's loops run, wait out trouble, and stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeVar
+
+from ..errors import StoreUnavailable
+
+log: Final = logging.getLogger("ropeway")
+
+T = TypeVar("T")
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+
+
+class Patience:
+    """How long to wait before asking a troubled store again; with jitter, so that workers do not come all at once."""
+
+    def __init__(self) -> None:
+        self._pause = FIRST_PAUSE
+
+    def next(self) -> float:
+        pause = self._pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, keeps no secret
+        self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        return pause
+
+    def reset(self) -> None:
+        self._pause = FIRST_PAUSE
+
+
+class Service:
+    """Does `step` again and again until it is cancelled. An unavailable store is waited out; other errors end it."""
+
+    async def step(self) -> None:
+        raise NotImplementedError
+
+    async def run(self) -> None:
+        patience = Patience()
+        while True:
+            try:
+                await self.step()
+                patience.reset()
+            except StoreUnavailable as error:
+                pause = patience.next()
+                log.warning("%s: %s; trying again in %.1f s", type(self).__name__, error, pause)
+                await asyncio.sleep(pause)
+
+
+async def run_all(services: Iterable[Service]) -> None:
+    """Runs services until it is cancelled; the error of one ends all."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for service in services:
+                group.create_task(service.run(), name=type(service).__name__)
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def insist(
+    call: Callable[[bool], Awaitable[T]], what: str, *, unless: Callable[[], bool] = lambda: False
+) -> T:
+    """Repeats a call until the store has answered, or is no longer to be asked; it is told whether it is a repeat."""
+    patience = Patience()
+    repeat = False
+    while True:
+        try:
+            return await call(repeat)
+        except StoreUnavailable as error:
+            if unless():
+                raise
+            repeat = True
+            pause = patience.next()
+            log.warning("%s: %s; trying again in %.1f s", what, error, pause)
+            await asyncio.sleep(pause)

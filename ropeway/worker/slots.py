@@ -1,0 +1,181 @@
+"""The worker's places for running jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from ..job.outcomes import Outcome
+from .attempts import Attempts
+from .job import Job, Signal
+
+LOOP_SHARE: Final = 0.005
+"""Seconds after which a slot lets others run, however many jobs end without waiting for anything."""
+
+
+class Slot:
+    """A task that runs one job after the other."""
+
+    __slots__ = ("task",)
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+
+
+class Slots:
+    """Runs at most `size` handlers at a time.
+
+    Slots are made when needed and then kept. One slot is woken at a time and wakes the next when there is more to do:
+    jobs that end without waiting are all run by one slot, for the cost of a call each.
+    """
+
+    def __init__(self, size: int, attempts: Attempts, ended: Callable[[Job, Outcome | None], None]) -> None:
+        self.size = size
+        self.reserved = 0
+        """Places that a claim on its way may fill."""
+        self.held: set[Job] = set()
+        """The jobs whose locks must be renewed: running, or about to."""
+        self._attempts = attempts
+        self._ended = ended
+        self._ready: deque[Job] = deque()
+        self._slots: set[Slot] = set()
+        self._abandoned: set[Slot] = set()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._calling = False
+        self._closed = False
+        self._none_held = asyncio.Event()
+        self._none_held.set()
+
+    @property
+    def leaked(self) -> int:
+        """Handlers that were given up and are still running."""
+        return len(self._abandoned)
+
+    @property
+    def free(self) -> int:
+        return self.size - len(self.held) - self.reserved
+
+    def start(self, jobs: Iterable[Job]) -> None:
+        self.held.update(jobs)
+        self._ready.extend(jobs)
+        if self._ready:
+            self._none_held.clear()
+            self._call()
+
+    def signal(self, job: Job, signal: Signal) -> None:
+        """Tells a handler to stop. A coroutine is cancelled; a thread can see `job.cancelled`.
+
+        The first signal counts, and is not repeated: a second cancel would hit the handler's clean-up. Only that the
+        job itself is cancelled outranks the others, because then there is nothing left to settle.
+        """
+        if job.ended:
+            return
+        if job.signal is None or signal == "cancelled":
+            job.signal = signal
+        if not job.told and not job.threaded and job.slot is not None and job.slot.task is not None:
+            job.told = True
+            job.slot.task.cancel()
+
+    def abandon(self, job: Job, outcome: Outcome | None) -> bool:
+        """Gives up on a handler that does not stop, and fills its place anew; whether there was one."""
+        slot = job.slot
+        if job.ended:
+            return False
+        if slot is not None:
+            self._slots.discard(slot)
+            self._abandoned.add(slot)
+        self._end(job, outcome)
+        if self._ready:
+            self._call()
+        return slot is not None
+
+    async def empty(self) -> None:
+        """Returns when no job is held."""
+        await self._none_held.wait()
+
+    def close(self) -> None:
+        self._closed = True
+        for slot in self._slots | self._abandoned:
+            if slot.task is not None:
+                slot.task.cancel()
+
+    def _call(self) -> None:
+        """Sees that one more slot looks for work."""
+        if self._calling:
+            return
+        while self._idle:
+            idle = self._idle.popleft()
+            if not idle.done():
+                self._calling = True
+                idle.set_result(None)
+                return
+        if len(self._slots) < self.size:
+            self._calling = True
+            slot = Slot()
+            self._slots.add(slot)
+            slot.task = asyncio.create_task(self._work(slot), name="ropeway-slot")
+
+    async def _work(self, slot: Slot) -> None:
+        clock = asyncio.get_running_loop().time
+        self._calling = False
+        while not self._closed and slot in self._slots:
+            since = clock()
+            while self._ready and not self._closed:
+                job = self._ready.popleft()
+                if self._ready:
+                    self._call()
+                if job.ended:
+                    continue
+                await self._run(slot, job)
+                if slot not in self._slots:
+                    break
+                if clock() - since > LOOP_SHARE:
+                    await self._pause(asyncio.sleep(0))
+                    since = clock()
+            if slot not in self._slots or len(self._slots) > self.size:
+                break
+            idle = asyncio.get_running_loop().create_future()
+            self._idle.append(idle)
+            await self._pause(idle)
+            self._calling = False
+        self._slots.discard(slot)
+        self._abandoned.discard(slot)
+
+    async def _run(self, slot: Slot, job: Job) -> None:
+        task = slot.task
+        assert task is not None
+        job.slot = slot
+        outcome = None
+        if job.signal is None:
+            outcome = await self._attempts.run(job)
+        elif job.signal in ("shutdown", "lost"):
+            outcome = Outcome(job.id, job.token, "hand back")
+        _forget_cancels(task)
+        if slot in self._slots:
+            self._end(job, outcome)
+
+    def _end(self, job: Job, outcome: Outcome | None = None) -> None:
+        job.ended = True
+        job.slot = None
+        self.held.discard(job)
+        if not self.held:
+            self._none_held.set()
+        self._ended(job, outcome)
+
+    async def _pause(self, wait: asyncio.Future[None] | object) -> None:
+        try:
+            await wait  # type: ignore[misc]
+        except asyncio.CancelledError:
+            # A cancel that came too late for its job. The slots' own end is said by `_closed`.
+            task = asyncio.current_task()
+            if self._closed or task is None:
+                raise
+            _forget_cancels(task)
+
+
+def _forget_cancels(task: asyncio.Task[Any]) -> None:
+    """The next handler's timeouts and task groups count the cancels of its task, and these were not for it."""
+    while task.cancelling():
+        task.uncancel()

@@ -1,0 +1,69 @@
+"""Threads for `def` handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from queue import SimpleQueue
+from typing import Any, TypeAlias
+
+_Work: TypeAlias = tuple[asyncio.Future[Any], Context, Callable[[Any], Any], Any]
+
+
+class Threads:
+    """As many threads as handlers run at once; one that never returns is replaced, not waited for.
+
+    They are daemons: the standard library's executor would wait at exit for a handler that hangs.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._work: SimpleQueue[_Work | None] = SimpleQueue()
+        self._idle = 0
+        self._started = 0
+
+    async def run(self, function: Callable[[Any], Any], argument: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.create_future()
+        if self._idle:
+            self._idle -= 1
+        else:
+            self._started += 1
+            threading.Thread(
+                target=self._serve, args=(loop,), name=f"{self._name}-{self._started}", daemon=True
+            ).start()
+        self._work.put((answer, copy_context(), function, argument))
+        return await answer
+
+    def close(self) -> None:
+        """Ends idle threads; busy ones end after their handler."""
+        for _ in range(self._started):
+            self._work.put(None)
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        while (work := self._work.get()) is not None:
+            answer, context, function, argument = work
+            result, error = None, None
+            try:
+                result = context.run(function, argument)
+            except BaseException as raised:  # noqa: BLE001 - SystemExit too fails the job, not the thread
+                error = raised
+            try:
+                loop.call_soon_threadsafe(self._deliver, answer, result, error)
+            except RuntimeError:
+                return  # The loop is closed: the worker has gone without this handler.
+            del work, answer, context, function, argument, result, error
+
+    def _deliver(self, answer: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+        self._idle += 1
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(result)
+        elif isinstance(error, StopIteration):
+            # A future refuses it, because awaiting it would look like the end of the coroutine.
+            answer.set_exception(RuntimeError(f"handler raised StopIteration({error.value!r})"))
+        else:
+            answer.set_exception(error)

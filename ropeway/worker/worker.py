@@ -1,0 +1,199 @@
+"""The worker, as applications start it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeVar, Unpack
+
+from ..client.queue import Queue
+from ..client.workers import WorkerInfo
+from ..errors import InvalidOption, RopewayError
+from ..job.durations import Duration
+from ..job.ids import new_worker_id
+from .handlers import HandlerFunction, Handlers
+from .job import Job
+from .listeners import Listener, Listeners
+from .manual import ClaimedJob, claim_by_hand
+from .options import WorkerOptions, checked_concurrency, read_worker_options
+from .reports import Reports
+from .runtime import Runtime
+from .signals import stopped_by_signals
+
+F = TypeVar("F", bound=HandlerFunction)
+L = TypeVar("L", bound=Listener)
+
+
+class Worker:
+    """Runs the jobs of one or several queues: `await Worker(queue, handler).run()`.
+
+    `handler` is one function for every job, or a mapping from job names to functions; jobs of other names are left
+    for workers that have a handler for them. `async def` functions run on the loop, `def` functions in threads.
+    """
+
+    def __init__(
+        self,
+        queues: Queue | Iterable[Queue],
+        handler: HandlerFunction | Mapping[str, HandlerFunction] | None = None,
+        **options: Unpack[WorkerOptions],
+    ) -> None:
+        self.queues = _checked_queues(queues)
+        self.id = new_worker_id()
+        self._rules = read_worker_options(options)
+        self.name = self._rules.name or self.id
+        self._concurrency = self._rules.concurrency
+        self._handlers = Handlers(handler)
+        self._listeners = Listeners()
+        self._paused = False
+        self._started_at = 0
+        self._runtime: Runtime | None = None
+
+    def __repr__(self) -> str:
+        return f"<Worker {self.name!r} on {', '.join(queue.name for queue in self.queues)}>"
+
+    async def run(self) -> None:
+        """Works until SIGTERM, SIGINT or `stop`, then shuts down in good order; a second signal hurries it.
+
+        Raises `ShutdownTimeout` when handlers ignored their end, and whatever made the worker unable to go on.
+        """
+        with stopped_by_signals(self.stop):
+            runtime = await self._start()
+            try:
+                await runtime.stopping.wait()
+            finally:
+                await self._end(runtime)
+
+    @asynccontextmanager
+    async def started(self) -> AsyncIterator[Self]:
+        """Works while the block runs, beside the rest of an application; catches no signals."""
+        runtime = await self._start()
+        try:
+            yield self
+        finally:
+            await self._end(runtime)
+
+    def stop(self) -> None:
+        """Asks the worker to shut down; asked twice, it waits for its handlers no longer."""
+        if self._runtime is not None:
+            self._runtime.stop()
+
+    def handler(self, name: str) -> Callable[[F], F]:
+        """Registers a handler for a job name: `@worker.handler("send-email")`."""
+
+        def register(function: F) -> F:
+            self._handlers.register(name, function)
+            if self._runtime is not None:
+                self._runtime.exchange.look_again()
+            return function
+
+        return register
+
+    def on(self, event: str, listener: L | None = None) -> Any:
+        """Calls `listener` for each event of that name in this worker; also as a decorator."""
+        if listener is not None:
+            self._listeners.add(event, listener)
+            return listener
+
+        def register(function: L) -> L:
+            self._listeners.add(event, function)
+            return function
+
+        return register
+
+    async def claim(self, limit: int = 1, *, wait: Duration | None = None) -> list[ClaimedJob]:
+        """Takes jobs to be processed by hand: renew, complete, fail or release them yourself.
+
+        With `wait`, waits that long for a first job.
+        """
+        return await claim_by_hand(self.queues, self.id, self._handlers.names, limit, self._rules, wait)
+
+    @property
+    def concurrency(self) -> int:
+        """How many jobs it runs at once; can be set while it runs."""
+        return self._concurrency
+
+    @concurrency.setter
+    def concurrency(self, value: int) -> None:
+        self._concurrency = checked_concurrency(value)
+        if self._runtime is not None:
+            self._runtime.slots.size = value
+            self._runtime.exchange.slots_changed()
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def pause(self) -> None:
+        """This worker claims no more until `resume`; what it runs goes on. For all workers: `queue.pause()`."""
+        self._set_paused(True)
+
+    def resume(self) -> None:
+        self._set_paused(False)
+
+    @property
+    def running(self) -> list[Job]:
+        """The jobs it holds now."""
+        return [] if self._runtime is None else list(self._runtime.slots.held)
+
+    @property
+    def leaked(self) -> int:
+        """Handlers that would not stop, were given up, and still run."""
+        return 0 if self._runtime is None else self._runtime.slots.leaked
+
+    async def _start(self) -> Runtime:
+        if not self._handlers:
+            raise InvalidOption("handler", "is missing: give a function, or functions by job name")
+        if self._runtime is not None:
+            raise RopewayError("this worker is already running")
+        reports = Reports(self._listeners, asyncio.get_running_loop())
+        runtime = Runtime(self.queues, self._handlers, self._rules, self.id, reports, self._describe)
+        runtime.slots.size = self._concurrency
+        runtime.exchange.claiming = not self._paused
+        self._started_at = int(time.time() * 1000)
+        self._runtime = runtime
+        try:
+            await runtime.start()
+        except BaseException:
+            await self._end(runtime)
+            raise
+        return runtime
+
+    async def _end(self, runtime: Runtime) -> None:
+        try:
+            await runtime.shut_down()
+        finally:
+            self._runtime = None
+            await self._listeners.finish(self._rules.cancel_grace)
+
+    def _set_paused(self, paused: bool) -> None:
+        self._paused = paused
+        if self._runtime is not None and not self._runtime.stopping.is_set():
+            self._runtime.exchange.claiming = not paused
+            self._runtime.exchange.slots_changed()
+
+    def _describe(self) -> WorkerInfo:
+        return WorkerInfo(
+            self.id,
+            self.name,
+            socket.gethostname(),
+            os.getpid(),
+            tuple(queue.name for queue in self.queues),
+            self._handlers.names,
+            self._concurrency,
+            len(self.running),
+            self._started_at,
+            self._paused,
+        )
+
+
+def _checked_queues(given: Queue | Iterable[Queue]) -> list[Queue]:
+    queues = [given] if isinstance(given, Queue) else list(given)
+    if not queues or not all(isinstance(queue, Queue) for queue in queues):
+        raise InvalidOption("queues", f"cannot be {given!r:.80}: give a Queue or several")
+    if len({queue.name for queue in queues}) < len(queues):
+        raise InvalidOption("queues", "has the same queue name twice")
+    return queues

@@ -1,0 +1,3 @@
+from .fixtures import make_queue, new_handle, queue, store, tampered_queue, tampering
+
+__all__ = ["make_queue", "new_handle", "queue", "store", "tampered_queue", "tampering"]

@@ -1,0 +1,105 @@
+"""A store between a test and the real one: it counts calls, and does to them what the test wants."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, cast
+
+from ropeway.errors import StoreUnavailable
+from ropeway.store.contract import Store
+
+
+class Tampering:
+    """What happens to calls, by verb. All handles of a tampered store share it, from whatever thread."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self.arguments: list[tuple[str, tuple[Any, ...]]] = []
+        self.before: dict[str, Callable[..., Awaitable[None] | None]] = {}
+        """Called with the arguments; if it raises, the store never hears of the call."""
+        self.after: dict[str, Callable[[Any], Any]] = {}
+        """Called with the answer, and may give another; if it raises, the caller never hears of either."""
+
+        self._expected: dict[str, list[asyncio.Future[None]]] = {}
+
+    def answered(self, verb: str) -> asyncio.Future[None]:
+        """Done when the next call of the verb has its answer."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._expected.setdefault(verb, []).append(future)
+        return future
+
+    def note_answer(self, verb: str) -> None:
+        for future in self._expected.pop(verb, []):
+            future.get_loop().call_soon_threadsafe(_resolve, future)
+
+    def given_to(self, verb: str) -> list[tuple[Any, ...]]:
+        return [arguments for called, arguments in self.arguments if called == verb]
+
+
+class _Tampered:
+    def __init__(self, store: Store, tampering: Tampering) -> None:
+        self._store = store
+        self._tampering = tampering
+
+    def sibling(self) -> _Tampered:
+        return _Tampered(self._store.sibling(), self._tampering)
+
+    def __getattr__(self, verb: str) -> Any:
+        attribute = getattr(self._store, verb)
+        if not inspect.iscoroutinefunction(attribute):
+            return attribute
+
+        async def call(*arguments: Any, **options: Any) -> Any:
+            self._tampering.calls[verb] += 1
+            self._tampering.arguments.append((verb, arguments))
+            await _done(self._tampering.before.get(verb), *arguments)
+            answer = await attribute(*arguments, **options)
+            answer = await _done(self._tampering.after.get(verb), answer) or answer
+            self._tampering.note_answer(verb)
+            return answer
+
+        return call
+
+
+def tampered(store: Store, tampering: Tampering) -> Store:
+    return cast(Store, _Tampered(store, tampering))
+
+
+async def _done(act: Callable[..., Any] | None, *arguments: Any) -> Any:
+    answer = act(*arguments) if act else None
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class Door:
+    """Holds up calls until it is opened: `tampering.before["add"] = door.pass_through`."""
+
+    def __init__(self) -> None:
+        self.reached: Final = asyncio.Event()
+        self.opened: Final = asyncio.Event()
+
+    async def pass_through(self, *_: Any) -> None:
+        self.reached.set()
+        await self.opened.wait()
+
+
+class Outage:
+    """Raises for a number of calls, then lets them pass."""
+
+    def __init__(self, calls: int, error: Exception | None = None) -> None:
+        self.left = calls
+        self.over = asyncio.Event()
+        self._error = error or StoreUnavailable("test://", "on purpose")
+
+    def __call__(self, *_: Any) -> None:
+        if self.left > 0:
+            self.left -= 1
+            raise self._error
+        self.over.set()

@@ -1,0 +1,97 @@
+"""Kills and stops in the middle of work, and an account of what they caused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+from random import Random
+from typing import Any, NamedTuple
+
+from ropeway import Queue
+
+from .chronicle import Chronicle
+from .diary import Line
+from .harness import AppProcess, Fleet, stop_between_calls, until
+
+
+class Blow(NamedTuple):
+    """A kill, or a stop with its end."""
+
+    pid: int
+    at: float
+    until: float
+
+
+class Rerun(NamedTuple):
+    """Two runs of one job, one after the other."""
+
+    first: Line
+    second: Line
+
+
+class Chaos:
+    """Strikes workers that are busy, and puts new ones in the place of the killed."""
+
+    def __init__(self, fleet: Fleet, queue: Queue, chronicle: Chronicle, random: Random, **options: Any) -> None:
+        self._fleet = fleet
+        self._queue = queue
+        self._chronicle = chronicle
+        self._random = random
+        self._options = options
+        self._alive: list[AppProcess] = []
+        self.kills: list[Blow] = []
+        self.stops: list[Blow] = []
+
+    async def begin(self, workers: int) -> None:
+        self._alive = await self._fleet.start_many(workers, **self._options)
+
+    async def kill(self) -> None:
+        victim = await self._busy_worker()
+        at = victim.kill()
+        self.kills.append(Blow(victim.pid, at, math.inf))
+        self._alive.remove(victim)
+        self._alive.append(self._fleet.start(**self._options))
+
+    async def stop(self) -> None:
+        """Stops a worker until others have taken its jobs from it, and sees its own outcomes refused."""
+        victim = await self._busy_worker()
+        at = await stop_between_calls(victim, self._queue)
+        held = set(victim.running())
+        await self._chronicle.read()
+        recovered = self._chronicle.count("stall")
+        refused = self._chronicle.count("lock-lost")
+        await until(lambda: self._grown("stall", recovered, held), f"the recovery of {held}")
+        self.stops.append(Blow(victim.pid, at, victim.go_on()))
+        await until(lambda: self._grown("lock-lost", refused, held), f"the refusal of {held}")
+
+    async def _grown(self, what: str, before: Counter[str], ids: Iterable[str]) -> bool:
+        await self._chronicle.read()
+        now = self._chronicle.count(what)
+        return all(now[job_id] > before[job_id] for job_id in ids)
+
+    async def _busy_worker(self) -> AppProcess:
+        """One with jobs in its hands, after it has begun some more: so blows come at any point of its work."""
+        victim = self._random.choice(self._alive)
+        begun = len(victim.wrote("start")) + self._random.randrange(1, 10)
+        await until(lambda: len(victim.wrote("start")) >= begun and victim.running(), f"work for {victim}")
+        return victim
+
+
+def runs_by_job(fleet: Fleet) -> dict[str, list[Line]]:
+    """In the order of their claims: a worker that stood still may begin a run after the next one has begun."""
+    runs: dict[str, list[Line]] = {}
+    for line in sorted(fleet.lines("start"), key=lambda line: line.start):
+        runs.setdefault(line.job, []).append(line)
+    return runs
+
+
+def reruns(fleet: Fleet) -> list[Rerun]:
+    return [Rerun(*pair) for runs in runs_by_job(fleet).values() for pair in pairwise(runs)]
+
+
+def cause(rerun: Rerun, blows: Iterable[Blow]) -> Blow | None:
+    """What struck the first run's worker between its claim and the second run."""
+    struck = (blow for blow in blows if blow.pid == rerun.first.pid)
+    return next((blow for blow in struck if rerun.first.claimed_at <= blow.until and blow.at <= rerun.second.at), None)

@@ -1,0 +1,57 @@
+"""Every scenario runs once on each store that processes can share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Final, cast
+
+import pytest
+
+from ropeway import Queue
+
+from .chronicle import Chronicle
+from .harness import Fleet, Gate
+
+SHARED_STORES: Final[dict[str, Callable[[Path], str]]] = {
+    "sqlite": lambda folder: f"sqlite:///{folder}/ropeway.db",
+}
+"""The URL of a new and empty store, given a folder of its own."""
+
+
+@pytest.fixture(params=SHARED_STORES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return SHARED_STORES[cast(str, request.param)](tmp_path)
+
+
+@pytest.fixture
+async def queue(url: str) -> AsyncIterator[Queue]:
+    queue = Queue("letters", url)
+    yield queue
+    await queue.close()
+
+
+@pytest.fixture
+def fleet(url: str, queue: Queue, tmp_path: Path) -> Iterator[Fleet]:
+    fleet = Fleet(url, queue.name, tmp_path)
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def chronicle(queue: Queue) -> Chronicle:
+    return Chronicle(queue)
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path / "gate")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One process runs all scenarios, one after the other: they measure times, and keep the machine busy."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("scenarios"))

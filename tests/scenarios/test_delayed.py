@@ -1,0 +1,40 @@
+"""Many delays that end at the same moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+from ropeway import Queue
+
+from .chronicle import check_counters
+from .harness import Fleet, Gate, show, until
+
+JOBS = 20_000
+
+
+async def test_jobs_that_are_all_due_at_once_run_while_locks_are_renewed(queue: Queue, fleet: Fleet, gate: Gate):
+    due = datetime.now(UTC) + timedelta(seconds=6)
+    for _ in range(JOBS // 1_000):
+        await queue.add_many([("nap", 0, {"delay": due}) for _ in range(1_000)])
+    assert (await queue.counts())["delayed"] == JOBS
+    workers = await fleet.start_many(2, concurrency=50, lock_duration=1)
+    held = await queue.add_many([("hold", str(gate)) for _ in range(4)])
+    for job in held:
+        await fleet.running_in(job.id)
+    await until(lambda: _has_completed(queue, JOBS), "the end of all delayed jobs", timeout=60)
+    show("delayed jobs done per second", JOBS / (datetime.now(UTC) - due).total_seconds())
+    gate.open()
+    for job in held:
+        await job.result(timeout=10)
+
+    assert set(Counter(line.job for line in fleet.lines("start")).values()) == {1}
+    assert await _has_completed(queue, JOBS + len(held))
+    assert sum(minute.stalled for minute in await queue.metrics()) == 0
+    assert {worker.said for worker in workers} == {""}
+    await check_counters(queue)
+
+
+async def _has_completed(queue: Queue, number: int) -> bool:
+    """By the metrics: retention has removed some of them, and the stream has trimmed their events."""
+    return sum(minute.completed for minute in await queue.metrics()) == number

@@ -1,0 +1,91 @@
+"""The worst day: workers are killed and stopped all the time, and no job is lost or done twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Final
+
+from ropeway import Queue
+from ropeway.job.codec import decode
+
+from .chaos import Chaos, cause, reruns, runs_by_job
+from .chronicle import Chronicle, all_jobs, check_counters
+from .harness import Fleet, show, until
+
+JOBS: Final = 5_000
+WORKERS: Final = 4
+KILLS: Final = 20
+STOPS: Final = 5
+LOCK: Final = 2.0
+RECOVERY: Final = LOCK + 6
+SEED: Final = 20
+
+
+async def test_no_job_is_lost_or_done_twice_when_workers_are_killed_and_stopped(
+    queue: Queue, fleet: Fleet, chronicle: Chronicle
+):
+    random = Random(SEED)
+    chaos = Chaos(fleet, queue, chronicle, random, concurrency=12, lock_duration=LOCK, max_stalled_count=1_000)
+    added: list[str] = []
+    async with _fed(queue, added):
+        await chaos.begin(WORKERS)
+        blows = [chaos.kill] * KILLS + [chaos.stop] * STOPS
+        random.shuffle(blows)
+        for strike in blows:
+            await strike()
+            await chronicle.read()
+    await until(lambda: _all_completed(chronicle, len(added)), "the end of all jobs", timeout=60)
+
+    jobs = {job.id: job for job in await all_jobs(queue)}
+    assert jobs.keys() == set(added)
+    assert {job.state for job in jobs.values()} == {"completed"}
+    assert set((await chronicle.read()).completions.values()) == {1}
+    await check_counters(queue)
+
+    last_run = {job_id: runs[-1] for job_id, runs in runs_by_job(fleet).items()}
+    for job in jobs.values():
+        assert job.token == decode(job.result or "null") == last_run[job.id].token
+        assert job.attempts_made == 0
+
+    struck = [*chaos.kills, *chaos.stops]
+    causes = {rerun: cause(rerun, struck) for rerun in reruns(fleet)}
+    assert [rerun for rerun, blow in causes.items() if blow is None] == []
+    times = [rerun.second.at - blow.at for rerun, blow in causes.items() if blow is not None]
+    assert max(times) < RECOVERY
+    assert len(chaos.kills) == KILLS
+    assert len(chaos.stops) == STOPS
+    show("jobs", len(jobs))
+    show("second runs", len(times))
+    show("longest recovery", max(times), "s")
+    show("refused outcomes", len(await chronicle.ids("lock-lost")))
+
+
+@asynccontextmanager
+async def _fed(queue: Queue, added: list[str]) -> AsyncIterator[None]:
+    """Keeps jobs waiting while the block runs; adds the rest of them at its end."""
+    feeding = asyncio.create_task(_feed(queue, added))
+    yield
+    feeding.cancel()
+    await asyncio.wait([feeding])
+    while len(added) < JOBS:
+        await _add(queue, added)
+
+
+async def _feed(queue: Queue, added: list[str]) -> None:
+    while True:
+        if (await queue.counts())["waiting"] < 400:
+            await asyncio.shield(_add(queue, added))
+        await asyncio.sleep(0.02)
+
+
+async def _add(queue: Queue, added: list[str]) -> None:
+    """Most take milliseconds; every fifth lasts, so that blows hit it."""
+    naps = [0.5 if number % 5 == 0 else 0.005 for number in range(200)]
+    added += [job.id for job in await queue.add_many([("nap", seconds) for seconds in naps])]
+
+
+async def _all_completed(chronicle: Chronicle, number: int) -> bool:
+    return await chronicle.completed() == number

@@ -1,0 +1,100 @@
+"""A worker process: `python -m tests.scenarios.worker_app '{"url": ...}'`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import sys
+import time
+from typing import Any, Literal
+
+import msgspec
+
+from ropeway import Queue, ShutdownTimeout, Worker, connect
+
+from .diary import Diary
+from .handlers import ScenarioHandlers, die_at_once
+
+SHUTDOWN_TIMEOUT = 3
+"""The exit code that tells of a `ShutdownTimeout`."""
+
+Fault = Literal["die before the handler", "die after the settling"]
+
+
+class Orders(msgspec.Struct, forbid_unknown_fields=True):
+    url: str
+    queue: str
+    diary: str
+    options: dict[str, Any]
+    fault: Fault | None = None
+    clock_shift: float = 0
+    """Seconds by which this process believes it is later than it is."""
+    open_files: int | None = None
+    """The most that this process may have open."""
+
+
+async def work(orders: Orders) -> int:
+    diary = Diary(orders.diary)
+    if orders.open_files is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (orders.open_files, orders.open_files))
+    store: Any = connect(orders.url)
+    if orders.fault == "die after the settling":
+        store = DiesAfterSettling(store)
+    queue = Queue(orders.queue, store=store)
+    worker = Worker(queue, ScenarioHandlers(diary).by_name(), **orders.options)
+    if orders.fault == "die before the handler":
+        worker.on("active", lambda _: die_at_once())
+    telling = asyncio.create_task(tell_of_shutdown(worker, diary))
+    try:
+        await worker.run()
+    except ShutdownTimeout as late:
+        diary.write("shutdown timeout", note=" ".join(late.job_ids))
+        return SHUTDOWN_TIMEOUT
+    finally:
+        telling.cancel()
+        await store.close()
+    return 0
+
+
+async def tell_of_shutdown(worker: Worker, diary: Diary) -> None:
+    while worker._runtime is None:  # noqa: ASYNC110 - workers tell nobody that they have started
+        await asyncio.sleep(0.001)
+    diary.write("ready")
+    await worker._runtime.stopping.wait()
+    diary.write("stopping")
+
+
+class DiesAfterSettling:
+    """A store whose process dies when an outcome is stored, and before anybody in it can know."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._store, verb)
+
+    async def settle(self, *given: Any, **options: Any) -> Any:
+        await self._store.settle(*given, **options)
+        die_at_once()
+
+
+def shift_clock(seconds: float) -> None:
+    true_time, true_time_ns = time.time, time.time_ns
+    time.time = lambda: true_time() + seconds
+    time.time_ns = lambda: true_time_ns() + int(seconds * 1e9)
+
+
+def main() -> None:
+    logging.basicConfig(format="%(levelname)s %(message)s")
+    orders = msgspec.json.decode(sys.argv[1], type=Orders)
+    if orders.clock_shift:
+        # Before a store is loaded: it may keep the function.
+        shift_clock(orders.clock_shift)
+    # Some of these processes crash on purpose.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.exit(asyncio.run(work(orders)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""Every test that takes `new_handle`, or `store`, runs once on each store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from ropeway.testing.conformance.fixtures import NewHandle, sibling, store
+
+from .places import PLACES, empty_folder
+
+__all__ = ["new_handle", "sibling", "store"]
+
+
+@pytest.fixture(params=PLACES)
+def new_handle(request: pytest.FixtureRequest) -> Iterator[NewHandle]:
+    with empty_folder() as folder:
+        yield PLACES[cast(str, request.param)](folder)

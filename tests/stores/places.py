@@ -1,0 +1,39 @@
+"""Where the stores under test live: the one list of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, TypeAlias
+
+from ropeway.store.url import connect
+from ropeway.testing.conformance.fixtures import NewHandle
+
+Place: TypeAlias = Callable[[Path], NewHandle]
+"""Takes an empty folder of its own; answers handles on jobs that outlive each of them."""
+
+
+def memory(_: Path) -> NewHandle:
+    # Jobs in memory live as long as one handle does: this one.
+    return connect("memory://").sibling
+
+
+def sqlite(folder: Path) -> NewHandle:
+    return lambda: connect(f"sqlite:///{folder}/ropeway.db")
+
+
+PLACES: Final[dict[str, Place]] = {
+    "memory": memory,
+    "sqlite": sqlite,
+}
+
+
+@contextmanager
+def empty_folder() -> Iterator[Path]:
+    """In memory where the system can: a store is made for every test, and disks are slow to make it last."""
+    in_memory = "/dev/shm"  # noqa: S108 - TemporaryDirectory makes a folder in it that nobody else can guess
+    with TemporaryDirectory(dir=in_memory if os.access(in_memory, os.W_OK) else None) as folder:
+        yield Path(folder)

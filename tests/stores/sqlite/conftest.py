@@ -1,0 +1,41 @@
+"""A file of its own for each test, and handles that are closed when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from ropeway.stores.sqlite import SQLiteStore
+from ropeway.stores.sqlite.target import Target
+
+NewStore: TypeAlias = Callable[..., SQLiteStore]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ropeway.db"
+
+
+@pytest.fixture
+async def new_store(path: Path) -> AsyncIterator[NewStore]:
+    """Answers handles; takes the fields of `Target` that a test is about."""
+    made: list[SQLiteStore] = []
+
+    def new(**fields: Any) -> SQLiteStore:
+        store = SQLiteStore(Target(str(path), f"sqlite:///{path}", **fields))
+        made.append(store)
+        return store
+
+    yield new
+    for store in made:
+        await store.close()
+
+
+@pytest.fixture
+async def store(new_store: NewStore) -> SQLiteStore:
+    store = new_store()
+    await store.open()
+    return store

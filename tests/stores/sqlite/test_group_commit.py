@@ -1,0 +1,223 @@
+"""One transaction for all calls that wait, and none of them hurts another."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from ropeway.errors import StoreError
+from ropeway.store.values import Query, Record, StallRules
+from ropeway.stores.sqlite import SQLiteStore, opening
+from ropeway.stores.sqlite.transaction import Transaction
+from ropeway.testing.factories import QUEUE, claim_request, new_job, new_jobs
+
+from .conftest import NewStore
+
+
+@pytest.fixture
+def sql(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that connections made from now on run."""
+    said: list[str] = []
+
+    def trace(_: object, statement: str, __: object) -> bool:
+        said.append(statement.strip())
+        return True
+
+    def traced(connect: Any) -> Any:
+        def connecting(*arguments: Any, **options: Any) -> apsw.Connection:
+            connection: apsw.Connection = connect(*arguments, **options)
+            connection.exec_trace = trace
+            return connection
+
+        return connecting
+
+    monkeypatch.setattr("ropeway.stores.sqlite.shared.open_file", traced(opening.open_file))
+    monkeypatch.setattr("ropeway.stores.sqlite.shared.connect", traced(opening.connect))
+    return said
+
+
+class Gate:
+    """A call that keeps the writer busy until it is let through, so that others gather behind it."""
+
+    def __init__(self, store: SQLiteStore) -> None:
+        self._store = store
+        self._inside, self._through = threading.Event(), threading.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Gate:
+        self._task = asyncio.create_task(self._store._write(self._hold, now=None))
+        await asyncio.to_thread(self._inside.wait)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._through.set()
+        assert self._task is not None
+        await self._task
+
+    def _hold(self, _: Transaction) -> None:
+        self._inside.set()
+        self._through.wait()
+
+
+async def gathered(*tasks: asyncio.Task[Any]) -> None:
+    """Until every task has put its call into the lane."""
+    for _ in tasks:
+        await asyncio.sleep(0)
+
+
+async def test_calls_that_wait_share_a_transaction(sql: list[str], store: SQLiteStore):
+    async with Gate(store):
+        adds = [asyncio.create_task(store.add([[new_job()]])) for _ in range(50)]
+        await gathered(*adds)
+        sql.clear()
+    await asyncio.gather(*adds)
+
+    assert sql.count("BEGIN IMMEDIATE") == 1
+    assert sql.count("COMMIT") == 2, "the gate's and one more"
+    assert (await store.count(QUEUE))["waiting"] == 50
+
+
+def fails(tx: Transaction) -> None:
+    tx.queue(QUEUE, create=True).move(None, "failed", 7)
+    tx.run("INSERT INTO record VALUES ('half', 'done', '1', 1, NULL)")
+    raise ZeroDivisionError
+
+
+async def test_a_failing_call_does_not_hurt_the_ones_beside_it(store: SQLiteStore):
+    async with Gate(store):
+        before = asyncio.create_task(store.add([[new_job()]]))
+        broken = asyncio.create_task(store._write(fails, now=None))
+        after = asyncio.create_task(store.add([[new_job()]]))
+        await gathered(before, broken, after)
+    await before
+    await after
+
+    with pytest.raises(ZeroDivisionError):
+        await broken
+    counts = await store.count(QUEUE)
+    assert (counts["waiting"], counts["failed"]) == (2, 0)
+    assert await store.recall("half") == []
+    assert len((await store.events(QUEUE)).entries) == 2
+
+
+async def test_a_call_that_fails_alone_changes_nothing(store: SQLiteStore):
+    with pytest.raises(ZeroDivisionError):
+        await store._write(fails, now=None)
+
+    assert await store.recall("half") == []
+    await store.add([[new_job()]])
+
+
+async def test_a_commit_that_fails_fails_every_call_of_it(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch):
+    def flush(tx: Transaction) -> None:
+        if tx.wakes:
+            raise apsw.IOError("disk I/O error")
+
+    async with Gate(store):
+        adds = [asyncio.create_task(store.add([[new_job()]])) for _ in range(3)]
+        await gathered(*adds)
+        monkeypatch.setattr(Transaction, "flush", flush)
+    answers = await asyncio.gather(*adds, return_exceptions=True)
+    monkeypatch.undo()
+
+    assert all(isinstance(answer, StoreError) for answer in answers)
+    assert (await store.count(QUEUE))["waiting"] == 0
+    await store.add([[new_job()]])
+
+
+async def test_every_write_begins_immediate(sql: list[str], store: SQLiteStore):
+    await store.add([[new_job("a"), new_job("b", delay=5)], new_jobs(3)])
+    [job, *_] = (await store.claim(claim_request(5))).jobs
+    await store.settle(QUEUE, [], claim_request(5))
+    await store.renew(QUEUE, [], 1)
+    await store.tick(QUEUE, StallRules())
+    await store.cancel(QUEUE, [job.id])
+    await store.retry(QUEUE, [job.id])
+    await store.promote(QUEUE, ["b"])
+    await store.remove(QUEUE, ["b"], force=True)
+    await store.configure(QUEUE, pause=True)
+    await store.clean(QUEUE, "waiting")
+    await store.remember(Record("kind", "key", "1"))
+    await store.forget("kind", "key")
+    await store.obliterate(QUEUE, force=True)
+    await store.find(Query(QUEUE, ("waiting", "active")))
+
+    is_open = is_reading = False
+    for statement in sql:
+        if statement == "BEGIN IMMEDIATE":
+            is_open = True
+        elif statement == "BEGIN":
+            is_reading = True
+        elif statement == "COMMIT":
+            is_open = is_reading = False
+        elif re.match(r"(INSERT|UPDATE|DELETE|REPLACE|CREATE|ALTER|DROP)\b", statement):
+            assert (is_open, is_reading) == (True, False), f"outside of BEGIN IMMEDIATE: {statement}"
+    assert sql.count("BEGIN IMMEDIATE") >= 14
+
+
+async def test_a_durable_handle_beside_a_fast_one_stays_durable(sql: list[str], new_store: NewStore):
+    fast, full = new_store(is_durable=False), new_store()
+    await fast.add([[new_job()]])
+    await full.add([[new_job()]])
+    await fast.add([[new_job()]])
+
+    levels = [re.findall("FULL|NORMAL", statement) for statement in sql if "synchronous" in statement]
+
+    assert levels == [["NORMAL"], ["FULL"], ["NORMAL"]]
+
+
+async def test_a_loop_that_was_closed_does_not_stop_the_writer(store: SQLiteStore, new_store: NewStore):
+    sibling = new_store()
+    await sibling.open()
+    closed = asyncio.new_event_loop()
+
+    async def begin() -> None:
+        asyncio.create_task(sibling.add([[new_job()]])).add_done_callback(lambda _: None)
+        await asyncio.sleep(0)
+
+    async with Gate(store):
+
+        def use_and_close() -> None:
+            closed.run_until_complete(begin())
+            for task in asyncio.all_tasks(closed):
+                task.cancel()
+                closed.run_until_complete(asyncio.gather(task, return_exceptions=True))
+            closed.close()
+
+        await asyncio.to_thread(use_and_close)
+
+    await store.add([[new_job()]])
+    assert (await store.count(QUEUE))["waiting"] in {1, 2}
+
+
+async def test_handles_of_one_process_share_one_writer(store: SQLiteStore, new_store: NewStore, path: Path):
+    sibling, other = store.sibling(), new_store()
+    await sibling.add([[new_job()]])
+    await other.add([[new_job()]])
+
+    writers = [thread for thread in threading.enumerate() if thread.name == f"ropeway writer of {path}"]
+
+    assert len(writers) == 1
+    await sibling.close()
+    await other.close()
+    assert writers[0].is_alive()
+    await store.close()
+    assert not writers[0].is_alive()
+
+
+async def test_a_cancelled_call_leaves_the_lane_in_order(store: SQLiteStore):
+    async with Gate(store):
+        call = asyncio.create_task(store.add([[new_job("cancelled")]]))
+        await gathered(call)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+    await store.add([[new_job("later")]])
+    assert (await store.get(QUEUE, ["later"]))[0] is not None

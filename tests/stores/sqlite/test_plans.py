@@ -1,0 +1,108 @@
+"""No hot statement looks at more rows than it needs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+
+from ropeway.stores.sqlite import SQLiteStore, opening
+from ropeway.stores.sqlite.statements import statements
+from ropeway.testing.factories import QUEUE, new_job
+
+HOT = {
+    "add": ("next_seq", "known", "jobs", "places", "places_waiting"),
+    "claim": ("choose", "choose_named", "names_waiting", "take", "next_due"),
+    "settle": ("complete", "complete_with_results", "fail", "send_back", "remember_failures", "trim_failures"),
+    "renew": ("renew",),
+    "update": ("progress", "data", "append_log", "count_log", "trim_log"),
+    "promote": ("due", "promote"),
+    "tick": (
+        "stalled", "stall", "give_up", "expired", "oldest_event", "trim_events", "trim_metrics",
+        "trim_revoked", "trim_records", "next_at",
+    ),
+    "queue": ("load", "save", "add_to_metric", "write_entries"),
+    "look": ("places", "options", "records", "records_by_seq", "failures", "log", "metrics"),
+    "find": tuple(statements("find")),
+    "cancel": ("cancel", "revoke"),
+    "retry": ("retry",),
+    "change": ("change",),
+    "remove": ("places", "jobs", "failures", "log", "oldest_finished", "any_of_queue", "metrics", "events"),
+    "events": ("page", "exists", "revoked"),
+}  # fmt: skip
+
+SORTS = {("claim", "choose_named"), ("find", "active"), ("find", "active_reversed")}
+"""Those sort the few rows that they found: at most the limit for each name, and what is active."""
+
+
+def plan(connection: apsw.Connection, sql: str) -> list[str]:
+    names = dict.fromkeys(re.findall(r":(\w+)", sql))
+    return [detail for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {sql}", names)]
+
+
+@pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, names in HOT.items() for name in names])
+def test_it_scans_no_table(verb: str, name: str, path: Path):
+    connection = opening.open_file(str(path))
+    try:
+        steps = plan(connection, statements(verb)[name])
+    finally:
+        connection.close()
+
+    tables = ["job", "place", "failure", "log", "queue", "event", "metric", "revoked", "record", "old", "candidate"]
+    scans = [step for step in steps if re.match(rf"SCAN ({'|'.join(tables)})\b", step)]
+    assert not scans, steps
+    if (verb, name) not in SORTS:
+        assert not [step for step in steps if "TEMP B-TREE" in step], steps
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "index"),
+    [
+        ("claim", "choose", "place_waiting "),
+        ("claim", "choose_named", "place_waiting_by_name "),
+        ("promote", "due", "place_delayed "),
+        ("tick", "stalled", "place_active "),
+        ("tick", "expired", "place_expiring "),
+        ("remove", "oldest_finished", "place_finished "),
+    ],
+)
+def test_each_index_serves_the_use_it_is_named_for(verb: str, name: str, index: str, path: Path):
+    connection = opening.open_file(str(path))
+    try:
+        steps = plan(connection, statements(verb)[name])
+    finally:
+        connection.close()
+
+    assert [step for step in steps if f"INDEX {index}" in step], steps
+
+
+async def test_a_claim_by_name_does_not_walk_past_other_names(store: SQLiteStore, path: Path):
+    """The steps of SQLite's machine are counted: as many with ten other jobs in front as with two thousand."""
+    await store.add([[new_job(name="other") for _ in range(10)]])
+    await store.add([[new_job(name="wanted")]])
+    few = _steps(path)
+    await store.add([[new_job(name="other", priority=-1) for _ in range(2_000)]])
+    many = _steps(path)
+
+    assert many <= few * 1.2
+
+
+def _steps(path: Path) -> int:
+    steps = 0
+
+    def progress() -> bool:
+        nonlocal steps
+        steps += 1
+        return False
+
+    connection = opening.connect(str(path))
+    connection.set_progress_handler(progress, 1)
+    sql = statements("claim")["choose_named"]
+    values = dict.fromkeys(re.findall(r":(\w+)", sql))
+    found = connection.execute(sql, {**values, "queue": 1, "names": '["wanted"]', "limit": 5}).get
+    connection.close()
+    assert QUEUE.encode() not in found
+    assert b"wanted" in found
+    return steps

@@ -1,0 +1,192 @@
+"""Processes wake each other, and an idle one does nothing at all."""
+
+# ruff: noqa: ASYNC240 - a test may wait for its own files
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from pathlib import Path
+
+import pytest
+
+from ropeway.stores.sqlite import SQLiteStore, pipes
+from ropeway.testing.factories import QUEUE, new_job
+
+from . import processes
+
+ADDS_WHEN_TOLD = """
+async def main():
+    store = new_store()
+    await store.open()
+    say("ready")
+    while sys.stdin.readline():
+        await store.add([[new_job(f"{os.getpid()}-{next(numbers)}")]])
+        say("added")
+    await store.close()
+import itertools
+numbers = itertools.count()
+asyncio.run(main())
+"""
+
+LISTENS = """
+async def main():
+    store = new_store()
+    listener = store.listen("jobs", [QUEUE])
+    await store.open()
+    say("ready")
+    while await listener.wait():
+        say("woken")
+asyncio.run(main())
+"""
+
+LONG = 60.0
+"""Seconds after which a wake that was missed fails a test."""
+
+
+async def test_a_commit_of_another_process_wakes(store: SQLiteStore, path: Path):
+    other = processes.start(ADDS_WHEN_TOLD, path)
+    assert processes.line(other) == "ready"
+    jobs, events = store.listen("jobs", [QUEUE]), store.listen("events", ["another", QUEUE])
+    elsewhere = store.listen("jobs", ["another"])
+
+    for _ in range(3):
+        processes.tell(other)
+        assert await jobs.wait(LONG)
+        assert await events.wait(LONG)
+    assert not await elsewhere.wait(0)
+    assert await asyncio.to_thread(other.communicate) is not None
+
+
+async def test_a_wake_that_comes_before_the_wait_is_not_missed(store: SQLiteStore, path: Path):
+    other = processes.start(ADDS_WHEN_TOLD, path)
+    assert processes.line(other) == "ready"
+    listener = store.listen("jobs", [QUEUE])
+    processes.tell(other)
+    assert await asyncio.to_thread(processes.line, other) == "added"
+    # The byte is written after the answer: the end of the process comes after both.
+    await asyncio.to_thread(other.communicate)
+
+    assert await listener.wait(0)
+    assert not await listener.wait(0)
+
+
+async def test_our_commits_wake_another_process(store: SQLiteStore, path: Path):
+    other = processes.start(LISTENS, path)
+    assert processes.line(other) == "ready"
+    for _ in range(3):
+        await store.add([[new_job()]])
+        assert await asyncio.to_thread(processes.line, other) == "woken"
+
+    other.kill()
+    other.communicate()
+
+
+async def test_the_pipes_of_a_dead_process_are_removed(store: SQLiteStore, path: Path):
+    other = processes.start(LISTENS, path)
+    assert processes.line(other) == "ready"
+    folder = Path(f"{path}-wake")
+    assert len(list(folder.iterdir())) == 1
+    other.kill()
+    other.communicate()
+
+    await store.add([[new_job()]])
+    # The bell is rung after the answer; the next call is done after the bell.
+    await store.add([[new_job()]])
+
+    assert list(folder.iterdir()) == []
+
+
+async def test_closing_the_last_listener_removes_the_folder(store: SQLiteStore, path: Path):
+    first, second = store.listen("jobs", [QUEUE]), store.listen("revoked", [QUEUE])
+    assert Path(f"{path}-wake").is_dir()
+
+    first.close()
+    await store.close()
+
+    assert not Path(f"{path}-wake").exists()
+    assert not await second.wait(0)
+
+
+async def test_a_thousand_wakes_are_one(store: SQLiteStore, path: Path):
+    folder = Path(f"{path}-wake")
+    listener = store.listen("jobs", [QUEUE])
+    [pipe] = folder.iterdir()
+    fd = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(fd, b"!" * 4096):
+            pass
+    os.close(fd)
+
+    assert await listener.wait(LONG)
+    while await listener.wait(0):
+        pass
+    assert not await listener.wait(0)
+
+
+def test_a_pipe_made_in_the_same_tick_of_the_clock_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "wake"
+    bells = pipes.Bells(str(folder))
+    first = pipes.Pipe(str(folder), "jobs", "a")
+    when = folder.stat().st_mtime_ns
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(pipes, "_own_tag", "another process")
+        bells.ring([("jobs", "a")])
+    second = pipes.Pipe(str(folder), "jobs", "b")
+    os.utime(folder, ns=(when, when))
+
+    monkeypatch.setattr(pipes, "_own_tag", "another process")
+    bells.ring([("jobs", "b")])
+
+    assert first.empty()
+    assert second.empty()
+    bells.close()
+    first.close()
+    second.close()
+
+
+def test_a_folder_that_does_not_change_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "wake"
+    bells = pipes.Bells(str(folder))
+    pipe = pipes.Pipe(str(folder), "jobs", "a")
+    monkeypatch.setattr(pipes, "_own_tag", "another process")
+    os.utime(folder, ns=(1, 1))
+    bells.ring([("jobs", "a")])
+    monkeypatch.setattr(os, "listdir", lambda _: pytest.fail("it was listed again"))
+
+    bells.ring([("jobs", "a")])
+
+    bells.close()
+    pipe.close()
+
+
+async def test_without_pipes_commits_are_noticed_all_the_same(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def no_pipes(*_: object) -> None:
+        raise OSError("this file system has none")
+
+    monkeypatch.setattr(os, "mkfifo", no_pipes)
+    other = processes.start(ADDS_WHEN_TOLD, path)
+    assert processes.line(other) == "ready"
+    listener = store.listen("jobs", [QUEUE])
+    # The first wait cannot know what came before it.
+    assert await listener.wait(LONG)
+    assert not await listener.wait(0)
+
+    processes.tell(other)
+
+    assert await listener.wait(LONG)
+    listener.close()
+    await asyncio.to_thread(other.communicate)
+
+
+async def test_a_listener_made_before_the_file_hears_of_it(path: Path, store: SQLiteStore):
+    sibling = store.sibling()
+    listener = sibling.listen("jobs", [QUEUE])
+
+    await store.add([[new_job()]])
+
+    assert await listener.wait(0)
+    await sibling.close()

@@ -1,0 +1,34 @@
+"""The model and every store, side by side."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import Final
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from ropeway.testing.machine import StoreMachine
+
+from .places import PLACES, empty_folder
+
+# To shorten a failure takes minutes: it is done when somebody searches, not in every run.
+SEARCH: Final = settings(
+    stateful_step_count=50,
+    phases=[Phase.generate, *([Phase.shrink] if "ROPEWAY_EXAMPLES" in os.environ else [])],
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_store_does_what_the_model_does(place: str) -> None:
+    with empty_folder() as folder:
+        numbers = count()
+
+        def new_machine() -> StoreMachine:
+            run = folder / str(next(numbers))
+            run.mkdir()
+            return StoreMachine(PLACES[place](run))
+
+        run_state_machine_as_test(new_machine, settings=SEARCH)  # type: ignore[arg-type]  # takes any maker

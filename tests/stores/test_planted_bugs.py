@@ -1,0 +1,340 @@
+"""A test of the tests: bugs planted on purpose, each of which the suite or the machine must catch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+from msgspec.structs import replace
+
+from ropeway.job.instants import Instant, Milliseconds
+from ropeway.job.outcomes import Outcome
+from ropeway.job.record import NewJob
+from ropeway.store.contract import Listener, Store
+from ropeway.store.url import connect
+from ropeway.store.values import (
+    Added,
+    Answer,
+    Change,
+    Claimed,
+    ClaimRequest,
+    Counts,
+    Edit,
+    Entries,
+    Lock,
+    Query,
+    Settled,
+    StallRules,
+    Ticked,
+    Topic,
+)
+from ropeway.testing import conformance as suite
+from ropeway.testing.auditor import AuditedStore
+from ropeway.testing.conformance.fixtures import NewHandle
+from ropeway.testing.factories import MINUTE, complete
+from ropeway.testing.machine import StoreMachine
+from ropeway.testing.proxy import StoreProxy
+
+
+class SettlesForAnybody(StoreProxy):
+    """No fence at all: whoever comes is taken for the holder."""
+
+    async def settle(
+        self,
+        queue: str,
+        outcomes: Sequence[Outcome],
+        then: ClaimRequest | None = None,
+        *,
+        now: Instant | None = None,
+    ) -> Settled:
+        jobs = await self.inner.get(queue, [outcome.id for outcome in outcomes])
+        forged = [
+            replace(outcome, token=job.token) if job and job.token else outcome
+            for outcome, job in zip(outcomes, jobs, strict=True)
+        ]
+        return await self.inner.settle(queue, forged, then, now=now)
+
+
+class SettlesWhateverIsActive(StoreProxy):
+    """The state is the fence: a job that runs again takes the result of its first run."""
+
+    async def settle(
+        self,
+        queue: str,
+        outcomes: Sequence[Outcome],
+        then: ClaimRequest | None = None,
+        *,
+        now: Instant | None = None,
+    ) -> Settled:
+        jobs = await self.inner.get(queue, [outcome.id for outcome in outcomes])
+        forged = [
+            replace(outcome, token=job.token) if job and job.state == "active" else outcome
+            for outcome, job in zip(outcomes, jobs, strict=True)
+        ]
+        return await self.inner.settle(queue, forged, then, now=now)
+
+
+class RenewsForAnybody(StoreProxy):
+    async def renew(
+        self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
+    ) -> list[Answer]:
+        jobs = await self.inner.get(queue, [held.id for held in locks])
+        forged = [
+            Lock(held.id, job.token) if job and job.token else held for held, job in zip(locks, jobs, strict=True)
+        ]
+        return await self.inner.renew(queue, forged, lock, now=now)
+
+
+class UpdatesForAnybody(StoreProxy):
+    async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
+        return await self.inner.update(queue, [replace(change, token=None) for change in changes], now=now)
+
+
+class AcknowledgesFirst(StoreProxy):
+    """Says `done` and writes a moment later; a crash in between loses the outcome."""
+
+    writing: asyncio.Task[Settled] | None = None
+
+    async def settle(
+        self,
+        queue: str,
+        outcomes: Sequence[Outcome],
+        then: ClaimRequest | None = None,
+        *,
+        now: Instant | None = None,
+    ) -> Settled:
+        self.writing = asyncio.create_task(self.inner.settle(queue, outcomes, then, now=now))
+        return Settled([Answer("done", "active")] * len(outcomes))
+
+    async def close(self) -> None:
+        if self.writing:
+            self.writing.cancel()
+        await self.inner.close()
+
+
+class ForgetsWhatItSettled(StoreProxy):
+    """Takes a repeated settle, whose first answer was lost, for a stranger's."""
+
+    async def settle(
+        self,
+        queue: str,
+        outcomes: Sequence[Outcome],
+        then: ClaimRequest | None = None,
+        *,
+        now: Instant | None = None,
+    ) -> Settled:
+        settled = await self.inner.settle(queue, outcomes, then, now=now)
+        answers = [
+            Answer("lost", answer.state) if answer.verdict == "done" and answer.state != "active" else answer
+            for answer in settled.answers
+        ]
+        return Settled(answers, settled.claimed)
+
+
+class RecoversById(StoreProxy):
+    """Looks for locks that ran out, and then recovers those jobs, whoever holds them by now."""
+
+    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+        assert now is not None
+        active = (await self.inner.find(Query(queue, ("active",)))).jobs
+        over = [job.id for job in active if job.lock_until is not None and job.lock_until <= now]
+        await asyncio.sleep(0)
+        current = [job for job in await self.inner.get(queue, over) if job and job.token]
+        await self.inner.renew(queue, [Lock(job.id, job.token or "") for job in current], 0, now=now)
+        return await self.inner.tick(queue, rules, now=now)
+
+
+class BelievesTheClient(StoreProxy):
+    """The clock of the worker that ticks decides; it runs a minute ahead."""
+
+    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+        assert now is not None
+        return replace(await self.inner.tick(queue, rules, now=now + MINUTE), now=now)
+
+
+class _DeafBetweenWaits:
+    def __init__(self, store: Store, topic: Topic, queues: Sequence[str]) -> None:
+        self.begin = lambda: store.listen(topic, queues)
+
+    async def wait(self, timeout: float | None = None) -> bool:
+        listener = self.begin()
+        try:
+            return await listener.wait(timeout)
+        finally:
+            listener.close()
+
+    def close(self) -> None:
+        pass
+
+
+class LosesWakes(StoreProxy):
+    """Hears only while somebody waits: what happens between looking and waiting is missed."""
+
+    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+        return _DeafBetweenWaits(self.inner, topic, queues)
+
+
+class PromotesToTheHead(StoreProxy):
+    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
+        page = await self.inner.find(Query(request.queue, ("delayed",)))
+        due = [job.id for job in page.jobs if job.due_at and now and job.due_at <= now]
+        await self.inner.change(request.queue, [Edit(id, lifo=True) for id in due], now=now)
+        return await self.inner.claim(request, now=now)
+
+    async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]:
+        await self.inner.change(queue, [Edit(id, lifo=True) for id in ids], now=now)
+        return await self.inner.promote(queue, ids, now=now)
+
+
+class CountsCancelledAsWaiting(StoreProxy):
+    async def count(self, queue: str) -> Counts:
+        counts = await self.inner.count(queue)
+        return {**counts, "waiting": counts["waiting"] + counts["cancelled"], "cancelled": 0}
+
+
+class AddsHalfABundle(StoreProxy):
+    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        answers = await self.inner.add([[job] for bundle in bundles for job in bundle], now=now)
+        one_by_one = iter(answers)
+        return [[next(one_by_one)[0] for _ in bundle] for bundle in bundles]
+
+
+class ClaimsMoreOnRepeat(StoreProxy):
+    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
+        return await self.inner.claim(replace(request, repeat=False), now=now)
+
+
+class ForgetsAnEvent(StoreProxy):
+    """Cancels without saying so; only the auditor can know."""
+
+    async def events(
+        self, queue: str, after: str | None = None, *, inclusive: bool = False, limit: int = 1_000
+    ) -> Entries:
+        page = await self.inner.events(queue, after, inclusive=inclusive, limit=limit)
+        return replace(page, entries=[stored for stored in page.entries if stored.entry.what != "cancel"])
+
+
+class Bench(NamedTuple):
+    store: AuditedStore
+    sibling: AuditedStore
+    new_handle: NewHandle
+
+
+Promise = Callable[[Bench], Awaitable[None]]
+
+
+class Bug(NamedTuple):
+    store: type[StoreProxy]
+    broken: Promise
+    """The test of the suite that must notice."""
+    is_seen_by_the_machine: bool = True
+
+
+BUGS: Final = [
+    Bug(
+        SettlesForAnybody,
+        lambda on: suite.TestSettleFence().test_a_foreign_token_changes_nothing(on.store, complete),
+    ),
+    Bug(
+        SettlesWhateverIsActive,
+        lambda on: suite.TestSettleFence().test_a_stale_token_changes_nothing(on.store, complete),
+    ),
+    Bug(RenewsForAnybody, lambda on: suite.TestRenew().test_a_foreign_token_extends_nothing(on.store)),
+    Bug(UpdatesForAnybody, lambda on: suite.TestUpdate().test_a_foreign_token_changes_nothing(on.store)),
+    Bug(
+        AcknowledgesFirst,
+        lambda on: suite.TestSettleDurability().test_what_was_acknowledged_is_there_for_the_next_handle(
+            on.store, on.new_handle
+        ),
+    ),
+    Bug(
+        ForgetsWhatItSettled,
+        lambda on: suite.TestRepeatedSettle().test_a_repeat_is_answered_as_before_and_changes_nothing(
+            on.store, complete
+        ),
+    ),
+    Bug(
+        RecoversById,
+        lambda on: suite.TestTickRecovers().test_recovery_and_renewal_at_once_do_not_both_succeed(on.store, on.sibling),
+        is_seen_by_the_machine=False,
+    ),
+    Bug(
+        RecoversById,
+        lambda on: suite.TestTickRecovers().test_recovery_never_takes_the_job_from_its_next_holder(
+            on.store, on.sibling
+        ),
+        is_seen_by_the_machine=False,
+    ),
+    Bug(
+        BelievesTheClient,
+        lambda on: suite.TestTickRecovers().test_a_lock_holds_until_its_last_instant(on.store),
+    ),
+    Bug(
+        LosesWakes,
+        lambda on: suite.TestListener().test_what_happened_between_looking_and_waiting_is_heard(on.store),
+        is_seen_by_the_machine=False,
+    ),
+    Bug(
+        PromotesToTheHead,
+        lambda on: suite.TestClaimOrder().test_a_promoted_job_does_not_overtake_older_ones(on.store),
+    ),
+    Bug(
+        CountsCancelledAsWaiting,
+        lambda on: suite.TestCancel().test_a_cancelled_job_is_never_claimed(on.store),
+    ),
+    Bug(AddsHalfABundle, lambda on: suite.TestAdd().test_a_conflict_stores_nothing_of_its_bundle(on.store)),
+    Bug(
+        ClaimsMoreOnRepeat,
+        lambda on: suite.TestRepeatedClaim().test_a_repeated_claim_gives_the_same_jobs(on.store),
+    ),
+    Bug(ForgetsAnEvent, lambda on: suite.TestCancel().test_a_cancelled_job_is_never_claimed(on.store)),
+]
+every_bug: Final = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.store.__name__)
+
+
+async def keep(promise: Promise, new_handle: NewHandle) -> None:
+    """Runs one test of the suite as its fixtures would: on an audited store, with the books checked at the end."""
+    store = AuditedStore(new_handle())
+    sibling, witness = store.sibling(), AuditedStore(new_handle(), store.books)
+    try:
+        await promise(Bench(store, sibling, new_handle))
+        await witness.check()
+    finally:
+        for handle in (witness, sibling, store):
+            await handle.close()
+
+
+@every_bug
+async def test_the_suite_catches_the_bug(bug: Bug) -> None:
+    anchor = connect("memory://")
+
+    with pytest.raises(AssertionError):
+        await keep(bug.broken, lambda: bug.store(anchor.sibling()))
+
+    await anchor.close()
+
+
+@every_bug
+async def test_a_sound_store_keeps_the_same_promise(bug: Bug) -> None:
+    anchor = connect("memory://")
+
+    await keep(bug.broken, lambda: StoreProxy(anchor.sibling()))
+
+    await anchor.close()
+
+
+@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.is_seen_by_the_machine], ids=lambda bug: bug.store.__name__)
+def test_the_machine_catches_the_bug(bug: Bug) -> None:
+    def new_machine() -> StoreMachine:
+        anchor = connect("memory://")
+        return StoreMachine(lambda: bug.store(anchor.sibling()))
+
+    # Whether it is found matters here, not its shortest form.
+    search = settings(stateful_step_count=50, phases=[Phase.generate], report_multiple_bugs=False)
+
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(new_machine, settings=search)  # type: ignore[arg-type]  # takes any maker

@@ -1,0 +1,258 @@
+"""Which function runs which job, and where."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import threading
+from typing import Any
+
+import pytest
+
+from ropeway import Job, Queue, SyncJob, Worker
+from ropeway.errors import InvalidName, InvalidOption
+
+from .watching import PATIENCE, Ear, Gate, told
+
+
+async def result(queue: Queue, handler: Any, data: Any = None, **options: Any) -> Any:
+    async with Worker(queue, handler).started():
+        job = await queue.add("send", data, **options)
+        return await job.result(timeout=PATIENCE)
+
+
+async def test_an_async_handler_runs_on_the_loop(queue: Queue):
+    async def handle(job: Job) -> Any:
+        return [threading.get_ident(), job.data, job.name, job.attempt]
+
+    assert await result(queue, handle, {"a": 1}) == [threading.get_ident(), {"a": 1}, "send", 1]
+
+
+async def test_a_def_handler_runs_in_a_thread(queue: Queue):
+    def handle(job: SyncJob) -> Any:
+        return [threading.get_ident() == threading.main_thread().ident, job.data, job.name, job.attempt]
+
+    assert await result(queue, handle, {"a": 1}) == [False, {"a": 1}, "send", 1]
+
+
+async def test_def_handlers_run_beside_each_other(queue: Queue):
+    together = threading.Barrier(3)
+    async with Worker(queue, lambda _: together.wait(PATIENCE), concurrency=3).started():
+        jobs = await queue.add_many(["send"] * 3)
+        assert sorted([await job.result(timeout=PATIENCE) for job in jobs]) == [0, 1, 2]
+
+
+class Greeter:
+    async def greet(self, job: Job) -> str:
+        return f"hello {job.data}"
+
+    async def __call__(self, job: Job) -> str:
+        return await self.greet(job)
+
+
+async def _greet(greeting: str, job: Job) -> str:
+    await job.progress(50)
+    return f"{greeting} {job.data}"
+
+
+@pytest.mark.parametrize(
+    "handler", [Greeter().greet, Greeter(), functools.partial(_greet, "hello")], ids=["method", "object", "partial"]
+)
+async def test_whatever_is_async_when_called_runs_on_the_loop(queue: Queue, handler: Any):
+    assert await result(queue, handler, "you") == "hello you"
+
+
+async def test_a_plain_function_may_answer_a_coroutine(queue: Queue):
+    assert await result(queue, lambda job: _greet("hello", job), "you") == "hello you"
+
+
+async def test_jobs_go_to_the_handler_of_their_name(queue: Queue):
+    async def send(_: Job) -> str:
+        return "sent"
+
+    def post(_: SyncJob) -> str:
+        return "posted"
+
+    async def other(job: Job) -> str:
+        return f"{job.name}?"
+
+    async with Worker(queue, {"send": send, "post": post, "*": other}).started():
+        jobs = await queue.add_many(["send", "post", "os.system", "__import__"])
+        assert [await job.result(timeout=PATIENCE) for job in jobs] == ["sent", "posted", "os.system?", "__import__?"]
+
+
+async def test_handlers_can_be_registered_by_decorator(queue: Queue):
+    worker = Worker(queue)
+
+    @worker.handler("send")
+    async def send(_: Job) -> str:
+        return "sent"
+
+    async with worker.started():
+        assert await (await queue.add("send")).result(timeout=PATIENCE) == "sent"
+
+
+async def test_a_handler_registered_later_finds_the_jobs_that_waited_for_it(queue: Queue):
+    worker = Worker(queue, {"send": Gate()})
+    ear = Ear(worker, "unhandled")
+    job = await queue.add("post")
+    async with worker.started():
+        await ear.hear("unhandled")
+
+        @worker.handler("post")
+        async def post(_: Job) -> str:
+            return "posted"
+
+        assert await job.result(timeout=2) == "posted"
+
+
+async def test_a_name_without_handler_is_left_and_reported_once(queue: Queue):
+    async def handle(_: Job) -> None:
+        pass
+
+    worker = Worker(queue, {"send": handle})
+    ear = Ear(worker, "unhandled")
+    left = await queue.add_many(["post", "post", "fax"])
+    async with worker.started():
+        sent = await queue.add("send")
+        await sent.result(timeout=PATIENCE)
+        await ear.hear("unhandled", 2)
+    assert sorted(event.data["job_name"] for event in ear.events) == ["fax", "post"]
+    assert {event.data["queue"] for event in ear.events} == {queue.name}
+    assert [await job.state() for job in left] == ["waiting"] * 3
+    assert [(await job.refresh()).attempts_started for job in left] == [0] * 3
+
+
+async def test_a_left_job_is_run_by_a_worker_that_has_its_handler(queue: Queue):
+    async def handle(job: Job) -> str:
+        return job.name
+
+    async with Worker(queue, {"send": handle}).started(), Worker(queue, {"post": handle}).started():
+        jobs = await queue.add_many(["post", "send"])
+        assert [await job.result(timeout=PATIENCE) for job in jobs] == ["post", "send"]
+
+
+@pytest.mark.parametrize("handler", [5, "send", {"send": None}, {"send": "os.system"}, [print]])
+def test_what_is_no_function_is_no_handler(handler: Any):
+    with pytest.raises(InvalidOption, match="handler"):
+        Worker(Queue("letters", "memory://"), handler)
+
+
+def test_a_handler_needs_a_name_that_a_job_could_have():
+    with pytest.raises(InvalidName):
+        Worker(Queue("letters", "memory://"), {"": print})
+
+
+async def test_a_worker_without_handlers_does_not_start(queue: Queue):
+    with pytest.raises(InvalidOption, match="missing"):
+        await Worker(queue).run()
+    with pytest.raises(InvalidOption, match="missing"):
+        await Worker(queue, {}).run()
+
+
+colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour", default="none")
+
+
+async def test_a_context_variable_of_one_job_is_not_seen_by_another(queue: Queue):
+    async def handle(job: Job) -> str:
+        before = colour.get()
+        colour.set(job.data)
+        await asyncio.sleep(0)
+        assert colour.get() == job.data
+        return before
+
+    def handle_in_thread(job: SyncJob) -> str:
+        before = colour.get()
+        colour.set(job.data)
+        return before
+
+    async with Worker(queue, {"send": handle, "post": handle_in_thread}, concurrency=1).started():
+        jobs = await queue.add_many([("send", "red"), ("post", "green"), ("send", "blue"), ("post", "black")])
+        assert [await job.result(timeout=PATIENCE) for job in jobs] == ["none"] * 4
+    assert colour.get() == "none"
+
+
+async def test_a_handler_sees_the_context_in_which_the_worker_was_started(queue: Queue):
+    async def handle(_: Job) -> str:
+        return colour.get()
+
+    async def start() -> str:
+        colour.set("outer")
+        return await result(queue, handle)
+
+    assert await asyncio.create_task(start()) == "outer"
+
+
+async def test_tasks_of_a_handler_share_its_context(queue: Queue):
+    async def child() -> str:
+        return colour.get()
+
+    async def handle(_: Job) -> str:
+        colour.set("mine")
+        return await asyncio.create_task(child())
+
+    assert await result(queue, handle) == "mine"
+
+
+async def test_timeouts_and_task_groups_work_inside_handlers(queue: Queue):
+    async def handle(job: Job) -> Any:
+        heard = []
+        for _ in range(2):
+            try:
+                async with asyncio.timeout(0.01):
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                heard.append("timeout")
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_fail())
+                await asyncio.Event().wait()
+        except* ValueError:
+            heard.append("group")
+        try:
+            await asyncio.wait_for(asyncio.Event().wait(), 0.01)
+        except TimeoutError:
+            heard.append("wait_for")
+        return heard
+
+    async with Worker(queue, handle, concurrency=1).started():
+        for _ in range(2):
+            job = await queue.add("send")
+            assert await job.result(timeout=PATIENCE) == ["timeout", "timeout", "group", "wait_for"]
+
+
+async def _fail() -> None:
+    raise ValueError("on purpose")
+
+
+async def test_a_handler_can_add_jobs_and_wait_for_them(queue: Queue):
+    async def handle(job: Job) -> int:
+        if job.data == 0:
+            return 1
+        inner = await job.queue.add("send", job.data - 1)
+        return 1 + await inner.result(timeout=PATIENCE)
+
+    async with Worker(queue, handle, concurrency=4).started():
+        assert await (await queue.add("send", 3)).result(timeout=PATIENCE) == 4
+
+
+async def test_a_worker_serves_jobs_that_waited_before_it_started(queue: Queue):
+    jobs = await queue.add_many(("send", n) for n in range(30))
+
+    async def handle(job: Job) -> int:
+        return -job.data
+
+    async with Worker(queue, handle).started():
+        assert [await job.result(timeout=PATIENCE) for job in jobs] == [-n for n in range(30)]
+
+
+async def test_a_delayed_job_runs_when_it_is_due_and_not_before(queue: Queue):
+    async def handle(_: Job) -> str:
+        return "done"
+
+    async with Worker(queue, handle).started():
+        job = await queue.add("send", delay=0.15)
+        assert await job.result(timeout=PATIENCE) == "done"
+    added, started = [(await told(queue, name, job)).at for name in ("added", "active")]
+    assert 150 <= started - added < 2_000

@@ -1,0 +1,146 @@
+"""Handlers in processes: they may crash, hang or compute, and hurt nobody else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropeway import InvalidInput, JobCancelled, JobFailed, Queue, Worker, in_process
+
+from . import process_handlers as handlers
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def queue(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Queue]:
+    url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/jobs.db"
+    async with Queue("crunching", url) as queue:
+        yield queue
+
+
+async def outcome(queue: Queue, function: Any, data: Any = None, **options: Any) -> Any:
+    async with Worker(queue, in_process(function)).started():
+        job = await queue.add("crunch", data, **options)
+        return await job.result(timeout=60)
+
+
+async def reason(queue: Queue, function: Any, **options: Any) -> str:
+    with pytest.raises(JobFailed) as failed:
+        await outcome(queue, function, **options)
+    return failed.value.reason
+
+
+async def test_a_process_is_used_again_for_the_next_job(queue: Queue):
+    async with Worker(queue, in_process(handlers.answer_pid), concurrency=1).started():
+        jobs = [await queue.add("crunch") for _ in range(3)]
+        pids = {await job.result(timeout=60) for job in jobs}
+    assert len(pids) == 1
+    assert os.getpid() not in pids
+
+
+async def test_an_async_handler_runs_in_a_process(queue: Queue):
+    assert await outcome(queue, handlers.echo, {"a": [1, "é", None]}) == {
+        "data": {"a": [1, "é", None]},
+        "attempt": 1,
+    }
+
+
+async def test_progress_log_and_data_reach_the_store(queue: Queue):
+    async with Worker(queue, in_process(handlers.report)).started():
+        job = await queue.add("crunch", {"step": 1})
+        assert await job.result(timeout=60) == {"step": 2}
+    seen = await job.refresh()
+    assert (seen.progress, seen.data) == (50, {"step": 2})
+    assert [line.text for line in (await queue.history(job.id)).log] == ["half way"]
+
+
+@pytest.mark.parametrize(
+    ("function", "cause"), [(handlers.segfault, "SIGSEGV"), (handlers.exit_at_once, "exit code 3")]
+)
+async def test_a_crash_fails_the_job_and_nothing_else(queue: Queue, function: Any, cause: str):
+    assert await reason(queue, function) == f"WorkerCrashed: the handler's process ended: {cause}"
+    assert await outcome(queue, handlers.echo) == {"data": None, "attempt": 1}
+
+
+async def test_a_crash_uses_an_attempt_and_may_be_retried(queue: Queue):
+    await reason(queue, handlers.segfault, attempts=2)
+    [job] = (await queue.find("failed")).jobs
+    assert (await job.refresh()).attempts_made == 2
+
+
+async def test_errors_keep_their_reason_and_their_trace(queue: Queue):
+    assert await reason(queue, handlers.raise_value_error) == "ValueError: bad luck"
+    [job] = (await queue.find("failed")).jobs
+    [failure] = (await queue.history(job.id)).failures
+    assert "raise_value_error" in failure.trace
+
+
+async def test_system_exit_fails_the_job(queue: Queue):
+    assert (await reason(queue, handlers.raise_system_exit)).startswith("SystemExit")
+
+
+@pytest.mark.parametrize("function", [handlers.raise_unrecoverable, handlers.answer_a_set])
+async def test_what_no_retry_can_help_is_not_retried(queue: Queue, function: Any):
+    await reason(queue, function, attempts=5)
+    [job] = (await queue.find("failed")).jobs
+    assert (await job.refresh()).attempts_made == 1
+
+
+async def test_a_postponed_job_runs_again(queue: Queue):
+    assert await outcome(queue, handlers.postpone_once) == "second start"
+
+
+async def test_a_timeout_kills_the_process(queue: Queue):
+    async with Worker(queue, in_process(handlers.hang)).started():
+        job = await queue.add("crunch", timeout=1.5)
+        with pytest.raises(JobFailed, match="AttemptTimeout"):
+            await job.result(timeout=60)
+        assert_gone((await job.refresh()).progress["pid"])
+
+
+async def test_a_cancel_kills_the_process(queue: Queue):
+    async with Worker(queue, in_process(handlers.hang)).started() as worker:
+        dropped = told(worker, "cancelled")
+        job = await queue.add("crunch")
+        async for event in queue.events(after="start"):
+            if event.name == "progress":
+                break
+        await job.cancel()
+        with pytest.raises(JobCancelled):
+            await job.result(timeout=60)
+        await dropped
+        assert_gone((await job.refresh()).progress["pid"])
+
+
+async def test_a_shutdown_hands_the_job_back(queue: Queue):
+    async with Worker(queue, in_process(handlers.hang), grace=0).started():
+        job = await queue.add("crunch")
+        async for event in queue.events(after="start"):
+            if event.name == "progress":
+                break
+    seen = await job.refresh()
+    assert (seen.state, seen.attempts_made) == ("waiting", 0)
+    assert_gone(seen.progress["pid"])
+
+
+async def test_a_function_that_no_process_could_find_is_refused(queue: Queue):
+    def local(job: Any) -> None: ...
+
+    with pytest.raises(InvalidInput, match="top of a module"):
+        Worker(queue, in_process(local))
+
+
+def told(worker: Worker, event: str) -> Any:
+    import asyncio
+
+    heard = asyncio.get_running_loop().create_future()
+    worker.on(event, lambda told: heard.done() or heard.set_result(told))
+    return heard
+
+
+def assert_gone(pid: int) -> None:
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
