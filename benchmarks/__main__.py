@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -19,9 +20,11 @@ def main() -> None:
     arguments = parse()
     systems, chosen = choose(arguments.only, system.find(), measures(arguments.quick))
     started = time.monotonic()
-    facts = machine.describe(HERE)
-    runner = Runner(systems, arguments.quick)
-    runner.run(chosen, arguments.rounds or (1 if arguments.quick else 5))
+    arguments.data.mkdir(parents=True, exist_ok=True)
+    facts = machine.describe(arguments.data)
+    with tempfile.TemporaryDirectory(dir=arguments.data) as data:
+        runner = Runner(systems, arguments.quick, Path(data))
+        runner.run(chosen, arguments.rounds or (1 if arguments.quick else 5))
     facts["minutes"] = round((time.monotonic() - started) / 60, 1)
 
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
@@ -71,6 +74,8 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="a rough look: one round, smaller numbers")
     parser.add_argument("--rounds", type=int, help="how often each is repeated: 5, or 1 with --quick")
+    # Not a temporary folder: it may be in memory, where a sync to the disk costs nothing.
+    parser.add_argument("--data", type=Path, default=HERE / ".data", metavar="FOLDER", help="where stores are made")
     parser.add_argument("--json", type=Path, default=HERE / "results.json", metavar="FILE")
     return parser.parse_args()
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,9 +18,6 @@ from benchmarks.protocol import Answer
 from benchmarks.report import number
 from benchmarks.results import Results
 from benchmarks.system import System
-
-DATA = Path(__file__).parent / ".data"
-"""Beside the code, because a temporary folder may be in memory, where a sync to the disk costs nothing."""
 
 STEP_TIMEOUT = 600.0
 
@@ -37,21 +34,18 @@ class StepFailed(Exception):
 class Runner:
     systems: list[System]
     quick: bool
+    data: Path
+    """The folder that stores are made in."""
     results: Results = field(default_factory=Results)
 
-    def run(self, measures: Iterable[Measure], rounds: int) -> None:
-        measures = list(measures)
+    def run(self, measures: Sequence[Measure], rounds: int) -> None:
         self._commands = {system.name: command(system) for system in self.systems}
         self._skipped: set[tuple[str, str]] = set()
         self._prepared: set[Path] = set()
-        shutil.rmtree(DATA, ignore_errors=True)
-        try:
-            for number in range(1, rounds + 1):
-                for measure in measures:
-                    if number <= (measure.rounds or rounds):
-                        self._round(measure, f"round {number}/{rounds}")
-        finally:
-            shutil.rmtree(DATA, ignore_errors=True)
+        for turn in range(1, rounds + 1):
+            for measure in measures:
+                if turn <= (measure.rounds or rounds):
+                    self._round(measure, f"round {turn}/{rounds}")
 
     def _round(self, measure: Measure, title: str) -> None:
         for system in self.systems:
@@ -71,10 +65,10 @@ class Runner:
 
     def _measure(self, system: System, measure: Measure) -> Answer | None:
         """The answer to the last step, or None if the system cannot do one of them."""
-        place = DATA / f"{system.name}-{measure.place.name if measure.place else 'fresh'}"
+        place = self.data / f"{system.name}-{measure.place.name if measure.place else 'fresh'}"
         if place not in self._prepared:
             shutil.rmtree(place, ignore_errors=True)
-            place.mkdir(parents=True)
+            place.mkdir()
             for step in measure.place.prepared if measure.place else ():
                 if self._step(system, step, place) is None:
                     return None

@@ -80,7 +80,7 @@ def _checked(
 def custom_delay(answer: object) -> Milliseconds | None:
     """What a custom function's answer means: milliseconds, or None to stop retrying."""
     if isinstance(answer, int | float) and not isinstance(answer, bool):
-        if math.isnan(answer):
+        if isinstance(answer, float) and math.isnan(answer):
             raise InvalidOption("backoff", "function answered NaN; answer seconds")
-        return None if answer < 0 else min(milliseconds(min(answer, 1e9)), LONGEST_DELAY)
+        return None if answer < 0 else milliseconds(min(answer, LONGEST_DELAY / 1000))
     return milliseconds(answer)  # type: ignore[arg-type]  # text or timedelta; anything else raises there

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -23,6 +24,7 @@ LARGEST_SIZE_LIMIT: Final = 16 * 1024 * 1024
 DEPTH_LIMIT: Final = 64
 DIGIT_LIMIT: Final = 1000
 
+_PLAIN: Final = (str, int, float, bool)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _has_long_number = re.compile(rb"\d{%d}" % (DIGIT_LIMIT + 1)).search
@@ -61,14 +63,13 @@ def _check(value: object, what: str, path: str, depth: int) -> None:
     match value:
         case None | bool():
             return
+        case str() | int() | float() if type(value) not in _PLAIN and not isinstance(value, Enum):
+            kind = type(value).__qualname__
+            raise InvalidPayload(what, path, f"is a {kind}; convert it to plain text or a plain number")
         case str():
             _check_text(value, what, path)
-        case int():
-            if abs(value) >= 10**DIGIT_LIMIT:
-                raise InvalidPayload(what, path, f"has more than {DIGIT_LIMIT} digits; pass it as text")
-        case float():
-            if not math.isfinite(value):
-                raise InvalidPayload(what, path, f"is {value}, which JSON does not have; use None or text")
+        case int() | float():
+            _check_number(value, what, path)
         case dict():
             _check_object(value, what, path, depth)
         case list() | tuple():
@@ -76,6 +77,14 @@ def _check(value: object, what: str, path: str, depth: int) -> None:
         case _:
             kind = type(value).__qualname__
             raise InvalidPayload(what, path, f"is a {kind}; convert it to text or numbers first")
+
+
+def _check_number(value: int | float, what: str, path: str) -> None:
+    if isinstance(value, int):
+        if abs(value) >= 10**DIGIT_LIMIT:
+            raise InvalidPayload(what, path, f"has more than {DIGIT_LIMIT} digits; pass it as text")
+    elif not math.isfinite(value):
+        raise InvalidPayload(what, path, f"is {value}, which JSON does not have; use None or text")
 
 
 def _check_items(value: Sequence[Any], what: str, path: str, depth: int) -> None:

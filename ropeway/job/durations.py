@@ -41,6 +41,7 @@ def milliseconds(given: Duration) -> Milliseconds:
     """Rounds to whole milliseconds. A negative duration counts as none at all."""
     if isinstance(given, bool):
         raise InvalidDuration(given, _HELP)
+    length: int | float
     if isinstance(given, str):
         length = _read(given)
     elif isinstance(given, timedelta):
@@ -49,7 +50,8 @@ def milliseconds(given: Duration) -> Milliseconds:
         length = given * 1000
     else:
         raise InvalidDuration(given, _HELP)
-    if not math.isfinite(length):
+    # Whole numbers are always finite, and may be too large to be asked.
+    if isinstance(length, float) and not math.isfinite(length):
         raise InvalidDuration(given, "is not a finite duration")
     if length > LONGEST:
         raise InvalidDuration(given, "is longer than 100 years")

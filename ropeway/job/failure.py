@@ -19,7 +19,10 @@ class Failure(msgspec.Struct, frozen=True):
 
 def failure_of(error: BaseException) -> Failure:
     """An error that carries a `failure`, such as one from another process, is taken by its word."""
-    told = getattr(error, "failure", None)
+    try:
+        told = getattr(error, "failure", None)
+    except BaseException:  # noqa: BLE001 - a handler's own attribute access can raise anything
+        told = None
     return told if isinstance(told, Failure) else Failure(_reason(error), _trace(error))
 
 
@@ -28,26 +31,25 @@ def _reason(error: BaseException) -> str:
     try:
         text = str(error)
     except BaseException as broken:  # noqa: BLE001 - a handler's own __str__ can raise anything
-        return f"{kind} (its text cannot be shown: {type(broken).__qualname__})"
+        text = f"(its text cannot be shown: {type(broken).__qualname__})"
     # A message alone ("0") often says too little; the kind in front makes it searchable.
-    return _clean(f"{kind}: {text}" if text else kind, REASON_LIMIT)
+    raw = _storable(f"{kind}: {text}" if text else kind)
+    return raw.decode() if len(raw) <= REASON_LIMIT else raw[: REASON_LIMIT - 4].decode("utf-8", "ignore") + " …"
 
 
 def _trace(error: BaseException) -> str:
     try:
         # compact and limited: a recursion error has thousands of frames, a chain of causes may be a circle.
-        lines = traceback.TracebackException.from_exception(error, limit=-50, compact=True).format()
-        return _clean("".join(lines), TRACE_LIMIT)
+        text = "".join(traceback.TracebackException.from_exception(error, limit=-50, compact=True).format())
     except BaseException:  # noqa: BLE001 - as above, in any of its causes
         try:
-            return _clean("".join(traceback.format_tb(error.__traceback__, limit=-50)), TRACE_LIMIT)
+            text = "".join(traceback.format_tb(error.__traceback__, limit=-50))
         except BaseException:  # noqa: BLE001 - a job without a trace is better than a lost job
             return ""
+    raw = _storable(text)
+    # The end of a trace says more than its beginning.
+    return raw.decode() if len(raw) <= TRACE_LIMIT else "… " + raw[-(TRACE_LIMIT - 4) :].decode("utf-8", "ignore")
 
 
-def _clean(text: str, limit: int) -> str:
-    """Storable text of at most `limit` bytes; the end of a trace says more than its beginning."""
-    raw = text.encode("utf-8", "backslashreplace").replace(b"\x00", b"\\x00")
-    if len(raw) <= limit:
-        return raw.decode()
-    return "… " + raw[-(limit - 4) :].decode("utf-8", "ignore")
+def _storable(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace").replace(b"\x00", b"\\x00")

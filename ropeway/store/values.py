@@ -130,7 +130,7 @@ class Query(msgspec.Struct, frozen=True):
     after: str | None = None
     """The `next` of the page before."""
     newest_first: bool = False
-    """By the order of adding."""
+    """All of it the other way round, the order of the states too."""
 
 
 class Page(msgspec.Struct, frozen=True):

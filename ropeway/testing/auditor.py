@@ -39,14 +39,14 @@ class Books:
         """The tokens whose completion of a job was acknowledged."""
         self.problems: list[str] = []
 
-    def note_claim(self, request: ClaimRequest | None, claimed: Claimed | None) -> None:
-        for job in claimed.jobs if claimed and request else ():
-            if job.state != "active" or job.token != request.token:  # type: ignore[union-attr]  # see the loop
+    def note_claim(self, request: ClaimRequest, claimed: Claimed) -> None:
+        for job in claimed.jobs:
+            if job.state != "active" or job.token != request.token:
                 self.problems.append(f"{job.id} was given out {job.state} under {job.token!r}")
             key = job.queue, job.id, job.token or ""
             # A repeat that finds none of its jobs is a first claim, with the token it had.
             is_first = self.runs.setdefault(key, job.attempts_started) == job.attempts_started
-            if not is_first and not request.repeat:  # type: ignore[union-attr]  # see the loop
+            if not is_first and not request.repeat:
                 self.problems.append(f"the token {job.token!r} was given for two claims of {job.id}")
 
     def note_completions(self, queue: str, outcomes: Sequence[Outcome], answers: Sequence[Answer]) -> None:
@@ -84,7 +84,8 @@ class AuditedStore(StoreProxy):
     ) -> Settled:
         settled = await self.inner.settle(queue, outcomes, then, now=now)
         self.books.note_completions(queue, outcomes, settled.answers)
-        self.books.note_claim(then, settled.claimed)
+        if then and settled.claimed:
+            self.books.note_claim(then, settled.claimed)
         return settled
 
     async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:

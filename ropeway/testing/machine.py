@@ -8,144 +8,28 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Coroutine, Sequence
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec.structs import replace
 
 from ..job.failure import Failure
 from ..job.instants import Milliseconds
 from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
-from ..job.retention import Keep, Retention
+from ..job.retention import Retention
 from ..job.states import STATES, State
 from ..store.contract import Store
 from ..store.values import Change, ClaimRequest, Edit, Lock, Query, StallRules
 from .auditor import AuditedStore, Books
 from .conformance.fixtures import NewHandle
-from .factories import DAY, FOREIGN, MINUTE, NOW, QUEUE, SECOND, claim_request, new_job
+from .factories import FOREIGN, NOW, QUEUE, claim_request
 from .model import STALLED, Model
+from .steps import WEIGHED_STEPS
 
 T = TypeVar("T")
 Held: TypeAlias = Literal["current", "stale", "foreign"]
 Aim: TypeAlias = Literal["active", "any"]
-
-# Few of everything, so that calls meet the same jobs again and again.
-_ids = st.sampled_from(["a", "b", "c", "d", "e", "f"])
-_some_ids = st.lists(_ids, min_size=1, max_size=3, unique=True)
-_names = st.sampled_from(["send", "send", "print"])
-_data = st.sampled_from(["1", "1", "1", "1", "2"])
-_delays = st.sampled_from([0, 0, 0, SECOND, MINUTE])
-_locks = st.sampled_from([SECOND, MINUTE])
-_held = st.sampled_from(["current", "current", "current", "stale", "foreign"])
-_aims = st.sampled_from(["active", "active", "any"])
-_seldom = st.sampled_from([False, False, False, False, True])
-_options = st.fixed_dictionaries(
-    {},
-    optional={
-        "attempts": st.integers(1, 3),
-        "remove_on_fail": st.sampled_from([True, False, Keep(age=60)]),
-        "stack_traces": st.integers(0, 2),
-    },
-)
-_new_jobs = st.builds(
-    lambda options, **given: new_job(**given, **options),
-    _options,
-    id=_ids,
-    name=_names,
-    data=_data,
-    delay=_delays,
-    priority=st.integers(-1, 1),
-    lifo=st.booleans(),
-)
-_requests = st.fixed_dictionaries(
-    {
-        "limit": st.integers(1, 3),
-        "lock": _locks,
-        "names": st.sampled_from([None, None, None, None, ("send",), ("print", "other")]),
-        "worker": st.sampled_from(["worker-1", "worker-2"]),
-    }
-)
-
-STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
-    "add": (7, {"bundles": st.lists(st.lists(_new_jobs, min_size=1, max_size=3), min_size=1, max_size=2)}),
-    "claim": (6, {"request": _requests}),
-    "claim_again_after_a_lost_answer": (1, {}),
-    "settle": (
-        5,
-        {
-            "ids": st.lists(_ids, min_size=1, max_size=2, unique=True),
-            "aim": _aims,
-            "held": _held,
-            "move": st.sampled_from(["complete", "retry", "fail", "postpone", "hand back"]),
-            "delay": _delays,
-            "keep": st.sampled_from(
-                [Retention(age=DAY), Retention(age=DAY), Retention(), Retention(count=0), Retention(count=1)]
-            ),
-            "then": st.none() | _requests,
-        },
-    ),
-    "settle_again_after_a_lost_answer": (2, {}),
-    "renew": (2, {"ids": _some_ids, "aim": _aims, "held": _held, "lock": _locks}),
-    "update": (
-        1,
-        {
-            "id": _ids,
-            "aim": _aims,
-            "held": st.none() | _held,
-            "progress": st.none() | _data,
-            "data": st.none() | _data,
-        },
-    ),
-    "cancel": (1, {"ids": _some_ids, "reason": st.sampled_from([None, "not needed"])}),
-    "retry_by_hand": (1, {"ids": _some_ids, "reset": st.booleans()}),
-    "promote": (1, {"ids": _some_ids}),
-    "change": (
-        2,
-        {
-            "id": _ids,
-            "priority": st.none() | st.integers(-1, 1),
-            "lifo": st.none() | st.booleans(),
-            "delay": st.none() | _delays,
-            "data": st.none() | _data,
-        },
-    ),
-    "remove": (1, {"ids": _some_ids, "force": _seldom}),
-    "pause_or_resume": (1, {"pause": _seldom}),
-    "pause_or_resume_a_name": (1, {"pause": _seldom, "name": _names}),
-    "limit": (1, {"max_active": st.sampled_from([0, 0, 0, 1, 2])}),
-    "clean": (
-        1,
-        {
-            "state": st.sampled_from([state for state in STATES if state != "active"]),
-            "older_than": st.sampled_from([0, SECOND, DAY]),
-            "limit": st.integers(1, 3),
-        },
-    ),
-    "tick": (
-        3,
-        {
-            "rules": st.builds(
-                StallRules,
-                max_stalled_count=st.integers(0, 2),
-                on_stalled=st.sampled_from(["requeue", "requeue", "fail"]),
-                counts_as_attempt=st.booleans(),
-            )
-        },
-    ),
-    "time_passes": (4, {"by": st.sampled_from([1, SECOND - 1, SECOND, SECOND, MINUTE, MINUTE, DAY])}),
-    "a_handle_is_closed_and_another_opened": (1, {"which": st.integers(0, 1)}),
-}
-"""What may happen: how often, and with what."""
-
-_steps = st.one_of(
-    [
-        st.tuples(st.just(name), st.fixed_dictionaries(given))
-        for name, (often, given) in STEPS.items()
-        for _ in range(often)
-    ]
-)
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -157,18 +41,15 @@ class StoreMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.model = Model()
         self.books = Books()
+        self.handles = [AuditedStore(new_handle(), self.books) for _ in range(2)]
         self.now = NOW
         self.tokens: defaultdict[str, list[str]] = defaultdict(list)
         self.last_settle: Sequence[Outcome] = ()
         self.last_claim: ClaimRequest | None = None
 
-    @initialize()
-    def open_two_handles(self) -> None:
-        self.handles = [AuditedStore(self.new_handle(), self.books) for _ in range(2)]
-
     # One rule for all steps: of many rules Hypothesis leaves out half in each run, and jobs that are never
     # added or never claimed show nothing.
-    @rule(step=_steps)
+    @rule(step=WEIGHED_STEPS)
     def step(self, step: tuple[str, dict[str, Any]]) -> None:
         name, given = step
         getattr(self, name)(**given)
@@ -207,9 +88,10 @@ class StoreMachine(RuleBasedStateMachine):
         keep: Retention,
         then: dict[str, Any] | None,
     ) -> None:
-        failure = Failure(f"{move} of {len(self.tokens)}", "trace")
+        failure = Failure("no luck", "a trace")
         outcomes = [
-            Outcome(id, self._token(id, held), move, '"sent"', failure, delay, keep, stack_traces=2) for id in ids
+            Outcome(id, self._token(id, held), move, '"sent"', failure, delay, keep, stack_traces=2)
+            for id in self._aimed(ids, aim)
         ]
         self.last_settle = outcomes
         self._settle(outcomes, claim_request(**then) if then else None)
@@ -256,6 +138,8 @@ class StoreMachine(RuleBasedStateMachine):
         self, id: str, priority: int | None, lifo: bool | None, delay: Milliseconds | None, data: str | None
     ) -> None:
         edits = [Edit(id, priority, lifo, delay, None, data)]
+        if edits == [Edit(id)]:
+            return  # what an edit of nothing is on a finished job, nobody asks
         answers = self.run(self.store.change(QUEUE, edits, now=self.now))
         assert answers == self.model.change(edits, self.now)
 
@@ -302,18 +186,15 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_store_is_as_the_model_says(self) -> None:
-        if not hasattr(self, "handles"):
-            return
         page = self.run(self.store.find(Query(QUEUE, STATES)))
         self._same_jobs(page.jobs, self.model.everything())
         assert self.run(self.store.count(QUEUE)) == self.model.count()
 
     def teardown(self) -> None:
         try:
-            if hasattr(self, "handles"):
-                self.run(self._check_the_rest())
+            self.run(self._check_the_rest())
         finally:
-            for handle in getattr(self, "handles", ()):
+            for handle in self.handles:
                 self.run(handle.close())
             self.runner.close()
 

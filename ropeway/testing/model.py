@@ -313,7 +313,7 @@ class Model:
 
     def remove(self, ids: Sequence[str], *, force: bool) -> list[Answer]:
         before = self._is_busy()
-        allowed = tuple(state for state in STATES if force or state != "active")
+        allowed: list[State] = [state for state in STATES if force or state != "active"]
         answers = self._each(ids, allowed, self._drop)
         self._note_drained(before)
         return answers

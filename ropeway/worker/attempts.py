@@ -78,14 +78,16 @@ class Attempts:
         failure = failure_of(error)
         if delay is None:
             return self._final(job, failure, options, exhausted)
-        return Outcome(
-            job.id,
-            job.token,
-            "retry",
-            failure=failure,
-            delay=delay,
-            stack_traces=options.stack_traces,
-        )
+        return self._retry(job, failure, options, delay)
+
+    def broken_off(self, job: Job, error: BaseException) -> Outcome:
+        """For an attempt that ended in a way that should not be possible."""
+        options = job.options or _UNREADABLE
+        failure = Failure(f"WorkerCrashed: {type(error).__qualname__} broke off the attempt")
+        exhausted = not attempts_remain(options, job.record.attempts_made)
+        if exhausted or job.discarded:
+            return self._final(job, failure, options, exhausted)
+        return self._retry(job, failure, options, BROKEN_BACKOFF.after(job.attempt, 0))
 
     async def _call(self, job: Job) -> Any:
         job.options = options = _options(job)
@@ -128,6 +130,11 @@ class Attempts:
             job.discarded = True
             return await self.outcome_of(job, error)
         return Outcome(job.id, job.token, "complete", text, keep=options.keep_completed)
+
+    def _retry(self, job: Job, failure: Failure, options: StoredOptions, delay: Milliseconds) -> Outcome:
+        return Outcome(
+            job.id, job.token, "retry", failure=failure, delay=delay, stack_traces=options.stack_traces
+        )
 
     def _final(self, job: Job, failure: Failure, options: StoredOptions, exhausted: bool) -> Outcome:
         return Outcome(

@@ -22,7 +22,7 @@ from .service import Service, insist
 from .slots import Slots
 
 TRIPS_AT_ONCE: Final = 2
-"""While one trip is under way, handlers of the other's jobs run: neither the store nor the loop is idle."""
+"""What ends while one trip is under way need not wait for its return."""
 SAFETY_POLL: Final = 5.0
 
 
@@ -123,16 +123,12 @@ class Exchange:
                     self._turn += step + 1
                     for other in self.lanes:
                         other.let_others_go = other is not lane and bool(other.ended)
-                    return lane, min(free, self._share())
+                    return lane, free
         lane_to_settle = late or next((lane for lane in self.lanes if lane.ended), None)
         if lane_to_settle is None:
             return None
         lane_to_settle.let_others_go = False
         return lane_to_settle, 0
-
-    def _share(self) -> int:
-        """Half of the slots a trip, so that two trips take turns."""
-        return max(1, -(-self._slots.size // TRIPS_AT_ONCE))
 
     async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], wanted: int) -> None:
         queue = lane.queue

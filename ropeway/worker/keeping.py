@@ -141,11 +141,18 @@ class Presence(Service):
         self._store = store
         self._describe = describe
 
+    async def begin(self) -> None:
+        """A worker that has started can be seen."""
+        await insist(lambda _: self._say(), "presence")
+
     async def step(self) -> None:
+        await asyncio.sleep(PRESENCE_INTERVAL)
+        await self._say()
+
+    async def _say(self) -> None:
         info = self._describe()
         record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
         await self._store.remember(record, lasting=round(PRESENCE_INTERVAL * 3000))
-        await asyncio.sleep(PRESENCE_INTERVAL)
 
     async def leave(self) -> None:
         await self._store.forget(WORKER_RECORDS, self._describe().id)
@@ -170,7 +177,7 @@ class LoopWatch(Service):
 
     async def step(self) -> None:
         if not self._held:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(SLOW_LOOP)
             return
         here = asyncio.get_running_loop()
         answered = asyncio.Event()

@@ -186,7 +186,11 @@ class Runtime:
                 revocations,
                 Census(store, name, lambda: self._handlers.names, reports.hear_unhandled),
             ]
-        return services + [Presence(store, self._describe) for store in self._siblings.values()]
+        for store in self._siblings.values():
+            presence = Presence(store, self._describe)
+            await presence.begin()
+            services.append(presence)
+        return services
 
     async def _leave(self) -> None:
         for store in self._siblings.values():

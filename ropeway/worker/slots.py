@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 from ..job.outcomes import Outcome
 from .attempts import Attempts
 from .job import Job, Signal
+from .service import log
 
 LOOP_SHARE: Final = 0.005
 """Seconds after which a slot lets others run, however many jobs end without waiting for anything."""
@@ -18,9 +20,10 @@ LOOP_SHARE: Final = 0.005
 class Slot:
     """A task that runs one job after the other."""
 
-    __slots__ = ("task",)
+    __slots__ = ("job", "task")
 
     def __init__(self) -> None:
+        self.job: Job | None = None
         self.task: asyncio.Task[None] | None = None
 
 
@@ -116,6 +119,19 @@ class Slots:
             slot = Slot()
             self._slots.add(slot)
             slot.task = asyncio.create_task(self._work(slot), name="ropeway-slot")
+            slot.task.add_done_callback(partial(self._check, slot))
+
+    def _check(self, slot: Slot, task: asyncio.Task[None]) -> None:
+        """A slot whose task broke off shall not keep its job for ever, which nobody else could then run."""
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        self._abandoned.discard(slot)
+        if slot in self._slots:
+            self._slots.discard(slot)
+            if slot.job is not None and not slot.job.ended:
+                self._end(slot.job, self._attempts.broken_off(slot.job, error))
+        log.error("a slot broke off in %r", slot.job, exc_info=error)
 
     async def _work(self, slot: Slot) -> None:
         clock = asyncio.get_running_loop().time
@@ -147,6 +163,7 @@ class Slots:
         task = slot.task
         assert task is not None
         job.slot = slot
+        slot.job = job
         outcome = None
         if job.signal is None:
             outcome = await self._attempts.run(job)

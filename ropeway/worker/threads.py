@@ -9,7 +9,8 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
-_Work: TypeAlias = tuple[asyncio.Future[Any], Context, Callable[[Any], Any], Any]
+_Ended: TypeAlias = "asyncio.Future[tuple[Any, BaseException | None]]"
+_Work: TypeAlias = tuple[_Ended, Context, Callable[[Any], Any], Any]
 
 
 class Threads:
@@ -26,7 +27,7 @@ class Threads:
 
     async def run(self, function: Callable[[Any], Any], argument: Any) -> Any:
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Any] = loop.create_future()
+        answer: _Ended = loop.create_future()
         if self._idle:
             self._idle -= 1
         else:
@@ -35,7 +36,10 @@ class Threads:
                 target=self._serve, args=(loop,), name=f"{self._name}-{self._started}", daemon=True
             ).start()
         self._work.put((answer, copy_context(), function, argument))
-        return await answer
+        result, error = await answer
+        if error is not None:
+            raise error
+        return result
 
     def close(self) -> None:
         """Ends idle threads; busy ones end after their handler."""
@@ -56,14 +60,8 @@ class Threads:
                 return  # The loop is closed: the worker has gone without this handler.
             del work, answer, context, function, argument, result, error
 
-    def _deliver(self, answer: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    def _deliver(self, answer: _Ended, result: Any, error: BaseException | None) -> None:
         self._idle += 1
-        if answer.done():
-            return
-        if error is None:
-            answer.set_result(result)
-        elif isinstance(error, StopIteration):
-            # A future refuses it, because awaiting it would look like the end of the coroutine.
-            answer.set_exception(RuntimeError(f"handler raised StopIteration({error.value!r})"))
-        else:
-            answer.set_exception(error)
+        if not answer.done():
+            # Not as the future's exception: a future refuses StopIteration, and GeneratorExit would close the coroutine.
+            answer.set_result((result, error))

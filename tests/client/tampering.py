@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
@@ -94,12 +95,16 @@ class Outage:
     """Raises for a number of calls, then lets them pass."""
 
     def __init__(self, calls: int, error: Exception | None = None) -> None:
-        self.left = calls
-        self.over = asyncio.Event()
+        self._left = calls
+        self._hit = threading.Event()
         self._error = error or StoreUnavailable("test://", "on purpose")
 
     def __call__(self, *_: Any) -> None:
-        if self.left > 0:
-            self.left -= 1
+        if self._left > 0:
+            self._left -= 1
+            self._hit.set()
             raise self._error
-        self.over.set()
+
+    async def hit(self) -> None:
+        """Returns when a call has met it, on whatever thread."""
+        assert await asyncio.to_thread(self._hit.wait, 20)

@@ -52,7 +52,8 @@ class Chaos:
         at = victim.kill()
         self.kills.append(Blow(victim.pid, at, math.inf))
         self._alive.remove(victim)
-        self._alive.append(self._fleet.start(**self._options))
+        # The next blow waits for it: jobs are recovered by workers that live.
+        self._alive.append(await self._fleet.start(**self._options).ready())
 
     async def stop(self) -> None:
         """Stops a worker until others have taken its jobs from it, and sees its own outcomes refused."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import fcntl
 import os
 import signal
 import time
@@ -15,7 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ropeway import Job, SyncJob
+from ropeway import Job, SyncJob, in_process
+from ropeway.worker.child import ProcessJob
 
 from .diary import Diary
 
@@ -27,7 +29,7 @@ class ScenarioHandlers:
     def __init__(self, diary: Diary) -> None:
         self._diary = diary
 
-    def by_name(self) -> dict[str, Callable[[Any], Any]]:
+    def by_name(self) -> dict[str, Any]:
         return {
             "nap": self.nap,
             "hold": self.hold,
@@ -38,6 +40,7 @@ class ScenarioHandlers:
             "out-of-memory": self._poison(die_at_once),
             "segfault": self._poison(lambda: ctypes.string_at(0)),
             "exit": self._poison(lambda: os._exit(0)),
+            "hold-in-process": in_process(hold_in_process),
         }
 
     async def nap(self, job: Job) -> str:
@@ -98,7 +101,16 @@ class ScenarioHandlers:
         self._diary.write("end", job)
 
 
-def is_open(job: Job | SyncJob) -> bool:
+def hold_in_process(job: ProcessJob) -> int:
+    """As `hold`; while its process lives, the file `gate-lock` is locked."""
+    with Path(f"{job.data}-lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        while not is_open(job):
+            time.sleep(LOOK)
+    return job.record.attempts_started
+
+
+def is_open(job: Job | SyncJob | ProcessJob) -> bool:
     """A gate is a file, named in the job's data; with `.1` after its name it lets only the first run pass."""
     return Path(job.data).exists() or Path(f"{job.data}.{job.record.attempts_started}").exists()
 

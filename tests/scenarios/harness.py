@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import inspect
 import os
 import signal
@@ -152,6 +153,15 @@ class Gate:
         """For every run, or for the one that is the job's so-many-th start."""
         Path(f"{self._path}.{start}" if start else self._path).touch()
 
+    def is_guarded(self) -> bool:
+        """Whether a process of `hold-in-process` stands before it, and lives."""
+        with Path(f"{self._path}-lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
 
 async def stop_between_calls(worker: AppProcess, queue: Queue) -> float:
     """Stops a worker at a moment when it does not stand in the way of all others; answers when.
@@ -163,10 +173,15 @@ async def stop_between_calls(worker: AppProcess, queue: Queue) -> float:
         try:
             # Soon enough that nobody's lock has run out meanwhile.
             async with asyncio.timeout(0.3):
-                await queue.store.remember(Record("probe", new_token(), "1"), lasting=1)
+                await _write(queue)
             return at
         except TimeoutError:
             worker.go_on()
+            await _write(queue)
+
+
+async def _write(queue: Queue) -> None:
+    await queue.store.remember(Record("probe", new_token(), "1"), lasting=1)
 
 
 class Fleet:

@@ -87,3 +87,17 @@ async def test_a_job_claimed_by_a_worker_that_died_before_its_handler_runs_once(
     await job.result(timeout=10)
     assert len(fleet.starts(job.id)) == 1
     assert await chronicle.ids("stall") == [job.id]
+
+
+async def test_a_handler_in_a_process_ends_with_its_killed_worker(
+    queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
+):
+    job = await queue.add("hold-in-process", str(gate))
+    first = fleet.start(lock_duration=1)
+    await until(gate.is_guarded, "the start of the handler's process")
+    first.kill()
+    await until(lambda: not gate.is_guarded(), "the end of the handler's process")
+    fleet.start(lock_duration=1)
+    gate.open(start=2)
+    assert await job.result(timeout=10) == 2
+    assert await chronicle.ids("stall") == [job.id]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ropeway import Queue
+from ropeway import JobHandle, Queue
 
 from .chaos import Blow, cause, reruns
 from .chronicle import Chronicle, all_jobs, check_counters, lock_of, renewed_after
@@ -60,21 +60,21 @@ async def test_a_worker_that_stood_still_cannot_end_the_run_of_another(
 
 
 async def test_a_stop_shorter_than_the_lock_has_no_effect(queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate):
-    lock = timedelta(seconds=2)
+    lock = timedelta(seconds=3)
     jobs = await queue.add_many([("hold", str(gate)), ("hold-in-thread", str(gate))])
     worker = fleet.start(lock_duration=lock.total_seconds())
     for job in jobs:
         await fleet.running_in(job.id)
     await fleet.start(lock_duration=lock.total_seconds()).ready()
     first_lock = await lock_of(jobs[1])
-    await until(lambda: renewed_after(jobs[1], first_lock - lock), "a renewal")
+    await _renewed_after(jobs[1], first_lock - lock)
     await stop_between_calls(worker, queue)
-    # Three quarters of what the lock lasts: the next renewal is overdue, and just in time.
-    moment = await lock_of(jobs[1]) - lock / 4
+    # More than half of what the lock lasts: the next renewal is overdue, and in time.
+    moment = await lock_of(jobs[1]) - lock * 0.4
     await until(lambda: datetime.now(UTC) > moment)
     worker.go_on()
 
-    await until(lambda: renewed_after(jobs[1], moment), "the next renewal")
+    await _renewed_after(jobs[1], moment)
     gate.open()
     for job in jobs:
         await job.result(timeout=10)
@@ -100,6 +100,31 @@ async def test_after_all_workers_stood_still_everything_is_done_once(queue: Queu
     assert [rerun for rerun in reruns(fleet) if cause(rerun, stops) is None] == []
     assert {job.attempts_made for job in await all_jobs(queue)} == {0}
     await check_counters(queue)
+
+
+async def test_a_lone_worker_that_stood_still_does_its_jobs_all_the_same(
+    queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
+):
+    """Its locks ran out, and nobody else was there to see it: no attempt is used."""
+    jobs = await queue.add_many([("hold", str(gate)), ("hold-in-thread", str(gate))])
+    worker = fleet.start(lock_duration=1)
+    for job in jobs:
+        await fleet.running_in(job.id)
+    worker.stop()
+    end = max([await lock_of(job) for job in jobs])
+    await until(lambda: datetime.now(UTC) > end, "the end of all locks")
+    worker.go_on()
+    for job in jobs:
+        await _renewed_after(job, end)
+    gate.open()
+    for job in jobs:
+        await job.result(timeout=10)
+        assert (await job.refresh()).attempts_made == 0
+    assert sorted(await chronicle.ids("complete")) == sorted(job.id for job in jobs)
+
+
+async def _renewed_after(job: JobHandle, moment: datetime) -> None:
+    await until(lambda: renewed_after(job, moment), f"a renewal of {job}")
 
 
 async def _is_past(queue: Queue, instant: int) -> bool:

@@ -52,6 +52,7 @@ async def work(orders: Orders) -> int:
         diary.write("shutdown timeout", note=" ".join(late.job_ids))
         return SHUTDOWN_TIMEOUT
     finally:
+        diary.write("left")
         telling.cancel()
         await store.close()
     return 0

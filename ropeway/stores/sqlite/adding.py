@@ -74,7 +74,6 @@ def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant)
     if delayed:
         row.move(None, "delayed", len(delayed))
         row.announce("add", now, "delayed", delayed)
-    row.count("added", len(jobs), now)
     tx.wake("jobs", row)
 
 

@@ -52,7 +52,6 @@ def remove_all(tx: Transaction, row: QueueRow, jobs: Sequence[Leaving], now: Ins
     if not jobs:
         return
     erase(tx, row, jobs)
-    row.count("removed", len(jobs), now)
     row.announce("remove", now, None, [(id, {"prev": state}) for _, id, state in jobs])
 
 

@@ -47,7 +47,6 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
         revoke(tx, row, [Lock(place.id, place.token or "") for place in running], now)
         for state, number in Counter(state for _, state in reached).items():
             row.move(state, "cancelled", number)
-        row.count("cancelled", len(reached), now)
         jobs: list[tuple[str, Detail]] = [(place.id, {"prev": state}) for place, state in reached]
         row.announce("cancel", now, "cancelled", jobs, None if reason is None else {"reason": reason})
         apply_retention(tx, row, "cancelled", keeps, now)

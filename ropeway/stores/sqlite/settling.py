@@ -10,8 +10,8 @@ import msgspec
 
 from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT, Instant
-from ...job.moves import MOVES
 from ...job.outcomes import Outcome, SettlingMove
+from ...job.rules import is_repeat
 from ...job.states import State
 from ...store.values import MISSING, Answer, ClaimRequest, Settled
 from .claiming import claim
@@ -54,14 +54,11 @@ def _fence(
         state = place.state
         if state is None:
             answers.append(MISSING)
-        elif place.token != outcome.token:
-            answers.append(Answer("lost", state))
-            lost[outcome.move].append(outcome.id)
-        elif state == "active":
+        elif state == "active" and place.token == outcome.token:
             answers.append(_DONE)
             ended[outcome.move].append((place, outcome))
             place.state = _target(outcome)
-        elif state in MOVES[outcome.move].targets:
+        elif is_repeat(outcome.move, state, same_token=place.token == outcome.token):
             answers.append(Answer("done", state))
         else:
             answers.append(Answer("lost", state))
@@ -98,7 +95,6 @@ def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> Non
             values = {"completed": as_json(completed), "now": now, "expires_at": expires_at}
             tx.run(_SQL["complete_with_results"], values)
     row.move("active", "completed", len(group))
-    row.count("completed", len(group), now)
     row.announce("complete", now, "completed", jobs)
     apply_retention(tx, row, "completed", [(place.seq, place.id, outcome.keep) for place, outcome in group], now)
 
@@ -114,7 +110,6 @@ def _fail(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
     tx.run(_SQL["fail"], {"now": now, "failed": as_json(failed)})
     _remember_failures(tx, group, now)
     row.move("active", "failed", len(group))
-    row.count("failed", len(group), now)
     row.announce("fail", now, "failed", jobs)
     apply_retention(tx, row, "failed", [(place.seq, place.id, outcome.keep) for place, outcome in group], now)
 
@@ -137,7 +132,6 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
     tx.run(_SQL["send_back"], {"back": as_json(back)})
     if is_retry:
         _remember_failures(tx, group, now)
-        row.count("retried", len(group), now)
     for target, moved in jobs.items():
         if moved:
             row.move("active", target, len(moved))

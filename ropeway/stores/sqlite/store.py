@@ -124,10 +124,21 @@ class SQLiteStore:
             return self._file
 
     async def _write(
-        self, verb: Callable[..., T], *arguments: Any, now: Instant | None, is_thorough: bool = False
+        self,
+        verb: Callable[..., T],
+        *arguments: Any,
+        now: Instant | None,
+        must_last: bool = True,
+        is_thorough: bool = False,
     ) -> T:
+        """Without `must_last` it does not wait for the disk.
+
+        A power cut may undo a claim, a renewal or a tick, and with them goes the worker that knew of it: the job
+        waits again, as if its lock had ended. Whatever is durable later makes durable what came before.
+        """
         file = await self._opened()
-        call = Call(verb, arguments, now=now, is_durable=self._target.is_durable, is_thorough=is_thorough)
+        is_durable = must_last and self._target.is_durable
+        call = Call(verb, arguments, now=now, is_durable=is_durable, is_thorough=is_thorough)
         file.write(call)
         return await call.future
 
@@ -145,7 +156,7 @@ class SQLiteStore:
     # Run
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        return await self._write(claim, request, now=now)
+        return await self._write(claim, request, now=now, must_last=False)
 
     async def settle(
         self,
@@ -160,7 +171,7 @@ class SQLiteStore:
     async def renew(
         self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
     ) -> list[Answer]:
-        return await self._write(updating.renew, queue, locks, lock, now=now)
+        return await self._write(updating.renew, queue, locks, lock, now=now, must_last=False)
 
     async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
         return await self._write(updating.update, queue, changes, now=now)
@@ -168,7 +179,7 @@ class SQLiteStore:
     # Keep in order
 
     async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
-        return await self._write(tick, queue, rules, now=now, is_thorough=True)
+        return await self._write(tick, queue, rules, now=now, must_last=False, is_thorough=True)
 
     # Operate
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
 from ...job.events import EVENTS_KEPT
 from ...job.instants import Instant
-from ...job.outcomes import attempts_remain
+from ...job.rules import is_given_up, stall_reason
 from ...store.values import BATCH, StallRules, Ticked
 from .moving import apply_retention, leaving, promote_due, remove_all
 from .places import readable
@@ -68,18 +67,19 @@ def _recover(tx: Transaction, row: QueueRow, rules: StallRules, now: Instant) ->
     late = _late(tx.get(_SQL["stalled"], {"queue": row.id, "now": now, "limit": BATCH}))
     if not late:
         return [], []
-    lost = [job for job in late if _is_lost(job, rules)]
-    kept = [job for job in late if not _is_lost(job, rules)]
+    verdicts = [(job, _is_lost(job, rules)) for job in late]
+    lost = [job for job, is_lost in verdicts if is_lost]
+    kept = [job for job, is_lost in verdicts if not is_lost]
     failures = [
         (
             job.seq,
             job.attempts_started,
             job.worker,
-            _reason(job, gave_up=job in lost),
+            _reason(job, given_up=is_lost),
             "",
             readable(job.options).stack_traces,
         )
-        for job in late
+        for job, is_lost in verdicts
     ]
     remember_failures(tx, failures, now)
     if kept:
@@ -91,33 +91,33 @@ def _recover(tx: Transaction, row: QueueRow, rules: StallRules, now: Instant) ->
 
 
 def _is_lost(job: Late, rules: StallRules) -> bool:
-    return (
-        rules.on_stalled == "fail"
-        or job.stalled_count + 1 > rules.max_stalled_count
-        or (rules.counts_as_attempt and not attempts_remain(readable(job.options), job.attempts_made))
+    return is_given_up(
+        stalled_count=job.stalled_count + 1,
+        attempts_made=job.attempts_made + rules.counts_as_attempt,
+        attempts=readable(job.options).attempts,
+        max_stalled_count=rules.max_stalled_count,
+        on_stalled=rules.on_stalled,
+        counts_as_attempt=rules.counts_as_attempt,
     )
 
 
 def _stall(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, now: Instant) -> None:
     used = int(rules.counts_as_attempt)
-    stalled = [(job.seq, used, _reason(job, gave_up=False)) for job in jobs]
+    stalled = [(job.seq, used, _reason(job, given_up=False)) for job in jobs]
     tx.run(_SQL["stall"], {"stalled": as_json(stalled)})
     row.move("active", "waiting", len(jobs))
-    row.count("stalled", len(jobs), now)
     row.announce("stall", now, "waiting", [(job.id, _detail(job)) for job in jobs])
 
 
 def _give_up(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, now: Instant) -> None:
     used = int(rules.counts_as_attempt)
     keeps = [readable(job.options).keep_failed for job in jobs]
-    reasons = [_reason(job, gave_up=True) for job in jobs]
+    reasons = [_reason(job, given_up=True) for job in jobs]
     given_up = [
         (job.seq, used, reason, keep.until(now)) for job, reason, keep in zip(jobs, reasons, keeps, strict=True)
     ]
     tx.run(_SQL["give_up"], {"now": now, "given_up": as_json(given_up)})
     row.move("active", "failed", len(jobs))
-    row.count("stalled", len(jobs), now)
-    row.count("failed", len(jobs), now)
     details = [(job.id, {**(_detail(job) or {}), "reason": reason}) for job, reason in zip(jobs, reasons, strict=True)]
     row.announce("give up", now, "failed", details)
     kept = [(job.seq, job.id, keep) for job, keep in zip(jobs, keeps, strict=True)]
@@ -128,14 +128,8 @@ def _detail(job: Late) -> Detail:
     return {"worker": job.worker, "stalled_count": job.stalled_count + 1}
 
 
-def _reason(job: Late, *, gave_up: bool) -> str:
-    since = "never" if job.renewed_at is None else _readable_instant(job.renewed_at)
-    limit = "job stalled more than allowable limit" if gave_up else "job stalled"
-    return f"{limit}: its lock ran out; last held by worker {job.worker}, last renewed {since}"
-
-
-def _readable_instant(instant: Instant) -> str:
-    return datetime.fromtimestamp(instant / 1000, UTC).isoformat(timespec="milliseconds")
+def _reason(job: Late, *, given_up: bool) -> str:
+    return stall_reason(job.worker, job.renewed_at, given_up=given_up)
 
 
 def _expire(tx: Transaction, row: QueueRow, now: Instant) -> int:

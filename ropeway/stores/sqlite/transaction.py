@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, get_args
 
 import apsw
 import msgspec
@@ -11,23 +11,22 @@ import msgspec
 from ...job.events import NOTICES
 from ...job.instants import Instant
 from ...job.moves import MOVES
+from ...job.rules import METRICS_OF, MetricName
 from ...job.states import STATES, State
 from ...store.values import Settings, Topic
 from .clock import Clock
 from .statements import statements
-
-T = TypeVar("T")
 
 _SQL: Final = statements("queue")
 _encode: Final = msgspec.json.Encoder().encode
 _names: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 
 EVENT_BITS: Final = 40
-METRICS: Final = ("added", "completed", "failed", "retried", "stalled", "cancelled", "removed")
+METRICS: Final[tuple[str, ...]] = get_args(MetricName)
 _COLUMNS: Final = tuple(state.replace("-", "_") for state in STATES)
 MINUTE: Final = 60_000
 
-Detail = dict[str, Any] | None
+Detail: TypeAlias = dict[str, Any] | None
 
 
 def as_json(value: object) -> str:
@@ -84,11 +83,6 @@ class QueueRow:
     def first_event(self) -> int:
         return self.id << EVENT_BITS
 
-    def count(self, metric: str, number: int, now: Instant) -> None:
-        minute = now - now % MINUTE
-        numbers = self.metrics.setdefault(minute, dict.fromkeys(METRICS, 0))
-        numbers[metric] += number
-
     def move(self, source: State | None, target: State | None, number: int = 1) -> None:
         if source is not None:
             self.counts[source] -= number
@@ -106,6 +100,9 @@ class QueueRow:
     ) -> None:
         names = 1 if what in NOTICES else len(MOVES[what].events(to))
         self.events += names * (len(jobs) or 1)
+        for metric in METRICS_OF.get(what, ()):
+            numbers = self.metrics.setdefault(now - now % MINUTE, dict.fromkeys(METRICS, 0))
+            numbers[metric] += len(jobs)
         self.at = max(self.at, now)
         self.entries.append((self.first_event + self.events, as_json((what, now, to, jobs, detail))))
         self.is_changed = True
@@ -199,4 +196,4 @@ class Transaction:
                 self.wake("events", row)
 
 
-Mark = tuple[dict[str, tuple[QueueRow, int]], set[tuple[Topic, str]]]
+Mark: TypeAlias = tuple[dict[str, tuple[QueueRow, int]], set[tuple[Topic, str]]]

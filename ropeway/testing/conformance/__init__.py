@@ -20,7 +20,6 @@ from .claim import (
     TestClaimByName,
     TestClaimLimit,
     TestClaimOfDelayed,
-    TestClaimOrder,
     TestClaimsAtOnce,
     TestClaimWhilePaused,
     TestRepeatedClaim,
@@ -29,6 +28,7 @@ from .clean import TestClean
 from .configure import TestConfigure
 from .count import TestCount
 from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTrimmed
+from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
 from .get import TestClock, TestGet, TestQueues
@@ -38,34 +38,26 @@ from .listen import TestListen, TestListener
 from .metrics import TestMetrics
 from .moves import TestMoves
 from .obliterate import TestObliterate
+from .order import TestClaimOrder
 from .payloads import TestNamesOfThings, TestPayloads
 from .promote import TestPromote
 from .remember import TestRemember, TestRememberForAWhile, TestRememberWithExpectation
 from .remove import TestRemove
 from .renew import TestRenew
+from .retention import TestSettleRetention, TestTickRetention
 from .retry import TestRetryByHand
 from .revoked import TestRevoked
 from .settle import (
-    TestRepeatedSettle,
     TestSettleBack,
     TestSettleBatch,
     TestSettleComplete,
     TestSettleDurability,
     TestSettleFail,
-    TestSettleFence,
     TestSettleHistory,
-    TestSettleRetention,
     TestSettleRetry,
     TestSettleThenClaim,
 )
-from .tick import (
-    TestTick,
-    TestTickGivesUp,
-    TestTickPromotes,
-    TestTickRecovers,
-    TestTickRetention,
-    TestTickTimer,
-)
+from .tick import TestTick, TestTickGivesUp, TestTickPromotes, TestTickRecovers, TestTickTimer
 from .update import TestUpdate
 
 __all__ = [

@@ -137,6 +137,13 @@ class TestChange:
 
         assert await events_of(store, "changed") == [("a", {"priority": 3, "data": True})]
 
+    async def test_a_changed_delay_is_announced_by_when_it_ends(self, store: Store) -> None:
+        job = await delayed(store)
+
+        await store.change(QUEUE, [Edit(job.id, delay=SECOND)], now=NOW)
+
+        assert await events_of(store, "changed") == [(job.id, {"due_at": NOW + SECOND})]
+
     async def test_a_refused_edit_announces_nothing(self, store: Store) -> None:
         await add(store, new_job("a"))
 

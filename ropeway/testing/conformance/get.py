@@ -45,6 +45,12 @@ class TestQueues:
 
         assert await store.queues() == sorted(f"queue-of-{state}" for state in ARRANGED)
 
+    async def test_a_queue_whose_jobs_are_gone_is_not_listed(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await store.remove(QUEUE, ["a"], now=NOW)
+
+        assert await store.queues() == []
+
     async def test_a_queue_with_settings_alone_is_listed(self, store: Store) -> None:
         await store.configure("parcels", pause=True, now=NOW)
 

@@ -8,9 +8,11 @@ from typing import Final, TypeAlias
 
 import pytest
 
+from ...job.outcomes import Outcome
+from ...job.record import JobRecord
 from ...store.contract import Listener, Store
 from ...store.values import Change, Edit, StallRules
-from ..arrange import active, add, cancelled, claim, completed, delayed
+from ..arrange import active, add, cancelled, claim, completed, delayed, read
 from ..factories import (
     DAY,
     LOCK,
@@ -49,9 +51,8 @@ async def _an_active_job(store: Store) -> None:
     await active(store, id="a", attempts=5)
 
 
-async def _settled(store: Store, outcome: Callable[..., object]) -> None:
-    [job] = await store.get(QUEUE, ["a"])
-    await store.settle(QUEUE, [outcome(job)], now=NOW)  # type: ignore[list-item]  # outcomes of several makers
+async def _settled(store: Store, outcome: Callable[[JobRecord], Outcome]) -> None:
+    await store.settle(QUEUE, [outcome(await read(store, "a"))], now=NOW)
 
 
 async def _limited(store: Store) -> None:
@@ -264,6 +265,20 @@ class TestListener:
 
         assert await hears(other)
         other.close()
+
+    @pytest.mark.parametrize("closes", ["the listener", "its handle"])
+    async def test_closing_ends_a_wait(self, store: Store, closes: str) -> None:
+        listener = store.listen("jobs", [QUEUE])
+        await calm(listener)
+        waiting = asyncio.create_task(listener.wait())
+        await asyncio.sleep(0.01)
+
+        if closes == "its handle":
+            await store.close()
+        listener.close()
+
+        done, _ = await asyncio.wait([waiting], timeout=SOON)
+        assert done == {waiting}
 
     async def test_another_handle_s_changes_are_heard(self, store: Store, new_handle: NewHandle) -> None:
         other = new_handle()

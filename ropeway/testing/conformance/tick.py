@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
-from ...job.retention import Keep, Retention
-from ...job.states import State
+from ...job.retention import Keep
 from ...store.contract import Store
 from ...store.values import BATCH, StallRules
 from ..arrange import (
@@ -18,7 +15,6 @@ from ..arrange import (
     entries,
     events_of,
     is_gone,
-    job_in,
     read,
     snapshot,
 )
@@ -31,7 +27,6 @@ from ..factories import (
     SECOND,
     WORKER,
     claim_request,
-    complete,
     hand_back,
     lock_of,
     new_job,
@@ -251,44 +246,6 @@ class TestTickGivesUp:
         assert ticked.given_up == [held.id]
         assert await is_gone(store, held.id)
         assert await events_of(store, "remove") == [(held.id, {"prev": "failed"})]
-
-
-class TestTickRetention:
-    async def test_a_finished_job_goes_when_its_time_is_over(self, store: Store) -> None:
-        held = await active(store)
-        await store.settle(QUEUE, [complete(held, keep=Retention(age=SECOND))], now=NOW)
-
-        early = await store.tick(QUEUE, RULES, now=NOW + SECOND - 1)
-        late = await store.tick(QUEUE, RULES, now=NOW + SECOND)
-
-        assert (early.removed, late.removed) == (0, 1)
-        assert await is_gone(store, held.id)
-        assert await store.history(QUEUE, held.id) is None
-        assert await events_of(store, "remove") == [(held.id, {"prev": "completed"})]
-
-    @pytest.mark.parametrize("state", ["failed", "cancelled"])
-    async def test_failed_and_cancelled_jobs_stay_for_a_week(self, store: Store, state: State) -> None:
-        job = await job_in(state, store)
-
-        assert (await store.tick(QUEUE, RULES, now=NOW + 7 * DAY - 1)).removed == 0
-        assert (await store.tick(QUEUE, RULES, now=NOW + 7 * DAY)).removed == 1
-        assert await is_gone(store, job.id)
-
-    async def test_one_tick_removes_a_batch_at_most(self, store: Store) -> None:
-        await store.add([new_jobs(BATCH + 1)], now=NOW)
-        jobs = await claim(store, BATCH + 1)
-        await store.settle(QUEUE, [complete(job) for job in jobs], now=NOW)
-
-        first = await store.tick(QUEUE, RULES, now=NOW + DAY)
-        second = await store.tick(QUEUE, RULES, now=NOW + DAY)
-
-        assert (first.removed, first.more) == (BATCH, True)
-        assert (second.removed, second.more) == (1, False)
-
-    async def test_jobs_that_are_not_finished_never_go(self, store: Store) -> None:
-        await add(store, new_job(), new_job(delay=DAY))
-
-        assert (await store.tick(QUEUE, RULES, now=NOW + 1_000 * DAY)).removed == 0
 
 
 class TestTickTimer:

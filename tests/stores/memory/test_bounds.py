@@ -32,6 +32,12 @@ def kept_keys(store: MemoryStore) -> int:
     return sum(len(block) for keys in orders for block in keys._blocks)
 
 
+def extra_orders(store: MemoryStore) -> list[object]:
+    """Those that the waiting jobs are kept in only if somebody asked."""
+    shelf = book_of(store, QUEUE).shelf("waiting")
+    return [shelf._by_name, shelf._by_age]
+
+
 async def test_cancelled_jobs_leave_the_line(store: MemoryStore):
     jobs = new_jobs(5_000)
     await store.add([jobs], now=NOW)
@@ -130,3 +136,14 @@ async def test_expired_records_and_old_revocations_go_with_a_tick(store: MemoryS
     assert store._place is not None
     assert store._place.records._kinds == {}
     assert len(store._place.revoked) == 0
+
+
+async def test_orders_that_were_asked_for_once_are_forgotten_with_the_last_job(store: MemoryStore):
+    await store.add([[*new_jobs(100, name="other"), new_job()]], now=NOW)
+    await claim(store, names=("send",))
+    await store.clean(QUEUE, "waiting", limit=1, now=NOW + SECOND)
+    assert None not in extra_orders(store)
+
+    await claim(store, 100)
+
+    assert extra_orders(store) == [None, None]

@@ -7,6 +7,7 @@ import pytest
 
 from ropeway.store.values import Query
 from ropeway.stores.sqlite import SQLiteStore, adding
+from ropeway.stores.sqlite.transaction import Transaction
 from ropeway.testing.factories import QUEUE, claim_request, new_jobs
 
 
@@ -15,7 +16,7 @@ async def small(store: SQLiteStore) -> SQLiteStore:
     """Twenty jobs of 20 kB, in a store whose statements can answer 100 kB."""
     await store.add([new_jobs(20, data='"' + "x" * 20_000 + '"')])
 
-    def limit(tx: adding.Transaction) -> None:
+    def limit(tx: Transaction) -> None:
         tx._connection.limit(apsw.SQLITE_LIMIT_LENGTH, 100_000)
 
     await store._write(limit, now=None)

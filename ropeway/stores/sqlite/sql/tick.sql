@@ -48,7 +48,7 @@ WHERE place.seq = given_up.value ->> 0;
 SELECT CAST(json_group_array(json_array(expired.seq, job.id, expired.state)) AS BLOB)
 FROM (
     SELECT seq, state FROM place
-    WHERE queue = :queue AND expires_at <= :now
+    WHERE queue = :queue AND expires_at <= :now AND expires_at < 253402300799999
     ORDER BY expires_at
     LIMIT :limit
 ) AS expired
@@ -82,4 +82,4 @@ WHERE (kind, key) IN (SELECT kind, key FROM record WHERE expires_at <= :now ORDE
 SELECT
     (SELECT min(due_at) FROM place WHERE queue = :queue AND state = 'delayed'),
     (SELECT min(lock_until) FROM place WHERE queue = :queue AND state = 'active'),
-    (SELECT min(expires_at) FROM place WHERE queue = :queue AND expires_at IS NOT NULL);
+    (SELECT min(expires_at) FROM place WHERE queue = :queue AND expires_at < 253402300799999);

@@ -43,7 +43,8 @@ CREATE INDEX place_waiting_children ON place (queue, seq) WHERE state = 'waiting
 CREATE INDEX place_delayed ON place (queue, due_at, ord) WHERE state = 'delayed';
 CREATE INDEX place_active ON place (queue, lock_until) WHERE state = 'active';
 CREATE INDEX place_finished ON place (queue, state, finished_at) WHERE finished_at IS NOT NULL;
-CREATE INDEX place_expiring ON place (queue, expires_at) WHERE expires_at IS NOT NULL;
+-- Without the jobs that are kept for ever: those expire at the last instant of all.
+CREATE INDEX place_expiring ON place (queue, expires_at) WHERE expires_at < 253402300799999;
 
 -- Failed attempts; a job's numbers have no gaps between the oldest and the newest kept.
 CREATE TABLE failure (

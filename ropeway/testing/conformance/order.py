@@ -1,0 +1,124 @@
+"""Which job goes first: by priority, then first in first out, or last in first out where asked for."""
+
+from __future__ import annotations
+
+from ...job.record import JobRecord
+from ...store.contract import Store
+from ...store.values import Edit, StallRules
+from ..arrange import active, add, add_one, claim, completed
+from ..factories import (
+    DAY,
+    LOCK,
+    NOW,
+    QUEUE,
+    SECOND,
+    hand_back,
+    new_job,
+    new_jobs,
+    retry,
+)
+
+
+def ids(jobs: list[JobRecord]) -> list[str]:
+    return [job.id for job in jobs]
+
+
+class TestClaimOrder:
+    async def test_first_in_first_out(self, store: Store) -> None:
+        jobs = await add(store, *new_jobs(5))
+
+        assert ids(await claim(store, 2)) + ids(await claim(store, 3)) == ids(jobs)
+
+    async def test_a_lower_priority_goes_first(self, store: Store) -> None:
+        await add(store, new_job("none"), new_job("late", priority=9), new_job("soon", priority=-1))
+
+        assert ids(await claim(store, 3)) == ["soon", "none", "late"]
+
+    async def test_the_extremes_of_priority_are_in_order(self, store: Store) -> None:
+        await add(store, new_job("last", priority=2**21), new_job("first", priority=-(2**21)), new_job("mid"))
+
+        assert ids(await claim(store, 3)) == ["first", "mid", "last"]
+
+    async def test_jobs_of_one_priority_are_first_in_first_out(self, store: Store) -> None:
+        await add(store, new_job("a", priority=3), new_job("x"), new_job("b", priority=3))
+
+        assert ids(await claim(store, 3)) == ["x", "a", "b"]
+
+    async def test_lifo_jobs_go_first_and_the_newest_of_them_before_all(self, store: Store) -> None:
+        await add(store, new_job("a"), new_job("l1", lifo=True), new_job("b"), new_job("l2", lifo=True))
+
+        assert ids(await claim(store, 4)) == ["l2", "l1", "a", "b"]
+
+    async def test_lifo_stays_within_its_priority(self, store: Store) -> None:
+        await add(store, new_job("a"), new_job("b", priority=1), new_job("l", priority=1, lifo=True))
+
+        assert ids(await claim(store, 3)) == ["a", "l", "b"]
+
+    async def test_a_promoted_job_stands_where_it_was_added(self, store: Store) -> None:
+        await add(store, new_job("first", delay=SECOND), new_job("second"))
+
+        assert ids(await claim(store, 2, now=NOW + SECOND)) == ["first", "second"]
+
+    async def test_a_promoted_job_does_not_overtake_older_ones(self, store: Store) -> None:
+        await add(store, new_job("first"), new_job("second", delay=SECOND), new_job("third"))
+
+        assert ids(await claim(store, 3, now=NOW + SECOND)) == ["first", "second", "third"]
+
+    async def test_a_job_promoted_by_hand_stands_where_it_was_added(self, store: Store) -> None:
+        await add(store, new_job("first", delay=DAY), new_job("second"))
+        await store.promote(QUEUE, ["first"], now=NOW)
+
+        assert ids(await claim(store, 2)) == ["first", "second"]
+
+    async def test_jobs_due_at_the_same_instant_keep_their_order(self, store: Store) -> None:
+        jobs = await add(store, *new_jobs(20, delay=SECOND))
+
+        assert ids(await claim(store, 20, now=NOW + SECOND)) == ids(jobs)
+
+    async def test_a_retried_job_keeps_its_place(self, store: Store) -> None:
+        first = await active(store)
+        second = await add_one(store)
+        await store.settle(QUEUE, [retry(first)], now=NOW)
+
+        assert ids(await claim(store, 2)) == [first.id, second.id]
+
+    async def test_a_job_retried_after_a_delay_keeps_its_place(self, store: Store) -> None:
+        first = await active(store)
+        second = await add_one(store)
+        await store.settle(QUEUE, [retry(first, SECOND)], now=NOW)
+
+        assert ids(await claim(store, 2, now=NOW + SECOND)) == [first.id, second.id]
+
+    async def test_a_job_handed_back_keeps_its_place(self, store: Store) -> None:
+        first = await active(store)
+        second = await add_one(store)
+        await store.settle(QUEUE, [hand_back(first)], now=NOW)
+
+        assert ids(await claim(store, 2)) == [first.id, second.id]
+
+    async def test_a_stalled_job_keeps_its_place(self, store: Store) -> None:
+        first = await active(store)
+        second = await add_one(store)
+        await store.tick(QUEUE, StallRules(), now=NOW + LOCK)
+
+        assert ids(await claim(store, 2, now=NOW + LOCK)) == [first.id, second.id]
+
+    async def test_a_job_retried_by_hand_keeps_its_place(self, store: Store) -> None:
+        first = await completed(store)
+        second = await add_one(store)
+        await store.retry(QUEUE, [first.id], now=NOW)
+
+        assert ids(await claim(store, 2)) == [first.id, second.id]
+
+    async def test_a_changed_priority_counts_at_once(self, store: Store) -> None:
+        await add(store, new_job("a"), new_job("b"))
+        await store.change(QUEUE, [Edit("b", priority=-1)], now=NOW)
+
+        assert ids(await claim(store, 2)) == ["b", "a"]
+
+    async def test_order_survives_another_handle(self, store: Store, sibling: Store) -> None:
+        await add(store, new_job("a"))
+        await add(sibling, new_job("b"))
+        await add(store, new_job("c"))
+
+        assert ids(await claim(sibling, 3)) == ["a", "b", "c"]

@@ -1,0 +1,143 @@
+"""How long finished jobs are kept, whatever finished them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from ...job.outcomes import Outcome
+from ...job.retention import Retention
+from ...job.states import State
+from ...store.contract import Store
+from ...store.values import BATCH, Answer, StallRules
+from ..arrange import (
+    active,
+    add,
+    claim,
+    completed,
+    events_of,
+    failed,
+    is_gone,
+    job_in,
+)
+from ..factories import (
+    DAY,
+    NOW,
+    QUEUE,
+    SECOND,
+    complete,
+    fail,
+    new_job,
+    new_jobs,
+)
+
+RULES: Final = StallRules()
+
+
+async def settle(store: Store, *outcomes: Outcome, now: int = NOW) -> list[Answer]:
+    return (await store.settle(QUEUE, outcomes, now=now)).answers
+
+
+class TestSettleRetention:
+    @pytest.mark.parametrize("keep", [Retention(count=0), Retention(age=0)])
+    async def test_a_job_that_is_not_kept_goes_in_the_same_step(self, store: Store, keep: Retention) -> None:
+        done, broken = [await active(store), await active(store)]
+
+        answers = await settle(store, complete(done, '"sent"', keep=keep), fail(broken, keep=keep))
+
+        assert [answer.verdict for answer in answers] == ["done", "done"]
+        assert await is_gone(store, done.id)
+        assert await is_gone(store, broken.id)
+        assert await store.history(QUEUE, broken.id) is None
+
+    async def test_its_end_and_its_removal_are_announced(self, store: Store) -> None:
+        held = await active(store)
+
+        await settle(store, complete(held, '"sent"', keep=Retention(count=0)))
+
+        assert await events_of(store, "complete") == [(held.id, {"result": "sent"})]
+        assert await events_of(store, "remove") == [(held.id, {"prev": "completed"})]
+
+    async def test_the_oldest_beyond_the_count_go(self, store: Store) -> None:
+        jobs = [await completed(store, now=NOW + n) for n in range(3)]
+        held = await active(store)
+
+        await settle(store, complete(held, keep=Retention(count=2)), now=NOW + 3)
+
+        assert [await is_gone(store, job.id) for job in jobs] == [True, True, False]
+        assert (await store.count(QUEUE))["completed"] == 2
+        assert [id for id, _ in await events_of(store, "remove")] == [job.id for job in jobs[:2]]
+
+    async def test_a_count_holds_within_one_state(self, store: Store) -> None:
+        done, broken = await completed(store), await failed(store)
+        held = await active(store)
+
+        await settle(store, fail(held, keep=Retention(count=1)), now=NOW + 1)
+
+        assert await is_gone(store, broken.id)
+        assert not await is_gone(store, done.id)
+
+    async def test_a_count_holds_within_one_queue(self, store: Store) -> None:
+        other = await completed(store, queue="parcels")
+        held = await active(store)
+
+        await settle(store, complete(held, keep=Retention(count=1)))
+
+        assert not await is_gone(store, other.id, "parcels")
+
+    async def test_one_call_removes_a_batch_at_most(self, store: Store) -> None:
+        await store.add([new_jobs(BATCH + 51)], now=NOW)
+        *most, last = await claim(store, BATCH + 51)
+        await settle(store, *(complete(job) for job in most))
+
+        await settle(store, complete(last, keep=Retention(count=1)), now=NOW + 1)
+
+        assert (await store.count(QUEUE))["completed"] == 51
+        assert not await is_gone(store, last.id)
+
+    async def test_a_job_kept_for_ever_stays(self, store: Store) -> None:
+        held = await active(store)
+        await settle(store, complete(held, keep=Retention()))
+
+        await store.tick(QUEUE, StallRules(), now=NOW + 36_500 * DAY)
+
+        assert not await is_gone(store, held.id)
+
+
+class TestTickRetention:
+    async def test_a_finished_job_goes_when_its_time_is_over(self, store: Store) -> None:
+        held = await active(store)
+        await store.settle(QUEUE, [complete(held, keep=Retention(age=SECOND))], now=NOW)
+
+        early = await store.tick(QUEUE, RULES, now=NOW + SECOND - 1)
+        late = await store.tick(QUEUE, RULES, now=NOW + SECOND)
+
+        assert (early.removed, late.removed) == (0, 1)
+        assert await is_gone(store, held.id)
+        assert await store.history(QUEUE, held.id) is None
+        assert await events_of(store, "remove") == [(held.id, {"prev": "completed"})]
+
+    @pytest.mark.parametrize("state", ["failed", "cancelled"])
+    async def test_failed_and_cancelled_jobs_stay_for_a_week(self, store: Store, state: State) -> None:
+        job = await job_in(state, store)
+
+        assert (await store.tick(QUEUE, RULES, now=NOW + 7 * DAY - 1)).removed == 0
+        assert (await store.tick(QUEUE, RULES, now=NOW + 7 * DAY)).removed == 1
+        assert await is_gone(store, job.id)
+
+    async def test_one_tick_removes_a_batch_at_most(self, store: Store) -> None:
+        await store.add([new_jobs(BATCH + 1)], now=NOW)
+        jobs = await claim(store, BATCH + 1)
+        await store.settle(QUEUE, [complete(job) for job in jobs], now=NOW)
+
+        first = await store.tick(QUEUE, RULES, now=NOW + DAY)
+        second = await store.tick(QUEUE, RULES, now=NOW + DAY)
+
+        assert (first.removed, first.more) == (BATCH, True)
+        assert (second.removed, second.more) == (1, False)
+
+    async def test_jobs_that_are_not_finished_never_go(self, store: Store) -> None:
+        await add(store, new_job(), new_job(delay=DAY))
+
+        assert (await store.tick(QUEUE, RULES, now=NOW + 1_000 * DAY)).removed == 0

@@ -1,0 +1,128 @@
+"""What may happen to a store: the steps of the machine, how often they are taken, and with what."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from hypothesis import strategies as st
+
+from ..job.retention import Keep, Retention
+from ..job.states import STATES
+from ..store.values import StallRules
+from .factories import DAY, MINUTE, SECOND, new_job
+
+# Few of everything, so that calls meet the same jobs again and again.
+_ids = st.sampled_from(["a", "b", "c", "d", "e", "f"])
+_some_ids = st.lists(_ids, min_size=1, max_size=3, unique=True)
+_names = st.sampled_from(["send", "send", "print"])
+_data = st.sampled_from(["1", "1", "1", "1", "2"])
+_delays = st.sampled_from([0, 0, 0, SECOND, MINUTE])
+_locks = st.sampled_from([SECOND, MINUTE])
+_held = st.sampled_from(["current", "current", "current", "stale", "foreign"])
+_aims = st.sampled_from(["active", "active", "any"])
+_seldom = st.sampled_from([False, False, False, False, True])
+_options = st.fixed_dictionaries(
+    {},
+    optional={
+        "attempts": st.integers(1, 3),
+        "remove_on_fail": st.sampled_from([True, False, Keep(age=60)]),
+        "stack_traces": st.integers(0, 2),
+    },
+)
+_new_jobs = st.builds(
+    lambda options, **given: new_job(**given, **options),
+    _options,
+    id=_ids,
+    name=_names,
+    data=_data,
+    delay=_delays,
+    priority=st.integers(-1, 1),
+    lifo=st.booleans(),
+)
+_requests = st.fixed_dictionaries(
+    {
+        "limit": st.integers(1, 3),
+        "lock": _locks,
+        "names": st.sampled_from([None, None, None, None, ("send",), ("print", "other")]),
+        "worker": st.sampled_from(["worker-1", "worker-2"]),
+    }
+)
+
+STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
+    "add": (7, {"bundles": st.lists(st.lists(_new_jobs, min_size=1, max_size=3), min_size=1, max_size=2)}),
+    "claim": (6, {"request": _requests}),
+    "claim_again_after_a_lost_answer": (1, {}),
+    "settle": (
+        5,
+        {
+            "ids": st.lists(_ids, min_size=1, max_size=2, unique=True),
+            "aim": _aims,
+            "held": _held,
+            "move": st.sampled_from(["complete", "retry", "fail", "postpone", "hand back"]),
+            "delay": _delays,
+            "keep": st.sampled_from(
+                [Retention(age=DAY), Retention(age=DAY), Retention(), Retention(count=0), Retention(count=1)]
+            ),
+            "then": st.none() | _requests,
+        },
+    ),
+    "settle_again_after_a_lost_answer": (2, {}),
+    "renew": (2, {"ids": _some_ids, "aim": _aims, "held": _held, "lock": _locks}),
+    "update": (
+        1,
+        {
+            "id": _ids,
+            "aim": _aims,
+            "held": st.none() | _held,
+            "progress": st.none() | _data,
+            "data": st.none() | _data,
+        },
+    ),
+    "cancel": (1, {"ids": _some_ids, "reason": st.sampled_from([None, "not needed"])}),
+    "retry_by_hand": (1, {"ids": _some_ids, "reset": st.booleans()}),
+    "promote": (1, {"ids": _some_ids}),
+    "change": (
+        2,
+        {
+            "id": _ids,
+            "priority": st.none() | st.integers(-1, 1),
+            "lifo": st.none() | st.booleans(),
+            "delay": st.none() | _delays,
+            "data": st.none() | _data,
+        },
+    ),
+    "remove": (1, {"ids": _some_ids, "force": _seldom}),
+    "pause_or_resume": (1, {"pause": _seldom}),
+    "pause_or_resume_a_name": (1, {"pause": _seldom, "name": _names}),
+    "limit": (1, {"max_active": st.sampled_from([0, 0, 0, 1, 2])}),
+    "clean": (
+        1,
+        {
+            "state": st.sampled_from([state for state in STATES if state != "active"]),
+            "older_than": st.sampled_from([0, SECOND, DAY]),
+            "limit": st.integers(1, 3),
+        },
+    ),
+    "tick": (
+        3,
+        {
+            "rules": st.builds(
+                StallRules,
+                max_stalled_count=st.integers(0, 2),
+                on_stalled=st.sampled_from(["requeue", "requeue", "fail"]),
+                counts_as_attempt=st.booleans(),
+            )
+        },
+    ),
+    "time_passes": (4, {"by": st.sampled_from([1, SECOND - 1, SECOND, SECOND, MINUTE, MINUTE, DAY])}),
+    "a_handle_is_closed_and_another_opened": (1, {"which": st.integers(0, 1)}),
+}
+"""Names of the machine's methods, each with its weight and its arguments."""
+
+WEIGHED_STEPS: Final = st.one_of(
+    [
+        st.tuples(st.just(name), st.fixed_dictionaries(given))
+        for name, (often, given) in STEPS.items()
+        for _ in range(often)
+    ]
+)

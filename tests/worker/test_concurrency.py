@@ -1,0 +1,375 @@
+"""How many jobs run at once, in which order, and whose turn it is."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ropeway import Job, Queue, Worker
+from ropeway.errors import InvalidOption
+from ropeway.store.contract import Store
+
+from tests.client.fixtures import MakeQueue
+from .watching import PATIENCE, Ear, Gate, told
+
+
+async def finish_all(queue: Queue, count: int) -> None:
+    await told(queue, "completed", count=count)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3, 7])
+async def test_no_more_handlers_run_than_the_concurrency(queue: Queue, concurrency: int):
+    running = most = 0
+
+    async def handle(_: Job) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+
+    await queue.add_many(["send"] * 60)
+    async with Worker(queue, handle, concurrency=concurrency).started():
+        await finish_all(queue, 60)
+    assert most == concurrency
+
+
+async def test_every_slot_is_used(queue: Queue):
+    gate = Gate()
+    await queue.add_many(("send", n) for n in range(30))
+    async with Worker(queue, gate, concurrency=20).started() as worker:
+        await gate.holds(20)
+        assert len(worker.running) == 20
+        assert await queue.counts() == {**(await queue.counts()), "active": 20, "waiting": 10}
+        gate.opened.set()
+        await finish_all(queue, 30)
+    assert gate.most == 20
+
+
+async def test_a_worker_claims_no_more_than_it_can_run(queue: Queue):
+    gate = Gate()
+    await queue.add_many(("send", n) for n in range(5))
+    async with Worker(queue, gate, concurrency=2).started():
+        await gate.holds(2)
+        assert (await queue.counts())["active"] == 2
+        gate.opened.set()
+        await finish_all(queue, 5)
+
+
+async def test_concurrency_can_be_raised_while_jobs_run(queue: Queue):
+    gate = Gate()
+    await queue.add_many(("send", n) for n in range(6))
+    async with Worker(queue, gate, concurrency=2).started() as worker:
+        await gate.holds(2)
+        worker.concurrency = 5
+        assert worker.concurrency == 5
+        await gate.holds(5)
+        gate.opened.set()
+        await finish_all(queue, 6)
+    assert gate.most == 5
+
+
+async def test_concurrency_can_be_lowered_while_jobs_run(queue: Queue):
+    """What runs goes on; no more than the new number is begun."""
+    release: dict[int, asyncio.Event] = {n: asyncio.Event() for n in range(8)}
+    running: set[int] = set()
+    changed = asyncio.Event()
+    most_after = 0
+
+    async def handle(job: Job) -> None:
+        nonlocal most_after
+        running.add(job.data)
+        if worker.concurrency == 1:
+            most_after = max(most_after, len(running - {0, 1, 2, 3}))
+        changed.set()
+        await release[job.data].wait()
+        running.discard(job.data)
+
+    await queue.add_many(("send", n) for n in range(8))
+    async with Worker(queue, handle, concurrency=4).started() as worker:
+        while len(running) < 4:
+            changed.clear()
+            await asyncio.wait_for(changed.wait(), PATIENCE)
+        worker.concurrency = 1
+        for event in release.values():
+            event.set()
+        await finish_all(queue, 8)
+    assert most_after == 1
+
+
+async def test_a_lowered_concurrency_can_be_raised_again(queue: Queue):
+    gate = Gate()
+    async with Worker(queue, gate, concurrency=5).started() as worker:
+        worker.concurrency = 1
+        worker.concurrency = 3
+        await queue.add_many(("send", n) for n in range(4))
+        await gate.holds(3)
+        gate.opened.set()
+        await finish_all(queue, 4)
+    assert gate.most == 3
+
+
+@pytest.mark.parametrize("concurrency", [0, -1, 1.5, "5", None, True, float("nan"), 100_001])
+def test_a_concurrency_that_cannot_be_meant_is_refused(concurrency: Any):
+    queue = Queue("letters", "memory://")
+    with pytest.raises(InvalidOption, match="concurrency"):
+        Worker(queue, print, concurrency=concurrency)
+    worker = Worker(queue, print)
+    with pytest.raises(InvalidOption, match="concurrency"):
+        worker.concurrency = concurrency
+    assert worker.concurrency == 10
+
+
+async def test_the_global_limit_holds_over_all_workers(queue: Queue, store: Store):
+    gate = Gate()
+    await queue.add_many(("send", n) for n in range(12))
+    async with (
+        Worker(queue, gate, concurrency=5, max_global_concurrency=3).started(),
+        Worker(Queue(queue.name, store=store), gate, concurrency=5).started(),
+    ):
+        await gate.holds(3)
+        assert (await queue.counts())["active"] == 3
+        gate.opened.set()
+        await finish_all(queue, 12)
+    assert gate.most == 3
+    assert (await queue.settings()).max_active == 3
+
+
+async def test_a_raised_global_limit_is_used_at_once(queue: Queue):
+    gate = Gate()
+    await queue.add_many(("send", n) for n in range(4))
+    async with Worker(queue, gate, max_global_concurrency=1).started():
+        await gate.holds(1)
+        await queue.set_global_concurrency(3)
+        await gate.holds(3)
+        await queue.set_global_concurrency(None)
+        await gate.holds(4)
+        gate.opened.set()
+        await finish_all(queue, 4)
+
+
+async def test_a_paused_worker_takes_no_more_and_another_does(queue: Queue, store: Store):
+    gate = Gate()
+    async with Worker(queue, gate).started() as worker:
+        await queue.add("send", "before")
+        await gate.holds(1)
+        worker.pause()
+        assert worker.paused
+        await queue.add("send", "meanwhile")
+
+        async def other(job: Job) -> Any:
+            return job.data
+
+        async with Worker(Queue(queue.name, store=store), other).started():
+            assert (await told(queue, "completed")).data == {"result": "meanwhile"}
+        assert gate.running == ["before"]
+        await queue.add("send", "after")
+        worker.resume()
+        await gate.holds(2)
+        gate.opened.set()
+        await finish_all(queue, 3)
+
+
+async def test_a_worker_may_be_paused_before_it_starts(queue: Queue):
+    gate = Gate()
+    worker = Worker(queue, gate)
+    worker.pause()
+    await queue.add("send")
+    async with worker.started():
+        assert (await queue.workers())[0].paused
+        assert gate.runs == 0
+        worker.resume()
+        await gate.holds(1)
+        gate.opened.set()
+
+
+async def test_a_paused_queue_is_left_alone_until_it_is_resumed(queue: Queue):
+    gate = Gate()
+    gate.opened.set()
+    await queue.pause()
+    await queue.add("send")
+    async with Worker(queue, gate).started():
+        await told(queue, "added")
+        await queue.resume()
+        await finish_all(queue, 1)
+    resumed, active = await told(queue, "resumed"), await told(queue, "active")
+    assert resumed.at <= active.at
+
+
+async def test_a_paused_name_is_skipped_until_it_is_resumed(queue: Queue):
+    order = []
+
+    async def handle(job: Job) -> None:
+        order.append(job.name)
+
+    await queue.pause("send")
+    await queue.add_many(["send", "post"])
+    async with Worker(queue, handle, concurrency=1).started():
+        await finish_all(queue, 1)
+        await queue.resume("send")
+        await finish_all(queue, 2)
+    assert order == ["post", "send"]
+
+
+async def test_one_at_a_time_jobs_run_in_the_order_of_the_line(queue: Queue):
+    order = []
+
+    async def handle(job: Job) -> None:
+        order.append(job.data)
+
+    await queue.add_many(
+        [
+            ("send", "fifth", {"priority": 5}),
+            ("send", "third"),
+            ("send", "fourth"),
+            ("send", "second", {"lifo": True}),
+            ("send", "first", {"priority": -1}),
+        ]
+    )
+    async with Worker(queue, handle, concurrency=1).started():
+        await finish_all(queue, 5)
+    assert order == ["first", "second", "third", "fourth", "fifth"]
+
+
+async def test_one_at_a_time_a_hundred_jobs_run_first_in_first_out(queue: Queue):
+    order = []
+
+    async def handle(job: Job) -> None:
+        order.append(job.data)
+
+    await queue.add_many(("send", n) for n in range(100))
+    async with Worker(queue, handle, concurrency=1).started():
+        await finish_all(queue, 100)
+    assert order == list(range(100))
+
+
+async def test_an_urgent_job_is_next_even_while_others_are_on_their_way(queue: Queue):
+    order = []
+
+    async def handle(job: Job) -> None:
+        order.append(job.data)
+        if job.data == 0:
+            await queue.add("send", "urgent", priority=-1)
+
+    await queue.add_many(("send", n) for n in range(3))
+    async with Worker(queue, handle, concurrency=1).started():
+        await finish_all(queue, 4)
+    assert order == [0, "urgent", 1, 2]
+
+
+async def test_two_workers_run_each_job_once(queue: Queue, store: Store):
+    runs: list[int] = []
+
+    async def handle(job: Job) -> None:
+        runs.append(job.data)
+        await asyncio.sleep(0)
+
+    async with Worker(queue, handle).started(), Worker(Queue(queue.name, store=store), handle).started():
+        await queue.add_many(("send", n) for n in range(200))
+        await finish_all(queue, 200)
+    assert sorted(runs) == list(range(200))
+
+
+async def test_queues_of_one_worker_are_served_in_turn(make_queue: MakeQueue):
+    """A queue that is always full starves no other."""
+    busy, quiet = make_queue("busy"), make_queue("quiet")
+    order = []
+
+    async def handle(job: Job) -> None:
+        order.append(job.queue.name)
+        await asyncio.sleep(0)
+
+    await busy.add_many(["send"] * 300)
+    await quiet.add_many(["send"] * 30)
+    async with Worker([busy, quiet], handle, concurrency=2).started():
+        await finish_all(quiet, 30)
+        settled_meanwhile = (await busy.counts())["completed"]
+    assert order[:20].count("quiet") >= 5
+    assert settled_meanwhile <= 150
+
+
+async def test_what_ended_in_one_queue_is_settled_while_another_is_always_full(make_queue: MakeQueue):
+    busy, quiet = make_queue("busy"), make_queue("quiet")
+    gate = Gate()
+
+    async def keep_busy(job: Job) -> None:
+        # One that ends adds the next, so that there is always something to claim.
+        await job.queue.add("send")
+        await asyncio.sleep(0)
+
+    worker = Worker([busy, quiet], {"send": keep_busy, "post": gate}, concurrency=3)
+    job = await quiet.add("post")
+    await busy.add_many(["send"] * 10)
+    async with worker.started():
+        await gate.holds(1)
+        gate.opened.set()
+        assert await job.result(timeout=5) == "done"
+        await busy.pause()
+
+
+async def test_a_worker_of_several_queues_runs_all_of_them(make_queue: MakeQueue):
+    queues = [make_queue(name) for name in ("a", "b", "c")]
+
+    async def handle(job: Job) -> str:
+        return job.queue.name
+
+    async with Worker(queues, handle).started() as worker:
+        jobs = [await queue.add("send") for queue in queues]
+        assert [await job.result(timeout=PATIENCE) for job in jobs] == ["a", "b", "c"]
+        for queue in queues:
+            assert [info.id for info in await queue.workers()] == [worker.id]
+
+
+async def test_queues_of_one_worker_may_have_stores_of_their_own(make_queue: MakeQueue):
+    async def handle(job: Job) -> str:
+        return job.queue.store.url
+
+    async with Queue("elsewhere", "memory://") as elsewhere:
+        here = make_queue()
+        async with Worker([here, elsewhere], handle).started():
+            jobs = [await queue.add("send") for queue in (here, elsewhere)]
+            urls = [await job.result(timeout=PATIENCE) for job in jobs]
+        assert urls == [here.store.url, "memory://"]
+        assert await elsewhere.workers() == []
+
+
+@pytest.mark.parametrize("queues", [[], None, "letters", [None], 5])
+def test_a_worker_needs_queues(queues: Any):
+    with pytest.raises((InvalidOption, TypeError)):
+        Worker(queues, print)
+
+
+def test_a_queue_cannot_be_given_twice():
+    with pytest.raises(InvalidOption, match="twice"):
+        Worker([Queue("a", "memory://"), Queue("a", "memory://")], print)
+
+
+async def test_a_worker_says_who_it_is_and_what_it_does(queue: Queue):
+    gate = Gate()
+    worker = Worker(queue, {"send": gate}, name="postman", concurrency=7)
+    async with worker.started():
+        [info] = await queue.workers()
+        assert (info.id, info.name, info.queues, info.handlers, info.concurrency) == (
+            worker.id,
+            "postman",
+            (queue.name,),
+            ("send",),
+            7,
+        )
+        assert "postman" in repr(worker)
+    assert await queue.workers() == []
+
+
+async def test_an_active_listener_hears_of_each_job(queue: Queue):
+    gate = Gate()
+    gate.opened.set()
+    worker = Worker(queue, gate)
+    ear = Ear(worker, "active")
+    async with worker.started():
+        job = await queue.add("send")
+        event = await ear.hear("active")
+        assert event.job is not None
+        assert (event.job.id, event.data) == (job.id, {"attempt": 1})
+        await job.result(timeout=PATIENCE)

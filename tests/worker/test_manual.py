@@ -1,0 +1,226 @@
+"""Processing by hand, without a running worker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ropeway import Backoff, InvalidInput, JobFailed, LockLost, Queue, Worker
+from ropeway.errors import HandlerError, InvalidPayload, JobFinished, StoreUnavailable
+from ropeway.job.record import NewJob
+from ropeway.store.contract import Store
+from ropeway.store.values import StallRules
+from tests.client.fixtures import MakeQueue
+from tests.client.tampering import Outage, Tampering, tampered
+
+from .watching import PATIENCE
+
+
+async def test_a_claimed_job_can_be_completed(queue: Queue):
+    job = await queue.add("send", {"to": "you"})
+    worker = Worker(queue)
+    [claimed] = await worker.claim()
+    assert (claimed.id, claimed.data, claimed.attempt) == (job.id, {"to": "you"}, 1)
+    seen = await job.refresh()
+    assert (seen.state, seen.worker) == ("active", worker.id)
+    await claimed.progress(50)
+    await claimed.log("half way")
+    await claimed.update_data({"to": "me"})
+    await claimed.complete({"sent": True})
+    assert await job.result(timeout=PATIENCE) == {"sent": True}
+    seen = await job.refresh()
+    assert (seen.progress, seen.data) == (50, {"to": "me"})
+
+
+async def test_several_jobs_are_claimed_at_once_in_their_order(queue: Queue):
+    jobs = await queue.add_many(("send", n) for n in range(5))
+    claimed = await Worker(queue).claim(3)
+    assert [job.id for job in claimed] == [job.id for job in jobs[:3]]
+    assert len(await Worker(queue).claim(10)) == 2
+
+
+async def test_nothing_to_claim_is_an_empty_list(queue: Queue):
+    assert await Worker(queue).claim() == []
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, "1", 1_001])
+async def test_a_limit_that_cannot_be_meant_is_refused(queue: Queue, limit: Any):
+    with pytest.raises(InvalidInput, match="limit"):
+        await Worker(queue).claim(limit)
+
+
+async def test_a_claim_waits_for_a_job_to_be_added(tampered_queue: Queue, tampering: Tampering):
+    looked = tampering.answered("claim")
+    claiming = asyncio.create_task(Worker(tampered_queue).claim(wait=PATIENCE))
+    await looked
+    job = await tampered_queue.add("send")
+    [claimed] = await asyncio.wait_for(claiming, 2)
+    assert claimed.id == job.id
+
+
+async def test_a_claim_waits_for_a_delay_to_end(queue: Queue):
+    job = await queue.add("send", delay=0.1)
+    [claimed] = await asyncio.wait_for(Worker(queue).claim(wait=PATIENCE), 4)
+    assert claimed.id == job.id
+
+
+async def test_a_claim_waits_no_longer_than_it_was_asked_to(queue: Queue):
+    async with asyncio.timeout(PATIENCE):
+        assert await Worker(queue).claim(wait="50 ms") == []
+
+
+async def test_a_claim_takes_from_all_queues_of_the_worker(make_queue: MakeQueue):
+    first, second = make_queue("first"), make_queue("second")
+    jobs = [await first.add("send"), await second.add("send"), await second.add("send")]
+    claimed = await Worker([first, second]).claim(2)
+    assert [job.id for job in claimed] == [job.id for job in jobs[:2]]
+    assert [job.queue.name for job in claimed] == ["first", "second"]
+
+
+async def test_a_claim_takes_only_names_that_the_worker_has_handlers_for(queue: Queue):
+    await queue.add_many(["post", "send"])
+    claimed = await Worker(queue, {"send": print}).claim(5)
+    assert [job.name for job in claimed] == ["send"]
+
+
+async def test_a_failed_attempt_is_retried_as_the_job_says(queue: Queue):
+    job = await queue.add("send", attempts=2, backoff=Backoff.fixed(60))
+    [claimed] = await Worker(queue).claim()
+    await claimed.fail(ValueError("no luck"))
+    seen = await job.refresh()
+    assert (seen.state, seen.attempts_made, seen.reason) == ("delayed", 1, "ValueError: no luck")
+    await job.promote()
+    [claimed] = await Worker(queue).claim()
+    assert claimed.attempt == 2
+    await claimed.fail("in a few words")
+    with pytest.raises(JobFailed) as failed:
+        await job.result(timeout=PATIENCE)
+    assert failed.value.reason == "in a few words"
+
+
+async def test_classify_and_backoffs_of_the_worker_decide_by_hand_too(queue: Queue):
+    worker = Worker(queue, classify=lambda error, _: isinstance(error, OSError), backoffs={"mine": lambda *_: 60})
+    for error, state in ((OSError("retried"), "delayed"), (ValueError("fatal"), "failed")):
+        job = await queue.add("send", attempts=5, backoff=Backoff.custom("mine"))
+        [claimed] = await worker.claim()
+        await claimed.fail(error)
+        assert await job.state() == state
+
+
+@pytest.mark.parametrize("error", [5, b"bytes", "\ud800"])
+async def test_a_failure_needs_an_error_or_text(queue: Queue, error: Any):
+    await queue.add("send")
+    [claimed] = await Worker(queue).claim()
+    with pytest.raises(InvalidInput):
+        await claimed.fail(error)
+    await claimed.complete()
+
+
+async def test_a_job_can_be_given_back_at_once_or_for_later(queue: Queue):
+    job = await queue.add("send", attempts=1)
+    [claimed] = await Worker(queue).claim()
+    await claimed.release()
+    assert await job.state() == "waiting"
+    [claimed] = await Worker(queue).claim()
+    await claimed.delay("1 hour")
+    seen = await job.refresh()
+    assert (seen.state, seen.attempts_made, seen.attempts_started) == ("delayed", 0, 2)
+
+
+async def test_a_renewed_lock_lasts_longer(queue: Queue, store: Store):
+    await queue.add("send")
+    [claimed] = await Worker(queue, lock_duration=1).claim()
+    await claimed.renew("1 hour")
+    await store.tick(queue.name, StallRules(), now=await store.clock() + 60_000)
+    await claimed.renew()
+    await claimed.complete()
+
+
+async def test_whoever_lost_the_lock_can_do_nothing_more(queue: Queue, store: Store):
+    job = await queue.add("send", 1)
+    [claimed] = await Worker(queue, lock_duration=1).claim()
+    await store.tick(queue.name, StallRules(), now=await store.clock() + 60_000)
+    calls: list[Any] = [
+        lambda: claimed.renew(),
+        lambda: claimed.progress(1),
+        lambda: claimed.log("line"),
+        lambda: claimed.update_data(2),
+        lambda: claimed.complete(),
+        lambda: claimed.fail("no"),
+        lambda: claimed.delay(5),
+        lambda: claimed.release(),
+    ]
+    for call in calls:
+        with pytest.raises(LockLost):
+            await call()
+    seen = await job.refresh()
+    assert (seen.state, seen.data, seen.progress, seen.attempts_made) == ("waiting", 1, None, 0)
+
+
+async def test_a_job_can_be_settled_only_once(queue: Queue):
+    job = await queue.add("send")
+    [claimed] = await Worker(queue).claim()
+    await claimed.complete("first")
+    for call in (claimed.complete("second"), claimed.fail("no"), claimed.release(), claimed.progress(1)):
+        with pytest.raises(JobFinished):
+            await call
+    assert (await job.refresh()).result == "first"
+
+
+async def test_a_result_that_is_not_json_is_refused_and_nothing_is_settled(make_queue: MakeQueue):
+    queue = make_queue(size_limit=100)
+    job = await queue.add("send")
+    [claimed] = await Worker(queue).claim()
+    for bad in ({1}, object(), "x" * 99):
+        with pytest.raises(InvalidPayload, match="result"):
+            await claimed.complete(bad)
+    assert await job.state() == "active"
+    await claimed.complete("good")
+
+
+async def test_a_settlement_whose_answer_was_lost_can_be_repeated(tampered_queue: Queue, tampering: Tampering):
+    job = await tampered_queue.add("send")
+    [claimed] = await Worker(tampered_queue).claim()
+    tampering.after["settle"] = Outage(1)
+    with pytest.raises(StoreUnavailable):
+        await claimed.complete("done")
+    await claimed.complete("done")
+    assert await job.result(timeout=PATIENCE) == "done"
+
+
+async def test_jobs_that_are_held_already_are_not_lost_when_another_store_fails(make_queue: MakeQueue, store: Store):
+    tampering = Tampering()
+    tampering.before["claim"] = Outage(2)
+    here, elsewhere = make_queue(), make_queue("elsewhere", store=tampered(store, tampering))
+    job = await here.add("send")
+    [claimed] = await Worker([here, elsewhere]).claim(5)
+    assert claimed.id == job.id
+    with pytest.raises(StoreUnavailable):
+        await Worker([elsewhere, here]).claim(5)
+    await claimed.complete()
+
+
+async def test_a_damaged_job_can_be_claimed_looked_at_and_failed(queue: Queue, store: Store):
+    await store.add([[NewJob(queue.name, "damaged", "send", "{not json", "{not json")]])
+    job = await queue.add("send", "whole")
+    damaged, whole = await Worker(queue).claim(2)
+    assert (whole.id, whole.data) == (job.id, "whole")
+    with pytest.raises(HandlerError, match="corrupt record"):
+        _ = damaged.data
+    await damaged.fail("cannot be read")
+    seen = await queue.get("damaged")
+    assert seen is not None
+    assert seen.snapshot is not None
+    assert seen.snapshot.state == "failed"
+    await whole.release()
+
+
+async def test_progress_by_hand_does_not_hide_that_the_store_is_gone(tampered_queue: Queue, tampering: Tampering):
+    await tampered_queue.add("send")
+    [claimed] = await Worker(tampered_queue).claim()
+    tampering.before["update"] = Outage(1)
+    with pytest.raises(StoreUnavailable):
+        await claimed.progress(1)
+    await claimed.release()
