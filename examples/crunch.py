@@ -16,16 +16,18 @@ def count_primes(job: ProcessJob) -> int:
     return found
 
 
+HANDLERS = {"count-primes": in_process(count_primes)}
+
+
 async def main() -> None:
-    async with Queue("crunching", "memory://") as queue:
-        async with Worker(queue, {"count-primes": in_process(count_primes)}, concurrency=2).started():
-            small = await queue.add("count-primes", {"below": 20_000})
-            endless = await queue.add("count-primes", {"below": 10**12}, timeout=2)
-            print("primes:", await small.result(timeout=60))
-            try:
-                await endless.result(timeout=60)
-            except JobFailed as failed:
-                print(failed.reason)
+    async with Queue("crunching", "memory://") as queue, Worker(queue, HANDLERS, concurrency=2).started():
+        small = await queue.add("count-primes", {"below": 20_000})
+        endless = await queue.add("count-primes", {"below": 10**12}, timeout=2)
+        print("primes:", await small.result(timeout=60))
+        try:
+            await endless.result(timeout=60)
+        except JobFailed as failed:
+            print(failed.reason)
 
 
 if __name__ == "__main__":

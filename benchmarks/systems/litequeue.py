@@ -6,7 +6,7 @@
 # family = "sqlite"
 # role = "rival"
 # durable = false
-# note = "not durable: sets synchronous=NORMAL itself; a queue without workers: the loop is ours"
+# note = "not durable: sets synchronous=NORMAL itself; slows down with its backlog; no workers: the loop is ours"
 # jobs = 1_000
 # ///
 """LiteQueue as it comes. One thread pops and marks done: a connection cannot hold two transactions."""

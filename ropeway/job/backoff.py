@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -83,4 +83,4 @@ def custom_delay(answer: object) -> Milliseconds | None:
         if isinstance(answer, float) and math.isnan(answer):
             raise InvalidOption("backoff", "function answered NaN; answer seconds")
         return None if answer < 0 else milliseconds(min(answer, LONGEST_DELAY / 1000))
-    return milliseconds(answer)  # type: ignore[arg-type]  # text or timedelta; anything else raises there
+    return milliseconds(cast(Duration, answer))

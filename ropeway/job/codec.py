@@ -32,17 +32,22 @@ _has_long_number = re.compile(rb"\d{%d}" % (DIGIT_LIMIT + 1)).search
 
 def encode(value: Json, what: str = "data", limit: int = SIZE_LIMIT) -> JsonText:
     """`limit` is in bytes of the encoded text."""
-    try:
-        text = _encode(value)
-        exact = len(text) <= limit and not _is_suspicious(text) and _decode(text) == value
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        exact = False
-    if not exact:
+    text = _encode_exactly(value, limit)
+    if text is None:
         _check(value, what, "$", 0)
         text = _encode(value)
     if len(text) > limit:
         raise PayloadTooLarge(what, len(text), limit)
     return text.decode()
+
+
+def _encode_exactly(value: Json, limit: int) -> bytes | None:
+    """None if it may not read back as it is; that is then looked at piece by piece."""
+    try:
+        text = _encode(value)
+        return text if len(text) <= limit and not _is_suspicious(text) and _decode(text) == value else None
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
 
 
 def decode(text: JsonText) -> Json:

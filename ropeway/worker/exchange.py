@@ -46,6 +46,8 @@ class Exchange:
         self.claiming = True
         self.leaving = False
         """Claims no more, and gives back what a claim on its way still brings."""
+        self.unsettled: set[Job] = set()
+        """Jobs whose outcome the store does not know yet: their locks must be kept until it does."""
         self._by_queue = {lane.queue.name: lane for lane in self.lanes}
         self._slots = slots
         self._worker = worker
@@ -63,6 +65,7 @@ class Exchange:
         return [*(Trips(self) for _ in range(TRIPS_AT_ONCE)), *(Wakes(lane) for lane in self.lanes)]
 
     def ended(self, job: Job, outcome: Outcome) -> None:
+        self.unsettled.add(job)
         self._by_queue[job.queue.name].ended.append((job, outcome))
         self._tell()
 
@@ -78,9 +81,6 @@ class Exchange:
         for lane in self.lanes:
             lane.wake()
 
-    @property
-    def unsettled(self) -> int:
-        return sum(len(lane.ended) for lane in self.lanes)
 
     async def settle_all(self) -> None:
         """Returns when every outcome is settled."""
@@ -168,6 +168,7 @@ class Exchange:
             if claimed.jobs:
                 self._receive(lane, claimed.jobs, started)
         for (job, outcome), answer in zip(ended, answers, strict=True):
+            self.unsettled.discard(job)
             # Missing on a repeat: the first call settled it and retention took it; only the answer was lost.
             self._settled(job, outcome, DONE if repeated and answer.verdict == "missing" else answer)
 
@@ -176,7 +177,8 @@ class Exchange:
         jobs = [Job(queue, record, started) for record in records]
         # Too late to begin: the worker leaves, or the lock may have run out before the answer came.
         if self.leaving or time.monotonic() - started > self._lock / 1000:
-            lane.ended += [(job, Outcome(job.id, job.token, "hand back")) for job in jobs]
+            for job in jobs:
+                self.ended(job, Outcome(job.id, job.token, "hand back"))
             return
         self._claimed(jobs)
         self._slots.start(jobs)

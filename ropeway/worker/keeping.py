@@ -34,18 +34,20 @@ Tell = Callable[[Job, Signal], None]
 
 
 class Renewer(Service):
-    """Extends the locks of all running jobs, twice per lock duration."""
+    """Extends the locks of all jobs that run or wait to be settled, twice per lock duration."""
 
-    def __init__(self, store: Store, queue: str, held: set[Job], lock: Milliseconds, tell: Tell) -> None:
+    def __init__(
+        self, store: Store, queue: str, locked: Iterable[set[Job]], lock: Milliseconds, tell: Tell
+    ) -> None:
         self._store = store
         self._queue = queue
-        self._held = held
+        self._locked = locked
         self._lock = lock
         self._tell = tell
 
     async def step(self) -> None:
-        # One call that holds the interpreter's lock: the loop's thread changes the set at any time.
-        jobs = [job for job in list(self._held) if job.queue.name == self._queue]
+        # list() holds the interpreter's lock while it copies: the loop's thread changes the sets at any time.
+        jobs = [job for locked in self._locked for job in list(locked) if job.queue.name == self._queue]
         if jobs:
             try:
                 async with asyncio.timeout(self._lock / 2000):

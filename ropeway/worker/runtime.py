@@ -123,7 +123,7 @@ class Runtime:
             self._exchanging.cancel()
             await asyncio.wait([self._exchanging])
         if self.exchange.unsettled:
-            log.error("%d outcomes could not be settled: their jobs will run again", self.exchange.unsettled)
+            log.error("%d outcomes could not be settled: their jobs will run again", len(self.exchange.unsettled))
         await self._keeper.stop()
         self.slots.close()
         self._threads.close()
@@ -181,7 +181,7 @@ class Runtime:
             revocations = Revocations(store, name, held, self._tell)
             await revocations.begin()
             services += [
-                Renewer(store, name, held, rules.lock, self._tell),
+                Renewer(store, name, (held, self.exchange.unsettled), rules.lock, self._tell),
                 Ticker(store, name, rules.stalls, rules.stalled_interval, reports.hear_stalled),
                 revocations,
                 Census(store, name, lambda: self._handlers.names, reports.hear_unhandled),

@@ -24,11 +24,12 @@ class Blow(NamedTuple):
     until: float
 
 
-class Rerun(NamedTuple):
-    """Two runs of one job, one after the other."""
+class Run(NamedTuple):
+    """One run of a job, as its handler wrote it down."""
 
-    first: Line
-    second: Line
+    begun: Line
+    ended_at: float
+    """Infinite, if its end was never written."""
 
 
 class Chaos:
@@ -80,19 +81,30 @@ class Chaos:
         return victim
 
 
-def runs_by_job(fleet: Fleet) -> dict[str, list[Line]]:
+def runs_by_job(fleet: Fleet) -> dict[str, list[Run]]:
     """In the order of their claims: a worker that stood still may begin a run after the next one has begun."""
-    runs: dict[str, list[Line]] = {}
+    ends = {(line.job, line.token): line.at for line in [*fleet.lines("end"), *fleet.lines("stopped")]}
+    runs: dict[str, list[Run]] = {}
     for line in sorted(fleet.lines("start"), key=lambda line: line.start):
-        runs.setdefault(line.job, []).append(line)
+        runs.setdefault(line.job, []).append(Run(line, ends.get((line.job, line.token), math.inf)))
     return runs
 
 
-def reruns(fleet: Fleet) -> list[Rerun]:
-    return [Rerun(*pair) for runs in runs_by_job(fleet).values() for pair in pairwise(runs)]
+def reruns(fleet: Fleet) -> list[tuple[Run, Run]]:
+    """Every run with the next one of the same job."""
+    return [pair for runs in runs_by_job(fleet).values() for pair in pairwise(runs)]
 
 
-def cause(rerun: Rerun, blows: Iterable[Blow]) -> Blow | None:
-    """What struck the first run's worker between its claim and the second run."""
-    struck = (blow for blow in blows if blow.pid == rerun.first.pid)
-    return next((blow for blow in struck if rerun.first.claimed_at <= blow.until and blow.at <= rerun.second.at), None)
+def cause(first: Run, second: Run, blows: Iterable[Blow], lock: float) -> Blow | None:
+    """What struck the first run's worker after its claim, before the second run, and before it could be settled.
+
+    An outcome that is not settled a lock's length after its run is late by itself.
+    """
+    for blow in blows:
+        if (
+            blow.pid == first.begun.pid
+            and first.begun.claimed_at <= blow.until
+            and blow.at <= min(second.begun.at, first.ended_at + lock)
+        ):
+            return blow
+    return None

@@ -70,6 +70,11 @@ class AppProcess:
         return self._said.read_text()
 
     @property
+    def errors(self) -> list[str]:
+        """What it said that is worse than a warning of its log, such as of a slow machine."""
+        return [line for line in self.said.splitlines() if not line.startswith("WARNING")]
+
+    @property
     def exit_code(self) -> int | None:
         return self._process.poll()
 

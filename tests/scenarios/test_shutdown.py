@@ -29,7 +29,7 @@ async def test_workers_that_end_under_load_give_back_what_they_hold(
     assert len(await chronicle.ids("hand back")) >= 6
     assert {(job.attempts_made, job.stalled_count) for job in await all_jobs(queue)} == {(0, 0)}
     assert await queue.workers() == []
-    assert [worker.said for worker in workers] == ["", "", ""]
+    assert [worker.errors for worker in workers] == [[], [], []]
     await check_counters(queue)
 
 

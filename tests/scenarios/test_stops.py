@@ -97,7 +97,7 @@ async def test_after_all_workers_stood_still_everything_is_done_once(queue: Queu
         await job.result(timeout=30)
     assert set((await chronicle.read()).completions.values()) == {1}
     assert set(chronicle.count("stall").values()) <= {1}
-    assert [rerun for rerun in reruns(fleet) if cause(rerun, stops) is None] == []
+    assert [pair for pair in reruns(fleet) if cause(*pair, stops, lock=1) is None] == []
     assert {job.attempts_made for job in await all_jobs(queue)} == {0}
     await check_counters(queue)
 

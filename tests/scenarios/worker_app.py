@@ -80,6 +80,13 @@ class DiesAfterSettling:
         die_at_once()
 
 
+class OneLine(logging.Formatter):
+    """So that a test can take what is said line by line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).replace("\n", " | ")
+
+
 def shift_clock(seconds: float) -> None:
     true_time, true_time_ns = time.time, time.time_ns
     time.time = lambda: true_time() + seconds
@@ -87,7 +94,9 @@ def shift_clock(seconds: float) -> None:
 
 
 def main() -> None:
-    logging.basicConfig(format="%(levelname)s %(message)s")
+    saying = logging.StreamHandler()
+    saying.setFormatter(OneLine("%(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[saying])
     orders = msgspec.json.decode(sys.argv[1], type=Orders)
     if orders.clock_shift:
         # Before a store is loaded: it may keep the function.

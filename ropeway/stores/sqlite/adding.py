@@ -21,6 +21,7 @@ MOST_AT_ONCE: Final = 100_000_000
 """Characters of data in one statement; SQLite's limit is 10^9 bytes of JSON."""
 
 Bundle: TypeAlias = Sequence[NewJob]
+Verdict: TypeAlias = Literal["created", "found", "conflict", "skipped"]
 Known: TypeAlias = dict[tuple[str, str], tuple[str, str]]
 """Name and data by queue and id."""
 
@@ -107,7 +108,7 @@ def _sort_out(bundles: Sequence[Bundle], known: Known) -> tuple[list[list[Added]
     found: list[NewJob] = []
     for bundle in bundles:
         own: Known = {}
-        verdicts = [_verdict(job, known, own) for job in bundle]
+        verdicts: list[Verdict] = [_verdict(job, known, own) for job in bundle]
         if "conflict" in verdicts:
             verdicts = ["skipped" if verdict == "created" else verdict for verdict in verdicts]
             # What repeats a job of its own bundle is not there either.
@@ -123,7 +124,7 @@ def _sort_out(bundles: Sequence[Bundle], known: Known) -> tuple[list[list[Added]
     return answers, created, found
 
 
-def _verdict(job: NewJob, known: Known, own: Known) -> Literal["created", "found", "conflict", "skipped"]:
+def _verdict(job: NewJob, known: Known, own: Known) -> Verdict:
     key = job.queue, job.id
     there = known.get(key) or own.get(key)
     if there is None:

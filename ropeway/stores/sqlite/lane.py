@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from ...job.instants import Instant
 
@@ -46,7 +46,8 @@ class Call(Generic[T]):
         if self.error is not None:
             self.future.set_exception(self.error)
         else:
-            self.future.set_result(self.answer)  # type: ignore[arg-type]  # set by the round that did the call
+            # The round that did the call has set it.
+            self.future.set_result(cast(T, self.answer))
 
 
 class Lane(threading.Thread):

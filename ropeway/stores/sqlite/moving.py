@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
@@ -59,8 +58,8 @@ def erase(tx: Transaction, row: QueueRow, jobs: Sequence[Leaving]) -> None:
     seqs = {"seqs": as_json([seq for seq, _, _ in jobs])}
     for statement in ("places", "jobs", "failures", "log"):
         tx.run(_REMOVE[statement], seqs)
-    for state, number in Counter(state for _, _, state in jobs).items():
-        row.move(state, None, number)
+    for _, _, state in jobs:
+        row.move(state, None)
 
 
 def apply_retention(

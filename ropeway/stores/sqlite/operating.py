@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -45,8 +45,8 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
         tx.run(_CANCEL, {"now": now, "reason": reason, "cancelled": cancelled})
         running = [place for place, state in reached if state == "active"]
         revoke(tx, row, [Lock(place.id, place.token or "") for place in running], now)
-        for state, number in Counter(state for _, state in reached).items():
-            row.move(state, "cancelled", number)
+        for _, state in reached:
+            row.move(state, "cancelled")
         jobs: list[tuple[str, Detail]] = [(place.id, {"prev": state}) for place, state in reached]
         row.announce("cancel", now, "cancelled", jobs, None if reason is None else {"reason": reason})
         apply_retention(tx, row, "cancelled", keeps, now)
@@ -62,8 +62,8 @@ def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[
     answers, reached = _reach(find_places(tx, row, ids), FINAL, "waiting")
     if reached:
         tx.run(_RETRY, {"seqs": as_json([place.seq for place, _ in reached]), "reset": reset})
-        for state, number in Counter(state for _, state in reached).items():
-            row.move(state, "waiting", number)
+        for _, state in reached:
+            row.move(state, "waiting")
         row.announce("retry by hand", now, "waiting", [(place.id, None) for place, _ in reached])
         tx.wake("jobs", row)
     return answers

@@ -13,8 +13,14 @@ import msgspec
 
 T = TypeVar("T")
 
+
 # A NUL is in no valid JSON text, so damaged data can never be taken for other data.
-codecs.register_error("ropeway.damaged", lambda error: ("\\u0000", error.end))  # type: ignore[attr-defined]
+def _as_nul(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "\\u0000", error.end
+
+
+codecs.register_error("ropeway.damaged", _as_nul)
 
 
 def reader(kind: type[T] | Any) -> Callable[[bytes], T]:

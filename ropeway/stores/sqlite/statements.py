@@ -13,7 +13,7 @@ from typing import Final
 
 _MARK: Final = re.compile(r"^-- statement: (\S+)$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^\s*--.*\n", re.MULTILINE)
-_FOLDER: Final = files(__package__) / "sql"
+_FOLDER: Final = files("ropeway.stores.sqlite") / "sql"
 
 
 @cache
