@@ -49,7 +49,5 @@ async def _begin(store: Store, queue: str, after: str) -> tuple[str | None, int,
     try:
         entry, seen = split_id(after)
     except (AttributeError, ValueError):
-        raise InvalidOption(
-            "after", f'cannot be {after!r}: use "now", "start" or the id of an event'
-        ) from None
+        raise InvalidOption("after", f'cannot be {after!r}: use "now", "start" or the id of an event') from None
     return entry, seen, True

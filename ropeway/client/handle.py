@@ -64,15 +64,16 @@ class JobHandle:
         after `timeout`; the job itself goes on then.
         """
         limit = None if timeout is None else milliseconds(timeout) / 1000
+        deadline = asyncio.timeout(limit)
         try:
-            async with asyncio.timeout(limit) as deadline:
-                ending = await self.queue._endings.of(self.id)
+            async with deadline:
+                ending = await self.queue.endings.of(self.id)
         except TimeoutError:
             if not deadline.expired():
                 raise
             assert limit is not None
             # The job itself has the last word: its wake may have been lost, or the time too short to look at all.
-            last_look = await self.queue._endings.look(self.id)
+            last_look = await self.queue.endings.look(self.id)
             if last_look is None:
                 raise ResultTimeout(self.queue.name, self.id, limit) from None
             ending = last_look

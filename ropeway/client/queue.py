@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from datetime import datetime
-from typing import Any, Self, Unpack
+from typing import Any, Final, Self, Unpack
 
 import msgspec
 
@@ -39,6 +39,8 @@ from .handle import JobHandle
 from .requests import PROGRESS_LIMIT, Call, Request, call_of, new_job, reason_text
 from .snapshot import snapshot_of
 from .workers import WORKER_RECORDS, WorkerInfo
+
+NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
 
 
 class JobPage(msgspec.Struct, frozen=True):
@@ -76,7 +78,7 @@ class Queue:
         self.defaults = defaults
         self._owns_store = store is None
         self._adds = Adds(self.store)
-        self._endings = Endings(self.store, self.name)
+        self.endings = Endings(self.store, self.name)
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} on {self.store.url}>"
@@ -146,11 +148,13 @@ class Queue:
         after: str | None = None,
         newest_first: bool = False,
     ) -> JobPage:
-        """A page of jobs, state by state, each in its own order: waiting as it will be claimed, delayed by due time,
-        active by start, finished by end. Without states: all of them."""
+        """A page of jobs of the given states, or of all of them, state by state.
+
+        Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
+        """
         query = Query(
             self.name,
-            tuple(map(state_named, states)) or STATES,
+            tuple(state_named(state) for state in states) or STATES,
             None if name is None else job_name(name),
             whole("limit", limit, 1, BATCH),
             after,
@@ -211,8 +215,7 @@ class Queue:
     async def remove(self, id: str, *, force: bool = False) -> None:
         """Forgets a job; one that is active only with `force`."""
         [answer] = await self.store.remove(self.name, [job_id(id)], force=force)
-        allowed = tuple(state for state in STATES if state != "active")
-        self._expect(id, "remove", answer, allowed)
+        self._expect(id, "remove", answer, NOT_ACTIVE)
 
     async def change(
         self,
@@ -301,9 +304,7 @@ class Queue:
         removed = len(await self.clean(0, "waiting"))
         return removed + (len(await self.clean(0, "delayed")) if delayed else 0)
 
-    async def clean(
-        self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None
-    ) -> list[str]:
+    async def clean(self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None) -> list[str]:
         """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
         named = state_named(state)
         age = milliseconds(older_than)
@@ -357,9 +358,7 @@ class Queue:
         snapshot = snapshot_of(record)
         return JobHandle(self, record.id, record.name, snapshot.data, snapshot=snapshot)
 
-    def _expect(
-        self, id: str, move: MoveName | str, answer: Answer, allowed: tuple[State, ...] = ()
-    ) -> State | None:
+    def _expect(self, id: str, move: MoveName | str, answer: Answer, allowed: tuple[State, ...] = ()) -> State | None:
         """The state before a move that happened; the right error for one that did not."""
         if answer.verdict == "missing":
             raise JobNotFound(self.name, id)

@@ -33,7 +33,7 @@ class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def fixed(cls, delay: Duration, *, jitter: float = 0.0) -> Backoff:
-        return _checked("fixed", delay, LONGEST_DELAY / 1000, jitter)
+        return _checked("fixed", delay, delay, jitter)
 
     @classmethod
     def linear(cls, delay: Duration, *, max_delay: Duration = LONGEST_DELAY / 1000, jitter: float = 0.0) -> Backoff:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 
 from ..errors import InvalidDuration
@@ -10,6 +10,7 @@ from ..errors import InvalidDuration
 Instant: TypeAlias = int
 Milliseconds: TypeAlias = int
 
+_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_INSTANT: Final[Instant] = 253_402_300_799_999
 """The end of the year 9999: later than any job can be due, and exact as a double."""
 
@@ -21,4 +22,4 @@ def instant_of(moment: datetime) -> Instant:
 
 
 def moment_of(instant: Instant | None) -> datetime | None:
-    return None if instant is None else datetime.fromtimestamp(instant / 1000, UTC)
+    return None if instant is None else _BEGINNING + timedelta(milliseconds=instant)

@@ -132,9 +132,7 @@ class Attempts:
         return Outcome(job.id, job.token, "complete", text, keep=options.keep_completed)
 
     def _retry(self, job: Job, failure: Failure, options: StoredOptions, delay: Milliseconds) -> Outcome:
-        return Outcome(
-            job.id, job.token, "retry", failure=failure, delay=delay, stack_traces=options.stack_traces
-        )
+        return Outcome(job.id, job.token, "retry", failure=failure, delay=delay, stack_traces=options.stack_traces)
 
     def _final(self, job: Job, failure: Failure, options: StoredOptions, exhausted: bool) -> Outcome:
         return Outcome(

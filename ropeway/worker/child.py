@@ -94,6 +94,7 @@ def attempt(handler: Callable[[ProcessJob], Any], start: Start, link: Link) -> E
 
 
 def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
+    function: Any
     if path:
         # Under another name, so that what stands under `if __name__ == "__main__"` is not run again.
         names = runpy.run_path(path, run_name="__ropeway__")

@@ -81,7 +81,6 @@ class Exchange:
         for lane in self.lanes:
             lane.wake()
 
-
     async def settle_all(self) -> None:
         """Returns when every outcome is settled."""
         while self._under_way or any(lane.ended for lane in self.lanes):
@@ -133,9 +132,7 @@ class Exchange:
     async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], wanted: int) -> None:
         queue = lane.queue
         claim = (
-            ClaimRequest(queue.name, self._worker, new_token(), wanted, self._lock, self._names())
-            if wanted
-            else None
+            ClaimRequest(queue.name, self._worker, new_token(), wanted, self._lock, self._names()) if wanted else None
         )
         outcomes = [outcome for _, outcome in ended]
         started, wakes = time.monotonic(), lane.wakes

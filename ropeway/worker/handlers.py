@@ -26,9 +26,10 @@ class InProcess(NamedTuple):
 
 
 def in_process(function: ProcessHandler) -> InProcess:
-    """Runs a handler in processes that can crash or be killed: `Worker(queue, {"crunch": in_process(crunch)})`.
+    """Makes a handler run in processes, which can crash or be killed and hurt nobody.
 
-    The function, `def` or `async def`, must stand at the top of a module. A cancel or a timeout kills its process.
+    Use it as in `Worker(queue, {"crunch": in_process(crunch)})`. The function, `def` or `async def`, must stand at the
+    top of a module. A cancel or a timeout kills its process.
     """
     return InProcess(function)
 
@@ -57,9 +58,7 @@ class Handlers:
         elif callable(function):
             handler = Handler(function, "loop" if _is_async(function) else "thread")
         else:
-            raise InvalidOption(
-                "handler", f"for {name!r} is {function!r:.80}: give a function that takes a job"
-            )
+            raise InvalidOption("handler", f"for {name!r} is {function!r:.80}: give a function that takes a job")
         if name == EVERY_NAME:
             self._other = handler
         else:

@@ -99,9 +99,7 @@ class Job(JobHandle):
 
     async def log(self, text: object) -> None:
         """Keeps a line with the job; the newest 1,000 unless `keep_logs` says otherwise."""
-        line = (
-            str(text).encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")[:LOG_LINE_LIMIT]
-        )
+        line = str(text).encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")[:LOG_LINE_LIMIT]
         keep = self.options.keep_logs if self.options else 0
         await self._update(Change(self.id, self.token, log=(line,), keep_logs=keep))
 

@@ -36,9 +36,7 @@ Tell = Callable[[Job, Signal], None]
 class Renewer(Service):
     """Extends the locks of all jobs that run or wait to be settled, twice per lock duration."""
 
-    def __init__(
-        self, store: Store, queue: str, locked: Iterable[set[Job]], lock: Milliseconds, tell: Tell
-    ) -> None:
+    def __init__(self, store: Store, queue: str, locked: Iterable[set[Job]], lock: Milliseconds, tell: Tell) -> None:
         self._store = store
         self._queue = queue
         self._locked = locked
@@ -195,7 +193,7 @@ class LoopWatch(Service):
         await asyncio.sleep(SLOW_LOOP)
 
     def _stack(self) -> str:
-        frame = sys._current_frames().get(self._thread)
+        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - there is no other way to see it
         return "".join(traceback.format_stack(frame, limit=5)) if frame else ""
 
 

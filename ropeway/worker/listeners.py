@@ -13,7 +13,6 @@ from ..errors import InvalidOption
 from .job import Job
 from .service import log
 
-
 HEARD: Final[tuple[str, ...]] = (
     "active",
     "progress",

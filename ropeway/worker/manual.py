@@ -99,9 +99,7 @@ async def claim_by_hand(
     limit = whole("limit", limit, 1, BATCH)
     loop = asyncio.get_running_loop()
     until = loop.time() + (0 if wait is None else milliseconds(wait) / 1000)
-    attempts = Attempts(
-        Handlers(None), Threads(worker), Processes(), rules.classify, rules.backoffs, lambda _: None
-    )
+    attempts = Attempts(Handlers(None), Threads(worker), Processes(), rules.classify, rules.backoffs, lambda _: None)
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
         while True:

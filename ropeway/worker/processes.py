@@ -41,9 +41,7 @@ class HandlerFailedForGood(HandlerFailed, Unrecoverable):
 def source_of(function: Callable[..., Any]) -> Source:
     qualname = getattr(function, "__qualname__", "<")
     if "<" in qualname:
-        raise InvalidOption(
-            "run_in", f'"process" needs a function at the top of a module, not {function!r:.80}'
-        )
+        raise InvalidOption("run_in", f'"process" needs a function at the top of a module, not {function!r:.80}')
     if function.__module__ != "__main__":
         return Source(function.__module__, "", qualname)
     main = sys.modules["__main__"]
@@ -51,9 +49,7 @@ def source_of(function: Callable[..., Any]) -> Source:
         return Source(main.__spec__.name, "", qualname)
     path = getattr(main, "__file__", None)
     if path is None:
-        raise InvalidOption(
-            "run_in", f'"process" needs {qualname!r} in a file, not in an interactive session'
-        )
+        raise InvalidOption("run_in", f'"process" needs {qualname!r} in a file, not in an interactive session')
     return Source("", os.path.abspath(path), qualname)  # noqa: PTH100 - plain text for a command line
 
 

@@ -87,14 +87,25 @@ class Runtime:
 
     async def _start(self) -> None:
         for queue in self._queues:
-            await insist(lambda _, store=queue.store: store.open(), f"opening {queue.store.url}")  # type: ignore[misc]
-            limit = self._rules.max_global_concurrency
-            if limit is not None:
-                await insist(lambda _, queue=queue: queue.set_global_concurrency(limit), "global concurrency")  # type: ignore[misc]
+            await self._open(queue)
         self._siblings = {id(queue.store): queue.store.sibling() for queue in self._queues}
         (await self._keeper.start()).add_done_callback(self._check)
         self._exchanging = asyncio.create_task(run_all(self.exchange.services()), name="ropeway-exchange")
         self._exchanging.add_done_callback(self._check)
+
+    async def _open(self, queue: Queue) -> None:
+        limit = self._rules.max_global_concurrency
+        await insist(lambda _: queue.store.open(), f"opening {queue.store.url}")
+        if limit is not None:
+            await insist(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
+
+    async def _prepare(self, queue: Queue) -> None:
+        async def prepare(_: bool) -> None:
+            await queue.store.open()
+            if self._rules.max_global_concurrency is not None:
+                await queue.set_global_concurrency(self._rules.max_global_concurrency)
+
+        await insist(prepare, f"opening {queue.store.url}")
 
     def stop(self) -> None:
         self.exchange.leave()

@@ -61,9 +61,7 @@ async def run_all(services: Iterable[Service]) -> None:
         raise errors.exceptions[0] from None
 
 
-async def insist(
-    call: Callable[[bool], Awaitable[T]], what: str, *, unless: Callable[[], bool] = lambda: False
-) -> T:
+async def insist(call: Callable[[bool], Awaitable[T]], what: str, *, unless: Callable[[], bool] = lambda: False) -> T:
     """Repeats a call until the store has answered, or is no longer to be asked; it is told whether it is a repeat."""
     patience = Patience()
     repeat = False

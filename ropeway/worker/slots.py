@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -181,9 +181,9 @@ class Slots:
             self._none_held.set()
         self._ended(job, outcome)
 
-    async def _pause(self, wait: asyncio.Future[None] | object) -> None:
+    async def _pause(self, wait: Awaitable[None]) -> None:
         try:
-            await wait  # type: ignore[misc]
+            await wait
         except asyncio.CancelledError:
             # A cancel that came too late for its job. The slots' own end is said by `_closed`.
             task = asyncio.current_task()

@@ -63,5 +63,5 @@ class Threads:
     def _deliver(self, answer: _Ended, result: Any, error: BaseException | None) -> None:
         self._idle += 1
         if not answer.done():
-            # Not as the future's exception: a future refuses StopIteration, and GeneratorExit would close the coroutine.
+            # Not as its exception: a future refuses StopIteration, and GeneratorExit would close the coroutine.
             answer.set_result((result, error))

@@ -92,7 +92,7 @@ class Worker:
 
         return register
 
-    def on(self, event: str, listener: L | None = None) -> Any:
+    def on(self, event: str, listener: Listener | None = None) -> Any:
         """Calls `listener` for each event of that name in this worker; also as a decorator."""
         if listener is not None:
             self._listeners.add(event, listener)

@@ -208,15 +208,15 @@ async def test_many_that_wait_share_one_reader_which_ends_with_them(queue: Queue
     before = tampering.calls["events"]
     waits = [await waiting_for(job, tampering) for job in jobs]
     assert tampering.calls["events"] - before <= 5
-    reader = queue._endings._reader
+    reader = queue.endings._reader
     assert reader is not None
     for _ in jobs:
         await finish(queue)
     assert await asyncio.wait_for(asyncio.gather(*waits), FOREVER) == ["sent"] * 50
     await asyncio.wait([reader], timeout=FOREVER)
     assert reader.done()
-    assert queue._endings._reader is None
-    assert not queue._endings._waiters
+    assert queue.endings._reader is None
+    assert not queue.endings._waiters
 
 
 async def test_several_may_wait_for_one_job_and_one_of_them_may_leave(queue: Queue, tampering: Tampering):

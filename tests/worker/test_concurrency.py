@@ -10,8 +10,8 @@ import pytest
 from ropeway import Job, Queue, Worker
 from ropeway.errors import InvalidOption
 from ropeway.store.contract import Store
-
 from tests.client.fixtures import MakeQueue
+
 from .watching import PATIENCE, Ear, Gate, told
 
 

@@ -177,7 +177,7 @@ async def test_a_handler_sees_the_context_in_which_the_worker_was_started(queue:
     async def handle(_: Job) -> str:
         return colour.get()
 
-    async def start() -> str:
+    async def start() -> Any:
         colour.set("outer")
         return await result(queue, handle)
 
@@ -227,7 +227,7 @@ async def _fail() -> None:
 
 
 async def test_a_handler_can_add_jobs_and_wait_for_them(queue: Queue):
-    async def handle(job: Job) -> int:
+    async def handle(job: Job) -> Any:
         if job.data == 0:
             return 1
         inner = await job.queue.add("send", job.data - 1)
@@ -240,7 +240,7 @@ async def test_a_handler_can_add_jobs_and_wait_for_them(queue: Queue):
 async def test_a_worker_serves_jobs_that_waited_before_it_started(queue: Queue):
     jobs = await queue.add_many(("send", n) for n in range(30))
 
-    async def handle(job: Job) -> int:
+    async def handle(job: Job) -> Any:
         return -job.data
 
     async with Worker(queue, handle).started():

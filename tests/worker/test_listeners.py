@@ -134,7 +134,7 @@ def test_what_no_worker_tells_of_cannot_be_listened_to(name: Any):
 def test_a_listener_must_be_a_function():
     worker = Worker(Queue("letters", "memory://"), fine)
     with pytest.raises(InvalidOption, match="listener"):
-        worker.on("completed", 5)  # type: ignore[type-var]
+        worker.on("completed", 5)  # type: ignore[arg-type]
 
 
 async def test_every_event_of_a_run_of_jobs_reaches_its_listeners(queue: Queue):
@@ -165,10 +165,11 @@ async def test_every_event_of_a_run_of_jobs_reaches_its_listeners(queue: Queue):
 
 
 async def test_several_listeners_of_one_event_are_called_in_their_order(queue: Queue):
-    heard = []
+    heard: list[int] = []
     worker = Worker(queue, fine)
-    for number in range(3):
-        worker.on("completed", lambda _, number=number: heard.append(number))
+    worker.on("completed", lambda _: heard.append(0))
+    worker.on("completed", lambda _: heard.append(1))
+    worker.on("completed", lambda _: heard.append(2))
     ear = Ear(worker, "completed")
     async with worker.started():
         await queue.add("send")

@@ -143,14 +143,14 @@ async def test_whoever_lost_the_lock_can_do_nothing_more(queue: Queue, store: St
     [claimed] = await Worker(queue, lock_duration=1).claim()
     await store.tick(queue.name, StallRules(), now=await store.clock() + 60_000)
     calls: list[Any] = [
-        lambda: claimed.renew(),
+        claimed.renew,
         lambda: claimed.progress(1),
         lambda: claimed.log("line"),
         lambda: claimed.update_data(2),
-        lambda: claimed.complete(),
+        claimed.complete,
         lambda: claimed.fail("no"),
         lambda: claimed.delay(5),
-        lambda: claimed.release(),
+        claimed.release,
     ]
     for call in calls:
         with pytest.raises(LockLost):

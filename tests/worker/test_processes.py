@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -103,7 +104,7 @@ async def test_a_timeout_kills_the_process(queue: Queue):
 
 async def test_a_cancel_kills_the_process(queue: Queue):
     async with Worker(queue, in_process(handlers.hang)).started() as worker:
-        dropped = told(worker, "cancelled")
+        dropped = asyncio.ensure_future(told(worker, "cancelled"))
         job = await queue.add("crunch")
         async for event in queue.events(after="start"):
             if event.name == "progress":
@@ -133,12 +134,11 @@ async def test_a_function_that_no_process_could_find_is_refused(queue: Queue):
         Worker(queue, in_process(local))
 
 
-def told(worker: Worker, event: str) -> Any:
-    import asyncio
-
-    heard = asyncio.get_running_loop().create_future()
-    worker.on(event, lambda told: heard.done() or heard.set_result(told))
-    return heard
+async def told(worker: Worker, event: str) -> None:
+    """Returns when the worker has said it."""
+    heard = asyncio.Event()
+    worker.on(event, lambda _: heard.set())
+    await heard.wait()
 
 
 def assert_gone(pid: int) -> None:

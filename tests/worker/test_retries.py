@@ -229,7 +229,7 @@ async def test_a_classify_that_raises_is_as_none_at_all(queue: Queue, error: typ
 
 async def test_a_classify_that_raises_cannot_save_what_is_unrecoverable(queue: Queue):
     handler = Flaky(9, Unrecoverable("no"))
-    async with Worker(queue, handler, classify=lambda *_: 1 / 0).started():  # type: ignore[arg-type, return-value]
+    async with Worker(queue, handler, classify=lambda *_: 1 / 0).started():  # type: ignore[arg-type]
         job = await queue.add("send", attempts=5)
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)

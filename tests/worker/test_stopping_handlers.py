@@ -53,7 +53,7 @@ async def test_an_attempt_that_takes_too_long_is_cancelled_and_fails(queue: Queu
     gate = Gate()
     async with Worker(queue, gate).started():
         job = await queue.add("send", timeout=0.05)
-        with pytest.raises(JobFailed, match="AttemptTimeout: the attempt took longer than its timeout of 0.05 s"):
+        with pytest.raises(JobFailed, match=r"AttemptTimeout: the attempt took longer than its timeout of 0\.05 s"):
             await job.result(timeout=PATIENCE)
     assert gate.running == []
 

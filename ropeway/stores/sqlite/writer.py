@@ -16,6 +16,7 @@ from .clock import Clock
 from .failures import RECOVERY, ends_connection, typed
 from .identity import Watch
 from .lane import LOG, Call, Lane, deliver
+from .space import WalSpace
 from .transaction import Transaction
 from .wake import Wakes
 
@@ -48,6 +49,7 @@ class Writer:
         self._own_version = -1
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
+        self._space = WalSpace(path)
         self.lane = Lane(f"ropeway writer of {path}", self._round, self._close)
 
     def use(self, connection: apsw.Connection) -> None:
@@ -55,6 +57,7 @@ class Writer:
         # It waits by itself, see `_begin`.
         connection.set_busy_timeout(0)
         self._connection = connection
+        self._space.attend(connection)
         self._is_durable = None
 
     def _round(self, calls: list[Call[Any]]) -> None:
@@ -79,6 +82,8 @@ class Writer:
         self._watch.look(thorough=any(call.is_thorough for call in calls))
         connection = self._connected(is_durable=any(call.is_durable for call in calls))
         self._begin(connection)
+        if self._is_durable:
+            self._space.make()
         tx = Transaction(connection, self._clock)
         if len(calls) == 1:
             _do(tx, calls[0])
