@@ -101,6 +101,14 @@ def stored_options(text: JsonText) -> StoredOptions:
     return _decode(text)
 
 
+def readable_options(text: JsonText) -> StoredOptions:
+    """For stores: options that were damaged count as none, because one bad job must not stop its queue."""
+    try:
+        return stored_options(text)
+    except msgspec.MsgspecError:
+        return StoredOptions()
+
+
 def _suggestion(option: str) -> str:
     near = difflib.get_close_matches(option, _READERS, n=1)
     known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_READERS)}"

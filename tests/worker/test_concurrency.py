@@ -152,11 +152,12 @@ async def test_a_raised_global_limit_is_used_at_once(queue: Queue):
 
 async def test_a_paused_worker_takes_no_more_and_another_does(queue: Queue, store: Store):
     gate = Gate()
-    async with Worker(queue, gate).started() as worker:
+    async with Worker(queue, gate, concurrency=1).started() as worker:
         await queue.add("send", "before")
         await gate.holds(1)
         worker.pause()
         assert worker.paused
+        worker.concurrency = 2
         await queue.add("send", "meanwhile")
 
         async def other(job: Job) -> Any:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from ...job.options import StoredOptions, stored_options
+from ...job.options import StoredOptions, readable_options
 from ...job.states import State
 from .reading import reader
 from .statements import statements
@@ -42,12 +42,4 @@ def find_places(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> list[Plac
 
 def options_of(tx: Transaction, seqs: Iterable[int]) -> dict[int, StoredOptions]:
     rows = _options(tx.get(_SQL["options"], {"seqs": as_json(list(seqs))}))
-    return {seq: readable(options) for seq, options in rows}
-
-
-def readable(options: str) -> StoredOptions:
-    """Options that were damaged count as none: one bad row must not stop its queue."""
-    try:
-        return stored_options(options)
-    except msgspec.MsgspecError:
-        return StoredOptions()
+    return {seq: readable_options(options) for seq, options in rows}

@@ -9,10 +9,10 @@ import msgspec
 
 from ...job.events import EVENTS_KEPT
 from ...job.instants import Instant
+from ...job.options import readable_options
 from ...job.rules import is_given_up, stall_reason
 from ...store.values import BATCH, StallRules, Ticked
 from .moving import apply_retention, leaving, promote_due, remove_all
-from .places import readable
 from .reading import reader
 from .settling import remember_failures
 from .statements import statements
@@ -77,7 +77,7 @@ def _recover(tx: Transaction, row: QueueRow, rules: StallRules, now: Instant) ->
             job.worker,
             _reason(job, given_up=is_lost),
             "",
-            readable(job.options).stack_traces,
+            readable_options(job.options).stack_traces,
         )
         for job, is_lost in verdicts
     ]
@@ -94,7 +94,7 @@ def _is_lost(job: Late, rules: StallRules) -> bool:
     return is_given_up(
         stalled_count=job.stalled_count + 1,
         attempts_made=job.attempts_made + rules.counts_as_attempt,
-        attempts=readable(job.options).attempts,
+        attempts=readable_options(job.options).attempts,
         max_stalled_count=rules.max_stalled_count,
         on_stalled=rules.on_stalled,
         counts_as_attempt=rules.counts_as_attempt,
@@ -111,7 +111,7 @@ def _stall(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, 
 
 def _give_up(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, now: Instant) -> None:
     used = int(rules.counts_as_attempt)
-    keeps = [readable(job.options).keep_failed for job in jobs]
+    keeps = [readable_options(job.options).keep_failed for job in jobs]
     reasons = [_reason(job, given_up=True) for job in jobs]
     given_up = [
         (job.seq, used, reason, keep.until(now)) for job, reason, keep in zip(jobs, reasons, keeps, strict=True)

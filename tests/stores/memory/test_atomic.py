@@ -73,7 +73,7 @@ WRONG: dict[str, Verb] = {
     "add: a delay that is none": lambda store: store.add([[new_job()], [new_job(delay=UNFIT)]]),
     "add: an id that is none": lambda store: store.add([[new_job()], [NewJob(OTHER, UNFIT, "send", "1")]]),
     "add: a name that is no text": lambda store: store.add([[new_job(queue=OTHER), new_job(name=UNTEXT)]]),
-    "add: options that are none": lambda store: store.add([[new_job()], [NewJob(QUEUE, "x", "y", "1", "{")]]),
+    "add: options that are no text": lambda store: store.add([[new_job()], [NewJob(QUEUE, "x", "y", "1", None)]]),  # type: ignore[arg-type]
     "claim: a lock that is none": lambda store: store.claim(claim_request(lock=UNFIT)),
     "claim: a worker that is no text": lambda store: store.claim(claim_request(worker=UNTEXT)),
     "settle: a result that is no JSON": lambda store: store.settle(

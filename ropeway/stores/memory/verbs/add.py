@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ....errors import InvalidOption
 from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
-from ....job.options import LEAST_URGENT, MOST_URGENT, stored_options
+from ....job.options import LEAST_URGENT, MOST_URGENT
 from ....job.record import JobRecord, NewJob
 from ....store.values import Added
 from ..step import Step
@@ -20,17 +20,13 @@ def add(step: Step, bundles: Sequence[Sequence[NewJob]]) -> list[list[Added]]:
 
 def _check(job: NewJob) -> None:
     """What cannot be compared, announced or read again would spoil the queue for every other job."""
-    for field in (job.queue, job.id, job.name, job.data):
+    for field in (job.queue, job.id, job.name, job.data, job.options):
         if not isinstance(field, str):
             raise InvalidOption("job", f"has {field!r:.80} where text belongs")
     whole("priority", job.priority, MOST_URGENT, LEAST_URGENT)
     whole("delay", job.delay, 0, LAST_INSTANT)
     if job.due_at is not None:
         whole("due_at", job.due_at, 0, LAST_INSTANT)
-    try:
-        stored_options(job.options)
-    except (TypeError, ValueError) as error:
-        raise InvalidOption("options", f"of job {job.id!r} cannot be read: {error}") from error
 
 
 def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:

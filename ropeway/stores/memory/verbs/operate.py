@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.states import FINAL
 from ....store.values import Answer
@@ -31,7 +32,7 @@ def cancel(step: Step, queue: str, ids: Sequence[str], reason: str | None) -> li
             token=None,
             lock_until=None,
             finished_at=now,
-            expires_at=job.read_options().keep_failed.until(now),
+            expires_at=readable_options(job.options).keep_failed.until(now),
             reason=reason,
         )
         book.put(cancelled)
@@ -40,7 +41,7 @@ def cancel(step: Step, queue: str, ids: Sequence[str], reason: str | None) -> li
         return True
 
     answers = _each(book, ids, act)
-    retain(book, [(job, job.read_options().keep_failed) for job in finished])
+    retain(book, [(job, readable_options(job.options).keep_failed) for job in finished])
     return answers
 
 

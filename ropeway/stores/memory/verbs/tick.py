@@ -3,6 +3,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ....job.instants import Instant
+from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.rules import is_given_up, stall_reason
 from ....store.values import BATCH, FailedAttempt, StallRules, Ticked
@@ -38,12 +39,12 @@ def _recover(step: Step, book: Book, rules: StallRules) -> tuple[list[str], list
             given_up.append(job)
         else:
             stalled.append(id)
-    retain(book, [(job, job.read_options().keep_failed) for job in given_up])
+    retain(book, [(job, readable_options(job.options).keep_failed) for job in given_up])
     return stalled, [job.id for job in given_up]
 
 
 def _stall(step: Step, book: Book, job: JobRecord, rules: StallRules) -> JobRecord:
-    options, now = job.read_options(), step.now
+    options, now = readable_options(job.options), step.now
     stalled_count = job.stalled_count + 1
     attempts_made = job.attempts_made + rules.counts_as_attempt
     gives_up = is_given_up(
