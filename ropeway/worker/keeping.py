@@ -62,7 +62,8 @@ class Renewer(Service):
             if answer.verdict == "done":
                 job.confirmed = asked
             elif not job.ended:
-                self._tell(job, "lost")
+                was_taken = answer.verdict == "missing" or answer.state == "cancelled"
+                self._tell(job, "cancelled" if was_taken else "lost")
 
     def _fence(self, jobs: Iterable[Job]) -> None:
         """A lock that could not be renewed for its whole length may be another's by now."""

@@ -34,7 +34,9 @@ class Reports:
         self._listeners.emit("cancelled" if job.signal == "cancelled" else "lock-lost", job)
 
     def settled(self, job: Job, outcome: Outcome, answer: Answer) -> None:
-        if answer.verdict != "done":
+        if answer.state == "cancelled":
+            self._listeners.emit("cancelled", job)
+        elif answer.verdict != "done":
             log.warning("the outcome of %r was refused: its lock is lost", job)
             self._listeners.emit("lock-lost", job, move=outcome.move)
         elif outcome.move == "complete":

@@ -20,11 +20,13 @@ class WalSpace:
 
     def __init__(self, path: str) -> None:
         self._wal = f"{path}-wal"
+        self.pages = 0
+        """How many the -wal holds, whoever wrote them, as of this connection's newest commit."""
         self._used = 0
         self._size = 0
 
     def attend(self, connection: apsw.Connection) -> None:
-        self._used = self._size = 0
+        self.pages = self._used = self._size = 0
         connection.set_wal_hook(self._committed)
 
     def make(self) -> None:
@@ -44,5 +46,6 @@ class WalSpace:
             self._size = self._used + AHEAD
 
     def _committed(self, _: apsw.Connection, __: str, pages: int) -> int:
+        self.pages = pages
         self._used = pages * _FRAME
         return apsw.SQLITE_OK

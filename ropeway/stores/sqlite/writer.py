@@ -21,7 +21,7 @@ from .transaction import Transaction
 from .wake import Wakes
 
 CHECKPOINT_AT: Final = 4_000
-"""Pages written to the -wal (16 MB), after which they go back into the file."""
+"""Pages that all processes wrote to the -wal (16 MB), after which they go back into the file."""
 _FIRST_PAUSE: Final = 0.000_1
 _LONGEST_PAUSE: Final = 0.002
 _COURTESY: Final = 0.000_3
@@ -45,7 +45,7 @@ class Writer:
         self._patience = patience
         self._connection: apsw.Connection | None = None
         self._is_durable: bool | None = None
-        self._pages = 0
+        self._checked_at = 0
         self._own_version = -1
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
@@ -149,11 +149,13 @@ class Writer:
         Not by SQLite itself, which would keep an error from us: the next one begins anew with all that this one did.
         """
         assert self._connection is not None, "there was a commit"
-        written, _ = self._connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)
-        self._pages += written
-        if self._pages < CHECKPOINT_AT:
+        pages = self._space.pages
+        if pages < self._checked_at:
+            # It was emptied, and is written from its beginning again.
+            self._checked_at = 0
+        if pages - self._checked_at < CHECKPOINT_AT:
             return
-        self._pages = 0
+        self._checked_at = pages
         try:
             log, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             if log > 2 * CHECKPOINT_AT:

@@ -33,6 +33,14 @@ class TestRenew:
         assert await verdicts(store, lock_of(held), now=NOW + DAY) == ["done"]
         assert (await store.tick(QUEUE, StallRules(), now=NOW + DAY)).stalled == []
 
+    async def test_a_lost_lock_says_what_became_of_the_job(self, store: Store) -> None:
+        held = await active(store)
+        await store.cancel(QUEUE, [held.id], now=NOW)
+
+        [answer] = await store.renew(QUEUE, [lock_of(held)], LOCK, now=NOW)
+
+        assert (answer.verdict, answer.state) == ("lost", "cancelled")
+
     async def test_a_foreign_token_extends_nothing(self, store: Store) -> None:
         held = await active(store)
 
