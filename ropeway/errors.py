@@ -156,9 +156,9 @@ class JobRemoved(NoResult):
 
 
 class ResultTimeout(RopewayError, TimeoutError):
-    def __init__(self, queue: str, job_id: str, seconds: float) -> None:
-        self.queue, self.job_id, self.seconds = queue, job_id, seconds
-        super().__init__(f"job {job_id!r} did not finish within {seconds:g} s; it goes on")
+    def __init__(self, queue: str, job_id: str, seconds: float, state: str) -> None:
+        self.queue, self.job_id, self.seconds, self.state = queue, job_id, seconds, state
+        super().__init__(f"job {job_id!r} did not finish within {seconds:g} s: it is {state}")
 
 
 class QueueBusy(RopewayError):
@@ -238,8 +238,8 @@ class ShutdownTimeout(RopewayError, TimeoutError):
     def __init__(self, seconds: float, job_ids: Iterable[str]) -> None:
         self.seconds, self.job_ids = seconds, tuple(job_ids)
         super().__init__(
-            f"{len(self.job_ids)} handlers did not end within {seconds:g} s and were stopped: "
-            + ", ".join(self.job_ids[:10])
+            f"handlers still ran {seconds:.1f} s after the worker was asked to stop; their jobs were handed back and "
+            f"will run again: {', '.join(self.job_ids[:10])}"
         )
 
 

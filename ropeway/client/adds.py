@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from ..errors import StoreBusy, StoreFull, StoreUnavailable
 from ..job.record import NewJob
 from ..store.contract import Store
 from ..store.values import Added
@@ -13,6 +14,7 @@ from ..store.values import Added
 Bundle: TypeAlias = Sequence[NewJob]
 
 JOBS_PER_TRIP: Final = 1_000
+PAUSE_BEFORE_REPEAT: Final = 0.2
 
 
 class Adds:
@@ -22,18 +24,34 @@ class Adds:
         self._store = store
         self._waiting: list[tuple[Bundle, asyncio.Future[list[Added]]]] = []
         self._busy = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._trip: asyncio.Task[None] | None = None
 
     async def add(self, bundle: Bundle) -> list[Added]:
+        loop = asyncio.get_running_loop()
+        if self._busy and self._loop is not loop:
+            # A thread with a loop of its own: nobody there could be woken by this one's trip.
+            return (await self._send([bundle]))[0]
         if self._busy:
-            answer: asyncio.Future[list[Added]] = asyncio.get_running_loop().create_future()
+            answer: asyncio.Future[list[Added]] = loop.create_future()
             self._waiting.append((bundle, answer))
             return await answer
-        self._busy = True
+        self._busy, self._loop = True, loop
         try:
-            return (await self._store.add([bundle]))[0]
+            return (await self._send([bundle]))[0]
         finally:
             self._depart()
+
+    async def _send(self, bundles: Sequence[Bundle]) -> list[list[Added]]:
+        """Repeats a call whose answer was lost, with the same ids: what it finds then, it has created itself."""
+        try:
+            return await self._store.add(bundles)
+        except (StoreBusy, StoreFull):
+            raise
+        except StoreUnavailable:
+            await asyncio.sleep(PAUSE_BEFORE_REPEAT)
+        answers = await self._store.add(bundles)
+        return [[Added(a.id, "created") if a.verdict == "found" else a for a in answer] for answer in answers]
 
     def _depart(self) -> None:
         # Whoever was cancelled meanwhile is left behind; at the end of a loop that is everybody.
@@ -54,7 +72,7 @@ class Adds:
 
     async def _carry(self, load: list[tuple[Bundle, asyncio.Future[list[Added]]]]) -> None:
         try:
-            answers = await self._store.add([bundle for bundle, _ in load])
+            answers = await self._send([bundle for bundle, _ in load])
         except BaseException as error:
             for _, waiter in load:
                 if not waiter.done():

@@ -78,8 +78,9 @@ class Endings:
             self._reader = None
 
     async def _read(self, begun: asyncio.Future[None]) -> None:
-        listener = self._store.listen("events", [self._queue])
+        listener = None
         try:
+            listener = self._store.listen("events", [self._queue])
             cursor = (await self._store.events(self._queue, "now")).cursor
             begun.set_result(None)
             while True:
@@ -93,7 +94,8 @@ class Endings:
             if self._begun is begun:
                 self._fail(begun, error)
         finally:
-            listener.close()
+            if listener is not None:
+                listener.close()
 
     def _fail(self, begun: asyncio.Future[None], error: Exception) -> None:
         self._reader = None

@@ -46,8 +46,11 @@ async def _begin(store: Store, queue: str, after: str) -> tuple[str | None, int,
         return None, 0, False
     if after == "now":
         return (await store.events(queue, "now")).cursor, 0, False
+    wrong = InvalidOption("after", f'cannot be {after!r}: use "now", "start" or the id of an event')
     try:
         entry, seen = split_id(after)
     except (AttributeError, ValueError):
-        raise InvalidOption("after", f'cannot be {after!r}: use "now", "start" or the id of an event') from None
+        raise wrong from None
+    if not any(map(str.isdigit, entry)):
+        raise wrong
     return entry, seen, True

@@ -75,7 +75,7 @@ class JobHandle:
             # The job itself has the last word: its wake may have been lost, or the time too short to look at all.
             last_look = await self.queue.endings.look(self.id)
             if last_look is None:
-                raise ResultTimeout(self.queue.name, self.id, limit) from None
+                raise ResultTimeout(self.queue.name, self.id, limit, await self.state()) from None
             ending = last_look
         return ending.unwrap()
 

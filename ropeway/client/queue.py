@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, Self, Unpack
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -49,6 +51,12 @@ class JobPage(msgspec.Struct, frozen=True):
     jobs: list[JobHandle]
     next: str | None = None
 
+    def __iter__(self) -> Iterator[JobHandle]:
+        return iter(self.jobs)
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
 
 class Queue:
     """A named line of jobs. Making one connects to nothing.
@@ -78,7 +86,7 @@ class Queue:
         self.defaults = defaults
         self._owns_store = store is None
         self._adds = Adds(self.store)
-        self.endings = Endings(self.store, self.name)
+        self._endings: WeakKeyDictionary[asyncio.AbstractEventLoop, Endings] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} on {self.store.url}>"
@@ -353,6 +361,14 @@ class Queue:
         await self.store.configure(self.name, max_active=value)
 
     # Helpers
+
+    @property
+    def endings(self) -> Endings:
+        """Who waits for results, on the running loop: each loop needs a reader of its own."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._endings:
+            self._endings[loop] = Endings(self.store, self.name)
+        return self._endings[loop]
 
     def _job(self, record: JobRecord) -> JobHandle:
         snapshot = snapshot_of(record)

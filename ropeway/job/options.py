@@ -109,8 +109,22 @@ def readable_options(text: JsonText) -> StoredOptions:
         return StoredOptions()
 
 
+_ELSEWHERE: Final = {
+    "countdown": "delay",
+    "eta": "delay",
+    "job_id": "id",
+    "max_attempts": "attempts",
+    "max_retries": "attempts",
+    "retries": "attempts",
+    "run_at": "delay",
+    "time_limit": "timeout",
+}
+"""What other queues call it."""
+
+
 def _suggestion(option: str) -> str:
-    near = difflib.get_close_matches(option, _READERS, n=1)
+    known_as = _ELSEWHERE.get(option)
+    near = [known_as] if known_as else difflib.get_close_matches(option, _READERS, n=1)
     known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_READERS)}"
     return f"; {known} (what the handler needs goes into data)"
 

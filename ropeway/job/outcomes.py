@@ -20,7 +20,7 @@ Classify: TypeAlias = Callable[[BaseException, Any], Verdict | bool | None]
 """Takes an error and the job. "retry" or True, "fatal" or False; None leaves it to the default."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """How one attempt ended. The token proves whose attempt it was."""
 
     id: str

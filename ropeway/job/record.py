@@ -10,7 +10,7 @@ from .options import StoredOptions, stored_options
 from .states import State
 
 
-class NewJob(msgspec.Struct, frozen=True):
+class NewJob(msgspec.Struct, frozen=True, gc=False):
     """A job to be added. Its data and options are text that stores keep and hand back untouched."""
 
     queue: str

@@ -20,7 +20,10 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 KeepOption: TypeAlias = bool | int | Keep
-"""True removes at once, False keeps for ever, a number keeps that many."""
+"""True removes at once, a number keeps that many, False asks for no removal.
+
+A count holds for the whole queue and state: other jobs' counts may remove one that asked for none.
+"""
 
 
 class Retention(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -18,7 +18,7 @@ BATCH: Final = 1_000
 Topic: TypeAlias = Literal["jobs", "events", "revoked"]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True, gc=False):
     """What became of one item of a batch."""
 
     verdict: Literal["done", "lost", "missing", "refused"]
@@ -28,11 +28,10 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 DONE: Final = Answer("done")
-LOST: Final = Answer("lost")
 MISSING: Final = Answer("missing")
 
 
-class Added(msgspec.Struct, frozen=True):
+class Added(msgspec.Struct, frozen=True, gc=False):
     """What became of one job of a bundle. With any `conflict`, nothing of its bundle was stored."""
 
     id: str
@@ -66,7 +65,7 @@ class Settled(msgspec.Struct, frozen=True):
     claimed: Claimed | None = None
 
 
-class Lock(msgspec.Struct, frozen=True):
+class Lock(msgspec.Struct, frozen=True, gc=False):
     id: str
     token: str
 

@@ -115,12 +115,12 @@ class Attempts:
         job.threaded = False
         if not inspect.isawaitable(result):
             return result
-        work = _awaiting(result)
         if job.signal is not None:
             # Told to stop while it was in its thread, where it could not be cancelled.
-            work.close()
+            if inspect.iscoroutine(result):
+                result.close()
             raise asyncio.CancelledError
-        return await isolated(work, job, self.stage)
+        return await isolated(_awaiting(result), job, self.stage)
 
     async def completion(self, job: Job, result: Any) -> Outcome | None:
         options = job.options or _UNREADABLE

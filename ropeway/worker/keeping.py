@@ -23,10 +23,11 @@ from ..store.contract import Store
 from ..store.values import Lock, Query, Record, StallRules, Ticked
 from .context import Stage
 from .job import Job, Signal
-from .service import Service, insist
+from .service import LONGEST_PAUSE, Service, insist, log
 
 PRESENCE_INTERVAL: Final = 10.0
 SLOW_LOOP: Final = 0.25
+CLAIM_UNDER_WAY: Final = 60.0
 CENSUS_INTERVAL: Final = 10.0
 
 Tell = Callable[[Job, Signal], None]
@@ -51,8 +52,11 @@ class Renewer(Service):
                 async with asyncio.timeout(self._lock / 2000):
                     await self._renew(jobs)
             except (StoreUnavailable, TimeoutError) as trouble:
+                log.warning("locks in %r were not renewed: %s", self._queue, trouble)
                 self._fence(jobs)
-                raise StoreUnavailable(self._store.url, f"locks were not renewed: {trouble}") from trouble
+                # Not as patient as others: a lock does not wait.
+                await asyncio.sleep(min(LONGEST_PAUSE, self._lock / 10_000))
+                return
         await asyncio.sleep(self._lock / 2000)
 
     async def _renew(self, jobs: list[Job]) -> None:
@@ -112,6 +116,8 @@ class Revocations(Service):
         self._tell = tell
         self._listener = store.listen("revoked", [queue])
         self._cursor: str | None = None
+        self._recent: dict[tuple[str, str], float] = {}
+        """Revoked locks and when they were heard of: the claim that took one may still be on its way."""
 
     async def begin(self) -> None:
         """Nothing that is revoked after this is missed, so it comes before the first claim."""
@@ -126,13 +132,15 @@ class Revocations(Service):
     async def step(self) -> None:
         revoked = await self._store.revoked(self._queue, self._cursor)
         self._cursor = revoked.cursor
-        tokens = {(lock.id, lock.token) for lock in revoked.locks}
-        if tokens:
+        now = time.monotonic()
+        self._recent = {lock: heard for lock, heard in self._recent.items() if now - heard < CLAIM_UNDER_WAY}
+        self._recent |= {(lock.id, lock.token): now for lock in revoked.locks}
+        if self._recent:
             for job in list(self._held):
-                if job.queue.name == self._queue and (job.id, job.token) in tokens:
+                if job.queue.name == self._queue and (job.id, job.token) in self._recent:
                     self._tell(job, "cancelled")
-        else:
-            await self._listener.wait(1.0 if self._held else 5.0)
+        if not revoked.locks:
+            await self._listener.wait(0.5 if self._recent else 5.0)
 
 
 class Presence(Service):

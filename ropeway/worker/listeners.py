@@ -62,9 +62,6 @@ class Listeners:
             raise InvalidOption("listener", f"cannot be {listener!r:.80}: give a function of one event")
         self._by_name.setdefault(name, []).append(listener)
 
-    def remove(self, name: str, listener: Listener) -> None:
-        self._by_name.get(name, []).remove(listener)
-
     def hears(self, name: str) -> bool:
         return name in self._by_name
 

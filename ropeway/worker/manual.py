@@ -103,7 +103,7 @@ async def claim_by_hand(
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
         while True:
-            jobs, again_in = await _claim_once(queues, worker, names or None, limit, rules.lock, attempts)
+            jobs, again_in = await _claim_once(queues, worker, names or None, limit, rules, attempts)
             left = until - loop.time()
             if jobs or left <= 0:
                 return jobs
@@ -125,16 +125,19 @@ async def _claim_once(
     worker: str,
     names: tuple[str, ...] | None,
     limit: int,
-    lock: Milliseconds,
+    rules: Rules,
     attempts: Attempts,
 ) -> tuple[list[ClaimedJob], float]:
     """What the queues give now, and in how many seconds one of them may give more."""
     jobs: list[ClaimedJob] = []
     again_in = 60.0
     for queue in queues:
-        request = ClaimRequest(queue.name, worker, new_token(), limit - len(jobs), lock, names)
+        request = ClaimRequest(queue.name, worker, new_token(), limit - len(jobs), rules.lock, names)
         try:
             claimed = await queue.store.claim(request)
+            # Where everybody claims by hand, nobody else looks for jobs whose holder is gone.
+            if not claimed.jobs and (await queue.store.tick(queue.name, rules.stalls)).stalled:
+                claimed = await queue.store.claim(msgspec.structs.replace(request, token=new_token()))
         except StoreUnavailable:
             if jobs:
                 # Those of another store are held already: better some jobs than none.
@@ -142,7 +145,7 @@ async def _claim_once(
             raise
         if claimed.again_at is not None:
             again_in = min(again_in, max(0.001, (claimed.again_at - claimed.now) / 1000))
-        jobs += [ClaimedJob(queue, record, time.monotonic(), attempts, lock) for record in claimed.jobs]
+        jobs += [ClaimedJob(queue, record, time.monotonic(), attempts, rules.lock) for record in claimed.jobs]
         if len(jobs) == limit:
             break
     return jobs, again_in

@@ -83,7 +83,17 @@ class HandlerProcess:
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
 
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
+
     async def run(self, job: Job) -> Any:
+        try:
+            return await self._run(job)
+        except ConnectionError as broken:
+            raise WorkerCrashed(f"the handler's process ended: {await self._cause()}") from broken
+
+    async def _run(self, job: Job) -> Any:
         self._writer.write(line(Start(job.record, job.queue.size_limit)))
         while True:
             said = await self._reader.readline()
@@ -115,6 +125,8 @@ class Processes:
 
     async def run(self, source: Source, job: Job) -> Any:
         idle = self._idle.setdefault(source, [])
+        while idle and not idle[-1].is_alive:
+            await idle.pop().end()
         process = idle.pop() if idle else await HandlerProcess.start(source)
         reusable = False
         try:

@@ -9,6 +9,7 @@ import asyncio
 from typing import Any
 
 from ..job.codec import Json, decode
+from ..job.failure import UNKNOWN_REASON, Failure
 from ..job.moves import MOVES
 from ..job.outcomes import Outcome
 from ..store.values import Answer, Ticked
@@ -72,8 +73,9 @@ class Reports:
         self._listeners.emit("progress", job, progress=value)
 
     def _failed(self, job: Job, outcome: Outcome) -> None:
-        reason = outcome.failure.reason if outcome.failure else None
-        log.warning("%r failed: %s", job, reason)
+        failure = outcome.failure or Failure(UNKNOWN_REASON)
+        reason = failure.reason
+        log.warning("%r failed: %s\n%s", job, reason, failure.trace)
         self._listeners.emit("failed", job, reason=reason)
         if outcome.exhausted:
             self._listeners.emit("retries-exhausted", job, reason=reason)

@@ -26,6 +26,8 @@ from .service import Service, insist, log, run_all
 from .slots import Slots
 from .threads import Threads
 
+SECOND_WAIT: Final = 2.0
+"""Seconds for handlers to stop after the grace period: with its 25 s, within the 30 s that most supervisors give."""
 HURRY: Final = 0.2
 """Seconds to wait for anything when the worker was asked twice to stop."""
 
@@ -99,14 +101,6 @@ class Runtime:
         if limit is not None:
             await insist(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
 
-    async def _prepare(self, queue: Queue) -> None:
-        async def prepare(_: bool) -> None:
-            await queue.store.open()
-            if self._rules.max_global_concurrency is not None:
-                await queue.set_global_concurrency(self._rules.max_global_concurrency)
-
-        await insist(prepare, f"opening {queue.store.url}")
-
     def stop(self) -> None:
         self.exchange.leave()
         if self.stopping.is_set():
@@ -115,8 +109,11 @@ class Runtime:
 
     async def shut_down(self) -> None:
         """Stop claiming; wait while renewing; signal; wait again; hand back; settle; close; and raise only then."""
+        asked = self._loop.time()
         self.exchange.leave()
         self.stopping.set()
+        if self.slots.held:
+            log.info("stopping: %d jobs have %.0f s to end", len(self.slots.held), self._rules.grace)
         try:
             # Without its services a worker can neither keep locks nor settle outcomes: no reason to wait.
             await self._wait_for_handlers(0 if self._crippled else self._rules.grace)
@@ -127,7 +124,7 @@ class Runtime:
         if self._fatal is not None:
             raise self._fatal
         if stubborn:
-            raise ShutdownTimeout(self._rules.grace, [job.id for job in stubborn])
+            raise ShutdownTimeout(self._loop.time() - asked, [job.id for job in stubborn])
 
     async def _close(self) -> None:
         if self._exchanging is not None:
@@ -144,7 +141,7 @@ class Runtime:
         """The handlers that did not stop; their jobs are handed back all the same."""
         for job in list(self.slots.held):
             self.slots.signal(job, "shutdown")
-        await self._wait_for_handlers(self._rules.cancel_grace)
+        await self._wait_for_handlers(min(self._rules.cancel_grace, SECOND_WAIT))
         stubborn = list(self.slots.held)
         for job in stubborn:
             self.slots.abandon(job, Outcome(job.id, job.token, "hand back"))
@@ -206,8 +203,9 @@ class Runtime:
     async def _leave(self) -> None:
         for store in self._siblings.values():
             # Its record lapses by itself if nobody can be told now.
-            with suppress(StoreError):
-                await Presence(store, self._describe).leave()
+            with suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(1):
+                    await Presence(store, self._describe).leave()
             await store.close()
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:

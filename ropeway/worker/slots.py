@@ -176,10 +176,11 @@ class Slots:
     def _end(self, job: Job, outcome: Outcome | None = None) -> None:
         job.ended = True
         job.slot = None
+        # First there, then no longer here: its lock is renewed all the time.
+        self._ended(job, outcome)
         self.held.discard(job)
         if not self.held:
             self._none_held.set()
-        self._ended(job, outcome)
 
     async def _pause(self, wait: Awaitable[None]) -> None:
         try:

@@ -22,6 +22,7 @@ from .manual import ClaimedJob, claim_by_hand
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .reports import Reports
 from .runtime import Runtime
+from .service import log
 from .signals import stopped_by_signals
 
 F = TypeVar("F", bound=HandlerFunction)
@@ -155,6 +156,7 @@ class Worker:
         runtime.exchange.claiming = not self._paused
         self._started_at = int(time.time() * 1000)
         self._runtime = runtime
+        log.info("%r starts on %s", self, ", ".join({queue.store.url for queue in self.queues}))
         try:
             await runtime.start()
         except BaseException:

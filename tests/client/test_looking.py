@@ -234,6 +234,16 @@ async def test_a_damaged_job_can_be_removed(queue: Queue):
     assert await queue.get("damaged") is None
 
 
+async def test_a_damaged_job_can_be_moved_like_any_other(queue: Queue):
+    await damaged(queue, "damaged", "{not json", "{not json")
+    await queue.change("damaged", priority=1)
+    await queue.cancel("damaged", "no use")
+    seen = await one(queue, "damaged")
+    assert (seen.state, seen.priority, seen.reason) == ("cancelled", 1, "no use")
+    await queue.retry("damaged")
+    assert await queue.drain() == 1
+
+
 async def test_options_of_a_newer_version_are_no_damage(queue: Queue):
     await damaged(queue, "newer", options='{"attempts":4,"colour":"green"}')
     seen = await one(queue, "newer")

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ropeway import JobCancelled, JobFailed, JobHandle, JobNotFound, JobRemoved, Queue, ResultTimeout
-from ropeway.errors import NoResult, StoreUnavailable
+from ropeway.errors import NoResult, StoreClosed, StoreUnavailable
 from ropeway.job.record import JobRecord
 from ropeway.job.retention import NOT_AT_ALL
 from ropeway.store.contract import Store
@@ -169,7 +169,7 @@ async def test_a_job_of_an_obliterated_queue_is_not_waited_for(
 
 async def test_after_its_timeout_a_job_goes_on(queue: Queue):
     job = await queue.add("send")
-    with pytest.raises(ResultTimeout, match="goes on") as late:
+    with pytest.raises(ResultTimeout, match="it is waiting") as late:
         await job.result(timeout=0.01)
     assert isinstance(late.value, TimeoutError)
     assert (late.value.job_id, late.value.seconds) == (job.id, 0.01)
@@ -282,3 +282,11 @@ async def test_a_job_found_by_its_id_can_be_waited_for(queue: Queue, store: Stor
     job = await queue.get(record.id)
     assert job is not None
     assert await job.result(timeout=FOREVER) == "sent"
+
+
+async def test_a_closed_store_is_said_to_everybody_who_waits_then(queue: Queue):
+    job = await queue.add("send")
+    await queue.store.close()
+    for _ in range(2):
+        with pytest.raises(StoreClosed):
+            await job.result(timeout="1 minute")

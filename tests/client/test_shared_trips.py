@@ -79,11 +79,31 @@ async def test_a_trip_that_fails_fails_every_add_in_it_and_none_after_it(queue: 
 
 
 async def test_an_add_whose_own_trip_fails_hurts_none_that_wait(queue: Queue, tampering: Tampering):
-    tampering.before["add"] = Outage(1)
+    tampering.before["add"] = Outage(2)
     first, *others = await asyncio.gather(*(queue.add("send") for _ in range(3)), return_exceptions=True)
     assert isinstance(first, StoreUnavailable)
     assert all(isinstance(job, JobHandle) for job in others)
     assert (await queue.counts())["waiting"] == 2
+
+
+async def test_an_add_whose_answer_was_lost_is_repeated_and_stores_one_job(queue: Queue, tampering: Tampering):
+    tampering.after["add"] = Outage(1)
+    job = await queue.add("send")
+    assert job.created
+    assert tampering.calls["add"] == 2
+    assert (await queue.counts())["waiting"] == 1
+
+
+async def test_a_thread_with_a_loop_of_its_own_adds_while_another_add_is_under_way(queue: Queue, tampering: Tampering):
+    door = Door()
+    tampering.before["add"] = door.pass_through
+    first = asyncio.create_task(queue.add("send", 1))
+    await door.reached.wait()
+    del tampering.before["add"]
+    elsewhere = await asyncio.to_thread(lambda: asyncio.run(queue.add("send", 2)))
+    door.opened.set()
+    assert elsewhere.created
+    assert (await first).created
 
 
 async def test_a_cancelled_add_hurts_none_that_travel_with_it(queue: Queue, tampering: Tampering):

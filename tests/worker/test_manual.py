@@ -224,3 +224,11 @@ async def test_progress_by_hand_does_not_hide_that_the_store_is_gone(tampered_qu
     with pytest.raises(StoreUnavailable):
         await claimed.progress(1)
     await claimed.release()
+
+
+async def test_a_job_whose_holder_is_gone_is_claimed_again_by_hand(queue: Queue):
+    """Also where no worker runs that would recover it."""
+    job = await queue.add("send")
+    [lost] = await Worker(queue, lock_duration=0.1).claim()
+    [found] = await Worker(queue, lock_duration=5).claim(wait="1 minute")
+    assert (found.id, found.token != lost.token) == (job.id, True)

@@ -9,6 +9,7 @@ import pytest
 
 from ropeway import ClaimedJob, Job, JobFailed, JobHandle, LockLost, Queue, Worker
 from ropeway.errors import InvalidOption
+from ropeway.job.record import NewJob
 from ropeway.store.contract import Store
 from tests.client.tampering import Tampering
 
@@ -153,6 +154,17 @@ async def test_a_late_result_is_refused_even_if_nobody_has_taken_the_job_again(q
     with pytest.raises(LockLost):
         await late.complete("first")
     assert await job.state() == "waiting"
+
+
+async def test_a_damaged_job_that_stalls_holds_up_no_other(queue: Queue, store: Store):
+    await store.add([[NewJob(queue.name, "damaged", "send", "{not json", "{not json")]])
+    await Worker(queue, lock_duration=0.1).claim()
+    job, _ = await lost(queue)
+    async with Worker(queue, fine, **SOON).started():
+        assert await job.result(timeout=PATIENCE) == "second"
+        await told(queue, "failed")
+    [failed] = (await queue.find("failed")).jobs
+    assert failed.id == "damaged"
 
 
 async def test_the_slot_of_a_dead_worker_comes_back_with_its_lock(queue: Queue):

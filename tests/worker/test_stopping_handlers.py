@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -334,6 +335,29 @@ async def test_a_lost_lock_is_seen_by_a_thread(queue: Queue, store: Store):
     assert gate.saw_cancelled
     assert await job.state() == "waiting"
     assert (await job.refresh()).attempts_made == 0
+
+
+async def test_a_coroutine_that_a_thread_answers_too_late_is_not_begun(queue: Queue):
+    entered_thread = threading.Event()
+    begun = []
+
+    async def work() -> None:
+        begun.append(True)
+
+    def handle(job: SyncJob) -> Any:
+        entered_thread.set()
+        while not job.cancelled:
+            threading.Event().wait(0.01)
+        return work()
+
+    worker = Worker(queue, handle)
+    ear = Ear(worker, "cancelled")
+    async with worker.started():
+        job = await queue.add("send")
+        assert await asyncio.to_thread(entered_thread.wait, PATIENCE)
+        await job.cancel()
+        await ear.hear("cancelled")
+    assert begun == []
 
 
 async def test_a_handler_that_lost_its_lock_can_store_nothing_more(queue: Queue, store: Store):

@@ -16,7 +16,7 @@ from .transaction import QueueRow, Transaction, as_json
 _SQL: Final = statements("look")
 
 
-class Place(msgspec.Struct, array_like=True):
+class Place(msgspec.Struct, array_like=True, gc=False):
     """Changed by the verbs as they go, so that an id that comes twice meets what its first time did."""
 
     seq: int

@@ -30,13 +30,13 @@ class Reader:
             if self._connection is None:
                 self._connection = self._connect()
             self._connection.execute("BEGIN")
-            try:
-                tx = Transaction(self._connection, self._clock)
-                for call in calls:
-                    self._ask(tx, call)
-            finally:
-                self._connection.execute("COMMIT")
+            tx = Transaction(self._connection, self._clock)
+            for call in calls:
+                self._ask(tx, call)
+            self._connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             for call in calls:
                 call.error = typed(self._path, call.error or error)
             if ends_connection(error):

@@ -134,7 +134,7 @@ class SQLiteStore:
         """Without `must_last` it does not wait for the disk.
 
         A power cut may undo a claim, a renewal or a tick, and with them goes the worker that knew of it: the job
-        waits again, as if its lock had ended. Whatever is durable later makes durable what came before.
+        waits again, and this start is not counted. Whatever is durable later makes durable what came before.
         """
         file = await self._opened()
         is_durable = must_last and self._target.is_durable
