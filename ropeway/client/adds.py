@@ -24,19 +24,14 @@ class Adds:
         self._store = store
         self._waiting: list[tuple[Bundle, asyncio.Future[list[Added]]]] = []
         self._busy = False
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._trip: asyncio.Task[None] | None = None
 
     async def add(self, bundle: Bundle) -> list[Added]:
-        loop = asyncio.get_running_loop()
-        if self._busy and self._loop is not loop:
-            # A thread with a loop of its own: nobody there could be woken by this one's trip.
-            return (await self._send([bundle]))[0]
         if self._busy:
-            answer: asyncio.Future[list[Added]] = loop.create_future()
+            answer: asyncio.Future[list[Added]] = asyncio.get_running_loop().create_future()
             self._waiting.append((bundle, answer))
             return await answer
-        self._busy, self._loop = True, loop
+        self._busy = True
         try:
             return (await self._send([bundle]))[0]
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, NamedTuple, Self, Unpack
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -58,6 +58,13 @@ class JobPage(msgspec.Struct, frozen=True):
         return len(self.jobs)
 
 
+class OnLoop(NamedTuple):
+    """What waits on one event loop. A queue may be used on several, each in a thread of its own."""
+
+    adds: Adds
+    endings: Endings
+
+
 class Queue:
     """A named line of jobs. Making one connects to nothing.
 
@@ -85,8 +92,7 @@ class Queue:
         self.store = connect(url) if store is None else store
         self.defaults = defaults
         self._owns_store = store is None
-        self._adds = Adds(self.store)
-        self._endings: WeakKeyDictionary[asyncio.AbstractEventLoop, Endings] = WeakKeyDictionary()
+        self._on_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, OnLoop] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} on {self.store.url}>"
@@ -133,7 +139,7 @@ class Queue:
         return new_job(self.name, call.name, call.data, call.options, self.defaults, self.size_limit)
 
     async def _add(self, calls: list[Call], bundle: list[NewJob]) -> list[JobHandle]:
-        answers = await self._adds.add(bundle)
+        answers = await self._here.adds.add(bundle)
         for answer in answers:
             if answer.verdict == "conflict":
                 raise DuplicateJob(self.name, answer.id)
@@ -364,11 +370,15 @@ class Queue:
 
     @property
     def endings(self) -> Endings:
-        """Who waits for results, on the running loop: each loop needs a reader of its own."""
+        return self._here.endings
+
+    @property
+    def _here(self) -> OnLoop:
         loop = asyncio.get_running_loop()
-        if loop not in self._endings:
-            self._endings[loop] = Endings(self.store, self.name)
-        return self._endings[loop]
+        here = self._on_loops.get(loop)
+        if here is None:
+            here = self._on_loops[loop] = OnLoop(Adds(self.store), Endings(self.store, self.name))
+        return here
 
     def _job(self, record: JobRecord) -> JobHandle:
         snapshot = snapshot_of(record)

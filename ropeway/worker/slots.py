@@ -169,7 +169,10 @@ class Slots:
             outcome = await self._attempts.run(job)
         elif job.signal in ("shutdown", "lost"):
             outcome = Outcome(job.id, job.token, "hand back")
-        _forget_cancels(task)
+        if task.cancelling():
+            # One that the handler asked for itself may still be on its way: it must not meet the next job.
+            await self._pause(asyncio.sleep(0))
+            _forget_cancels(task)
         if slot in self._slots:
             self._end(job, outcome)
 

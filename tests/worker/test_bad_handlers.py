@@ -338,3 +338,17 @@ async def test_a_handler_that_is_still_running_can_be_waited_for_by_others(queue
         assert [await job.result(timeout=PATIENCE) for job in jobs] == ["done"] * 50
         forever.set()
         assert await held.result(timeout=PATIENCE) == "done"
+
+
+async def test_a_handler_that_cancels_its_own_task_hurts_no_other_job(queue: Queue):
+    async def handle(job: Job) -> str:
+        if job.name == "selfish":
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+        return "done"
+
+    async with Worker(queue, handle, concurrency=1).started():
+        await queue.add("selfish")
+        innocent = await queue.add("innocent")
+        assert await innocent.result(timeout=PATIENCE) == "done"

@@ -21,7 +21,7 @@ class Watch:
     def __init__(self, path: str, steady: Callable[[], float] = time.monotonic) -> None:
         self._path, self._wal = path, f"{path}-wal"
         self._steady = steady
-        self.file = _identity(path)
+        self.file = identity(path)
         self._wal_file: tuple[int, int] | None = None
         self._looked_at = self._alarmed_at = -ALARM_EVERY
         self._refusal: tuple[type[StoreRefused], str] | None = None
@@ -39,9 +39,9 @@ class Watch:
         if not thorough and now - self._looked_at < CHECK_EVERY:
             return
         self._looked_at = now
-        if _identity(self._path) != self.file:
+        if identity(self._path) != self.file:
             raise self._refuse("the file was moved, deleted or replaced while it was open")
-        wal = _identity(self._wal)
+        wal = identity(self._wal)
         if self._wal_file and wal != self._wal_file:
             raise self._refuse("its -wal file, which holds the newest jobs, was deleted or replaced while it was open")
         self._wal_file = wal
@@ -70,7 +70,7 @@ class Watch:
             )
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+def identity(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - text paths are enough
     except OSError:

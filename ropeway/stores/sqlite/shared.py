@@ -11,7 +11,7 @@ import apsw
 from ...errors import StoreRefused, StoreUnavailable
 from .clock import Clock
 from .failures import typed
-from .identity import Watch
+from .identity import Watch, identity
 from .lane import Call, Lane
 from .opening import connect, open_file
 from .reader import Reader
@@ -24,6 +24,7 @@ _NEWEST_INSTANT: Final = statements("queue")["newest_instant"]
 _registry: dict[str, SharedFile] = {}
 _lock = threading.Lock()
 _inherited: list[dict[str, SharedFile]] = []
+_open_at_fork: set[tuple[int, int]] = set()
 
 
 class SharedFile:
@@ -41,6 +42,11 @@ class SharedFile:
         self._reader: Reader | None = None
 
     @property
+    def identity(self) -> tuple[int, int] | None:
+        """Device and inode of the file, if it is open."""
+        return None if self._watch is None else self._watch.file
+
+    @property
     def is_open(self) -> bool:
         return self._writer is not None
 
@@ -49,6 +55,7 @@ class SharedFile:
         with self._opening:
             if self._writer is not None:
                 return
+            self._refuse_after_fork()
             connection = open_file(self.path, allows_network=target.allows_network, vfs=target.vfs)
             try:
                 self._clock.saw(connection.execute(_NEWEST_INSTANT).get or 0)
@@ -95,6 +102,18 @@ class SharedFile:
         self._watch.look(thorough=True)
         return connect(self.path, self._target.vfs)
 
+    def _refuse_after_fork(self) -> None:
+        """The child's SQLite believes that it holds the parent's locks, and the kernel knows that it does not.
+
+        Whoever closes the file last would then take the -wal away under it, with all that was acknowledged.
+        """
+        if identity(self.path) in _open_at_fork:
+            raise StoreRefused(
+                self.path,
+                f"it was open when process {os.getpid()} was forked, and SQLite cannot follow: close it before the "
+                "fork, open it only in the children, or start them with multiprocessing's spawn",
+            )
+
     def _refuse_two_names(self, watch: Watch) -> None:
         with _lock:
             others = [file for file in _registry.values() if file is not self and file._watch is not None]  # noqa: SLF001
@@ -130,6 +149,7 @@ def release(file: SharedFile) -> list[Lane]:
 def _after_fork() -> None:
     # Connections must not be used, nor closed, in a child: they are kept, and never looked at.
     global _registry, _lock
+    _open_at_fork.update(file.identity for file in _registry.values() if file.identity is not None)
     _inherited.append(_registry)
     _registry, _lock = {}, threading.Lock()
 
