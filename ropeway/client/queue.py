@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self, Unpack
+from typing import Final, NamedTuple, Self, Unpack
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ..errors import DuplicateJob, InvalidInput, InvalidMove, InvalidOption, JobNotFound, QueueBusy
+from ..errors import DuplicateJob, InvalidInput, InvalidMove, InvalidOption, JobNotFound
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.events import Event
-from ..job.instants import Instant, instant_of
+from ..job.instants import instant_of
 from ..job.moves import MOVES, MoveName
 from ..job.names import job_id, job_name, queue_name
 from ..job.numbers import whole
@@ -35,6 +35,7 @@ from ..store.values import (
     Settings,
 )
 from .adds import Adds
+from .batches import clean_all, move_all, obliterate_all
 from .endings import Endings
 from .events import follow
 from .handle import JobHandle
@@ -281,7 +282,9 @@ class Queue:
         if named not in FINAL:
             raise InvalidOption("state", f"cannot be {state!r}: retry is for jobs that are {' or '.join(FINAL)}")
         started = await self.store.clock()
-        return await self._move_all(named, limit, retry, lambda record: (record.finished_at or 0) <= started)
+        return await move_all(
+            self.store, self.name, named, limit, retry, lambda record: (record.finished_at or 0) <= started
+        )
 
     async def promote_all(self, *, limit: int | None = None) -> int:
         """Ends the delay of every delayed job, in batches, the first due first."""
@@ -290,28 +293,9 @@ class Queue:
             return await self.store.promote(self.name, ids)
 
         started = await self.store.clock()
-        return await self._move_all("delayed", limit, promote, lambda record: record.created_at <= started)
-
-    async def _move_all(
-        self,
-        state: State,
-        limit: int | None,
-        move: Callable[[list[str]], Coroutine[Any, Any, list[Answer]]],
-        concerns: Callable[[JobRecord], bool],
-    ) -> int:
-        moved, after = 0, None
-        left = 2**53 if limit is None else whole("limit", limit, 1, 2**53)
-        while left > 0:
-            page = await self.store.find(Query(self.name, (state,), limit=min(left, BATCH), after=after))
-            ids = [record.id for record in page.jobs if concerns(record)]
-            if ids:
-                answers = await move(ids)
-                moved += sum(answer.verdict == "done" for answer in answers)
-                left -= len(ids)
-            if page.next is None:
-                break
-            after = page.next
-        return moved
+        return await move_all(
+            self.store, self.name, "delayed", limit, promote, lambda record: record.created_at <= started
+        )
 
     async def drain(self, *, delayed: bool = False) -> int:
         """Removes what waits, and on request what is delayed; running and finished jobs stay."""
@@ -320,31 +304,11 @@ class Queue:
 
     async def clean(self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None) -> list[str]:
         """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
-        named = state_named(state)
-        age = milliseconds(older_than)
-        left = 2**53 if limit is None else whole("limit", limit, 1, 2**53)
-        ids: list[str] = []
-        started = await self.store.clock()
-        while left > 0:
-            # Jobs that came while this was cleaning are not meant.
-            since: Instant = await self.store.clock() - started
-            cleaned = await self.store.clean(self.name, named, older_than=age + since, limit=min(left, BATCH))
-            ids += cleaned.ids
-            left -= len(cleaned.ids)
-            if not cleaned.more:
-                break
-        return ids
+        return await clean_all(self.store, self.name, state_named(state), milliseconds(older_than), limit)
 
     async def obliterate(self, *, force: bool = False) -> int:
         """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
-        removed = 0
-        while True:
-            cleaned = await self.store.obliterate(self.name, force=force)
-            if cleaned.active:
-                raise QueueBusy(self.name, cleaned.active)
-            removed += len(cleaned.ids)
-            if not cleaned.more:
-                return removed
+        return await obliterate_all(self.store, self.name, force=force)
 
     # Holding back
 

@@ -89,7 +89,7 @@ def read_options(options: Mapping[str, Any]) -> tuple[Placement, JsonText]:
         try:
             reader = _READERS[option]
         except KeyError:
-            raise InvalidOption(option, f"is unknown{_suggestion(option)}") from None
+            raise InvalidOption(option, f"is unknown{_suggestion(str(option))}") from None
         field, read = reader(option, value)
         (placed if field in Placement.__struct_fields__ else stored)[field] = read
     return Placement(**placed), _encode(StoredOptions(**stored)).decode() if stored else "{}"

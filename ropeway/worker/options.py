@@ -8,10 +8,11 @@ from typing import Any, Final, Literal, TypedDict
 
 import msgspec
 
-from ..errors import InvalidOption
+from ..errors import InvalidName, InvalidOption
 from ..job.backoff import CustomBackoff
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Milliseconds
+from ..job.names import job_name
 from ..job.numbers import whole
 from ..job.outcomes import Classify
 from ..store.values import StallRules
@@ -129,10 +130,11 @@ def _function(option: str, given: object) -> object:
     return given
 
 
-def _text(option: str, given: object) -> object:
-    if given is not None and not isinstance(given, str):
-        raise InvalidOption(option, f"cannot be {given!r:.80}: use text")
-    return given
+def _name(option: str, given: object) -> str | None:
+    try:
+        return None if given is None else job_name(given)
+    except InvalidName as wrong:
+        raise InvalidOption(option, f"cannot be {given!r:.80}: {wrong.remedy}") from None
 
 
 def _backoffs(option: str, given: object) -> Mapping[str, CustomBackoff]:
@@ -154,5 +156,5 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "max_leaked": ("max_leaked", _at_least_one),
     "classify": ("classify", _function),
     "backoffs": ("backoffs", _backoffs),
-    "name": ("name", _text),
+    "name": ("name", _name),
 }
