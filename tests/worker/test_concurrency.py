@@ -33,7 +33,8 @@ async def test_no_more_handlers_run_than_the_concurrency(queue: Queue, concurren
     await queue.add_many(["send"] * 60)
     async with Worker(queue, handle, concurrency=concurrency).started():
         await finish_all(queue, 60)
-    assert most == concurrency
+    # That all slots are used is another test's promise: here the first job may end before the last slot begins.
+    assert 0 < most <= concurrency
 
 
 async def test_every_slot_is_used(queue: Queue):
