@@ -38,7 +38,11 @@ class Adds:
             self._depart()
 
     async def _send(self, bundles: Sequence[Bundle]) -> list[list[Added]]:
-        """Repeats a call whose answer was lost, with the same ids: what it finds then, it has created itself."""
+        """Repeats a call whose answer was lost, with the same ids.
+
+        What it finds then counts as created by the first try; a job that was there before, under an id of the caller's
+        own, cannot be told from that.
+        """
         try:
             return await self._store.add(bundles)
         except (StoreBusy, StoreFull):

@@ -20,7 +20,7 @@ from ..job.names import job_id, job_name, queue_name
 from ..job.numbers import whole
 from ..job.options import JobOptions, read_options
 from ..job.record import JobRecord, NewJob
-from ..job.states import FINAL, STATES, State, state_named
+from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..store.contract import Store
 from ..store.url import connect
 from ..store.values import (
@@ -261,14 +261,14 @@ class Queue:
         elif priority is not None or lifo is not None:
             allowed = ("waiting", "delayed", "waiting-children")
         else:
-            allowed = tuple(state for state in STATES if state not in FINAL)
+            allowed = OPEN
         self._expect(id, "change", answer, allowed)
 
     async def report_progress(self, id: str, progress: Json) -> None:
         """Sets a job's progress from outside its handler."""
         change = Change(job_id(id), progress=encode(progress, "progress", PROGRESS_LIMIT))
         [answer] = await self.store.update(self.name, [change])
-        self._expect(id, "update", answer, tuple(state for state in STATES if state not in FINAL))
+        self._expect(id, "update", answer, OPEN)
 
     # Moving many
 

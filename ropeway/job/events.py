@@ -28,7 +28,7 @@ NOTICES: Final[tuple[str, ...]] = (
 """What happens to a job or a queue without moving a job."""
 
 LOCAL_EVENTS: Final[tuple[str, ...]] = ("error", "unhandled", "slow-loop", "leaked", "gap")
-"""What only a worker's own listeners hear."""
+"""What no store writes: a worker's own listeners hear it, and readers of the stream hear of a `gap`."""
 
 EVENT_NAMES: Final[tuple[str, ...]] = tuple(
     dict.fromkeys(

@@ -54,7 +54,7 @@ class Attempts:
         except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
             return await self.outcome_of(job, error)
         if job.signal == "timeout":
-            return await self.outcome_of(job, self._overtime(job))
+            return await self.outcome_of(job, self.overtime(job))
         if job.signal == "cancelled":
             return None
         return await self.completion(job, result)
@@ -68,7 +68,7 @@ class Attempts:
                 # A lock that was feared lost may still hold: then the job waits again, and has used no attempt.
                 return Outcome(job.id, job.token, "hand back")
             case "timeout", asyncio.CancelledError():
-                error = self._overtime(job)
+                error = self.overtime(job)
             case _, Postponed():
                 return Outcome(job.id, job.token, "postpone", delay=error.delay)
         exhausted = not attempts_remain(options, job.record.attempts_made)
@@ -173,7 +173,8 @@ class Attempts:
         answer = function(job.attempt, error, job)
         return custom_delay(await answer if inspect.isawaitable(answer) else answer)
 
-    def _overtime(self, job: Job) -> AttemptTimeout:
+    def overtime(self, job: Job) -> AttemptTimeout:
+        """The error of an attempt that took too long."""
         timeout = job.options.timeout if job.options else None
         return AttemptTimeout((timeout or 0) / 1000)
 

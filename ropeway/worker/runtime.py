@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import AttemptTimeout, HandlerError, ShutdownTimeout, StoreError
+from ..errors import HandlerError, ShutdownTimeout, StoreError
 from ..job.outcomes import Outcome
 from ..store.contract import Store
 from .attempts import Attempts
@@ -239,8 +239,7 @@ class Runtime:
         """The handler ignored its end: its job is settled without it, and its slot is filled anew."""
         outcome = None
         if job.signal == "timeout":
-            timeout = (job.options.timeout if job.options else None) or 0
-            outcome = await self._attempts.outcome_of(job, AttemptTimeout(timeout / 1000))
+            outcome = await self._attempts.outcome_of(job, self._attempts.overtime(job))
         if not self.slots.abandon(job, outcome):
             return
         leaked = self.slots.leaked

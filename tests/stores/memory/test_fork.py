@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import warnings
 from collections.abc import Awaitable, Callable
-
-import pytest
 
 from ropeway.errors import StoreClosed
 from ropeway.store.url import connect
 from ropeway.stores.memory import MemoryStore
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import QUEUE, new_job
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 
 
 def in_a_child(check: Callable[[], Awaitable[bool]]) -> bool:
