@@ -62,8 +62,8 @@ bench: $(DEV) ## Run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
 
 lock: $(filter .venv/%,$(UV)) ## Lock the dependencies anew; ARGS=--upgrade takes the newest
-	$(COMPILE) --group build --output-file requirements.lock $(ARGS)
-	$(COMPILE) --group dev --constraints requirements.lock --output-file requirements-dev.lock $(ARGS)
+	$(COMPILE) --extra cli --group build --output-file requirements.lock $(ARGS)
+	$(COMPILE) --extra cli --group dev --constraints requirements.lock --output-file requirements-dev.lock $(ARGS)
 
 clean: ## Remove environments, caches and builds
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache benchmarks/.venvs dist
