@@ -28,12 +28,33 @@ from ..store.values import (
     Record,
     Remembered,
     Revoked,
+    Served,
     Settings,
     Settled,
     StallRules,
     Ticked,
     Topic,
 )
+
+
+class ListenerProxy:
+    """Leaves no claims with the listener behind it, so that every claim is a call of the proxy's own."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._inner = listener
+
+    async def wait(self, timeout: float | None = None) -> bool:
+        return await self._inner.wait(timeout)
+
+    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+        await self._inner.wait(timeout)
+        return None
+
+    def interrupt(self) -> None:
+        self._inner.interrupt()
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 class StoreProxy:
@@ -166,7 +187,7 @@ class StoreProxy:
         return await self.inner.revoked(queue, after)
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
-        return self.inner.listen(topic, queues)
+        return ListenerProxy(self.inner.listen(topic, queues))
 
     async def remember(
         self,

@@ -67,6 +67,7 @@ class SharedFile:
             writer = Writer(self.path, self._connect, self._clock, self.wakes, watch, target.patience)
             writer.use(connection)
             self._start(writer.lane)
+            self.wakes.write = writer.lane.put
             self._target, self._watch, self._writer = target, watch, writer
 
     def write(self, call: Call[Any]) -> None:
