@@ -64,9 +64,9 @@ class InvalidOption(InvalidInput):
 
 
 class InvalidDuration(InvalidInput):
-    def __init__(self, given: object, problem: str) -> None:
-        self.given, self.problem = given, problem
-        super().__init__(f"{given!r:.120} {problem}")
+    def __init__(self, given: object, problem: str, option: str | None = None) -> None:
+        self.given, self.problem, self.option = given, problem, option
+        super().__init__(f"{f'option {option!r}: ' if option else ''}{given!r:.120} {problem}")
 
 
 class InvalidPayload(InvalidInput, TypeError):

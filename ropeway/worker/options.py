@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypedDict
 
 import msgspec
 
-from ..errors import InvalidName, InvalidOption
+from ..errors import InvalidDuration, InvalidName, InvalidOption
 from ..job.backoff import CustomBackoff
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Milliseconds
@@ -76,7 +76,11 @@ def read_worker_options(options: Mapping[str, Any]) -> Rules:
             field, read = _READERS[option]
         except KeyError:
             raise InvalidOption(option, f"is unknown; {_suggestion(option)}") from None
-        (stalls if field in StallRules.__struct_fields__ else rules)[field] = read(option, given)
+        try:
+            value = read(option, given)
+        except InvalidDuration as wrong:
+            raise InvalidDuration(wrong.given, wrong.problem, option) from None
+        (stalls if field in StallRules.__struct_fields__ else rules)[field] = value
     return Rules(**rules, stalls=StallRules(**stalls))
 
 
