@@ -38,7 +38,7 @@ class Exchange:
         slots: Slots,
         worker: str,
         lock: Milliseconds,
-        names: Callable[[], tuple[str, ...] | None],
+        names: Callable[[str], tuple[str, ...] | None],
         settled: Callable[[Job, Outcome, Answer], None],
         claimed: Callable[[list[Job]], None],
     ) -> None:
@@ -131,9 +131,8 @@ class Exchange:
 
     async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], wanted: int) -> None:
         queue = lane.queue
-        claim = (
-            ClaimRequest(queue.name, self._worker, new_token(), wanted, self._lock, self._names()) if wanted else None
-        )
+        names = self._names(queue.name)
+        claim = ClaimRequest(queue.name, self._worker, new_token(), wanted, self._lock, names) if wanted else None
         outcomes = [outcome for _, outcome in ended]
         started, wakes = time.monotonic(), lane.wakes
         repeated = False
