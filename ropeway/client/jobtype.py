@@ -58,6 +58,7 @@ class JobType(Generic[D, R]):
 
     def call(self, data: D, **options: Unpack[JobOptions]) -> Call[R]:
         """What `add` would store, to be added together with others by `queue.add_many`."""
+        read_options(options)
         plain = self.data.dump(data, "data")
         try:
             self.data.load(plain)

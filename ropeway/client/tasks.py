@@ -54,6 +54,8 @@ class Task(Generic[P, R]):
 class TaskFunction(Task[P, R], Generic[CallP, CallR, P, R]):
     """A task as its decorator leaves it: calling it runs the function, here and now, and stores nothing."""
 
+    __name__: str
+
     def __init__(self, queue: Queue, name: str, signature: TaskSignature, options: JobOptions) -> None:
         super().__init__(queue, name, signature, options)
         self.function: Callable[CallP, CallR] = signature.function
