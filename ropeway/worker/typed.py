@@ -68,8 +68,9 @@ def _naming(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callable
 
 
 def _positional(job_type: JobType[Any, Any], function: Callable[..., Any]) -> list[inspect.Parameter]:
-    if not callable(function):
-        raise InvalidOption("handler", f"for {job_type!r} is {function!r:.80}: give a function")
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise InvalidOption("handler", f"for {job_type!r} is {function!r:.80}: give a function") from None
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
     return [each for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]

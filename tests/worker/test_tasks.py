@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -245,12 +246,24 @@ async def test_a_def_task_may_answer_a_coroutine(queue: Queue):
         return Box(width)
 
     @queue.task
-    def resize(width: int) -> Any:
+    def resize(width: int) -> Coroutine[Any, Any, Box]:
         return later(width)
 
-    task = queue.task(name="typed")(functools.partial(later))
-    assert await result(Worker(queue), task.add(3)) == Box(3)
-    assert (await failure(Worker(queue), resize.add(3)))[0].startswith("InvalidPayload")
+    assert await result(Worker(queue), resize.add(3)) == Box(3)
+
+
+async def test_a_partial_and_an_object_run_as_tasks(queue: Queue):
+    async def scale(factor: int, width: int) -> Box:
+        return Box(factor * width)
+
+    class Doubling:
+        def __call__(self, width: int) -> Box:
+            return Box(2 * width)
+
+    tripled: Any = queue.task(name="triple")(functools.partial(scale, 3))
+    doubled: Any = queue.task(name="double")(Doubling())
+    assert await result(Worker(queue), tripled.add(5)) == Box(15)
+    assert await result(Worker(queue), doubled.add(5)) == Box(10)
 
 
 async def test_tasks_and_handlers_share_a_worker(queue: Queue):
@@ -410,7 +423,7 @@ async def test_data_that_is_not_of_the_job_type_fails_at_once(queue: Queue):
     assert (reason, attempts) == ("invalid payload: Expected `int`, got `str` - at `$.width`", 1)
 
 
-@pytest.mark.parametrize("function", [lambda: None, lambda a, b, c: None, 5, in_process(print)])
+@pytest.mark.parametrize("function", [lambda: None, lambda a, b, c: None, 5, int, in_process(print)])
 def test_a_handler_that_cannot_take_a_job_type_is_refused(queue: Queue, function: Any):
     with pytest.raises(InvalidOption, match="handler"):
         Worker(queue).handler(SEND)(function)
