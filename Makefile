@@ -53,6 +53,7 @@ check: $(DEV) ## Check format, lint and types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python tests/typing/check.py
 
 format: $(DEV) ## Format the code, and mend what the linter can mend
 	$(BIN)/ruff check --fix-only

@@ -58,6 +58,12 @@ SQLITE = (
     Goal("processing: 5 times the best rival", ours("process"), over=Figure(BEST_RIVAL, "process"), at_least=5),
     Goal("processing: a quarter of the bare loop", ours("process"), over=bare("process"), at_least=1 / 4),
     Goal(
+        "typed tasks: at most a tenth more processor time",
+        ours("process_typed", "cpu_us"),
+        over=ours("process", "cpu_us"),
+        at_most=1.1,
+    ),
+    Goal(
         "adding one at a time: ahead of every durable rival",
         ours("add_one"),
         over=Figure(BEST_DURABLE_RIVAL, "add_one"),

@@ -58,6 +58,7 @@ def measures(quick: bool) -> list[Measure]:
         Measure("add_bulk", (Step("add_bulk", adding),)),
         Measure("process", (Step("fill", {"n": same}), Step("process", line))),
         Measure("process_10", (Step("fill", {"n": same}), Step("process_at", {**line, "concurrency": 10}))),
+        Measure("process_typed", (Step("fill", {"n": same}), Step("process_typed", line))),
         Measure("latency", (Step("latency", watching),)),
         Measure("latency_apart", (Step("latency_apart", watching),)),
         Measure("idle", (Step("idle", idling),), rounds=1),

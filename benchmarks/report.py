@@ -21,6 +21,7 @@ def rows(quick: bool) -> list[Row]:
         ("process, jobs/s", "process", "per_second"),
         ("process at concurrency 10, jobs/s", "process_10", "per_second"),
         ("processor time per job, µs", "process", "cpu_us"),
+        ("  of a typed task", "process_typed", "cpu_us"),
         ("peak memory while processing, MB", "process", "peak_mb"),
         ("latency in one process, p50 ms", "latency", "p50_ms"),
         ("latency in one process, p99 ms", "latency", "p99_ms"),

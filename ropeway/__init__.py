@@ -1,15 +1,19 @@
 """Ropeway: a job queue that starts as one import and one file."""
 
 from .client.handle import JobHandle
+from .client.jobtype import JobType
 from .client.queue import JobPage, Queue
 from .client.requests import Call
 from .client.snapshot import Snapshot
+from .client.tasks import Task
 from .client.workers import WorkerInfo
 from .errors import (
     DuplicateJob,
+    InvalidArguments,
     InvalidInput,
     InvalidMove,
     InvalidOption,
+    InvalidTask,
     JobCancelled,
     JobFailed,
     JobFinished,
@@ -23,6 +27,7 @@ from .errors import (
     ShutdownTimeout,
     StoreError,
     StoreUnavailable,
+    UnexpectedResult,
     Unrecoverable,
 )
 from .job.backoff import Backoff
@@ -46,9 +51,11 @@ __all__ = [
     "ClaimedJob",
     "DuplicateJob",
     "Event",
+    "InvalidArguments",
     "InvalidInput",
     "InvalidMove",
     "InvalidOption",
+    "InvalidTask",
     "Job",
     "JobCancelled",
     "JobFailed",
@@ -58,6 +65,7 @@ __all__ = [
     "JobOptions",
     "JobPage",
     "JobRemoved",
+    "JobType",
     "Keep",
     "LockLost",
     "PayloadTooLarge",
@@ -71,6 +79,8 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "SyncJob",
+    "Task",
+    "UnexpectedResult",
     "Unrecoverable",
     "Worker",
     "WorkerEvent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from datetime import datetime
-from typing import Final, NamedTuple, Self, Unpack
+from typing import Any, Final, NamedTuple, Self, Unpack
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -36,11 +36,15 @@ from ..store.values import (
 )
 from .adds import Adds
 from .batches import clean_all, move_all, obliterate_all
+from .decorating import TaskDecorator
 from .endings import Endings
 from .events import follow
 from .handle import JobHandle
+from .making import TaskMaker
 from .requests import PROGRESS_LIMIT, Call, Request, call_of, new_job, reason_text
+from .results import R
 from .snapshot import snapshot_of
+from .tasks import Tasks
 from .workers import WORKER_RECORDS, WorkerInfo
 
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
@@ -92,6 +96,8 @@ class Queue:
         """The most bytes that data or a result may take as JSON."""
         self.store = connect(url) if store is None else store
         self.defaults = defaults
+        self.tasks = Tasks()
+        """What `@queue.task` has made, by job name; `Worker(queue)` runs them."""
         self._owns_store = store is None
         self._on_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, OnLoop] = WeakKeyDictionary()
 
@@ -112,18 +118,34 @@ class Queue:
 
     # Adding
 
+    @property
+    def task(self) -> TaskDecorator:
+        """Makes a task of a function: `@queue.task`, or with options for its jobs, `@queue.task(attempts=3)`.
+
+        `name` is the function's own unless given; `run_in="process"` runs it in processes that can be killed. A first
+        parameter that is a `Job` (`SyncJob` of a `def`, `ProcessJob` in a process), or any with `context=True`, is
+        given the running job, and callers of `add` do not see it.
+        """
+        return TaskDecorator(TaskMaker(self))
+
     async def add(self, name: str, data: Json = None, **options: Unpack[JobOptions]) -> JobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
         With an `id` of your own, an add that finds the id with the same name and data answers that job, with
         `created` False; with other data it raises `DuplicateJob`.
         """
-        call = Call(name, data, options)
+        return await self.add_call(Call(name, data, options))
+
+    async def add_call(self, call: Call[R]) -> JobHandle[R]:
+        """Stores the job of one `task.call(...)`."""
         [job] = await self._add([call], [self._new_job(call)])
         return job
 
-    async def add_many(self, requests: Iterable[Request]) -> list[JobHandle]:
-        """Stores all of them or none, in one trip; items are `(name, data)` or `(name, data, options)`."""
+    async def add_many(self, requests: Iterable[Request[R]]) -> list[JobHandle[R]]:
+        """Stores all of them or none, in one trip.
+
+        Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
+        """
         if isinstance(requests, str | Call):
             raise InvalidInput(f"add_many takes several jobs, and {requests!r:.120} is one: put it in a list")
         calls = [call_of(request, position) for position, request in enumerate(requests)]
@@ -136,16 +158,23 @@ class Queue:
                 raise
         return await self._add(calls, bundle) if calls else []
 
-    def _new_job(self, call: Call) -> NewJob:
+    def _new_job(self, call: Call[Any]) -> NewJob:
         return new_job(self.name, call.name, call.data, call.options, self.defaults, self.size_limit)
 
-    async def _add(self, calls: list[Call], bundle: list[NewJob]) -> list[JobHandle]:
+    async def _add(self, calls: list[Call[R]], bundle: list[NewJob]) -> list[JobHandle[R]]:
         answers = await self._here.adds.add(bundle)
         for answer in answers:
             if answer.verdict == "conflict":
                 raise DuplicateJob(self.name, answer.id)
         return [
-            JobHandle(self, answer.id, call.name, call.data, created=answer.verdict == "created")
+            JobHandle(
+                self,
+                answer.id,
+                call.name,
+                call.data,
+                created=answer.verdict == "created",
+                read_result=call.read_result,
+            )
             for call, answer in zip(calls, answers, strict=True)
         ]
 

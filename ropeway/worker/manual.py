@@ -22,10 +22,11 @@ from ..job.outcomes import Outcome
 from ..job.record import JobRecord
 from ..store.values import BATCH, Answer, Change, ClaimRequest, Lock
 from .attempts import Attempts
+from .failures import HandlerFailed
 from .handlers import Handlers
 from .job import Job
 from .options import Rules
-from .processes import HandlerFailed, Processes
+from .processes import Processes
 from .threads import Threads
 
 
@@ -99,7 +100,7 @@ async def claim_by_hand(
     limit = whole("limit", limit, 1, BATCH)
     loop = asyncio.get_running_loop()
     until = loop.time() + (0 if wait is None else milliseconds(wait) / 1000)
-    attempts = Attempts(Handlers(None), Threads(worker), Processes(), rules.classify, rules.backoffs, lambda _: None)
+    attempts = Attempts(Handlers(None), Threads(worker), Processes(), rules, lambda _: None)
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
         while True:

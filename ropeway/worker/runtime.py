@@ -53,16 +53,14 @@ class Runtime:
         self._thread = threading.get_ident()
         self._threads = Threads(worker_id)
         self._processes = Processes()
-        self._attempts = Attempts(
-            handlers, self._threads, self._processes, rules.classify, rules.backoffs, self._overdue
-        )
+        self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._overdue)
         self.slots = Slots(rules.concurrency, self._attempts, self._ended)
         self.exchange = Exchange(
             queues,
             self.slots,
             worker_id,
             rules.lock,
-            lambda: handlers.names,
+            handlers.names,
             reports.settled,
             reports.claimed,
         )
@@ -192,7 +190,7 @@ class Runtime:
                 Renewer(store, name, (held, self.exchange.unsettled), rules.lock, self._tell),
                 Ticker(store, name, rules.stalls, rules.stalled_interval, reports.hear_stalled),
                 revocations,
-                Census(store, name, lambda: self._handlers.names, reports.hear_unhandled),
+                Census(store, name, self._handlers.names, reports.hear_unhandled),
             ]
         for store in self._siblings.values():
             presence = Presence(store, self._describe)

@@ -8,23 +8,27 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack, overload
 
+from ..client.jobtype import JobType
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
 from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
-from .handlers import HandlerFunction, Handlers
+from .handlers import HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
 from .manual import ClaimedJob, claim_by_hand
 from .options import WorkerOptions, checked_concurrency, read_worker_options
+from .registration import TypedRegistration
 from .reports import Reports
 from .runtime import Runtime
 from .service import log
 from .signals import stopped_by_signals
 
+D = TypeVar("D")
+R = TypeVar("R")
 F = TypeVar("F", bound=HandlerFunction)
 L = TypeVar("L", bound=Listener)
 
@@ -32,8 +36,9 @@ L = TypeVar("L", bound=Listener)
 class Worker:
     """Runs the jobs of one or several queues: `await Worker(queue, handler).run()`.
 
-    `handler` is one function for every job, or a mapping from job names to functions; jobs of other names are left
-    for workers that have a handler for them. `async def` functions run on the loop, `def` functions in threads.
+    It runs the tasks that its queues have when it starts. `handler` is one function for every other job, or a mapping
+    from job names to functions; jobs of other names are left for workers that have a handler for them. `async def`
+    functions run on the loop, `def` functions in threads.
     """
 
     def __init__(
@@ -82,11 +87,21 @@ class Worker:
         if self._runtime is not None:
             self._runtime.stop()
 
-    def handler(self, name: str) -> Callable[[F], F]:
-        """Registers a handler for a job name: `@worker.handler("send-email")`."""
+    @overload
+    def handler(self, name: JobType[D, R]) -> TypedRegistration[D, R]: ...
+    @overload
+    def handler(self, name: str) -> Callable[[F], F]: ...
+    def handler(self, name: str | JobType[Any, Any]) -> Any:
+        """Registers a handler for a job name, `@worker.handler("send-email")`, or for a job type.
 
-        def register(function: F) -> F:
-            self._handlers.register(name, function)
+        That of a job type takes the data, or the job and the data, and returns the result, in the types it names.
+        """
+
+        def register(function: Any) -> Any:
+            if isinstance(name, JobType):
+                self._handlers.register(name.name, of_job_type(name, function))
+            else:
+                self._handlers.register(name, handler_of(name, function))
             if self._runtime is not None:
                 self._runtime.exchange.look_again()
             return function
@@ -110,7 +125,7 @@ class Worker:
 
         With `wait`, waits that long for a first job.
         """
-        return await claim_by_hand(self.queues, self.id, self._handlers.names, limit, self._rules, wait)
+        return await claim_by_hand(self.queues, self.id, self._handlers.own_names, limit, self._rules, wait)
 
     @property
     def concurrency(self) -> int:
@@ -146,10 +161,9 @@ class Worker:
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
     async def _start(self) -> Runtime:
-        if not self._handlers:
-            raise InvalidOption("handler", "is missing: give a function, or functions by job name")
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
+        self._handlers.take_tasks(self.queues)
         reports = Reports(self._listeners, asyncio.get_running_loop())
         runtime = Runtime(self.queues, self._handlers, self._rules, self.id, reports, self._describe)
         runtime.slots.size = self._concurrency
@@ -184,7 +198,7 @@ class Worker:
             socket.gethostname(),
             os.getpid(),
             tuple(queue.name for queue in self.queues),
-            self._handlers.names,
+            self._handlers.all_names,
             self._concurrency,
             len(self.running),
             self._started_at,
