@@ -36,6 +36,7 @@ class Job(JobHandle):
         "confirmed",
         "discarded",
         "ended",
+        "error",
         "options",
         "progressed",
         "record",
@@ -61,6 +62,8 @@ class Job(JobHandle):
         self.told = False
         """Whether its handler was cancelled for the signal."""
         self.ended = False
+        self.error: BaseException | None = None
+        """What its attempt failed with, until that is reported."""
         self.discarded = False
         self.slot: Slot | None = None
         self.threaded = False
