@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Self, Unpack
 from weakref import WeakKeyDictionary
@@ -115,6 +116,19 @@ class Queue:
         """Lets go of the store, unless it was given to this queue by its caller."""
         if self._owns_store:
             await self.store.close()
+
+    @contextmanager
+    def moved_to(self, store: Store) -> Iterator[None]:
+        """Inside the block this very object is on another store; for tests of code that has a queue of its own.
+
+        It holds for all threads and loops. Start no worker outside that goes on inside, nor the other way round.
+        """
+        before = self.store, self._owns_store, self._on_loops
+        self.store, self._owns_store, self._on_loops = store, False, WeakKeyDictionary()
+        try:
+            yield
+        finally:
+            self.store, self._owns_store, self._on_loops = before
 
     # Adding
 

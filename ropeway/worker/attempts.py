@@ -73,6 +73,7 @@ class Attempts:
                 error = self.overtime(job)
             case _, Postponed():
                 return Outcome(job.id, job.token, "postpone", delay=error.delay)
+        job.error = error
         exhausted = not attempts_remain(options, job.record.attempts_made)
         delay: Milliseconds | None = None
         if not exhausted and not job.discarded and self._may_retry(job, error):
@@ -86,6 +87,7 @@ class Attempts:
 
     def broken_off(self, job: Job, error: BaseException) -> Outcome:
         """For an attempt that ended in a way that should not be possible."""
+        job.error = error
         options = job.options or _UNREADABLE
         failure = Failure(f"WorkerCrashed: {type(error).__qualname__} broke off the attempt")
         exhausted = not attempts_remain(options, job.record.attempts_made)

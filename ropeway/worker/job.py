@@ -39,6 +39,7 @@ class Job(JobHandle[Any], RunningJob):
         "confirmed",
         "discarded",
         "ended",
+        "error",
         "options",
         "progressed",
         "record",
@@ -65,6 +66,8 @@ class Job(JobHandle[Any], RunningJob):
         self.told = False
         """Whether its handler was cancelled for the signal."""
         self.ended = False
+        self.error: BaseException | None = None
+        """What its attempt failed with, until that is reported."""
         self.discarded = False
         self.slot: Slot | None = None
         self.threaded = False

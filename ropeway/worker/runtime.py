@@ -17,7 +17,7 @@ from .attempts import Attempts
 from .exchange import Exchange
 from .handlers import Handlers
 from .job import Job, Signal
-from .keeper import Keeper
+from .keeper import keeper_for
 from .keeping import Census, LoopWatch, Presence, Renewer, Revocations, Ticker
 from .options import Rules
 from .processes import Processes
@@ -65,7 +65,7 @@ class Runtime:
             reports.claimed,
         )
         self._siblings: dict[int, Store] = {}
-        self._keeper = Keeper(self._keep, self._leave)
+        self._keeper = keeper_for((queue.store for queue in queues), self._keep, self._leave)
         self._exchanging: asyncio.Task[None] | None = None
         self._giving_up: set[asyncio.Task[None]] = set()
         self._fatal: BaseException | None = None

@@ -120,6 +120,10 @@ class Worker:
 
         return register
 
+    def off(self, event: str, listener: Listener) -> None:
+        """Calls it no more."""
+        self._listeners.remove(event, listener)
+
     async def claim(self, limit: int = 1, *, wait: Duration | None = None) -> list[ClaimedJob]:
         """Takes jobs to be processed by hand: renew, complete, fail or release them yourself.
 
