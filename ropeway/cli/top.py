@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Final
 
 import click
 from rich.console import Console
 
-from ..errors import InvalidInput, RopewayError
 from ..job.names import queue_name
 from .live.drawing import View, draw
 from .live.gathering import Gatherer
@@ -22,7 +22,12 @@ from .live.picture import Picture
 from .live.screen import LiveScreen
 from .live.signals import ending, until
 
-LEAST_INTERVAL = 0.2
+LEAST_INTERVAL: Final = 0.2
+CLOSED_PIPE: Final = 141
+
+
+class NoSuchQueue(click.ClickException):
+    exit_code = 3
 
 
 @click.command()
@@ -56,18 +61,14 @@ def top(queues: tuple[str, ...], url: str | None, interval: float, once: bool, j
     """  # noqa: D301 - click wants the character itself
     if json and plain:
         raise click.UsageError("--json and --plain were both given: give one of them.")
+    gatherer = Gatherer(url, [queue_name(queue) for queue in queues], 0.0 if once else interval)
     try:
-        gatherer = Gatherer(url, [queue_name(queue) for queue in queues], 0.0 if once else interval)
         code = asyncio.run(_top(gatherer, interval, once, json, plain))
-    except InvalidInput as error:
-        raise click.UsageError(str(error)) from None
-    except RopewayError as error:
-        raise click.ClickException(str(error)) from None
     except BrokenPipeError:
-        # Whoever read has enough. What Python still holds for them must not be written at its end.
+        # What Python still holds for the reader who left must not be written at its end.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        code = CLOSED_PIPE
     sys.exit(code)
 
 
@@ -88,10 +89,7 @@ async def _once(console: Console, gatherer: Gatherer, written: Callable[[Picture
     async def show() -> None:
         picture = await gatherer.look()
         if picture.unknown_queues:
-            there = ", ".join(queue.name for queue in picture.queues) or "none of those asked for"
-            raise click.ClickException(
-                f"No queue {', '.join(picture.unknown_queues)} in {picture.store}; there is {there}."
-            )
+            raise NoSuchQueue(f"there is no queue {', '.join(map(repr, picture.unknown_queues))} in {picture.store}")
         if written is None:
             # In a terminal the last row is the prompt's.
             width, height = console.width, console.height - console.is_terminal

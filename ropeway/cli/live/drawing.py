@@ -32,7 +32,7 @@ class View(NamedTuple):
 
 def draw(picture: Picture, view: View, width: int, height: int, glyphs: Glyphs) -> RenderableType:
     """Exactly as wide and as high as it is told."""
-    layout = plan(width, height, len(picture.queues))
+    layout = plan(width, height, len(picture.queues), events=view.interval is not None)
     drawing = Drawing(picture, view, layout, glyphs)
     regions = [Layout(drawing.header(), size=1), Layout(drawing.queues(), size=layout.queues)]
     if layout.chart:
@@ -46,7 +46,7 @@ def draw(picture: Picture, view: View, width: int, height: int, glyphs: Glyphs) 
         regions.append(Layout(drawing.running(width), size=layout.running))
     if layout.workers:
         regions.append(Layout(drawing.workers(width), size=layout.workers))
-    if layout.events and layout.side_by_side:
+    if layout.events and layout.failures and layout.side_by_side:
         regions.append(Layout(size=layout.events))
         regions[-1].split_row(
             Layout(drawing.events(width - width // 2)), Layout(drawing.failures(width // 2), size=width // 2)
@@ -90,10 +90,11 @@ class Drawing:
         time = time_of_day(picture.at)
         if picture.trouble is not None:
             return Text.assemble((f"{glyphs.alarm} store lost, seen {time} ", "bold red"))
-        workers = "" if self._layout.width < 60 else f"{panels.busy(picture.workers)}  "
+        said = "" if self._layout.width < 60 else f"{panels.busy(picture.workers)}  "
+        workers = (said, "dim" if picture.workers else "yellow")
         if self._view.paused:
-            return Text.assemble((workers, "dim"), (f"{glyphs.pause} paused {time} ", "bold yellow"))
-        return Text.assemble((workers, "dim"), (glyphs.dot, "green"), f" {time} ")
+            return Text.assemble(workers, (f"{glyphs.pause} paused {time} ", "bold yellow"))
+        return Text.assemble(workers, (glyphs.dot, "green"), f" {time} ")
 
     def footer(self) -> Text:
         picture, glyphs = self._picture, self._glyphs
@@ -104,7 +105,7 @@ class Drawing:
         if picture.more_queues:
             return self._line(f" {picture.more_queues:,} more queues: choose with --queue", "yellow")
         if not self._view.keys:
-            return Text("")
+            return Text(" ")
         keys = [("q", "quit"), ("p", "go on" if self._view.paused else "pause"), (glyphs.arrows, "queue")]
         if self._view.selected is not None:
             keys.append(("a", "all queues"))

@@ -30,6 +30,7 @@ class Gatherer:
         self._step = step
         self._store: Store | None = None
         self._watches: dict[str, QueueWatch] = {}
+        self._has_looked = False
 
     async def look(self) -> Picture:
         if self._store is None:
@@ -50,7 +51,8 @@ class Gatherer:
         known = await store.queues()
         wanted = [queue for queue in known if queue in self._asked] if self._asked else known
         names = wanted[:WATCHED]
-        self._watches = {name: self._watches.get(name) or QueueWatch(name) for name in names}
+        self._watches = {name: self._watches.get(name) or QueueWatch(name, is_new=self._has_looked) for name in names}
+        self._has_looked = True
         now = await store.clock()
         for watch in self._watches.values():
             await watch.look(store, now)

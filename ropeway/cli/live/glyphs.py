@@ -23,7 +23,7 @@ class Glyphs(NamedTuple):
     encoding: str = "utf-8"
 
 
-UNICODE: Final = Glyphs(" ▁▂▃▄▅▆▇█", "▁▂▃▄▅▆▇█", "━", "╸", "━", "●", "‖", "▲", "▸", "·", "↑↓")
+UNICODE: Final = Glyphs(" ▁▂▃▄▅▆▇█", "▁▂▃▄▅▆▇█", "━", "╸", "─", "●", "‖", "▲", "▸", "·", "↑↓")
 ASCII: Final = Glyphs(" .:-=+*%#", ".:-=+*%#", "#", "#", "-", "*", "=", "!", ">", "-", "arrows", "..", "ascii")
 
 

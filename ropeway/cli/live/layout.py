@@ -51,10 +51,17 @@ _STACKED: Final = (
     Want("events", 2, 40, 2),
     Want("workers", 1, 4, 0),
 )
-_SIDE_BY_SIDE: Final = (Want("running", 3, 20, 2), Want("events", 3, 40, 2), Want("chart", 3, 6, 1))
+# Here failures stand beside the events, and workers beside the running jobs.
+_SIDE_BY_SIDE: Final = (
+    Want("running", 3, 20, 2),
+    Want("events", 3, 40, 2),
+    Want("failures", 3, 40, 2),
+    Want("chart", 3, 6, 1),
+)
 
 
-def plan(width: int, height: int, queues: int) -> Plan:
+def plan(width: int, height: int, queues: int, *, events: bool = True) -> Plan:
+    """Without `events`, which a single look cannot see, others have their room."""
     boxed = width >= BOXED[0] and height >= BOXED[1]
     frame = 2 if boxed else 1
     side_by_side = boxed and width >= WIDE and height >= 24
@@ -63,9 +70,11 @@ def plan(width: int, height: int, queues: int) -> Plan:
     # The names of the columns take a row; a title would say nothing that they do not.
     around = frame + 1 if boxed else 1
     queue_rows = min(body, around + min(max(1, queues), max(1, body // 3)))
-    wants = _SIDE_BY_SIDE if side_by_side else _STACKED if height >= HIGH else _STACKED[:-1]
-    rows = _share_out(wants, body - queue_rows, frame)
-    failures = rows.get("events", 0) if side_by_side else rows.get("failures", 0)
+    wants = _SIDE_BY_SIDE if side_by_side else _STACKED
+    unwanted = {"workers"} if height < HIGH else set()
+    unwanted.add("events" if not events else "failures" if side_by_side else "")
+    rows = _share_out([want for want in wants if want.panel not in unwanted], body - queue_rows, frame)
+    beside = rows.get("events", 0) if side_by_side and events else 0
     return Plan(
         width,
         height,
@@ -75,7 +84,7 @@ def plan(width: int, height: int, queues: int) -> Plan:
         body - sum(rows.values()),
         rows.get("chart", 0),
         rows.get("running", 0),
-        failures,
+        beside or rows.get("failures", 0),
         rows.get("events", 0),
         rows.get("workers", 0),
     )

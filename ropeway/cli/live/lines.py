@@ -8,11 +8,12 @@ from typing import TextIO
 
 import msgspec
 
+from ...job.instants import moment_of
 from .gathering import Gatherer
 from .picture import Picture, QueuePicture
 from .pictures import pictures
 from .signals import ending, until
-from .texts import one_line, rate, seconds, time_of_day
+from .texts import one_line, seconds, time_of_day
 
 
 async def follow(gatherer: Gatherer, interval: float, written: Callable[[Picture], str], out: TextIO) -> int:
@@ -28,7 +29,11 @@ async def follow(gatherer: Gatherer, interval: float, written: Callable[[Picture
 
 
 def as_json(picture: Picture) -> str:
-    return f"{msgspec.json.encode(picture).decode()}\n"
+    """Instants as everywhere in JSON: RFC 3339, in UTC."""
+    document = msgspec.to_builtins(picture)
+    for dated in (document, *document["events"], *document["failures"]):
+        dated["at"] = moment_of(dated["at"])
+    return f"{msgspec.json.encode(document).decode()}\n"
 
 
 def as_lines(picture: Picture, encoding: str = "utf-8") -> str:
@@ -48,8 +53,8 @@ def _queue_line(queue: QueuePicture) -> str:
         queue.name,
         "paused" if queue.paused else "",
         *(f"{state}={count}" for state, count in queue.counts.items() if count or state in ("waiting", "active")),
-        f"added/s={rate(rates.added)} completed/s={rate(rates.completed)} failed/s={rate(rates.failed)}",
-        f"oldest={seconds(queue.oldest_waiting)}",
+        f"added/s={rates.added:.1f} completed/s={rates.completed:.1f} failed/s={rates.failed:.1f}",
+        "" if queue.oldest_waiting is None else f"oldest={seconds(queue.oldest_waiting)}",
         f"p50={seconds(latency.p50)} p95={seconds(latency.p95)}" if latency else "",
         "events-missed" if queue.missed_events else "",
     ]

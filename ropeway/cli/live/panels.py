@@ -31,7 +31,7 @@ def chart(queues: Sequence[QueuePicture], width: int, rows: int, glyphs: Glyphs)
     numbers = throughput_of(queues)
     if rows == 1:
         label = Text(" completed/s ", "dim")
-        now = Text(f" {rate(numbers[-1] if numbers else 0):>6}")
+        now = Text(f" {numbers[-1] if numbers else 0:>6.1f}")
         room = max(0, width - label.cell_len - now.cell_len)
         drawn = line(heights(numbers, room, len(glyphs.line) - 1), glyphs)
         return [Text.assemble(label, (drawn.rjust(room), "green"), now)]

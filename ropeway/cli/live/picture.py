@@ -1,4 +1,4 @@
-"""One moment of a store, as it is drawn and as `--json` writes it. Times are seconds, instants milliseconds."""
+"""One moment of a store, as it is drawn and as `--json` writes it. Times are seconds."""
 
 from __future__ import annotations
 

@@ -27,12 +27,15 @@ class Heard(NamedTuple):
 class EventStream:
     """Asks instead of listening: a listener would cost every writer a wake, and a busy queue many reads a second."""
 
-    def __init__(self, queue: str) -> None:
+    def __init__(self, queue: str, *, is_new: bool = False) -> None:
+        """A new queue is read from its beginning, one that was there before from now on."""
         self._queue = queue
+        self._is_new = is_new
         self._cursor: str | None = None
 
     async def read(self, store: Store) -> Heard:
-        if self._cursor is None:
+        first = self._cursor is None
+        if first and not self._is_new:
             self._cursor = await self._newest(store)
             return Heard([], first=True)
         entries: list[Entry] = []
@@ -43,11 +46,11 @@ class EventStream:
             entries += [stored.entry for stored in page.entries]
             missed = missed or page.gap
             if len(page.entries) < PORTION:
-                return Heard(entries, missed)
+                return Heard(entries, missed, first)
         newest = await self._newest(store)
         missed = missed or newest != self._cursor
         self._cursor = newest
-        return Heard(entries, missed)
+        return Heard(entries, missed, first)
 
     async def _newest(self, store: Store) -> str:
         return (await store.events(self._queue, "now")).cursor

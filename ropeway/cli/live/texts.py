@@ -54,8 +54,8 @@ def time_of_day(instant: Instant) -> str:
 
 
 def short_id(job_id: str) -> str:
-    """The end of a long id: in those that begin with the time, it is what tells neighbours apart."""
-    return job_id if len(job_id) <= 9 else f"…{job_id[-8:]}"
+    """The end of an id of Ropeway's making: it begins with the time, so that only its end tells neighbours apart."""
+    return job_id[-8:] if len(job_id) == 36 and job_id.count("-") == 4 else job_id
 
 
 def short_worker(name: str) -> str:

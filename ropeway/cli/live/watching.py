@@ -34,9 +34,9 @@ MISSED_SHOWN: Final = 10_000
 class QueueWatch:
     """Where nothing happened, a look is one read; where much happens, about eight."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, is_new: bool = False) -> None:
         self.name = name
-        self._stream = EventStream(name)
+        self._stream = EventStream(name, is_new=is_new)
         self._memory = JobMemory()
         self._tally = Tally()
         self._meter = Meter()
