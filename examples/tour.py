@@ -29,6 +29,8 @@ async def send_email(job: Job) -> dict[str, str]:
 
 def resize_image(job: SyncJob) -> str:
     for percent in range(0, 101, 5):
+        if job.cancelled:  # by somebody, or because the worker ends: then another worker begins anew
+            break
         time.sleep(job.data["width"] / 16_000)
         job.progress(percent)
     return f"{job.data['path']} at {job.data['width']} px"
@@ -46,7 +48,8 @@ async def make_report(job: Job) -> str:
 
 
 async def import_order(job: Job) -> None:
-    raise Unrecoverable(f"order {job.data['order']} has no customer")
+    problem = random.choice(("has no customer", "costs less than nothing", "was cancelled by phone"))
+    raise Unrecoverable(f"order {job.data['order']} {problem}")
 
 
 async def import_catalogue(job: Job) -> None:
@@ -83,11 +86,11 @@ class Shop:
         asyncio.get_running_loop().call_later(1.0, lambda: asyncio.ensure_future(slow.cancel("a newer one is there")))
         return [
             *jobs,
-            slow,
             await self.images.add("resize-image", {"path": f"photo-{number}.jpg", "width": width}, priority=5),
             await self.orders.add("call-partner", {"order": number}, attempts=4, backoff=retries),
             await self.orders.add("make-report", {"month": number % 12 + 1}, delay="1.5 seconds"),
             await self.orders.add("import-order", {"order": number}, attempts=3),
+            slow,
         ]
 
 
@@ -104,7 +107,7 @@ async def once(shop: Shop) -> None:
 
 async def on_and_on(shop: Shop) -> None:
     for number in itertools.count():
-        await shop.add_round(number, emails=random.choice((2, 5, 10, 40)), width=random.choice((160, 800, 1600)))
+        await shop.add_round(number, emails=random.choice((2, 5, 10, 40)), width=random.choice((160, 1600, 4800)))
         await asyncio.sleep(random.uniform(0.5, 2))
 
 
@@ -146,6 +149,7 @@ async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--once", action="store_true", help="end by itself, with a summary")
     options.add_argument("--lines", action="store_true", help="a line for every event, in a terminal too")
+    options.add_argument("--name", default="shop", help="of the worker, if several run")
     options.add_argument("--url", help="another store than ropeway.db")
     given = options.parse_args()
     has_view = sys.stdout.isatty() and not given.once and not given.lines
@@ -153,7 +157,7 @@ async def main() -> None:
     shop = Shop(given.url)
     await shop.store.open()
     print(f"{', '.join(queue.name for queue in shop.queues)} on {shop.store.url} · Ctrl-C to end")
-    worker = Worker(shop.queues, HANDLERS, concurrency=5, grace=5, name="shop")
+    worker = Worker(shop.queues, HANDLERS, concurrency=5, grace=2, name=given.name)
     shown = [show(shop, worker)] if has_view else [narrate(queue) for queue in shop.queues]
     work = [asyncio.create_task(each) for each in (once(shop) if given.once else on_and_on(shop), *shown)]
     work[0].add_done_callback(lambda _: worker.stop())

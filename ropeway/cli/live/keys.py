@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 # Windows has other terminals, and here no keys.
-HAS_TERMINALS: Final = importlib.util.find_spec("termios") is not None
-if HAS_TERMINALS:
+if sys.platform != "win32":
     import termios
     import tty
 
@@ -44,7 +43,7 @@ class Keyboard:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._manners: list[Any] | None = None
-        self.is_there = HAS_TERMINALS and os.isatty(fd)
+        self.is_there = sys.platform != "win32" and os.isatty(fd)
 
     @contextlib.contextmanager
     def unbuffered(self) -> Iterator[None]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import Final
+from typing import Final, TypeVar
 
 from ...job.events import Entry
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from .figures import percentile
 from .picture import Latency
+
+T = TypeVar("T")
 
 JOBS: Final = 20_000
 JOBS_PER_ENTRY: Final = 1_000
@@ -31,16 +33,16 @@ class JobMemory:
     def hear(self, entry: Entry) -> None:
         for job_id, detail in entry.jobs[:JOBS_PER_ENTRY]:
             if entry.what == "add" and detail:
-                self._keep(self._names, job_id, detail.get("name", ""))
+                _keep(self._names, job_id, detail.get("name", ""))
             if entry.to == "waiting":
-                self._keep(self._ready, job_id, entry.at)
+                _keep(self._ready, job_id, entry.at)
             elif entry.to == "active":
                 self._start(job_id, entry.at)
 
     def learn(self, record: JobRecord) -> None:
         """From a job that was read, as far as events did not tell."""
         if record.id not in self._names:
-            self._keep(self._names, record.id, record.name)
+            _keep(self._names, record.id, record.name)
         if record.id in self.strangers:
             self.strangers.remove(record.id)
             if record.started_at is not None and record.attempts_started == 1:
@@ -65,9 +67,8 @@ class JobMemory:
         else:
             self.strangers.append(job_id)
 
-    def _keep(
-        self, known: OrderedDict[str, str] | OrderedDict[str, Instant], job_id: str, value: str | Instant
-    ) -> None:
-        known[job_id] = value  # type: ignore[assignment]  # each is given its own kind
-        if len(known) > JOBS:
-            known.popitem(last=False)
+
+def _keep(known: OrderedDict[str, T], job_id: str, value: T) -> None:
+    known[job_id] = value
+    if len(known) > JOBS:
+        known.popitem(last=False)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from rich.text import Text
 
+from ...job.states import State
 from .figures import heights
 from .glyphs import Glyphs, line
 from .grid import Column, Grid
@@ -27,9 +28,9 @@ class QueueColumn(NamedTuple):
     cell: Callable[[QueuePicture], Cell]
 
 
-def _count(state: str, style: str) -> Callable[[QueuePicture], Cell]:
+def _count(state: State, style: str) -> Callable[[QueuePicture], Cell]:
     def cell(queue: QueuePicture) -> Cell:
-        count = queue.counts.get(state, 0)  # type: ignore[call-overload]
+        count = queue.counts.get(state, 0)
         return number(count), style if count else "dim"
 
     return cell
@@ -75,7 +76,7 @@ IMPORTANCE: Final = (
     *("queue", "waiting", "active", "failed", "done/s", "delayed", "oldest", "completed", "p95 wait"),
     *("trend", "added/s", "failed/s", "p50 wait", "cancelled", "children"),
 )
-RARE: Final = {"children": "waiting-children", "cancelled": "cancelled"}
+RARE: Final[dict[str, State]] = {"children": "waiting-children", "cancelled": "cancelled"}
 """Columns that are shown only where a queue has such jobs."""
 
 
@@ -98,7 +99,7 @@ def queue_table(
 
 
 def _chosen(queues: Sequence[QueuePicture], width: int) -> list[ColumnWant]:
-    absent = {title for title, state in RARE.items() if not any(queue.counts.get(state) for queue in queues)}  # type: ignore[call-overload]
+    absent = {title for title, state in RARE.items() if not any(queue.counts.get(state) for queue in queues)}
     wants = [
         ColumnWant("queue", NAME),
         *(ColumnWant(column.title, column.width) for column in COLUMNS if column.title not in absent),

@@ -12,7 +12,7 @@ from ...job.events import Entry
 from ...job.instants import Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
-from ...job.states import STATES
+from ...job.states import STATES, State
 from ...store.contract import Store
 from ...store.values import Counts, Query, Settings
 from .figures import MINUTE, Meter, Moves, Tally, completed_by_minute, rates_of_last_minute
@@ -113,8 +113,8 @@ class QueueWatch:
                     self._memory.learn(found)
             self._memory.strangers.clear()
 
-    async def _find(self, store: Store, state: str, limit: int, *, newest_first: bool = False) -> list[JobRecord]:
-        query = Query(self.name, (state,), limit=limit, newest_first=newest_first)  # type: ignore[arg-type]
+    async def _find(self, store: Store, state: State, limit: int, *, newest_first: bool = False) -> list[JobRecord]:
+        query = Query(self.name, (state,), limit=limit, newest_first=newest_first)
         return (await store.find(query)).jobs
 
     def picture(self, now: Instant, step: float) -> QueuePicture:
