@@ -33,7 +33,7 @@ class QueuePicture(msgspec.Struct, frozen=True):
     rates: Rates = Rates()
     paused: bool = False
     oldest_waiting: float | None = None
-    """The older of the next job to be claimed and the last: with one priority, the oldest of all."""
+    """The older of the next job to be claimed and the last. With one priority and no `lifo`, the oldest of all."""
     latency: Latency | None = None
     throughput: tuple[float, ...] = ()
     """Completed jobs a second, oldest first; one number for each `throughput_step` seconds."""

@@ -96,7 +96,7 @@ class QueueWatch:
         return Moves()
 
     async def _look_for_oldest(self, store: Store) -> None:
-        """The next and the last in line: with one priority the next is the oldest of all."""
+        """The next and the last in line: the oldest of all would take a scan where priorities or `lifo` are mixed."""
         self._waiting = await self._find(store, "waiting", 1) if self._counts["waiting"] else []
         if self._counts["waiting"] > 1:
             self._waiting += await self._find(store, "waiting", 1, newest_first=True)
