@@ -56,7 +56,9 @@ class SharedFile:
             if self._writer is not None:
                 return
             self._refuse_after_fork()
-            connection = open_file(self.path, allows_network=target.allows_network, vfs=target.vfs)
+            connection = open_file(
+                self.path, creates=target.creates, allows_network=target.allows_network, vfs=target.vfs
+            )
             try:
                 self._clock.saw(connection.execute(_NEWEST_INSTANT).get or 0)
                 watch = Watch(self.path)

@@ -65,12 +65,13 @@ class SQLiteStore:
         self._listeners: set[FileListener] = set()
 
     @classmethod
-    def from_url(cls, url: str) -> Self:
+    def from_url(cls, url: str, *, create: bool = True) -> Self:
         """`sqlite:///jobs.db`, `sqlite:////srv/jobs.db?durability=fast`; see `Target` for what else it may say.
 
-        With `durability=fast` a power cut may take the newest jobs, though never a part of them.
+        With `durability=fast` a power cut may take the newest jobs, though never a part of them. Without `create` a
+        file that is not there stays away.
         """
-        return cls(Target.from_url(url))
+        return cls(Target.from_url(url, create=create))
 
     def sibling(self) -> Self:
         return type(self)(self._target)

@@ -15,6 +15,7 @@ import apsw
 import pytest
 
 from ropeway.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreRefused, StoreUnavailable, StoreVersion
+from ropeway.store.url import connect
 from ropeway.stores.sqlite import SQLiteStore, folders, opening
 from ropeway.stores.sqlite.statements import migrations
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
@@ -113,6 +114,22 @@ async def test_a_missing_folder_is_named(tmp_path: Path):
 
     with pytest.raises(StoreUnavailable, match=f"{tmp_path}/nowhere does not exist"):
         await store.open()
+
+
+async def test_a_file_that_is_not_there_is_made_only_by_those_who_may(tmp_path: Path):
+    path = tmp_path / "jobs.db"
+
+    with pytest.raises(StoreUnavailable, match="no such file"):
+        await connect(f"sqlite:///{path}", create=False).open()
+    assert not path.exists()
+
+
+async def test_one_that_may_not_make_the_file_uses_what_others_made(path: Path, store: SQLiteStore):
+    await store.open()
+    looking = connect(f"sqlite:///{path}", create=False)
+
+    assert await looking.queues() == []
+    await looking.close()
 
 
 async def test_a_folder_is_no_file(tmp_path: Path):
