@@ -89,7 +89,7 @@ class Handlers:
 
     def names(self, queue: str) -> tuple[str, ...] | None:
         """The names to claim in a queue; None for every name."""
-        return None if self._other else (*self._by_name, *self._tasks.get(queue, ()))
+        return None if self._other else tuple(self._by_name | self._tasks.get(queue, {}))
 
     @property
     def own_names(self) -> tuple[str, ...] | None:

@@ -37,4 +37,4 @@ def undecorated(number: int) -> int:
     return number
 
 
-elsewhere = queue.task(name="elsewhere", run_in="process")(undecorated)
+elsewhere = Queue("elsewhere", "memory://").task(run_in="process")(undecorated)
