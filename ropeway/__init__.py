@@ -4,6 +4,8 @@ from .client.handle import JobHandle
 from .client.queue import JobPage, Queue
 from .client.requests import Call
 from .client.snapshot import Snapshot
+from .client.sync_handle import SyncJobHandle, SyncJobPage
+from .client.sync_queue import SyncQueue
 from .client.workers import WorkerInfo
 from .errors import (
     DuplicateJob,
@@ -23,6 +25,7 @@ from .errors import (
     ShutdownTimeout,
     StoreError,
     StoreUnavailable,
+    SyncRefused,
     Unrecoverable,
 )
 from .job.backoff import Backoff
@@ -36,6 +39,7 @@ from .worker.job import Job, SyncJob
 from .worker.listeners import WorkerEvent
 from .worker.manual import ClaimedJob
 from .worker.options import WorkerOptions
+from .worker.sync import SyncClaimedJob
 from .worker.worker import Worker
 
 __version__ = "0.1.0"
@@ -70,7 +74,12 @@ __all__ = [
     "Snapshot",
     "StoreError",
     "StoreUnavailable",
+    "SyncClaimedJob",
     "SyncJob",
+    "SyncJobHandle",
+    "SyncJobPage",
+    "SyncQueue",
+    "SyncRefused",
     "Unrecoverable",
     "Worker",
     "WorkerEvent",

@@ -10,6 +10,7 @@ from ..job.codec import Json
 from ..job.durations import Duration, milliseconds
 from ..job.states import State
 from .snapshot import Snapshot
+from .sync_handle import SyncJobHandle
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -45,6 +46,11 @@ class JobHandle:
     @property
     def data(self) -> Json:
         return self._data
+
+    @property
+    def sync(self) -> SyncJobHandle:
+        """The same job for code without an event loop: `job.sync.result()` waits for its answer."""
+        return SyncJobHandle(self)
 
     async def refresh(self) -> Snapshot:
         """Reads the job anew."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, TypeAlias
@@ -72,6 +73,7 @@ class FileListener:
         self.is_closed = False
         self._waiters: set[asyncio.Future[bool]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -108,8 +110,21 @@ class FileListener:
         return await self._sleep(timeout)
 
     def close(self) -> None:
+        """On any thread. In a forked child it only looks closed: its pipes and its loop's selector are the parent's."""
         self.is_closed = True
+        if self._pid != os.getpid():
+            return
         self._wakes.forget(self)
+        if self._loop is None or self._loop is asyncio._get_running_loop():  # noqa: SLF001 - documented, and cheap
+            self._end()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._end)
+        except RuntimeError:
+            # The loop was closed, and nobody waits on it.
+            self._close_pipes()
+
+    def _end(self) -> None:
         self._close_pipes()
         for waiter in self._waiters:
             if not waiter.done():
