@@ -118,10 +118,10 @@ class SyncQueue:
         return run(self._queue.workers())
 
     def events(self, after: str = "now") -> Generator[Event, None, None]:
-        """What happens in the queue, in order, for as long as you iterate; `close()` it when you stop before its end.
+        """What happens in the queue, in order, for as long as you iterate.
 
         `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), or the `id`
-        of an event to resume from.
+        of an event to resume from. `close()` it, or drop it, when you have seen enough.
         """
         events = run(self._events(after))
         try:
