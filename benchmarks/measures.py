@@ -55,6 +55,7 @@ def measures(quick: bool) -> list[Measure]:
 
     return [
         Measure("add_one", (Step("add_one", adding),)),
+        Measure("add_one_sync", (Step("add_one_sync", adding),)),
         Measure("add_bulk", (Step("add_bulk", adding),)),
         Measure("process", (Step("fill", {"n": same}), Step("process", line))),
         Measure("process_10", (Step("fill", {"n": same}), Step("process_at", {**line, "concurrency": 10}))),

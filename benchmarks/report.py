@@ -17,6 +17,7 @@ def rows(quick: bool) -> list[Row]:
     small, middle, large = (f"{number:,}" for number in backlogs(quick))
     return [
         ("add one at a time, jobs/s", "add_one", "per_second"),
+        ("  by the sync twin", "add_one_sync", "per_second"),
         ("add in bulk, jobs/s", "add_bulk", "per_second"),
         ("process, jobs/s", "process", "per_second"),
         ("process at concurrency 10, jobs/s", "process_10", "per_second"),

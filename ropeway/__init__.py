@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from .client.queue import JobPage, Queue
     from .client.requests import Call
     from .client.snapshot import Snapshot
+    from .client.sync_handle import SyncJobHandle, SyncJobPage
+    from .client.sync_queue import SyncQueue
     from .client.tasks import Task
     from .client.workers import WorkerInfo
     from .errors import (
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         ShutdownTimeout,
         StoreError,
         StoreUnavailable,
+        SyncRefused,
         UnexpectedResult,
         Unrecoverable,
     )
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from .worker.listeners import WorkerEvent
     from .worker.manual import ClaimedJob
     from .worker.options import WorkerOptions
+    from .worker.sync import SyncClaimedJob
     from .worker.worker import Worker
 
 __version__ = "0.1.0"
@@ -82,7 +86,12 @@ __all__ = [
     "Snapshot",
     "StoreError",
     "StoreUnavailable",
+    "SyncClaimedJob",
     "SyncJob",
+    "SyncJobHandle",
+    "SyncJobPage",
+    "SyncQueue",
+    "SyncRefused",
     "Task",
     "UnexpectedResult",
     "Unrecoverable",
@@ -128,7 +137,12 @@ _HOMES: Final = {
     "Snapshot": "client.snapshot",
     "StoreError": "errors",
     "StoreUnavailable": "errors",
+    "SyncClaimedJob": "worker.sync",
     "SyncJob": "worker.job",
+    "SyncJobHandle": "client.sync_handle",
+    "SyncJobPage": "client.sync_handle",
+    "SyncQueue": "client.sync_queue",
+    "SyncRefused": "errors",
     "Task": "client.tasks",
     "UnexpectedResult": "errors",
     "Unrecoverable": "errors",

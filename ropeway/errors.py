@@ -36,6 +36,7 @@
     │   ├── NoHandler
     │   └── WorkerCrashed
     ├── Unrecoverable                    raise it in a handler: no retry can help
+    ├── SyncRefused (RuntimeError)       a sync call was made where it cannot wait
     └── ShutdownTimeout (TimeoutError)   handlers ignored the end of the grace period
 
 `Postponed`, at the end of this file, is not an error: a handler raises it to be run again later.
@@ -258,6 +259,14 @@ class WorkerCrashed(HandlerError):
 
 class Unrecoverable(RopewayError):
     """Raise it in a handler when no retry can help: the job fails at once."""
+
+
+class SyncRefused(RopewayError, RuntimeError):
+    """A sync call was made where it cannot wait: on the thread of an event loop, or when Python ends."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"the sync call was refused: {why}")
 
 
 class ShutdownTimeout(RopewayError, TimeoutError):

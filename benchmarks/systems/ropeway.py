@@ -30,6 +30,11 @@ async def add_one(place, seconds):
         return await protocol.repeat_async(seconds, lambda: queue.add("noop", protocol.PAYLOAD))
 
 
+def add_one_sync(place, seconds):
+    with open_queue(place).sync as queue:
+        return protocol.repeat(seconds, lambda: queue.add("noop", protocol.PAYLOAD))
+
+
 async def add_bulk(place, seconds):
     jobs = [("noop", protocol.PAYLOAD)] * protocol.BULK
     async with open_queue(place) as queue:

@@ -14,6 +14,7 @@ from ..job.durations import Duration, milliseconds
 from ..job.states import State
 from .results import R_co
 from .snapshot import Snapshot
+from .sync_handle import SyncJobHandle
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -55,6 +56,11 @@ class JobHandle(Generic[R_co]):
     def data(self) -> Json:
         """As it is stored: of a task, an object of its arguments."""
         return self._data
+
+    @property
+    def sync(self) -> SyncJobHandle:
+        """The same job for code without an event loop: `job.sync.result()` waits for its answer."""
+        return SyncJobHandle(self)
 
     async def refresh(self) -> Snapshot:
         """Reads the job anew."""

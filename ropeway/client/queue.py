@@ -35,6 +35,7 @@ from ..store.values import (
     Query,
     Settings,
 )
+from . import portal
 from .adds import Adds
 from .batches import clean_all, move_all, obliterate_all
 from .decorating import TaskDecorator
@@ -45,6 +46,7 @@ from .making import TaskMaker
 from .requests import PROGRESS_LIMIT, Call, Request, call_of, new_job, reason_text
 from .results import R
 from .snapshot import snapshot_of
+from .sync_queue import SyncQueue
 from .tasks import Tasks
 from .workers import WORKER_RECORDS, WorkerInfo
 
@@ -67,6 +69,7 @@ class JobPage(msgspec.Struct, frozen=True):
 class OnLoop(NamedTuple):
     """What waits on one event loop. A queue may be used on several, each in a thread of its own."""
 
+    store: Store
     adds: Adds
     endings: Endings
 
@@ -95,11 +98,12 @@ class Queue:
         self.name = queue_name(name)
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
         """The most bytes that data or a result may take as JSON."""
-        self.store = connect(url) if store is None else store
         self.defaults = defaults
+        self._store = connect(url) if store is None else store
         self.tasks = Tasks()
         """What `@queue.task` has made, by job name; `Worker(queue)` runs them."""
         self._owns_store = store is None
+        self._is_closed = False
         self._on_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, OnLoop] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
@@ -113,9 +117,24 @@ class Queue:
         await self.close()
 
     async def close(self) -> None:
-        """Lets go of the store, unless it was given to this queue by its caller."""
+        """Lets go of the store, for the sync twin too, unless it was given to this queue by its caller."""
         if self._owns_store:
-            await self.store.close()
+            self._is_closed = True
+            await self._store.close()
+        background = portal.loop()
+        twin = None if background is None else self._on_loops.pop(background, None)
+        if twin is not None and twin.store is not self._store:
+            await portal.do(twin.store.close())
+
+    @property
+    def sync(self) -> SyncQueue:
+        """The same queue for code without an event loop: `queue.sync.add(...)` waits for its answer."""
+        return SyncQueue(self)
+
+    @property
+    def store(self) -> Store:
+        """Where its jobs live. On the background loop of sync calls this is a handle of that loop's own."""
+        return self._here.store if portal.is_here() else self._store
 
     @contextmanager
     def moved_to(self, store: Store) -> Iterator[None]:
@@ -123,12 +142,12 @@ class Queue:
 
         It holds for all threads and loops. Start no worker outside that goes on inside, nor the other way round.
         """
-        before = self.store, self._owns_store, self._on_loops
-        self.store, self._owns_store, self._on_loops = store, False, WeakKeyDictionary()
+        before = self._store, self._owns_store, self._on_loops
+        self._store, self._owns_store, self._on_loops = store, False, WeakKeyDictionary()
         try:
             yield
         finally:
-            self.store, self._owns_store, self._on_loops = before
+            self._store, self._owns_store, self._on_loops = before
 
     # Adding
 
@@ -384,7 +403,12 @@ class Queue:
         loop = asyncio.get_running_loop()
         here = self._on_loops.get(loop)
         if here is None:
-            here = self._on_loops[loop] = OnLoop(Adds(self.store), Endings(self.store, self.name))
+            store = self._store
+            # Of a closed store the sibling would be open again.
+            if portal.is_here() and not self._is_closed:
+                store = store.sibling()
+                portal.keep(store, self)
+            here = self._on_loops[loop] = OnLoop(store, Adds(store), Endings(store, self.name))
         return here
 
     def _job(self, record: JobRecord) -> JobHandle:

@@ -27,6 +27,7 @@ from .handlers import Handlers
 from .job import Job
 from .options import Rules
 from .processes import Processes
+from .sync import SyncClaimedJob
 from .threads import Threads
 
 
@@ -47,6 +48,11 @@ class ClaimedJob(Job):
             self.discarded = True
         self._attempts = attempts
         self._lock = lock
+
+    @property
+    def sync(self) -> SyncClaimedJob:
+        """The same job for code without an event loop."""
+        return SyncClaimedJob(self)
 
     async def renew(self, duration: Duration | None = None) -> None:
         """Extends the lock, by the worker's `lock_duration` from now unless another is given."""

@@ -99,6 +99,23 @@ class Runtime:
         if limit is not None:
             await insist(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
 
+    def tell(self, what: Callable[[], None]) -> None:
+        """Does it on the worker's loop: at once if this is its thread, soon if it is another."""
+        if threading.get_ident() == self._thread:
+            what()
+        else:
+            with suppress(RuntimeError):  # The loop may just have ended, and the worker with it.
+                self._loop.call_soon_threadsafe(what)
+
+    def resize(self, concurrency: int) -> None:
+        self.slots.size = concurrency
+        self.exchange.slots_changed()
+
+    def pause(self, paused: bool) -> None:
+        if not self.stopping.is_set():
+            self.exchange.claiming = not paused
+            self.exchange.slots_changed()
+
     def stop(self) -> None:
         self.exchange.leave()
         if self.stopping.is_set():

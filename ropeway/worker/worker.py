@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..client.jobtype import JobType
+from ..client.portal import refuse_on_a_loop, run
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
 from ..errors import InvalidOption, RopewayError
@@ -26,6 +27,7 @@ from .reports import Reports
 from .runtime import Runtime
 from .service import log
 from .signals import stopped_by_signals
+from .sync import SyncClaimedJob
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -73,6 +75,14 @@ class Worker:
             finally:
                 await self._end(runtime)
 
+    def run_sync(self) -> None:
+        """`run` for code without an event loop, with one of its own on this thread.
+
+        In another thread than the main one no signal reaches it: end it with `stop`.
+        """
+        refuse_on_a_loop("Worker.run")
+        asyncio.run(self.run())
+
     @asynccontextmanager
     async def started(self) -> AsyncIterator[Self]:
         """Works while the block runs, beside the rest of an application; catches no signals."""
@@ -83,9 +93,8 @@ class Worker:
             await self._end(runtime)
 
     def stop(self) -> None:
-        """Asks the worker to shut down; asked twice, it waits for its handlers no longer."""
-        if self._runtime is not None:
-            self._runtime.stop()
+        """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer."""
+        self._tell(Runtime.stop)
 
     @overload
     def handler(self, name: JobType[D, R]) -> TypedRegistration[D, R]: ...
@@ -102,8 +111,7 @@ class Worker:
                 self._handlers.register(name.name, of_job_type(name, function))
             else:
                 self._handlers.register(name, handler_of(name, function))
-            if self._runtime is not None:
-                self._runtime.exchange.look_again()
+            self._tell(lambda runtime: runtime.exchange.look_again())
             return function
 
         return register
@@ -131,6 +139,10 @@ class Worker:
         """
         return await claim_by_hand(self.queues, self.id, self._handlers.own_names, limit, self._rules, wait)
 
+    def claim_sync(self, limit: int = 1, *, wait: Duration | None = None) -> list[SyncClaimedJob]:
+        """`claim` for code without an event loop."""
+        return [job.sync for job in run(self.claim(limit, wait=wait))]
+
     @property
     def concurrency(self) -> int:
         """How many jobs it runs at once; can be set while it runs."""
@@ -139,9 +151,7 @@ class Worker:
     @concurrency.setter
     def concurrency(self, value: int) -> None:
         self._concurrency = checked_concurrency(value)
-        if self._runtime is not None:
-            self._runtime.slots.size = value
-            self._runtime.exchange.slots_changed()
+        self._tell(lambda runtime: runtime.resize(value))
 
     @property
     def paused(self) -> bool:
@@ -191,9 +201,12 @@ class Worker:
 
     def _set_paused(self, paused: bool) -> None:
         self._paused = paused
-        if self._runtime is not None and not self._runtime.stopping.is_set():
-            self._runtime.exchange.claiming = not paused
-            self._runtime.exchange.slots_changed()
+        self._tell(lambda runtime: runtime.pause(paused))
+
+    def _tell(self, what: Callable[[Runtime], None]) -> None:
+        runtime = self._runtime
+        if runtime is not None:
+            runtime.tell(lambda: what(runtime))
 
     def _describe(self) -> WorkerInfo:
         return WorkerInfo(

@@ -354,32 +354,3 @@ async def test_a_wal_lost_while_stopped_loses_no_more_than_itself(path: Path, ne
     counts = await new_store().count(QUEUE)
 
     assert counts["waiting"] == 0
-
-
-async def test_a_handle_made_before_a_fork_can_be_used_in_the_child(path: Path):
-    script = """
-    store = new_store()
-    if os.fork() == 0:
-        asyncio.run(store.add([[new_job()]]))
-        os._exit(0)
-    os.wait()
-    say(asyncio.run(store.count(QUEUE))["waiting"])
-    """
-    assert processes.run(script, path).strip() == "1"
-
-
-async def test_a_file_that_was_open_at_a_fork_is_refused_in_the_child(path: Path):
-    """Its SQLite would believe in locks that the kernel has not given it, and lose what it acknowledged."""
-    script = """
-    store = new_store()
-    asyncio.run(store.open())
-    if os.fork() == 0:
-        try:
-            asyncio.run(new_store().add([[new_job()]]))
-        except Exception as refused:
-            say(f"{type(refused).__name__} {'close it before the fork' in str(refused)}")
-        os._exit(0)
-    os.wait()
-    asyncio.run(store.close())
-    """
-    assert processes.run(script, path).strip() == "StoreRefused True"
