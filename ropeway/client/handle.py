@@ -58,7 +58,7 @@ class JobHandle(Generic[R_co]):
         return self._data
 
     @property
-    def sync(self) -> SyncJobHandle:
+    def sync(self) -> SyncJobHandle[R_co]:
         """The same job for code without an event loop: `job.sync.result()` waits for its answer."""
         return SyncJobHandle(self)
 

@@ -12,6 +12,7 @@ from ..job.options import JobOptions, read_options
 from ..job.shape import Shape
 from .handle import JobHandle
 from .requests import Call
+from .sync_handle import SyncJobHandle
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -55,6 +56,10 @@ class JobType(Generic[D, R]):
     async def add(self, queue: Queue, data: D, **options: Unpack[JobOptions]) -> JobHandle[R]:
         """Stores a job of this type. Raises `InvalidArguments` for other data, and then stores nothing."""
         return await queue.add_call(self.call(data, **options))
+
+    def add_sync(self, queue: Queue, data: D, **options: Unpack[JobOptions]) -> SyncJobHandle[R]:
+        """`add` for code without an event loop."""
+        return queue.sync.add_call(self.call(data, **options))
 
     def call(self, data: D, **options: Unpack[JobOptions]) -> Call[R]:
         """What `add` would store, to be added together with others by `queue.add_many`."""

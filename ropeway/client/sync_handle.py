@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 import msgspec
 
@@ -11,6 +11,7 @@ from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.states import State
 from .portal import run
+from .results import R_co
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     from .sync_queue import SyncQueue
 
 
-class SyncJobHandle:
+class SyncJobHandle(Generic[R_co]):
     """The twin of `JobHandle`: the same calls, and each waits for its answer."""
 
     __slots__ = ("_job",)
 
-    def __init__(self, job: JobHandle) -> None:
+    def __init__(self, job: JobHandle[R_co]) -> None:
         self._job = job
 
     def __repr__(self) -> str:
@@ -43,6 +44,7 @@ class SyncJobHandle:
 
     @property
     def data(self) -> Json:
+        """As it is stored: of a task, an object of its arguments."""
         return self._job.data
 
     @property
@@ -62,8 +64,8 @@ class SyncJobHandle:
     def state(self) -> State:
         return run(self._job.state())
 
-    def result(self, timeout: Duration | None = None) -> Json:
-        """What the handler returned, as soon as the job is completed.
+    def result(self, timeout: Duration | None = None) -> R_co:
+        """What the handler returned, as soon as the job is completed; of a task, in the type that it says.
 
         Raises `JobFailed`, `JobCancelled` or `JobRemoved` when there will never be a result, and `ResultTimeout`
         after `timeout`; the job itself goes on then.

@@ -14,7 +14,8 @@ from ..job.events import Event
 from ..job.options import JobOptions
 from ..store.values import Counts, History, Metric, Settings
 from .portal import dismiss, run
-from .requests import Request
+from .requests import Call, Request
+from .results import R
 from .sync_handle import SyncJobHandle, SyncJobPage
 from .workers import WorkerInfo
 
@@ -71,8 +72,15 @@ class SyncQueue:
         """
         return SyncJobHandle(run(self._queue.add(name, data, **options)))
 
-    def add_many(self, requests: Iterable[Request]) -> list[SyncJobHandle]:
-        """Stores all of them or none, in one trip; items are `(name, data)` or `(name, data, options)`."""
+    def add_call(self, call: Call[R]) -> SyncJobHandle[R]:
+        """Stores the job of one `task.call(...)`."""
+        return SyncJobHandle(run(self._queue.add_call(call)))
+
+    def add_many(self, requests: Iterable[Request[R]]) -> list[SyncJobHandle[R]]:
+        """Stores all of them or none, in one trip.
+
+        Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
+        """
         # What the caller computes on the way must not hold up the calls of other threads.
         given = list(requests) if isinstance(requests, Iterator) else requests
         return [SyncJobHandle(job) for job in run(self._queue.add_many(given))]

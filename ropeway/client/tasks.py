@@ -11,6 +11,7 @@ from ..job.options import JobOptions, read_options
 from .handle import JobHandle
 from .requests import Call
 from .signature import TaskSignature
+from .sync_handle import SyncJobHandle
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -44,6 +45,10 @@ class Task(Generic[P, R]):
         Raises `InvalidArguments` when they do not fit the function, and then stores nothing.
         """
         return await self.queue.add_call(self.call(*args, **kwargs))
+
+    def add_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncJobHandle[R]:
+        """`add` for code without an event loop."""
+        return self.queue.sync.add_call(self.call(*args, **kwargs))
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """What `add` would store, to be added together with others by `queue.add_many`."""

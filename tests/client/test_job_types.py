@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,3 +79,9 @@ def test_a_type_that_json_cannot_hold_is_refused(data: Any, result: Any):
 def test_its_name_is_a_job_name(name: Any):
     with pytest.raises(InvalidInput):
         JobType(name, int)
+
+
+async def test_jobs_of_a_type_are_added_without_a_loop(queue: Queue):
+    job = await asyncio.to_thread(SEND.add_sync, queue, Email("you"), priority=5)
+    [stored] = await queue.find("waiting")
+    assert (stored.id, stored.data) == (job.id, {"to": "you", "copies": 1})

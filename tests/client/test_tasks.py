@@ -217,3 +217,23 @@ def test_a_queue_knows_its_tasks(queue: Queue):
     resize = resizing(queue)
     assert dict(queue.tasks) == {"resize": resize}
     assert repr(resize) == f"<Task 'resize' of {queue.name!r}>"
+
+
+async def test_jobs_are_added_and_awaited_without_a_loop(queue: Queue):
+    resize = resizing(queue)
+
+    def add_and_wait() -> Box:
+        job = resize.using(priority=5).add_sync("a.png", box=Box(3, WHEN))
+        assert job.created
+        assert job.data == {"path": "a.png", "box": {"width": 3, "since": "2024-05-06T00:00:00Z"}}
+        result: Box = job.result(timeout=10)
+        return result
+
+    async with Worker(queue).started():
+        assert await asyncio.to_thread(add_and_wait) == Box(3, WHEN)
+
+
+async def test_wrong_arguments_are_refused_without_a_loop_too(queue: Queue):
+    with pytest.raises(InvalidArguments):
+        await asyncio.to_thread(resizing(queue).add_sync, "a.png", hight=3)
+    assert await is_empty(queue)

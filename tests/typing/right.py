@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, assert_type
 
-from ropeway import Backoff, Call, Job, JobHandle, JobType, ProcessJob, Queue, SyncJob, Task, Worker
+from ropeway import (
+    Backoff,
+    Call,
+    Job,
+    JobHandle,
+    JobType,
+    ProcessJob,
+    Queue,
+    SyncJob,
+    SyncJobHandle,
+    Task,
+    Worker,
+)
 
 queue = Queue("typed", "memory://")
 
@@ -182,3 +194,11 @@ async def untyped(handles: list[JobHandle]) -> None:
     assert_type(job, JobHandle[Any])
     handles.append(job)
     assert_type(await job.result(), Any)
+
+
+def without_a_loop() -> None:
+    assert_type(resize.add_sync("a.png", width=100), SyncJobHandle[str])
+    assert_type(resize.using(delay=60).add_sync("a.png").result(timeout=5), str)
+    assert_type(SEND.add_sync(queue, Email("you")), SyncJobHandle[Receipt])
+    assert_type(queue.sync.add("name"), SyncJobHandle[Any])
+    assert_type(queue.sync.add_many([resize.call("a.png")]), list[SyncJobHandle[str]])

@@ -148,3 +148,12 @@ async def takes_too_much(job: Job, email: Email, more: int) -> Receipt:
 @worker.handler(SEND)  # wrong
 def takes_the_job_of_a_coroutine(job: Job, email: Email) -> Receipt:
     return Receipt(1)
+
+
+def wrong_sync_calls() -> None:
+    resize.add_sync(5)  # wrong
+    resize.add_sync("a.png", height=3)  # wrong
+    number: int = resize.add_sync("a.png").result()  # wrong
+    SEND.add_sync(queue, Receipt(1))  # wrong
+    queue.sync.add("name", {}, dely=60)  # wrong
+    print(number)
