@@ -144,7 +144,7 @@ class Portal:
         except RuntimeError:
             # The loop was closed between the call's first step and this one.
             call.cancel()
-            _refuse_at_the_end()
+            refuse_at_the_end()
 
     def _let_go(self, store: Store) -> None:
         """By the garbage collector: on any thread, and perhaps in a forked child, whose this store is not."""
@@ -242,15 +242,16 @@ def refuse_on_a_loop(call: str) -> None:
 def _opened() -> Portal:
     global _portal  # noqa: PLW0603 - there is one in a process
     portal = _portal
-    if _is_ending:
-        _refuse_at_the_end()
+    refuse_at_the_end()
     if portal is None:
         with _lock:
             portal = _portal = _portal or Portal()
     return portal
 
 
-def _refuse_at_the_end() -> None:
+def refuse_at_the_end() -> None:
+    if not _is_ending:
+        return
     if threading.current_thread().daemon:
         # It is about to be ended in the middle of whatever it does; an error would only be printed.
         threading.Event().wait()

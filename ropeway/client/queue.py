@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self, Unpack
+from typing import Final, NamedTuple, Self, Unpack
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ..errors import DuplicateJob, InvalidInput, InvalidMove, InvalidOption, JobNotFound
+from ..errors import InvalidMove, InvalidOption, JobNotFound
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.events import Event
@@ -38,12 +38,13 @@ from ..store.values import (
 from . import portal
 from .adds import Adds
 from .batches import clean_all, move_all, obliterate_all
+from .bundles import bundle_of, handles_of, job_of
 from .decorating import TaskDecorator
 from .endings import Endings
 from .events import follow
 from .handle import JobHandle
 from .making import TaskMaker
-from .requests import PROGRESS_LIMIT, Call, Request, call_of, new_job, reason_text
+from .requests import PROGRESS_LIMIT, Call, Request, reason_text
 from .results import R
 from .snapshot import snapshot_of
 from .sync_queue import SyncQueue
@@ -132,6 +133,17 @@ class Queue:
         return SyncQueue(self)
 
     @property
+    def twin_store(self) -> Store:
+        """The handle of the sync twin, which belongs to the background loop; for threads without a loop."""
+        portal.refuse_at_the_end()
+        background = portal.loop()
+        here = None if background is None else self._on_loops.get(background)
+        return (here or portal.run(self._settle_in())).store
+
+    async def _settle_in(self) -> OnLoop:
+        return self._here
+
+    @property
     def store(self) -> Store:
         """Where its jobs live. On the background loop of sync calls this is a handle of that loop's own."""
         return self._here.store if portal.is_here() else self._store
@@ -171,7 +183,7 @@ class Queue:
 
     async def add_call(self, call: Call[R]) -> JobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        [job] = await self._add([call], [self._new_job(call)])
+        [job] = await self._add([call], [job_of(self, call)])
         return job
 
     async def add_many(self, requests: Iterable[Request[R]]) -> list[JobHandle[R]]:
@@ -179,37 +191,11 @@ class Queue:
 
         Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
         """
-        if isinstance(requests, str | Call):
-            raise InvalidInput(f"add_many takes several jobs, and {requests!r:.120} is one: put it in a list")
-        calls = [call_of(request, position) for position, request in enumerate(requests)]
-        bundle = []
-        for position, call in enumerate(calls):
-            try:
-                bundle.append(self._new_job(call))
-            except InvalidInput as error:
-                error.add_note(f"This is about item {position}.")
-                raise
+        calls, bundle = bundle_of(self, requests)
         return await self._add(calls, bundle) if calls else []
 
-    def _new_job(self, call: Call[Any]) -> NewJob:
-        return new_job(self.name, call.name, call.data, call.options, self.defaults, self.size_limit)
-
     async def _add(self, calls: list[Call[R]], bundle: list[NewJob]) -> list[JobHandle[R]]:
-        answers = await self._here.adds.add(bundle)
-        for answer in answers:
-            if answer.verdict == "conflict":
-                raise DuplicateJob(self.name, answer.id)
-        return [
-            JobHandle(
-                self,
-                answer.id,
-                call.name,
-                call.data,
-                created=answer.verdict == "created",
-                read_result=call.read_result,
-            )
-            for call, answer in zip(calls, answers, strict=True)
-        ]
+        return handles_of(self, calls, await self._here.adds.add(bundle))
 
     # Looking
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Self, Unpack
 
 import msgspec
 
+from ..errors import StoreClosed
 from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.events import Event
 from ..job.options import JobOptions
+from ..job.record import NewJob
+from ..store.contract import AddsHere
 from ..store.values import Counts, History, Metric, Settings
-from .portal import dismiss, run
+from .adds import add_here
+from .bundles import bundle_of, handles_of, job_of
+from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
 from .requests import Call, Request
 from .results import R
 from .sync_handle import SyncJobHandle, SyncJobPage
@@ -70,20 +75,33 @@ class SyncQueue:
         With an `id` of your own, an add that finds the id with the same name and data answers that job, with
         `created` False; with other data it raises `DuplicateJob`.
         """
-        return SyncJobHandle(run(self._queue.add(name, data, **options)))
+        return self.add_call(Call(name, data, options))
 
     def add_call(self, call: Call[R]) -> SyncJobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        return SyncJobHandle(run(self._queue.add_call(call)))
+        [job] = self._add([call], [job_of(self._queue, call)])
+        return job
 
     def add_many(self, requests: Iterable[Request[R]]) -> list[SyncJobHandle[R]]:
         """Stores all of them or none, in one trip.
 
         Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
         """
-        # What the caller computes on the way must not hold up the calls of other threads.
-        given = list(requests) if isinstance(requests, Iterator) else requests
-        return [SyncJobHandle(job) for job in run(self._queue.add_many(given))]
+        calls, bundle = bundle_of(self._queue, requests)
+        return self._add(calls, bundle) if calls else []
+
+    def _add(self, calls: list[Call[R]], bundle: list[NewJob]) -> list[SyncJobHandle[R]]:
+        """On this thread, where the store can do that: it saves the way to the background loop and back."""
+        refuse_on_a_loop("Queue.add")
+        store = self._queue.twin_store
+        if not isinstance(store, AddsHere):
+            return [SyncJobHandle(job) for job in run(self._queue.add_many(calls))]
+        try:
+            answers = add_here(store, bundle)
+        except StoreClosed:
+            refuse_at_the_end()
+            raise
+        return [SyncJobHandle(job) for job in handles_of(self._queue, calls, answers)]
 
     # Looking
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +20,7 @@ class Reader:
     def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: Clock, watch: Watch) -> None:
         self._path, self._connect, self._clock, self._watch = path, connect, clock, watch
         self._connection: apsw.Connection | None = None
-        self.lane = Lane(f"ropeway reader of {path}", self._round, self._let_go)
+        self.lane = Lane("reader", path, self._round, self._let_go)
 
     def _round(self, calls: list[Call[Any]]) -> None:
         try:
@@ -41,10 +39,7 @@ class Reader:
                 call.error = typed(self._path, call.error or error)
             if ends_connection(error):
                 self._let_go()
-        tasks: defaultdict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
-        for call in calls:
-            tasks[call.loop].append(call.deliver)
-        deliver(tasks)
+        deliver(calls)
 
     def _ask(self, tx: Transaction, call: Call[Any]) -> None:
         tx.start_call(call.now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import apsw
 
@@ -13,7 +13,7 @@ from ...errors import StoreRefused
 from .clock import Clock
 from .failures import typed
 from .identity import Watch, identity
-from .lane import Call, Lane, Rest
+from .lane import BlockingCall, Call, Lane, Rest
 from .opening import connect, open_file
 from .reader import Reader
 from .statements import statements
@@ -21,6 +21,8 @@ from .target import Target
 from .threads import start
 from .wake import Wakes
 from .writer import Writer
+
+T = TypeVar("T")
 
 _NEWEST_INSTANT: Final = statements("queue")["newest_instant"]
 _registry: dict[str, SharedFile] = {}
@@ -89,6 +91,11 @@ class SharedFile:
     def write(self, call: Call[Any]) -> None:
         assert self._writer is not None, "handles open it first"
         self._writer.lane.put(call)
+
+    def write_here(self, call: BlockingCall[T]) -> T:
+        """Waits for the answer, on a thread that has no event loop."""
+        assert self._writer is not None, "handles open it first"
+        return self._writer.lane.do_here(call)
 
     def read(self, call: Call[Any]) -> None:
         if self._reader is None:

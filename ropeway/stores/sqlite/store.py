@@ -41,7 +41,7 @@ from . import hearing, looking, operating, remembering, updating
 from .adding import add
 from .claiming import claim
 from .governing import clean, configure, obliterate
-from .lane import Call
+from .lane import AwaitedCall, BlockingCall
 from .settling import settle
 from .shared import SharedFile, acquire, release
 from .target import Target
@@ -147,13 +147,13 @@ class SQLiteStore:
         """
         file = await self._opened()
         is_durable = must_last and self._target.is_durable
-        call = Call(verb, arguments, now=now, is_durable=is_durable, is_thorough=is_thorough)
+        call = AwaitedCall(verb, arguments, now=now, is_durable=is_durable, is_thorough=is_thorough)
         file.write(call)
         return await call.future
 
     async def _read(self, verb: Callable[..., T], *arguments: Any, now: Instant | None = None) -> T:
         file = await self._opened()
-        call = Call(verb, arguments, now=now)
+        call = AwaitedCall(verb, arguments, now=now)
         file.read(call)
         return await call.future
 
@@ -161,6 +161,14 @@ class SQLiteStore:
 
     async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
         return await self._write(add, bundles, now=now)
+
+    def add_here(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        self._usable()
+        file = self._file
+        if file is None or not file.is_open:
+            file = self._open()
+            self._usable()
+        return file.write_here(BlockingCall(add, (bundles,), now=now, is_durable=self._target.is_durable))
 
     # Run
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from ...store.values import ClaimRequest, Served, Topic
 from .claiming import serve
-from .lane import Call
+from .lane import AwaitedCall, Call
 from .pipes import Bells, Key, Pipe
 
 POLL_EVERY: Final = 0.1
@@ -24,7 +24,7 @@ DataVersion: TypeAlias = Callable[[], Awaitable[int]]
 """Answers a number that changes with every commit of others."""
 
 
-class Standing(Call[Served | None]):
+class Standing(AwaitedCall[Served | None]):
     """A claim that was left with the writer, until the writer takes it to serve it or the listener takes it back."""
 
     __slots__ = ("listener", "queue")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -50,7 +48,7 @@ class Writer:
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
         self._space = WalSpace(path)
-        self.lane = Lane(f"ropeway writer of {path}", self._round, self._let_go)
+        self.lane = Lane("writer", path, self._round, self._let_go)
 
     def use(self, connection: apsw.Connection) -> None:
         """Takes over a connection that was opened elsewhere."""
@@ -67,16 +65,15 @@ class Writer:
             done = self._commit(calls, taken)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
             self._fail([*calls, *taken], error)
-        tasks: defaultdict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
+        except BaseException as interrupt:
+            # Ctrl-C, in a thread that writes for itself: those whose claims were taken must not wait for ever.
+            if self._connection is not None and self._connection.in_transaction:
+                self._fail([*calls, *taken], interrupt)
+            deliver(taken)
+            raise
+        woken = set(self._wakes.near(done.wakes)) if done else set()
         # Jobs that were waited for, first of all.
-        for waiting in (*taken, *calls):
-            tasks[waiting.loop].append(waiting.deliver)
-        if done:
-            served = {standing.listener for standing in taken if standing.answer}
-            for listener in self._wakes.near(done.wakes):
-                if listener not in served:
-                    tasks[listener.loop].append(listener.wake)
-        deliver(tasks)
+        deliver([*taken, *calls], woken.difference(standing.listener for standing in taken if standing.answer))
         if done:
             self._wakes.ring_far(key for key in done.wakes if key[0] != "jobs")
             self._checkpoint()
