@@ -22,6 +22,8 @@ from ..store.contract import Store
 
 T = TypeVar("T")
 
+LOOK_EVERY: Final = 0.5
+"""Seconds after which a wait looks whether there was a Ctrl-C."""
 END_LIMIT: Final = 5.0
 """Seconds that the end of Python waits for stores to be closed."""
 
@@ -108,14 +110,16 @@ class Portal:
             self._thread.start()
         except RuntimeError as error:
             self.loop.close()
-            raise SyncRefused(f"its background thread could not be started ({error}): end some threads") from error
+            raise SyncRefused(f"its background thread could not be started: {error}") from error
         self.thread_id = self._thread.ident
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         call = Call(coroutine)
         try:
             self.submit(call)
-            call.answered.acquire()
+            # In slices: a signal that arrives just before a wait begins is not looked at until it ends.
+            while not call.answered.acquire(timeout=LOOK_EVERY):
+                pass
         except BaseException:
             # Ctrl-C, most likely. Nobody will take the answer any more.
             self._forget(call)

@@ -13,6 +13,8 @@ from ropeway import *
 url = sys.argv[1]
 queue = Queue("letters", url)
 def say(word): print(word, flush=True)
+# Python's own fault in these two: there the background loop and the file must be in use before.
+cannot_start_threads_at_the_end = sys.version_info[:3] in ((3, 12, 0), (3, 12, 1))
 """
 
 

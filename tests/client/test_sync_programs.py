@@ -45,6 +45,7 @@ class TestExit:
 
     def test_jobs_added_by_threads_after_the_main_thread_has_ended_are_stored(self, file_url: str):
         script = """
+        queue.sync.pause("other") if cannot_start_threads_at_the_end else None
         def add():
             threading.main_thread().join()
             for _ in range(20): queue.sync.add("send")
@@ -68,7 +69,11 @@ class TestExit:
         assert 1 <= len(said) <= waiting(file_url)
 
     def test_an_atexit_function_may_still_add(self, file_url: str):
-        assert programs.run("atexit.register(queue.sync.add, 'farewell')", file_url) == (0, [], "")
+        script = """
+        queue.sync.pause("other") if cannot_start_threads_at_the_end else None
+        atexit.register(queue.sync.add, "farewell")
+        """
+        assert programs.run(script, file_url) == (0, [], "")
         assert waiting(file_url) == 1
 
     def test_a_call_after_the_end_says_so(self, file_url: str):

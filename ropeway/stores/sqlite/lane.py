@@ -178,6 +178,8 @@ class Lane(threading.Thread):
     async def end(self) -> None:
         """Returns when the lane has come to its end, after `stop`."""
         await asyncio.wrap_future(self._ended)
+        # It has nothing more to do: this waits for its last breath.
+        self.join()
 
     def run(self) -> None:
         is_stopped = False
