@@ -14,6 +14,7 @@ from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
 from ...job.states import State
 from ...store.contract import Listener
+from ...store.inspection import Inspection
 from ...store.values import (
     Added,
     Answer,
@@ -42,6 +43,7 @@ from . import hearing, looking, operating, remembering, updating
 from .adding import add
 from .claiming import claim
 from .governing import clean, configure, obliterate
+from .inspecting import inspect
 from .lane import Call
 from .settling import settle
 from .shared import SharedFile, acquire, release
@@ -74,6 +76,12 @@ class SQLiteStore:
 
     def sibling(self) -> Self:
         return type(self)(self._target)
+
+    def exists(self) -> bool:
+        return os.path.lexists(self._target.path)
+
+    def inspect(self) -> Inspection:
+        return inspect(self._target)
 
     async def open(self) -> None:
         await self._opened()
