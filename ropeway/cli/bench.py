@@ -48,10 +48,10 @@ class Figures(msgspec.Struct, frozen=True):
 @url_option
 @json_option
 def bench(jobs: int, concurrency: int, url: str | None, as_json: bool) -> None:
-    """Measure the store on this machine: adding, processing, latency.
+    """Measure the store on this machine.
 
-    Without a URL it uses a file of its own in the current folder; with one, a queue of its own in that store. Either is
-    removed at the end.
+    How many jobs a second can be added and processed, and how long one waits for an idle worker. Without a URL it uses
+    a file of its own in the current folder; with one, a queue of its own in that store. Either is removed at the end.
     """
     if url:
         figures = asyncio.run(_measure(url, jobs, concurrency))

@@ -7,6 +7,7 @@ import sys
 import click
 
 from .exits import ExitCode
+from .interrupts import interruptible
 
 
 def confirm(what: str, *, yes: bool) -> None:
@@ -15,6 +16,8 @@ def confirm(what: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise click.UsageError(f"{what}? There is no terminal to ask on: add --yes if you mean it")
-    if not click.confirm(f"{what}?", err=True):
+    with interruptible():
+        is_meant = click.confirm(f"{what}?", err=True)
+    if not is_meant:
         click.echo("Nothing was done.", err=True)
         raise click.exceptions.Exit(ExitCode.FAILED)

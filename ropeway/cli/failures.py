@@ -15,6 +15,10 @@ from .exits import ExitCode
 from .text import one_line
 
 
+class ClosedPipe(Exception):
+    """A `BrokenPipeError` under a name that click, which gives it another exit code, does not know."""
+
+
 def guarded(command: Callable[[], object], wants_traceback: Callable[[], bool]) -> int:
     """Runs a command; whatever it raises becomes its exit code. A whole number that it answers is one already."""
     try:
@@ -22,7 +26,7 @@ def guarded(command: Callable[[], object], wants_traceback: Callable[[], bool]) 
         # Here, and not when the interpreter ends: a closed pipe is noticed by the first flush.
         sys.stdout.flush()
         return code if isinstance(code, int) else ExitCode.OK
-    except BrokenPipeError:
+    except (BrokenPipeError, ClosedPipe):
         _drop_output()
         return ExitCode.CLOSED_PIPE
     except (click.Abort, KeyboardInterrupt):

@@ -66,7 +66,7 @@ def set_up_logs(log_format: LogFormat, level: str, mark: str = "") -> None:
     if log_format == "json":
         handler.setFormatter(Json(mark))
     else:
-        coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         handler.setFormatter(Pretty(f"[{mark}] " if mark else "", is_coloured=coloured))
     logging.basicConfig(level=level.upper(), handlers=[handler])
 

@@ -13,7 +13,7 @@ import click
 
 from .. import __version__
 from .exits import MEANINGS
-from .failures import guarded
+from .failures import ClosedPipe, guarded
 from .options import examples
 
 COMMANDS: Final = {
@@ -44,6 +44,12 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, stub, rest = super().resolve_command(ctx, args)
         return name, stub and getattr(import_module(f".{name}", __package__), str(name)), rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as closed:
+            raise ClosedPipe from closed
 
     def main(
         self,
@@ -87,3 +93,5 @@ def cli(context: click.Context, debug: bool) -> None:
     """Look at queues, add jobs and run workers."""
     if debug:
         context.obj["debug"] = True
+    if os.environ.get("NO_COLOR"):
+        context.color = False

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import msgspec
 
 from ..client.requests import Call
 from ..job.codec import Json, decode
+from ..job.options import JobOptions
+from .interrupts import interruptible
 from .spelling import option_from_json
 
 
@@ -52,13 +54,15 @@ def _call(text: str, number: int, defaults: Mapping[str, Any]) -> Call:
         own = {option: option_from_json(option, value) for option, value in line.options.items()}
     except (msgspec.MsgspecError, RecursionError, click.BadParameter) as error:
         raise click.UsageError(f"line {number}: {error}; nothing was added") from None
-    return Call(line.name, line.data, {**defaults, **own})  # type: ignore[typeddict-item]  # the queue checks them
+    # The queue checks them.
+    return Call(line.name, line.data, cast(JobOptions, {**defaults, **own}))
 
 
 def _standard_input() -> str:
     if sys.stdin.isatty():
         click.echo("Reading standard input; end it with Ctrl-D.", err=True)
-    return _text(sys.stdin.buffer.read(), "standard input")
+    with interruptible():
+        return _text(sys.stdin.buffer.read(), "standard input")
 
 
 def _file(name: str) -> str:

@@ -27,6 +27,11 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 WELL_AFTER: Final = 10.0
 """Seconds after which a process counts as well: its end is then no reason to wait."""
+_STOPS: Final = (
+    (signal.SIGTERM, "are asked to stop"),
+    (signal.SIGTERM, "are asked to hurry"),
+    (signal.SIGKILL, "are killed"),
+)
 HOPELESS: Final = (ExitCode.USAGE, ExitCode.APP)
 """What no restart can help: only a change of the app can."""
 
@@ -54,7 +59,9 @@ class Supervisor:
     def stop(self) -> None:
         """Asked once, the processes end in good order; twice, in a hurry; thrice, they are killed."""
         self._stops += 1
-        self._end(signal.SIGTERM if self._stops < 3 else signal.SIGKILL)
+        number, how = _STOPS[min(self._stops, len(_STOPS)) - 1]
+        log.info("the processes %s", how)
+        self._end(number)
 
     def _end(self, number: signal.Signals) -> None:
         self._ending.set()

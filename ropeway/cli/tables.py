@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
+from unicodedata import combining, east_asian_width
 
 import click
 
@@ -20,7 +22,9 @@ STATE_COLOURS: Final = {
     "cancelled": "magenta",
 }
 LEVEL_COLOURS: Final = {"ok": "green", "warning": "yellow", "problem": "red"}
-_COLOURS: Final = STATE_COLOURS | LEVEL_COLOURS
+NARROWEST: Final = 7
+"""What is left of a column that must make room for others."""
+_GAP: Final = "  "
 
 
 class Column(NamedTuple):
@@ -32,39 +36,60 @@ class Column(NamedTuple):
     """Never cut short: it is there to be copied."""
 
 
-def show_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> None:
+def show_table(columns: Sequence[Column], rows: Iterable[Iterable[object]]) -> None:
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    chosen = [number for number, column in enumerate(columns) if room is None or column.from_width <= room]
     texts = [[one_line(str(cell)) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _show_in_terminal(columns, texts)
+    columns = [columns[number] for number in chosen]
+    lines = [[column.title.upper() for column in columns], *([row[number] for number in chosen] for row in texts)]
+    widths = [max(map(width_of, cells)) for cells in zip(*lines, strict=True)]
+    if room is None or _fit(columns, widths, room):
+        for number, line in enumerate(lines):
+            click.echo(_line(columns, widths, line, is_title=number == 0))
     else:
-        _show_plainly(columns, texts)
+        _show_stacked(columns, lines[1:], room)
 
 
-def _show_plainly(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    lines = [[column.title.upper() for column in columns], *rows]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    for line in lines:
-        cells = zip(line, widths, columns, strict=True)
-        text = "  ".join(cell.rjust(width) if column.is_number else cell.ljust(width) for cell, width, column in cells)
-        click.echo(text.rstrip())
+def _fit(columns: Sequence[Column], widths: list[int], room: int) -> bool:
+    """Narrows the widest columns that may be cut until all fit; False if they do not even then."""
+    flexible = [number for number, column in enumerate(columns) if not column.is_whole and not column.is_number]
+    while sum(widths) + len(_GAP) * (len(widths) - 1) > room:
+        widest = max(flexible, key=lambda number: widths[number], default=None)
+        if widest is None or widths[widest] <= NARROWEST:
+            return False
+        widths[widest] -= 1
+    return True
 
 
-def _show_in_terminal(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    # It takes as long to import as all the rest: only where its tables are seen.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str], *, is_title: bool = False) -> str:
+    parts = []
+    for column, width, cell in zip(columns, widths, cells, strict=True):
+        text = cut(cell, width)
+        space = " " * (width - width_of(text))
+        colour = STATE_COLOURS.get(cell)
+        styled = click.style(text, fg=colour, bold=is_title) if colour or is_title else text
+        parts.append(f"{space}{styled}" if column.is_number else f"{styled}{space}")
+    return _GAP.join(parts).rstrip()
 
-    console = Console(highlight=False)
-    chosen = [number for number, column in enumerate(columns) if column.from_width <= console.width]
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for column in (columns[number] for number in chosen):
-        table.add_column(
-            column.title.upper(),
-            justify="right" if column.is_number else "left",
-            no_wrap=not column.is_whole,
-            overflow="fold" if column.is_whole else "ellipsis",
-        )
+
+def _show_stacked(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> None:
+    """What must stay whole on a line of its own, and the rest below it."""
     for row in rows:
-        table.add_row(*(Text(row[number], style=_COLOURS.get(row[number], "")) for number in chosen))
-    console.print(table)
+        cells = list(zip(columns, row, strict=True))
+        click.echo(_GAP.join(cell for column, cell in cells if column.is_whole))
+        click.echo(cut(_GAP + _GAP.join(cell for column, cell in cells if cell and not column.is_whole), room))
+
+
+def width_of(text: str) -> int:
+    """In columns of a terminal: Asian letters take two, accents none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def cut(text: str, width: int) -> str:
+    if width_of(text) <= width:
+        return text
+    while width_of(text) >= width:
+        text = text[:-1]
+    return f"{text}…"
