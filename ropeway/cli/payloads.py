@@ -59,9 +59,9 @@ def _call(text: str, number: int, defaults: Mapping[str, Any]) -> Call:
 
 
 def _standard_input() -> str:
-    if sys.stdin.isatty():
-        click.echo("Reading standard input; end it with Ctrl-D.", err=True)
     with interruptible():
+        if sys.stdin.isatty():
+            click.echo("Reading standard input; end it with Ctrl-D.", err=True)
         return _text(sys.stdin.buffer.read(), "standard input")
 
 

@@ -37,10 +37,15 @@ def until(condition: Callable[[], Any], what: str) -> Any:
 
 
 def is_alive(pid: int) -> bool:
+    return _state_of(pid) not in ("", "Z")
+
+
+def _state_of(pid: int) -> str:
+    """One letter of the kernel's; empty for a process that is gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
 
 
 def children_of(pid: int) -> list[int]:
@@ -118,6 +123,16 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE
         while text not in self.text:
             assert self._read(deadline), f"{text!r} was not shown: {self.text!r}"
+
+    def rests(self) -> None:
+        """Waits until the program does nothing but wait for its terminal.
+
+        A Ctrl-C between the last look for signals and the wait itself is one that Python notices only with the next.
+        """
+        looks = 0
+        while looks < 5:
+            looks = looks + 1 if _state_of(self.process.pid) == "S" else 0
+            time.sleep(0.01)
 
     def types(self, text: str) -> None:
         os.write(self._ours, text.encode())

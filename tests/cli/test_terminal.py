@@ -34,7 +34,8 @@ def test_ctrl_c_at_the_question_does_nothing(programs: Programs, arrange: Arrang
     job = arrange.job()
 
     terminal = programs.start_in_terminal("queues", "drain", QUEUE)
-    terminal.shows("[y/N]")
+    terminal.shows("[y/N]: ")
+    terminal.rests()
     terminal.types("\x03")
 
     assert terminal.exit_code() == ExitCode.INTERRUPTED
@@ -45,6 +46,7 @@ def test_ctrl_c_at_the_question_does_nothing(programs: Programs, arrange: Arrang
 def test_ctrl_c_ends_the_wait_for_data_to_be_typed(programs: Programs, arrange: Arrange):
     terminal = programs.start_in_terminal("add", QUEUE, "send", "-")
     terminal.shows("end it with Ctrl-D")
+    terminal.rests()
     terminal.types("\x03")
 
     assert terminal.exit_code() == ExitCode.INTERRUPTED
