@@ -13,7 +13,8 @@ from ..client.handle import JobHandle
 from ..client.queue import Queue
 from ..job.durations import Duration
 from ..store.contract import Store
-from .options import duration, examples, json_option, queue_argument, url_option
+from .helping import examples
+from .options import duration, json_option, queue_argument, url_option
 from .payloads import read_bulk, read_data
 from .spelling import backoff, instant, keep
 from .stores import on_store

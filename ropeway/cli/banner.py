@@ -8,8 +8,8 @@ import click
 
 from .. import __version__
 from ..worker.worker import Worker
+from .escaping import one_line
 from .logs import LogFormat
-from .text import one_line
 
 
 def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
@@ -44,5 +44,5 @@ def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
 def _handlers(worker: Worker) -> list[str] | None:
     """The job names it takes, None for all; the tasks of its queues are taken when it starts."""
     own = worker.info.handlers
-    tasks = [name for queue in worker.queues for name in getattr(queue, "tasks", ())]
+    tasks = [name for queue in worker.queues for name in queue.tasks]
     return None if own is None else list(dict.fromkeys([*own, *tasks]))

@@ -17,7 +17,8 @@ from ..client.queue import Queue
 from ..job.ids import new_token
 from ..worker.job import Job
 from ..worker.worker import Worker
-from .options import examples, json_option, url_option
+from .helping import examples
+from .options import json_option, url_option
 from .stores import opened
 from .tables import Column, show_table
 from .text import as_json as json_text

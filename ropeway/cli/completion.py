@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from .options import examples
+from .helping import examples
 
 _PROGRAM = "ropeway"
 

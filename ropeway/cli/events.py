@@ -6,7 +6,8 @@ import click
 
 from ..job.events import EVENT_NAMES, Event
 from ..store.contract import Store
-from .options import examples, json_option, queue_argument, url_option
+from .helping import examples
+from .options import json_option, queue_argument, url_option
 from .stores import known_queue, on_store
 from .tables import STATE_COLOURS
 from .text import as_json as json_text

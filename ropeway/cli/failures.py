@@ -11,8 +11,8 @@ from collections.abc import Callable
 import click
 
 from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, StoreError
+from .escaping import one_line
 from .exits import ExitCode
-from .text import one_line
 
 
 class ClosedPipe(Exception):

@@ -14,9 +14,9 @@ import click
 
 from ..client.queue import Queue
 from ..worker.worker import Worker
+from .escaping import printable
 from .exits import ExitCode
 from .stores import near
-from .text import printable
 
 _WHAT_IT_MAY_BE = "a Worker, a Queue, a list of Queues, or a function without arguments that makes one of them"
 

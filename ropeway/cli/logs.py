@@ -9,7 +9,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 import click
 
-from .text import as_json, iso, one_line, printable
+from .escaping import one_line, printable
+from .text import as_json, iso
 
 LogFormat: TypeAlias = Literal["pretty", "json"]
 

@@ -14,7 +14,7 @@ import click
 from .. import __version__
 from .exits import MEANINGS
 from .failures import ClosedPipe, guarded
-from .options import examples
+from .helping import examples
 
 COMMANDS: Final = {
     "worker": "Run the jobs of an app's queues.",
@@ -22,7 +22,7 @@ COMMANDS: Final = {
     "jobs": "List, show, retry, cancel, promote and remove jobs.",
     "queues": "List, pause, resume, clean, drain and obliterate queues.",
     "events": "Show what happened in a queue, and what happens.",
-    "top": "Watch the queues live.",
+    "top": "Show queues, running jobs, workers, failures and events as they change.",
     "doctor": "Check the store and its queues, and say what to do.",
     "migrate": "Bring the store to this version of Ropeway.",
     "bench": "Measure the store on this machine.",

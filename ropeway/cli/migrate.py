@@ -11,7 +11,8 @@ from ..store.contract import Store
 from ..store.inspection import Inspectable, Inspection
 from ..store.url import connect
 from .exits import ExitCode
-from .options import examples, json_option, url_option
+from .helping import examples
+from .options import json_option, url_option
 from .text import as_json as json_text
 from .text import plural
 

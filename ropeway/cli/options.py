@@ -55,8 +55,3 @@ queue_option: Final[Decorator[Any]] = click.option(
 
 def state_option(meaning: str, **attributes: Any) -> Decorator[Any]:
     return click.option("--state", "-s", type=state, shell_complete=complete_state, help=meaning, **attributes)
-
-
-def examples(*lines: str) -> str:
-    """The end of a command's help. The mark on top keeps click from filling the lines."""
-    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

@@ -13,9 +13,7 @@ import msgspec
 
 from ..client.queue import Queue
 from ..client.workers import WORKER_RECORDS, WorkerInfo
-from ..errors import StoreUnavailable
 from ..store.contract import Store
-from ..store.inspection import Inspectable
 from ..store.url import connect
 from .exits import NotFound
 
@@ -49,12 +47,7 @@ def on_store(
 
 @asynccontextmanager
 async def opened(url: str | None, *, make: bool = False) -> AsyncIterator[Store]:
-    store = connect(url)
-    if not make and isinstance(store, Inspectable) and not store.exists():
-        raise StoreUnavailable(
-            store.url,
-            "there is no store: nothing was ever added here. Check --url, $ROPEWAY_URL and the current folder",
-        )
+    store = connect(url, create=make)
     try:
         await store.open()
         yield store

@@ -10,7 +10,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from .text import one_line
+from .escaping import one_line
 
 STATE_COLOURS: Final = {
     "waiting": "yellow",

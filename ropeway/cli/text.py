@@ -1,28 +1,14 @@
-"""Text for people: what jobs and logs hold, made safe for a terminal, and times and sizes that can be read."""
+"""Values, times and numbers as text that people, or programs, can read."""
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from ..job.instants import Instant, moment_of
-
-_UNSAFE: Final = re.compile(
-    # Control characters could clear the screen or forge lines; the others turn text around or hide it.
-    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
-
-
-def printable(text: str) -> str:
-    """Several lines stay several lines; nothing else in it can move the cursor or change a colour."""
-    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\t", "    "))
-
-
-def one_line(text: str) -> str:
-    return printable(text).replace("\n", "\\n")
+from .escaping import one_line
 
 
 def as_json(value: Any) -> str:

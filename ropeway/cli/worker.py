@@ -12,9 +12,10 @@ import click
 from ..worker.options import MOST_CONCURRENCY
 from ..worker.worker import Worker
 from .banner import show_banner
+from .helping import examples
 from .loading import load_worker, narrow
 from .logs import LEVELS, LogFormat, set_up_logs
-from .options import examples, url_option
+from .options import url_option
 from .reloading import Sources
 from .supervising import Supervisor, command_line, end_with_parent
 

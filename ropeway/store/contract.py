@@ -39,6 +39,7 @@ from .values import (
     Record,
     Remembered,
     Revoked,
+    Served,
     Settings,
     Settled,
     StallRules,
@@ -55,6 +56,18 @@ class Listener(Protocol):
 
         A wake is a hint, never a promise: look, and wait again.
         """
+        ...
+
+    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+        """Waits like `wait`, for `jobs` of one queue, and leaves the request with the store meanwhile.
+
+        A store that can serves it in the very step that brings the jobs, and so saves the trip to fetch them. None:
+        it took nothing; claim, and wait again.
+        """
+        ...
+
+    def interrupt(self) -> None:
+        """Ends the waits that are under way, as if their time were over. Call it on the loop that waits."""
         ...
 
     def close(self) -> None: ...

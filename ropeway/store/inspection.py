@@ -34,10 +34,6 @@ class Inspection(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class Inspectable(Protocol):
-    def exists(self) -> bool:
-        """Whether it was ever made. Asking makes nothing."""
-        ...
-
     def inspect(self) -> Inspection:
         """Looks, and neither makes nor migrates anything. Blocks, and raises nothing."""
         ...

@@ -60,6 +60,14 @@ class Claimed(msgspec.Struct, frozen=True):
     """With fewer jobs than asked for: when asking again may help although nobody wakes the worker."""
 
 
+class Served(msgspec.Struct, frozen=True):
+    """What a request got that was left with a listener."""
+
+    claimed: Claimed
+    since: float
+    """`time.monotonic()` just before the claim: the locks are no older."""
+
+
 class Settled(msgspec.Struct, frozen=True):
     answers: list[Answer]
     claimed: Claimed | None = None

@@ -15,7 +15,8 @@ from ..job.ids import new_token
 from ..job.instants import Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
-from ..store.values import DONE, Answer, ClaimRequest, Settled
+from ..store.contract import Listener
+from ..store.values import DONE, Answer, Claimed, ClaimRequest, Settled
 from .job import Job
 from .lanes import Lane
 from .service import Service, insist
@@ -38,11 +39,11 @@ class Exchange:
         slots: Slots,
         worker: str,
         lock: Milliseconds,
-        names: Callable[[], tuple[str, ...] | None],
+        names: Callable[[str], tuple[str, ...] | None],
         settled: Callable[[Job, Outcome, Answer], None],
         claimed: Callable[[list[Job]], None],
     ) -> None:
-        self.lanes = [Lane(queue, self._tell) for queue in queues]
+        self.lanes = [Lane(queue, self.slots_changed) for queue in queues]
         self.claiming = True
         self.leaving = False
         """Claims no more, and gives back what a claim on its way still brings."""
@@ -60,9 +61,10 @@ class Exchange:
         self._calm.set()
         self._under_way = 0
         self._turn = 0
+        self._left_with: Listener | None = None
 
     def services(self) -> list[Service]:
-        return [*(Trips(self) for _ in range(TRIPS_AT_ONCE)), *(Wakes(lane) for lane in self.lanes)]
+        return [*(Trips(self) for _ in range(TRIPS_AT_ONCE)), *(Wakes(self, lane) for lane in self.lanes)]
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         self.unsettled.add(job)
@@ -72,8 +74,12 @@ class Exchange:
     def leave(self) -> None:
         self.claiming = False
         self.leaving = True
+        self.slots_changed()
 
     def slots_changed(self) -> None:
+        """What is wanted from the store may be another thing now."""
+        if self._left_with is not None:
+            self._left_with.interrupt()
         self._tell()
 
     def look_again(self) -> None:
@@ -107,6 +113,42 @@ class Exchange:
             self._under_way -= 1
             self._calm.set()
 
+    async def wait(self, lane: Lane, listener: Listener) -> None:
+        """Waits until a dry lane is worth a claim, and takes the jobs that come if the store gives them right away."""
+        timeout = SAFETY_POLL * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load
+        wanted = self._slots.free if self.claiming else 0
+        if wanted <= 0 or len(self.lanes) > 1:
+            # Places that one lane's claim keeps would be missing to the others.
+            await listener.wait(timeout)
+            lane.wake()
+            return
+        self._slots.reserved += wanted
+        self._under_way += 1
+        self._left_with, wakes = listener, lane.wakes
+        try:
+            served = await listener.claim(self._request(lane, wanted), timeout)
+        finally:
+            self._left_with = None
+            self._slots.reserved -= wanted
+            self._under_way -= 1
+            self._calm.set()
+            self._tell()
+        if served is None or len(served.claimed.jobs) == wanted:
+            lane.wake()
+        if served is not None:
+            self._note(lane, wanted, served.claimed, wakes)
+            self._receive(lane, served.claimed.jobs, served.since)
+
+    def _request(self, lane: Lane, wanted: int) -> ClaimRequest:
+        queue = lane.queue.name
+        return ClaimRequest(queue, self._worker, new_token(), wanted, self._lock, self._names(queue))
+
+    def _note(self, lane: Lane, wanted: int, claimed: Claimed, wakes: int) -> None:
+        """A claim that got less than it wanted left nothing, unless the lane was woken since it was sent."""
+        if len(claimed.jobs) < wanted and lane.wakes == wakes:
+            again = claimed.again_at
+            lane.run_dry(None if again is None else max(0, again - claimed.now) / 1000)
+
     def _plan(self) -> tuple[Lane, int] | None:
         """The lane to serve next, and how many jobs to claim in it.
 
@@ -131,9 +173,7 @@ class Exchange:
 
     async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], wanted: int) -> None:
         queue = lane.queue
-        claim = (
-            ClaimRequest(queue.name, self._worker, new_token(), wanted, self._lock, self._names()) if wanted else None
-        )
+        claim = self._request(lane, wanted) if wanted else None
         outcomes = [outcome for _, outcome in ended]
         started, wakes = time.monotonic(), lane.wakes
         repeated = False
@@ -159,9 +199,7 @@ class Exchange:
         finally:
             self._slots.reserved -= wanted
         if claimed is not None:
-            if len(claimed.jobs) < wanted and lane.wakes == wakes:
-                again = claimed.again_at
-                lane.run_dry(None if again is None else max(0, again - claimed.now) / 1000)
+            self._note(lane, wanted, claimed, wakes)
             if claimed.jobs:
                 self._receive(lane, claimed.jobs, started)
         for (job, outcome), answer in zip(ended, answers, strict=True):
@@ -195,7 +233,8 @@ class Trips(Service):
 class Wakes(Service):
     """Wakes a dry lane: when the store hints at new jobs, or after a while anyway."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, exchange: Exchange, lane: Lane) -> None:
+        self._exchange = exchange
         self._lane = lane
         self._listener = lane.queue.store.listen("jobs", [lane.queue.name])
 
@@ -207,5 +246,4 @@ class Wakes(Service):
 
     async def step(self) -> None:
         await self._lane.dry.wait()
-        await self._listener.wait(SAFETY_POLL * random.uniform(0.8, 1.2))  # noqa: S311 - spreads load
-        self._lane.wake()
+        await self._exchange.wait(self._lane, self._listener)

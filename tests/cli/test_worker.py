@@ -13,7 +13,6 @@ import pytest
 
 from ropeway import __version__
 from ropeway.cli.exits import ExitCode
-from ropeway.testing.factories import QUEUE
 
 from .conftest import Arrange
 from .processes import PATIENCE, Program, Programs, children_of, is_alive, until
@@ -187,6 +186,16 @@ def test_a_second_ctrl_c_hurries_every_process_and_a_third_kills(programs: Progr
     assert not is_alive(stuck)
 
 
+def test_a_queue_runs_its_tasks(programs: Programs, arrange: Arrange, app: Path):
+    app.write_text(
+        "from ropeway import Queue\nletters = Queue('letters')\n@letters.task\ndef double(n: int): return 2 * n"
+    )
+    worker = programs.start("worker", "app:letters")
+    worker.says("handlers     double\n")
+
+    assert result(arrange, "double", {"n": 21}) == 42
+
+
 def test_a_change_of_the_app_starts_it_anew(programs: Programs, arrange: Arrange, app: Path):
     worker = programs.start("worker", "app:make", "--reload")
     worker.says(STARTED)
@@ -209,6 +218,5 @@ def test_the_url_is_for_queues_that_name_no_store(programs: Programs, tmp_path: 
     worker.signal(signal.SIGTERM)
 
     assert worker.exit_code() == ExitCode.OK
-    assert (tmp_path / "other.db").exists()
+    assert f"store        sqlite:///{tmp_path}/other.db\n" in worker.err
     assert not (tmp_path / "ropeway.db").exists()
-    assert QUEUE in worker.err

@@ -8,11 +8,13 @@ import click
 
 from ...store.inspection import Finding
 from ...store.url import connect
+from ..escaping import one_line
 from ..exits import ExitCode
-from ..options import examples, json_option, url_option
+from ..helping import examples
+from ..options import json_option, url_option
 from ..tables import LEVEL_COLOURS
 from ..text import as_json as json_text
-from ..text import one_line, plural
+from ..text import plural
 from .examining import examine
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..options import examples
+from ..helping import examples
 from .listing import list_jobs
 from .moving import cancel, promote, remove, retry
 from .showing import logs, show

@@ -9,7 +9,8 @@ from ...job.states import State
 from ...store.contract import Store
 from ...store.values import BATCH
 from ..completing import complete_name
-from ..options import examples, json_option, queue_option, state_option, url_option
+from ..helping import examples
+from ..options import json_option, queue_option, state_option, url_option
 from ..stores import known_queue, known_queues, on_store
 from ..tables import Column, show_table
 from ..text import age, shown

@@ -8,7 +8,7 @@ from ...client.requests import reason_text
 from ...job.moves import MOVES
 from ...job.states import OPEN, State
 from ...store.contract import Store
-from ..options import examples
+from ..helping import examples
 from ..stores import on_store
 from .batches import Selection, Verb, chosen_by, move
 

@@ -10,11 +10,13 @@ from ...client.snapshot import Snapshot
 from ...errors import JobNotFound
 from ...store.contract import Store
 from ...store.values import History, LogLine
-from ..options import examples, json_option, queue_option, url_option
+from ..escaping import one_line, printable
+from ..helping import examples
+from ..options import json_option, queue_option, url_option
 from ..stores import on_store
 from ..tables import STATE_COLOURS
 from ..text import as_json as json_text
-from ..text import clock_time, instant_time, iso, one_line, plural, printable, shown
+from ..text import clock_time, instant_time, iso, plural, shown
 from .choosing import locate_one
 from .timeline import Step, timeline_of
 

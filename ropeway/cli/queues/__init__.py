@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..options import examples
+from ..helping import examples
 from .emptying import clean, drain, obliterate
 from .holding import pause, resume
 from .listing import list_queues

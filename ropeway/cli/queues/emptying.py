@@ -9,7 +9,8 @@ from ...job.durations import Duration
 from ...job.states import State
 from ...store.contract import Store
 from ..confirming import confirm
-from ..options import duration, examples, json_option, queue_argument, state_option, url_option, yes_option
+from ..helping import examples
+from ..options import duration, json_option, queue_argument, state_option, url_option, yes_option
 from ..stores import known_queue, on_store
 from ..text import as_json as json_text
 from ..text import plural

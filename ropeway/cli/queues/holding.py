@@ -7,10 +7,11 @@ import click
 from ...client.queue import Queue
 from ...store.contract import Store
 from ..completing import complete_name
-from ..options import examples, json_option, queue_argument, url_option
+from ..escaping import one_line
+from ..helping import examples
+from ..options import json_option, queue_argument, url_option
 from ..stores import known_queue, on_store
 from ..text import as_json as json_text
-from ..text import one_line
 
 _name_option = click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only the jobs of this name.")
 

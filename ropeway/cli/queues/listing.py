@@ -10,7 +10,8 @@ from ...client.queue import Queue
 from ...client.workers import WorkerInfo
 from ...job.states import STATES
 from ...store.contract import Store
-from ..options import examples, json_option, url_option
+from ..helping import examples
+from ..options import json_option, url_option
 from ..stores import known_queues, live_workers, on_store
 from ..tables import Column, show_table
 from ..text import as_json as json_text

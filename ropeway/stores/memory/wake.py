@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import RLock
 
 from ...errors import StoreClosed
-from ...store.values import Topic
+from ...store.values import ClaimRequest, Served, Topic
 from .door import Door
 
 
@@ -51,7 +51,7 @@ class MemoryListener:
         self._door = door
         self._is_open = True
         self._is_woken = False
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: set[asyncio.Future[bool]] = set()
         with hub.lock:
             hub.add(self)
 
@@ -60,7 +60,7 @@ class MemoryListener:
         self._door.check()
         if not self._is_open:
             raise StoreClosed(self._door.url, "this listener was closed: listen again")
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         with self._hub.lock:
             if self._take():
                 return True
@@ -75,7 +75,17 @@ class MemoryListener:
                 self._waiters.discard(waiter)
         with self._hub.lock:
             # Of several waiters one takes the wake, but all of them heard it.
-            return self._take() or not waiter.cancelled()
+            return self._take() or (not waiter.cancelled() and waiter.result())
+
+    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+        """A claim of its own costs hardly more here than one that was left waiting."""
+        await self.wait(timeout)
+        return None
+
+    def interrupt(self) -> None:
+        with self._hub.lock:
+            for waiter in self._waiters:
+                _resolve(waiter, woken=False)
 
     def wake(self) -> None:
         """The caller holds the store's lock."""
@@ -96,12 +106,12 @@ class MemoryListener:
         return taken
 
 
-def _ring(waiter: asyncio.Future[None]) -> None:
+def _ring(waiter: asyncio.Future[bool]) -> None:
     # The loop of a thread that ended may be closed; its waiter is gone with it.
     with suppress(RuntimeError):
         waiter.get_loop().call_soon_threadsafe(_resolve, waiter)
 
 
-def _resolve(waiter: asyncio.Future[None]) -> None:
+def _resolve(waiter: asyncio.Future[bool], *, woken: bool = True) -> None:
     if not waiter.done():
-        waiter.set_result(None)
+        waiter.set_result(woken)

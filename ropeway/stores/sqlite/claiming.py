@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ import apsw
 
 from ...job.instants import Instant
 from ...job.record import JobRecord
-from ...store.values import Claimed, ClaimRequest
+from ...store.values import Claimed, ClaimRequest, Served
 from .moving import promote_due
 from .reading import reader
 from .statements import statements
@@ -33,6 +34,12 @@ def claim(tx: Transaction, request: ClaimRequest) -> Claimed:
     if len(jobs) < request.limit and row.counts["delayed"]:
         again_at = tx.get(_SQL["next_due"], {"queue": row.id})
     return Claimed(jobs, now, again_at)
+
+
+def serve(tx: Transaction, request: ClaimRequest) -> Served:
+    """The same for a claim that was left waiting."""
+    since = time.monotonic()
+    return Served(claim(tx, request), since)
 
 
 def _take(tx: Transaction, row: QueueRow, request: ClaimRequest, now: Instant) -> list[JobRecord]:

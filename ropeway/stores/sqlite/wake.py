@@ -1,14 +1,20 @@
-"""Listeners, and who wakes them: directly in their own process, by pipes in others."""
+"""Listeners, and who wakes them: directly in their own process, by pipes in others.
+
+A listener may leave a claim with the writer, which serves it in the transaction that brings the jobs.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from ...store.values import Topic
+from ...store.values import ClaimRequest, Served, Topic
+from .claiming import serve
+from .lane import Call
 from .pipes import Bells, Key, Pipe
 
 POLL_EVERY: Final = 0.1
@@ -18,6 +24,21 @@ DataVersion: TypeAlias = Callable[[], Awaitable[int]]
 """Answers a number that changes with every commit of others."""
 
 
+class Standing(Call[Served | None]):
+    """A claim that was left with the writer, until the writer takes it to serve it or the listener takes it back."""
+
+    __slots__ = ("listener", "queue")
+
+    def __init__(self, request: ClaimRequest, listener: FileListener) -> None:
+        super().__init__(serve, (request,), is_durable=False)
+        self.queue, self.listener = request.queue, listener
+
+    def deliver(self) -> None:
+        # Who gets no answer claims anew, and meets the error there.
+        self.error = None
+        super().deliver()
+
+
 class Wakes:
     """The listeners of one process on one file."""
 
@@ -25,7 +46,10 @@ class Wakes:
         self._folder = f"{path}-wake"
         self._bells = Bells(self._folder)
         self._listeners: dict[Key, set[FileListener]] = {}
+        self._standing: dict[str, list[Standing]] = {}
         self._lock = threading.Lock()
+        self.write: Callable[[Call[Any]], None] | None = None
+        """Gives the writer a call, once there is a writer."""
 
     def listen(self, topic: Topic, queues: Sequence[str], data_version: DataVersion) -> FileListener:
         listener = FileListener(self, [(topic, queue) for queue in queues], data_version)
@@ -43,6 +67,28 @@ class Wakes:
                 listeners.discard(listener)
                 if not listeners:
                     self._listeners.pop(key, None)
+
+    def leave(self, standing: Standing) -> None:
+        with self._lock:
+            self._standing.setdefault(standing.queue, []).append(standing)
+
+    def take(self, queue: str) -> list[Standing]:
+        """The claims that stand for a queue, for the writer: whoever takes one must deliver it."""
+        if queue not in self._standing:
+            return []
+        with self._lock:
+            return self._standing.pop(queue, [])
+
+    def take_back(self, standing: Standing) -> bool:
+        """False if the writer has taken it."""
+        with self._lock:
+            others = self._standing.get(standing.queue, [])
+            if standing not in others:
+                return False
+            others.remove(standing)
+            if not others:
+                del self._standing[standing.queue]
+            return True
 
     def near(self, keys: Iterable[tuple[Topic, str]]) -> list[FileListener]:
         """The listeners of this process. Those of no loop yet are woken on the spot."""
@@ -71,7 +117,9 @@ class FileListener:
         self._is_woken = False
         self.is_closed = False
         self._waiters: set[asyncio.Future[bool]] = set()
+        self._standing: set[Standing] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -96,9 +144,12 @@ class FileListener:
         if self.is_closed:
             return
         self._is_woken = True
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(True)
+        _end(self._waiters, woken=True)
+        for standing in self._standing:
+            if self._wakes.take_back(standing):
+                assert self._wakes.write is not None, "or it could not have been left"
+                self._wakes.write(standing)
+                self._is_woken = False
 
     async def wait(self, timeout: float | None = None) -> bool:
         self._attach(asyncio.get_running_loop())
@@ -107,18 +158,57 @@ class FileListener:
             return await self._poll(timeout)
         return await self._sleep(timeout)
 
+    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+        self._attach(asyncio.get_running_loop())
+        self._empty_pipes()
+        if self._is_woken or self.is_closed or not self._has_pipes or self._wakes.write is None:
+            await self.wait(timeout)
+            return None
+        standing = Standing(request, self)
+        timer = None if timeout is None else self.loop.call_later(timeout, self._take_back, standing)
+        self._standing.add(standing)
+        self._wakes.leave(standing)
+        try:
+            return await standing.future
+        finally:
+            if timer:
+                timer.cancel()
+            self._take_back(standing)
+            self._standing.discard(standing)
+
+    def interrupt(self) -> None:
+        _end(self._waiters, woken=False)
+        for standing in self._standing:
+            self._take_back(standing)
+
     def close(self) -> None:
+        """On any thread. In a forked child it only looks closed: its pipes and its loop's selector are the parent's."""
         self.is_closed = True
+        if self._pid != os.getpid():
+            return
         self._wakes.forget(self)
+        if self._loop is None or self._loop is asyncio._get_running_loop():  # noqa: SLF001 - documented, and cheap
+            self._end()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._end)
+        except RuntimeError:
+            # The loop was closed, and nobody waits on it.
+            self._close_pipes()
+
+    def _end(self) -> None:
         self._close_pipes()
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(False)
+        self.interrupt()
+
+    def _take_back(self, standing: Standing) -> None:
+        """Unless the writer serves it just now: then its answer is on the way."""
+        if self._wakes.take_back(standing):
+            standing.deliver()
 
     async def _sleep(self, timeout: float | None) -> bool:
         if not self._is_woken and not self.is_closed:
             waiter = self.loop.create_future()
-            timer = None if timeout is None else self.loop.call_later(timeout, _give_up, waiter)
+            timer = None if timeout is None else self.loop.call_later(timeout, _end, [waiter])
             self._waiters.add(waiter)
             try:
                 await waiter
@@ -170,6 +260,7 @@ class FileListener:
         self._pipes.clear()
 
 
-def _give_up(waiter: asyncio.Future[bool]) -> None:
-    if not waiter.done():
-        waiter.set_result(False)
+def _end(waiters: Iterable[asyncio.Future[bool]], *, woken: bool = False) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(woken)

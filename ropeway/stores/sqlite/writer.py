@@ -18,7 +18,7 @@ from .identity import Watch
 from .lane import LOG, Call, Lane, deliver
 from .space import WalSpace
 from .transaction import Transaction
-from .wake import Wakes
+from .wake import Standing, Wakes
 
 CHECKPOINT_AT: Final = 4_000
 """Pages that all processes wrote to the -wal (16 MB), after which they go back into the file."""
@@ -50,7 +50,7 @@ class Writer:
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
         self._space = WalSpace(path)
-        self.lane = Lane(f"ropeway writer of {path}", self._round, self._close)
+        self.lane = Lane(f"ropeway writer of {path}", self._round, self._let_go)
 
     def use(self, connection: apsw.Connection) -> None:
         """Takes over a connection that was opened elsewhere."""
@@ -62,23 +62,27 @@ class Writer:
 
     def _round(self, calls: list[Call[Any]]) -> None:
         done: Transaction | None = None
+        taken: list[Standing] = []
         try:
-            done = self._commit(calls)
+            done = self._commit(calls, taken)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
-            self._fail(calls, error)
+            self._fail([*calls, *taken], error)
         tasks: defaultdict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
-        for call in calls:
-            tasks[call.loop].append(call.deliver)
+        # Jobs that were waited for, first of all.
+        for waiting in (*taken, *calls):
+            tasks[waiting.loop].append(waiting.deliver)
         if done:
+            served = {standing.listener for standing in taken if standing.answer}
             for listener in self._wakes.near(done.wakes):
-                tasks[listener.loop].append(listener.wake)
+                if listener not in served:
+                    tasks[listener.loop].append(listener.wake)
         deliver(tasks)
         if done:
-            self._wakes.ring_far(done.wakes)
+            self._wakes.ring_far(key for key in done.wakes if key[0] != "jobs")
             self._checkpoint()
             self._yield_to_others()
 
-    def _commit(self, calls: Sequence[Call[Any]]) -> Transaction:
+    def _commit(self, calls: Sequence[Call[Any]], taken: list[Standing]) -> Transaction:
         self._watch.look(thorough=any(call.is_thorough for call in calls))
         connection = self._connected(is_durable=any(call.is_durable for call in calls))
         self._begin(connection)
@@ -92,7 +96,14 @@ class Writer:
         else:
             for call in calls:
                 self._do_apart(connection, tx, call)
+        claimable = [key for key in tx.wakes if key[0] == "jobs"]
+        for _, queue in claimable:
+            taken += self._wakes.take(queue)
+        for standing in taken:
+            self._do_apart(connection, tx, standing)
         tx.flush()
+        # Whoever claims in another process waits for the end of this transaction anyhow, and wakes up meanwhile.
+        self._wakes.ring_far(claimable)
         connection.execute("COMMIT")
         self._own_version = connection.data_version()
         return tx
@@ -181,10 +192,7 @@ class Writer:
             except apsw.Error as worse:
                 error = error if ends_connection(error) else worse
             if ends_connection(error):
-                _discard(connection)
-                self._connection = None
-                # If no other connection is open, SQLite has removed it.
-                self._watch.forget_wal()
+                self._disconnect()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             self._watch.refuse(StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}")
         for call in calls:
@@ -192,11 +200,16 @@ class Writer:
             # Its own error says more than that of the round.
             call.error = typed(self._path, call.error or error)
 
-    def _close(self) -> None:
+    def _let_go(self) -> None:
         """Closing the last connection of a file writes its -wal back and removes it."""
-        if self._connection is not None:
-            _discard(self._connection)
+        self._disconnect()
         self._wakes.close()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with self._watch.closing():
+                _discard(connection)
 
 
 def _do(tx: Transaction, call: Call[Any]) -> None:

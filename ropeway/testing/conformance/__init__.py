@@ -57,6 +57,7 @@ from .settle import (
     TestSettleRetry,
     TestSettleThenClaim,
 )
+from .standing import TestStandingClaim
 from .tick import TestTick, TestTickGivesUp, TestTickPromotes, TestTickRecovers, TestTickTimer
 from .update import TestUpdate
 
@@ -114,6 +115,7 @@ __all__ = [
     "TestSettleRetention",
     "TestSettleRetry",
     "TestSettleThenClaim",
+    "TestStandingClaim",
     "TestThreads",
     "TestTick",
     "TestTickGivesUp",

@@ -29,19 +29,16 @@ def test_a_file_is_inspectable_and_memory_is_not():
 
 
 async def test_looking_for_a_file_does_not_make_it(path: Path, new_store: NewStore):
-    store = new_store()
-
-    inspection = store.inspect()
+    inspection = new_store().inspect()
 
     assert (inspection.exists, inspection.version, inspection.migrations) == (False, None, migrations())
-    assert not store.exists()
     assert list(path.parent.iterdir()) == []
 
 
 async def test_a_file_of_this_version_has_nothing_to_migrate(store: SQLiteStore):
     inspection = store.inspect()
 
-    assert store.exists()
+    assert inspection.exists
     assert (inspection.version, inspection.newest, inspection.migrations) == (len(migrations()), len(migrations()), [])
     assert {finding.check for finding in inspection.findings} >= {
         "sqlite",
