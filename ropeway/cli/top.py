@@ -14,6 +14,8 @@ import click
 from rich.console import Console
 
 from ..job.names import queue_name
+from .exits import ExitCode, NotFound
+from .helping import examples
 from .live.drawing import View, draw
 from .live.gathering import Gatherer
 from .live.glyphs import glyphs_for
@@ -23,14 +25,16 @@ from .live.screen import LiveScreen
 from .live.signals import ending, until
 
 LEAST_INTERVAL: Final = 0.2
-CLOSED_PIPE: Final = 141
 
 
-class NoSuchQueue(click.ClickException):
-    exit_code = 3
-
-
-@click.command()
+@click.command(
+    epilog=examples(
+        "ropeway top",
+        "ropeway top --queue emails --interval 0.5",
+        "ropeway top --once",
+        "ropeway top --json | jq '.queues[] | {name, waiting: .counts.waiting}'",
+    )
+)
 @click.option(
     "--queue", "-q", "queues", multiple=True, metavar="NAME", help="Only this queue; may be given several times."
 )
@@ -52,13 +56,7 @@ def top(queues: tuple[str, ...], url: str | None, interval: float, once: bool, j
 
     In a terminal it is a screen of its own: q quits, p pauses, the arrow keys and Tab choose a queue. Where the output
     goes into a pipe or a file it is as with --plain: a line for each queue at every interval.
-
-    \b
-    ropeway top
-    ropeway top --queue emails --interval 0.5
-    ropeway top --once
-    ropeway top --json | jq '.queues[] | {name, waiting: .counts.waiting}'
-    """  # noqa: D301 - click wants the character itself
+    """
     if json and plain:
         raise click.UsageError("--json and --plain were both given: give one of them.")
     gatherer = Gatherer(url, [queue_name(queue) for queue in queues], 0.0 if once else interval)
@@ -68,7 +66,7 @@ def top(queues: tuple[str, ...], url: str | None, interval: float, once: bool, j
         # What Python still holds for the reader who left must not be written at its end.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = CLOSED_PIPE
+        code = ExitCode.CLOSED_PIPE
     sys.exit(code)
 
 
@@ -89,7 +87,7 @@ async def _once(console: Console, gatherer: Gatherer, written: Callable[[Picture
     async def show() -> None:
         picture = await gatherer.look()
         if picture.unknown_queues:
-            raise NoSuchQueue(f"there is no queue {', '.join(map(repr, picture.unknown_queues))} in {picture.store}")
+            raise NotFound(f"there is no queue {', '.join(map(repr, picture.unknown_queues))} in {picture.store}")
         if written is None:
             # In a terminal the last row is the prompt's.
             width, height = console.width, console.height - console.is_terminal

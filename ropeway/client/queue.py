@@ -41,7 +41,7 @@ from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handles_of, job_of
 from .decorating import TaskDecorator
 from .endings import Endings
-from .events import follow
+from .events import read_events
 from .handle import JobHandle
 from .making import TaskMaker
 from .requests import PROGRESS_LIMIT, Call, Request, reason_text
@@ -250,13 +250,13 @@ class Queue:
         infos = [msgspec.json.decode(record.value, type=WorkerInfo) for record in records]
         return [info for info in infos if self.name in info.queues]
 
-    def events(self, after: str = "now") -> AsyncGenerator[Event, None]:
-        """What happens in the queue, in order, for as long as you iterate.
+    def events(self, after: str = "now", *, follow: bool = True) -> AsyncGenerator[Event, None]:
+        """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.
 
         `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), or the `id`
         of an event to resume from.
         """
-        return follow(self.store, self.name, after)
+        return read_events(self.store, self.name, after, follow=follow)
 
     # Moving one job
 

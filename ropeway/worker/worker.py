@@ -165,6 +165,11 @@ class Worker:
         self._set_paused(False)
 
     @property
+    def info(self) -> WorkerInfo:
+        """What `queue.workers()` shows of it while it runs."""
+        return self._describe()
+
+    @property
     def running(self) -> list[Job]:
         """The jobs it holds now."""
         return [] if self._runtime is None else list(self._runtime.slots.held)

@@ -13,6 +13,7 @@ from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
 from ...job.states import State
 from ...store.contract import Listener
+from ...store.inspection import Inspection
 from ...store.values import (
     Added,
     Answer,
@@ -41,6 +42,7 @@ from . import hearing, looking, operating, remembering, updating
 from .adding import add
 from .claiming import claim
 from .governing import clean, configure, obliterate
+from .inspecting import inspect
 from .lane import AwaitedCall, BlockingCall
 from .settling import settle
 from .shared import SharedFile, acquire, release
@@ -75,6 +77,9 @@ class SQLiteStore:
 
     def sibling(self) -> Self:
         return type(self)(self._target)
+
+    def inspect(self) -> Inspection:
+        return inspect(self._target)
 
     async def open(self) -> None:
         await self._opened()
