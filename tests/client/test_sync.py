@@ -164,6 +164,11 @@ def test_events_can_be_iterated_and_closed(queue: Queue):
     assert list(events) == []
 
 
+def test_past_events_come_to_an_end(queue: Queue):
+    queue.sync.add("send")
+    assert [event.name for event in queue.sync.events("start", follow=False)] == ["added", "waiting"]
+
+
 def test_events_wait_for_what_happens_next(queue: Queue):
     events = queue.sync.events()
     heard: list[str] = []
