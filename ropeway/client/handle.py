@@ -71,6 +71,7 @@ class JobHandle(Generic[R_co]):
         return self.snapshot
 
     async def state(self) -> State:
+        """The state now, read from the store."""
         return (await self.refresh()).state
 
     async def result(self, timeout: Duration | None = None) -> R_co:
@@ -107,13 +108,17 @@ class JobHandle(Generic[R_co]):
             raise UnexpectedResult(self.queue.name, self.id, str(wrong)) from None
 
     async def cancel(self, reason: str | None = None) -> bool:
+        """Ends the job if it is not finished; False if it was cancelled before."""
         return await self.queue.cancel(self.id, reason)
 
     async def retry(self, *, reset: bool = False) -> None:
+        """Lets the finished job run once more; `reset` gives it all its attempts again."""
         await self.queue.retry(self.id, reset=reset)
 
     async def promote(self) -> None:
+        """Ends the job's delay."""
         await self.queue.promote(self.id)
 
     async def remove(self, *, force: bool = False) -> None:
+        """Forgets the job; one that is active only with `force`."""
         await self.queue.remove(self.id, force=force)

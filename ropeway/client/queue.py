@@ -200,6 +200,7 @@ class Queue:
     # Looking
 
     async def get(self, id: str) -> JobHandle | None:
+        """The job with its snapshot; None if there is none of that id."""
         [record] = await self.store.get(self.name, [job_id(id)])
         return None if record is None else self._job(record)
 
@@ -242,6 +243,7 @@ class Queue:
         return history
 
     async def settings(self) -> Settings:
+        """What holds for every worker of the queue: whether it is paused, which names are, the global concurrency."""
         return await self.store.settings(self.name)
 
     async def workers(self) -> list[WorkerInfo]:
@@ -368,6 +370,7 @@ class Queue:
             await self.store.configure(self.name, pause_names=[job_name(name)])
 
     async def resume(self, name: str | None = None) -> None:
+        """Ends a pause; that of the queue and that of a name are two things."""
         if name is None:
             await self.store.configure(self.name, pause=False)
         else:

@@ -17,6 +17,8 @@ _FIELDS: Final = {"remove_on_complete": "keep_completed", "remove_on_fail": "kee
 
 
 class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
+    """What `added` and `assert_added` answer: whatever became of the job since, this is what was added."""
+
     queue: str
     id: str
     name: str

@@ -36,6 +36,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drained(msgspec.Struct, frozen=True):
+    """What `drain` answers: what ran, how each run ended, and what is left."""
+
     attempts: list[Attempt]
     """Every run of a handler, in the order in which they ended."""
     stalled: list[str]

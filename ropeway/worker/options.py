@@ -23,6 +23,8 @@ SHORTEST_INTERVAL: Final = 0.05
 
 
 class WorkerOptions(TypedDict, total=False):
+    """What `Worker` takes beside its queues and handlers."""
+
     concurrency: int
     """How many jobs to run at once; default 10. Can be changed while it runs."""
     max_global_concurrency: int
@@ -34,7 +36,9 @@ class WorkerOptions(TypedDict, total=False):
     max_stalled_count: int
     """How often a job may stall and start again; default 1."""
     on_stalled: Literal["requeue", "fail"]
+    """Whether a stalled job waits again or fails at once."""
     stall_counts_as_attempt: bool
+    """Whether a stall also uses one of the job's attempts."""
     on_invalid: Literal["fail", "remove"]
     """What becomes of a job whose data its task cannot take: it fails at once, and is kept or removed; default fail."""
     grace: Duration
@@ -48,6 +52,7 @@ class WorkerOptions(TypedDict, total=False):
     backoffs: Mapping[str, CustomBackoff]
     """The functions behind `Backoff.custom(name)`."""
     name: str
+    """What others see it called, in `queue.workers()` and its log."""
 
 
 class Rules(msgspec.Struct, frozen=True):
