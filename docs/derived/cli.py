@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import click
-from ropeway.cli.exits import MEANINGS
 
+from ropeway.cli.exits import MEANINGS
 from ropeway.cli.main import cli
 
 from .tables import code, table
