@@ -62,6 +62,7 @@ class SyncJobHandle(Generic[R_co]):
         return run(self._job.refresh())
 
     def state(self) -> State:
+        """The state now, read from the store."""
         return run(self._job.state())
 
     def result(self, timeout: Duration | None = None) -> R_co:
@@ -73,15 +74,19 @@ class SyncJobHandle(Generic[R_co]):
         return run(self._job.result(timeout))
 
     def cancel(self, reason: str | None = None) -> bool:
+        """Ends the job if it is not finished; False if it was cancelled before."""
         return run(self._job.cancel(reason))
 
     def retry(self, *, reset: bool = False) -> None:
+        """Lets the finished job run once more; `reset` gives it all its attempts again."""
         run(self._job.retry(reset=reset))
 
     def promote(self) -> None:
+        """Ends the job's delay."""
         run(self._job.promote())
 
     def remove(self, *, force: bool = False) -> None:
+        """Forgets the job; one that is active only with `force`."""
         run(self._job.remove(force=force))
 
 

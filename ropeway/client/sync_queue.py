@@ -106,6 +106,7 @@ class SyncQueue:
     # Looking
 
     def get(self, id: str) -> SyncJobHandle | None:
+        """The job with its snapshot; None if there is none of that id."""
         job = run(self._queue.get(id))
         return None if job is None else SyncJobHandle(job)
 
@@ -137,6 +138,7 @@ class SyncQueue:
         return run(self._queue.history(id))
 
     def settings(self) -> Settings:
+        """What holds for every worker of the queue: whether it is paused, which names are, the global concurrency."""
         return run(self._queue.settings())
 
     def workers(self) -> list[WorkerInfo]:
@@ -228,6 +230,7 @@ class SyncQueue:
         run(self._queue.pause(name))
 
     def resume(self, name: str | None = None) -> None:
+        """Ends a pause; that of the queue and that of a name are two things."""
         run(self._queue.resume(name))
 
     def set_global_concurrency(self, limit: int | None) -> None:
