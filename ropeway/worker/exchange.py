@@ -115,6 +115,9 @@ class Exchange:
 
     async def wait(self, lane: Lane, listener: Listener) -> None:
         """Waits until a dry lane is worth a claim, and takes the jobs that come if the store gives them right away."""
+        if not lane.dry.is_set():
+            # It was woken again before this had its turn.
+            return
         timeout = SAFETY_POLL * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load
         wanted = self._slots.free if self.claiming else 0
         if wanted <= 0 or len(self.lanes) > 1:
