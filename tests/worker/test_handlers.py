@@ -115,9 +115,10 @@ async def test_a_handler_registered_just_when_the_queue_ran_dry_finds_its_jobs(
         return "posted"
 
     def run_dry_and_register(lane: Lane, again_in: float | None) -> None:
-        run_dry(lane, again_in)
         monkeypatch.setattr(Lane, "run_dry", run_dry)
-        worker.handler("post")(post)
+        # Before whoever waits for a dry lane has its turn.
+        asyncio.get_running_loop().call_soon(lambda: worker.handler("post")(post))
+        run_dry(lane, again_in)
 
     run_dry = Lane.run_dry
     monkeypatch.setattr(Lane, "run_dry", run_dry_and_register)
