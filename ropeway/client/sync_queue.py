@@ -143,24 +143,24 @@ class SyncQueue:
         """The workers that are alive and serve this queue."""
         return run(self._queue.workers())
 
-    def events(self, after: str = "now") -> Generator[Event, None, None]:
-        """What happens in the queue, in order, for as long as you iterate.
+    def events(self, after: str = "now", *, follow: bool = True) -> Generator[Event, None, None]:
+        """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.
 
         `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), or the `id`
         of an event to resume from. `close()` it, or drop it, when you have seen enough.
         """
-        events = run(self._events(after))
+        events = run(self._events(after, follow))
         try:
-            while True:
-                yield run(_next(events))
+            while (event := run(_next(events))) is not None:
+                yield event
         except GeneratorExit:
             # Perhaps by the garbage collector, on a thread that must not wait.
             dismiss(events.aclose())
             raise
 
-    async def _events(self, after: str) -> AsyncGenerator[Event, None]:
+    async def _events(self, after: str, follow: bool) -> AsyncGenerator[Event, None]:
         """Made on the background loop, and so from that loop's own handle on the store."""
-        return self._queue.events(after)
+        return self._queue.events(after, follow=follow)
 
     # Moving one job
 
@@ -235,5 +235,5 @@ class SyncQueue:
         run(self._queue.set_global_concurrency(limit))
 
 
-async def _next(events: AsyncGenerator[Event, None]) -> Event:
-    return await anext(events)
+async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
+    return await anext(events, None)

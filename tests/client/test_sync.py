@@ -164,6 +164,14 @@ def test_events_can_be_iterated_and_closed(queue: Queue):
     assert list(events) == []
 
 
+def test_events_without_following_end_with_the_newest(queue: Queue):
+    job = queue.sync.add("send")
+
+    heard = [(event.name, event.job_id) for event in queue.sync.events("start", follow=False)]
+
+    assert heard == [("added", job.id), ("waiting", job.id)]
+
+
 def test_events_wait_for_what_happens_next(queue: Queue):
     events = queue.sync.events()
     heard: list[str] = []
