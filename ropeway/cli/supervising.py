@@ -66,8 +66,7 @@ class Supervisor:
     def _end(self, number: signal.Signals) -> None:
         self._ending.set()
         for child in self._children:
-            with suppress(ProcessLookupError):
-                child.send_signal(number)
+            _send(child, number)
 
     async def _generation(self) -> int:
         watching = asyncio.create_task(self._watch())
@@ -111,7 +110,7 @@ class Supervisor:
         self._children.add(child)
         try:
             if self._ending.is_set():
-                child.terminate()
+                _send(child, signal.SIGTERM)
             code = await child.wait()
         finally:
             self._children.discard(child)
@@ -127,6 +126,12 @@ class Supervisor:
         else:
             await self._ending.wait()
         return code
+
+
+def _send(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    # Not child.send_signal(): it may take the exit code of one that has just ended, and asyncio then knows none.
+    with suppress(ProcessLookupError):
+        os.kill(child.pid, number)
 
 
 def end_with_parent() -> None:

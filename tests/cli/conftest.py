@@ -65,12 +65,8 @@ class Arrange:
         made: JobRecord = self.on_store(arrange)
         return made
 
-    def record_of(self, id: str, queue: str = QUEUE) -> Any:
-        [record] = self.on_store(lambda store: store.get(queue, [id]))
-        return record
-
     def state_of(self, id: str, queue: str = QUEUE) -> str | None:
-        record = self.record_of(id, queue)
+        [record] = self.on_store(lambda store: store.get(queue, [id]))
         return record and str(record.state)
 
 

@@ -186,6 +186,9 @@ class Programs:
     def end(self) -> None:
         for program in self._programs:
             if program.process.poll() is None:
+                # Its children first: one that is stuck would not notice that it is gone.
+                for child in children_of(program.pid):
+                    os.kill(child, signal.SIGKILL)
                 program.process.kill()
                 program.process.wait()
         for terminal in self._terminals:

@@ -167,18 +167,28 @@ def test_one_ctrl_c_in_a_terminal_reaches_every_process_once(programs: Programs,
     assert arrange.state_of(job.id) == "completed"
 
 
-def test_a_second_ctrl_c_hurries_every_process_and_a_third_kills(programs: Programs, arrange: Arrange, tmp_path: Path):
+STUCK = """
+import signal, sys, time
+if "2/2" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("stuck", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_ctrl_c_hurries_every_process_and_a_third_kills(
+    programs: Programs, arrange: Arrange, app: Path, tmp_path: Path
+):
+    app.write_text(STUCK + app.read_text())
     worker = programs.start("worker", "app:make", "--processes", "2")
-    worker.says(STARTED, times=2)
+    worker.says("stuck")
+    worker.says(STARTED)
     held = hold(arrange, worker, tmp_path / "never")
-    holder = int(arrange.record_of(held).worker.split(":")[1])
-    [stuck] = {*children_of(worker.pid)} - {holder}
-    os.kill(stuck, signal.SIGSTOP)
 
     worker.signal(signal.SIGINT)
     worker.says("stopping: 1 jobs")
     worker.signal(signal.SIGINT)
-    until(lambda: not is_alive(holder), "the end of the process that hurries")
+    [stuck] = until(lambda: len(left := children_of(worker.pid)) == 1 and left, "the end of the one that hurries")
     assert arrange.state_of(held) == "waiting"
     worker.signal(signal.SIGINT)
 
