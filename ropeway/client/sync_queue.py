@@ -14,7 +14,7 @@ from ..job.durations import Duration
 from ..job.events import Event
 from ..job.options import JobOptions
 from ..job.record import NewJob
-from ..store.contract import AddsHere
+from ..store.contract import offers_add_here
 from ..store.values import Counts, History, Metric, Settings
 from .adds import add_here
 from .bundles import bundle_of, handles_of, job_of
@@ -94,7 +94,7 @@ class SyncQueue:
         """On this thread, where the store can do that: it saves the way to the background loop and back."""
         refuse_on_a_loop("Queue.add")
         store = self._queue.twin_store
-        if not isinstance(store, AddsHere):
+        if not offers_add_here(store):
             return [SyncJobHandle(job) for job in run(self._queue.add_many(calls))]
         try:
             answers = add_here(store, bundle)

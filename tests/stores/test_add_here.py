@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ropeway.errors import StoreClosed
-from ropeway.store.contract import AddsHere, Store
+from ropeway.store.contract import Store, offers_add_here
 from ropeway.store.url import connect
 from ropeway.testing.arrange import read
 from ropeway.testing.factories import QUEUE, claim_request, new_job
@@ -27,7 +27,7 @@ async def here(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 def add_here(store: Store, *ids: str) -> list[str]:
-    assert isinstance(store, AddsHere)
+    assert offers_add_here(store)
     [answers] = store.add_here([[new_job(id) for id in ids]])
     return [answer.verdict for answer in answers]
 

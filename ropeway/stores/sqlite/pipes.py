@@ -99,7 +99,7 @@ class Bells:
         self._open: dict[str, int] = {}
 
     def ring(self, keys: Iterable[Key]) -> None:
-        self._look()
+        """Of those that were there at the last `look`."""
         if self._pipes:
             for key in keys:
                 for name in self._pipes.get(key, ()):
@@ -112,15 +112,17 @@ class Bells:
         self._pipes = {}
         self._seen = -1
 
-    def _look(self) -> None:
+    def look(self) -> bool:
+        """Takes notice of pipes that came or went; whether there were any."""
         try:
             changed = os.stat(self._folder).st_mtime_ns  # noqa: PTH116
             if changed == self._seen:
-                return
+                return False
             names = os.listdir(self._folder)  # noqa: PTH208
         except OSError:
+            had_any = bool(self._pipes)
             self.close()
-            return
+            return had_any
         self._seen = changed if time.time_ns() - changed > _SETTLED else -1
         pipes: defaultdict[Key, list[str]] = defaultdict(list)
         for name in names:
@@ -128,9 +130,10 @@ class Bells:
             queue, _, owner = rest.rpartition("@")
             if topic and queue and not name.startswith(".") and not owner.startswith(_own_tag):
                 pipes[topic, queue].append(name)
-        self._pipes = dict(pipes)
+        before, self._pipes = self._pipes, dict(pipes)
         for name in self._open.keys() - set(names):
             os.close(self._open.pop(name))
+        return before != self._pipes
 
     def _ring(self, name: str) -> None:
         try:

@@ -97,8 +97,14 @@ class Wakes:
         with self._lock:
             return [listener for key in keys for listener in self._listeners.get(key, ()) if listener.is_attached()]
 
-    def ring_far(self, keys: Iterable[tuple[Topic, str]]) -> None:
+    def warn_far(self, keys: Iterable[tuple[Topic, str]]) -> None:
+        """Before a commit: wakes the claimers that are known. A claim is a write, and waits for the commit's end."""
         self._bells.ring(keys)
+
+    def ring_far(self, keys: Iterable[tuple[Topic, str]]) -> None:
+        """After it: wakes everybody else. Whoever begins to listen later sees what was written."""
+        others = self._bells.look()
+        self._bells.ring(key for key in keys if others or key[0] != "jobs")
 
     def close(self) -> None:
         self._bells.close()

@@ -75,7 +75,7 @@ class Writer:
         # Jobs that were waited for, first of all.
         deliver([*taken, *calls], woken.difference(standing.listener for standing in taken if standing.answer))
         if done:
-            self._wakes.ring_far(key for key in done.wakes if key[0] != "jobs")
+            self._wakes.ring_far(done.wakes)
             self._checkpoint()
             self._yield_to_others()
 
@@ -99,8 +99,7 @@ class Writer:
         for standing in taken:
             self._do_apart(connection, tx, standing)
         tx.flush()
-        # Whoever claims in another process waits for the end of this transaction anyhow, and wakes up meanwhile.
-        self._wakes.ring_far(claimable)
+        self._wakes.warn_far(claimable)
         connection.execute("COMMIT")
         self._own_version = connection.data_version()
         return tx

@@ -132,11 +132,13 @@ def test_a_pipe_made_in_the_same_tick_of_the_clock_is_seen(tmp_path: Path, monke
     when = folder.stat().st_mtime_ns
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(pipes, "_own_tag", "another process")
+        assert bells.look()
         bells.ring([("jobs", "a")])
     second = pipes.Pipe(str(folder), "jobs", "b")
     os.utime(folder, ns=(when, when))
 
     monkeypatch.setattr(pipes, "_own_tag", "another process")
+    assert bells.look()
     bells.ring([("jobs", "b")])
 
     assert first.empty()
@@ -152,10 +154,13 @@ def test_a_folder_that_does_not_change_is_not_listed_again(tmp_path: Path, monke
     pipe = pipes.Pipe(str(folder), "jobs", "a")
     monkeypatch.setattr(pipes, "_own_tag", "another process")
     os.utime(folder, ns=(1, 1))
-    bells.ring([("jobs", "a")])
+    assert bells.look()
     monkeypatch.setattr(os, "listdir", lambda _: pytest.fail("it was listed again"))
 
+    assert not bells.look()
     bells.ring([("jobs", "a")])
+
+    assert pipe.empty()
 
     bells.close()
     pipe.close()
