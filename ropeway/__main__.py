@@ -8,6 +8,8 @@ import sys
 def main() -> None:
     try:
         from .cli.main import cli  # noqa: PLC0415 - an extra, which not every installation has
+    except KeyboardInterrupt:
+        sys.exit(130)
     except ModuleNotFoundError as missing:
         if missing.name not in ("click", "rich"):
             raise

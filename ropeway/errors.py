@@ -5,6 +5,8 @@
     │   ├── InvalidName                  a queue, job id or job name
     │   ├── InvalidOption                an option is unknown, of a wrong type or out of range
     │   ├── InvalidDuration              a duration or instant that cannot be read
+    │   ├── InvalidTask                  a function that cannot be a task, or a name that is taken
+    │   ├── InvalidArguments             they do not fit the task or the job type
     │   └── InvalidPayload               data, result or progress that is not JSON
     │       └── PayloadTooLarge
     ├── JobError                         about one job; carries `queue` and `job_id`
@@ -13,6 +15,7 @@
     │   ├── InvalidMove                  the job's state does not allow it; carries `state`
     │   ├── LockLost                     the job is no longer this worker's
     │   ├── JobFinished                  a handler's job was used after its handler ended
+    │   ├── UnexpectedResult             the job's result is not of the type it is read as
     │   └── NoResult                     the job will never have a result
     │       ├── JobFailed
     │       ├── JobCancelled
@@ -33,6 +36,7 @@
     │   ├── NoHandler
     │   └── WorkerCrashed
     ├── Unrecoverable                    raise it in a handler: no retry can help
+    ├── SyncRefused (RuntimeError)       a sync call was made where it cannot wait
     └── ShutdownTimeout (TimeoutError)   handlers ignored the end of the grace period
 
 `Postponed`, at the end of this file, is not an error: a handler raises it to be run again later.
@@ -58,6 +62,8 @@ class InvalidName(InvalidInput):
 
 
 class InvalidOption(InvalidInput):
+    """`option` is unknown, of a wrong type or out of range; `problem` says which."""
+
     def __init__(self, option: str, problem: str) -> None:
         self.option, self.problem = option, problem
         super().__init__(f"option {option!r} {problem}")
@@ -69,6 +75,22 @@ class InvalidDuration(InvalidInput):
         super().__init__(f"{f'option {option!r}: ' if option else ''}{given!r:.120} {problem}")
 
 
+class InvalidTask(InvalidInput):
+    """`task` is the name of a function that cannot be a task, or one that is taken."""
+
+    def __init__(self, task: str, problem: str) -> None:
+        self.task, self.problem = task, problem
+        super().__init__(f"{task!r} cannot be a task: {problem}")
+
+
+class InvalidArguments(InvalidInput, TypeError):
+    """`takes` is what the task's function, or the job type, expects."""
+
+    def __init__(self, name: str, problem: str, takes: str) -> None:
+        self.name, self.problem, self.takes = name, problem, takes
+        super().__init__(f"{name!r} cannot be added: {problem}; it takes {takes}")
+
+
 class InvalidPayload(InvalidInput, TypeError):
     """`path` says where in the value the problem is, as in `$.rows[3].when`."""
 
@@ -78,6 +100,8 @@ class InvalidPayload(InvalidInput, TypeError):
 
 
 class PayloadTooLarge(InvalidPayload):
+    """`size` and `limit` are bytes of the encoded JSON."""
+
     def __init__(self, what: str, size: int, limit: int) -> None:
         self.size, self.limit = size, limit
         super().__init__(what, "$", f"takes {size} bytes, {limit} are allowed; store it elsewhere and pass a reference")
@@ -90,6 +114,8 @@ class JobError(RopewayError):
 
 
 class JobNotFound(JobError):
+    """No such job: it was never added, or was removed after it finished."""
+
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(
             queue,
@@ -99,6 +125,8 @@ class JobNotFound(JobError):
 
 
 class DuplicateJob(JobError):
+    """The id is taken by a job with another name or other data; nothing of the call was stored."""
+
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(
             queue,
@@ -109,6 +137,8 @@ class DuplicateJob(JobError):
 
 
 class InvalidMove(JobError):
+    """The job is in a `state` that is none of those `allowed`; nothing was changed."""
+
     def __init__(self, queue: str, job_id: str, move: str, state: str, allowed: Iterable[str]) -> None:
         self.move, self.state, self.allowed = move, state, tuple(allowed)
         super().__init__(
@@ -119,6 +149,8 @@ class InvalidMove(JobError):
 
 
 class LockLost(JobError):
+    """The job is no longer this worker's: what is done for it is refused."""
+
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(
             queue,
@@ -128,9 +160,24 @@ class LockLost(JobError):
 
 
 class JobFinished(JobError):
+    """A handler's job was used after the handler ended, by something that it left running."""
+
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(
             queue, job_id, f"the handler of job {job_id!r} has ended: await what it starts before it returns"
+        )
+
+
+class UnexpectedResult(JobError):
+    """The job completed, and its result is not of the type that it was asked for as."""
+
+    def __init__(self, queue: str, job_id: str, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            queue,
+            job_id,
+            f"the result of job {job_id!r} is not what its task says: {problem}; "
+            "as it was stored it is in (await job.refresh()).result",
         )
 
 
@@ -139,29 +186,39 @@ class NoResult(JobError):
 
 
 class JobFailed(NoResult):
+    """The job failed for good; `reason` is that of its last attempt."""
+
     def __init__(self, queue: str, job_id: str, reason: str) -> None:
         self.reason = reason
         super().__init__(queue, job_id, f"job {job_id!r} failed: {reason}")
 
 
 class JobCancelled(NoResult):
+    """The job was cancelled, for `reason` if one was given."""
+
     def __init__(self, queue: str, job_id: str, reason: str | None = None) -> None:
         self.reason = reason
         super().__init__(queue, job_id, f"job {job_id!r} was cancelled" + (f": {reason}" if reason else ""))
 
 
 class JobRemoved(NoResult):
+    """The job was removed, and its result with it."""
+
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(queue, job_id, f"job {job_id!r} was removed, and its result with it: see remove_on_complete")
 
 
 class ResultTimeout(RopewayError, TimeoutError):
+    """The job had not finished after `seconds`; it goes on."""
+
     def __init__(self, queue: str, job_id: str, seconds: float, state: str) -> None:
         self.queue, self.job_id, self.seconds, self.state = queue, job_id, seconds, state
         super().__init__(f"job {job_id!r} did not finish within {seconds:g} s: it is {state}")
 
 
 class QueueBusy(RopewayError):
+    """`active` jobs kept the queue from being obliterated; it is paused now."""
+
     def __init__(self, queue: str, active: int) -> None:
         self.queue, self.active = queue, active
         super().__init__(
@@ -171,6 +228,8 @@ class QueueBusy(RopewayError):
 
 
 class StoreError(RopewayError):
+    """About the place where jobs live; `store` is its URL or path."""
+
     def __init__(self, store: str, message: str) -> None:
         self.store = store
         super().__init__(f"{store}: {message}")
@@ -230,6 +289,14 @@ class WorkerCrashed(HandlerError):
 
 class Unrecoverable(RopewayError):
     """Raise it in a handler when no retry can help: the job fails at once."""
+
+
+class SyncRefused(RopewayError, RuntimeError):
+    """A sync call was made where it cannot wait: on the thread of an event loop, or when Python ends."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"the sync call was refused: {why}")
 
 
 class ShutdownTimeout(RopewayError, TimeoutError):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from ..errors import StoreBusy, StoreFull, StoreUnavailable
 from ..job.record import NewJob
-from ..store.contract import Store
+from ..store.contract import AddsHere, Store
 from ..store.values import Added
 
 Bundle: TypeAlias = Sequence[NewJob]
@@ -49,8 +50,7 @@ class Adds:
             raise
         except StoreUnavailable:
             await asyncio.sleep(PAUSE_BEFORE_REPEAT)
-        answers = await self._store.add(bundles)
-        return [[Added(a.id, "created") if a.verdict == "found" else a for a in answer] for answer in answers]
+        return [_by_first_try(answers) for answers in await self._store.add(bundles)]
 
     def _depart(self) -> None:
         # Whoever was cancelled meanwhile is left behind; at the end of a loop that is everybody.
@@ -84,6 +84,21 @@ class Adds:
                     waiter.set_result(answer)
         finally:
             self._depart()
+
+
+def add_here(store: AddsHere, bundle: Bundle) -> list[Added]:
+    """The same for a thread that has no loop, and waits."""
+    try:
+        return store.add_here([bundle])[0]
+    except (StoreBusy, StoreFull):
+        raise
+    except StoreUnavailable:
+        time.sleep(PAUSE_BEFORE_REPEAT)
+    return _by_first_try(store.add_here([bundle])[0])
+
+
+def _by_first_try(answers: Sequence[Added]) -> list[Added]:
+    return [Added(answer.id, "created") if answer.verdict == "found" else answer for answer in answers]
 
 
 def own_copy(error: BaseException) -> BaseException:

@@ -13,13 +13,13 @@ SAFETY_POLL: Final = 5.0
 """Seconds after which a follower looks even if nobody woke it."""
 
 
-async def follow(store: Store, queue: str, after: str) -> AsyncGenerator[Event, None]:
-    """Events as they happen, at least once each and in order.
+async def read_events(store: Store, queue: str, after: str, *, follow: bool) -> AsyncGenerator[Event, None]:
+    """Events in order, at least once each: those that are kept, and with `follow` those that are yet to happen.
 
     `after` is "now", "start" (the oldest kept), or the id of an event seen before. Events that were trimmed before
     they were read are announced by one event named `gap`.
     """
-    listener = store.listen("events", [queue])
+    listener = store.listen("events", [queue]) if follow else None
     try:
         cursor, seen, inclusive = await _begin(store, queue, after)
         while True:
@@ -36,9 +36,12 @@ async def follow(store: Store, queue: str, after: str) -> AsyncGenerator[Event, 
                         yield event
             cursor, inclusive = page.cursor, False
             if not page.entries:
+                if listener is None:
+                    return
                 await listener.wait(SAFETY_POLL)
     finally:
-        listener.close()
+        if listener is not None:
+            listener.close()
 
 
 async def _begin(store: Store, queue: str, after: str) -> tuple[str | None, int, bool]:

@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What `job.snapshot` holds: every field of the job, as of one moment."""
+
     id: str
     queue: str
     name: str

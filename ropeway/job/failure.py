@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 REASON_LIMIT: Final = 2_000
 TRACE_LIMIT: Final = 32 * 1024
 UNKNOWN_REASON: Final = "Unknown reason"
+_PACKAGE: Final = str(Path(__file__).parents[1])
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -40,7 +42,9 @@ def _reason(error: BaseException) -> str:
 def _trace(error: BaseException) -> str:
     try:
         # compact and limited: a recursion error has thousands of frames, a chain of causes may be a circle.
-        text = "".join(traceback.TracebackException.from_exception(error, limit=-50, compact=True).format())
+        told = traceback.TracebackException.from_exception(error, limit=-50, compact=True)
+        del told.stack[: _own_frames(told.stack)]
+        text = "".join(told.format())
     except BaseException:  # noqa: BLE001 - as above, in any of its causes
         try:
             text = "".join(traceback.format_tb(error.__traceback__, limit=-50))
@@ -49,6 +53,11 @@ def _trace(error: BaseException) -> str:
     raw = _storable(text)
     # The end of a trace says more than its beginning.
     return raw.decode() if len(raw) <= TRACE_LIMIT else "… " + raw[-(TRACE_LIMIT - 4) :].decode("utf-8", "ignore")
+
+
+def _own_frames(stack: traceback.StackSummary) -> int:
+    """How many frames lead through this package to the handler; none if it never got there."""
+    return next((number for number, frame in enumerate(stack) if not frame.filename.startswith(_PACKAGE)), 0)
 
 
 def _storable(text: str) -> bytes:

@@ -40,15 +40,19 @@ class JobOptions(TypedDict, total=False):
     attempts: int
     """How often to try, the first time included."""
     backoff: Backoff | Duration
+    """How long to wait before the next attempt; a duration is a fixed one."""
     timeout: Duration
     """How long one attempt may take."""
     remove_on_complete: KeepOption
+    """How long a completed job is kept: True for not at all, a count, `Keep(age=, count=)`, or False for ever."""
     remove_on_fail: KeepOption
-    """Also for cancelled jobs."""
+    """The same for failed and cancelled jobs."""
     max_starts: int
     """How often the job may be started at all, postponements and stalls included."""
     keep_logs: int
+    """How many log lines stay with the job, the newest."""
     stack_traces: int
+    """How many failed attempts stay with the job, the newest."""
 
 
 class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):

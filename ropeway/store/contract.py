@@ -15,7 +15,7 @@ One handle belongs to one event loop. `sibling()` gives a thread with a loop of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome
@@ -71,6 +71,15 @@ class Listener(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class AddsHere(Protocol):
+    """What a store may offer beside the contract, because the most that it waits for is a disk."""
+
+    def add_here(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        """`Store.add` on the calling thread, which has no event loop and waits. Any number of threads may call it."""
+        ...
 
 
 class Store(Protocol):

@@ -18,10 +18,11 @@ _STORES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def connect(url: str | None = None) -> Store:
+def connect(url: str | None = None, *, create: bool = True) -> Store:
     """A store to share between queues; nothing connects until it is used.
 
-    Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder.
+    Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder. With `create=False` a store that does
+    not exist yet is not made: `StoreUnavailable` is raised, when it is first used at the latest.
     """
     url = url or os.environ.get("ROPEWAY_URL") or DEFAULT_URL
     if not isinstance(url, str):
@@ -32,4 +33,4 @@ def connect(url: str | None = None) -> Store:
     except KeyError:
         known = ", ".join(f"{scheme}://" for scheme in _STORES)
         raise InvalidOption("url", f"{url!r} names no store that this Ropeway knows; it knows {known}") from None
-    return cast(Store, getattr(import_module(module), name).from_url(url))
+    return cast(Store, getattr(import_module(module), name).from_url(url, create=create))

@@ -39,7 +39,7 @@ class Exchange:
         slots: Slots,
         worker: str,
         lock: Milliseconds,
-        names: Callable[[], tuple[str, ...] | None],
+        names: Callable[[str], tuple[str, ...] | None],
         settled: Callable[[Job, Outcome, Answer], None],
         claimed: Callable[[list[Job]], None],
     ) -> None:
@@ -115,6 +115,9 @@ class Exchange:
 
     async def wait(self, lane: Lane, listener: Listener) -> None:
         """Waits until a dry lane is worth a claim, and takes the jobs that come if the store gives them right away."""
+        if not lane.dry.is_set():
+            # It was woken again before this had its turn.
+            return
         timeout = SAFETY_POLL * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load
         wanted = self._slots.free if self.claiming else 0
         if wanted <= 0 or len(self.lanes) > 1:
@@ -140,7 +143,8 @@ class Exchange:
             self._receive(lane, served.claimed.jobs, served.since)
 
     def _request(self, lane: Lane, wanted: int) -> ClaimRequest:
-        return ClaimRequest(lane.queue.name, self._worker, new_token(), wanted, self._lock, self._names())
+        queue = lane.queue.name
+        return ClaimRequest(queue, self._worker, new_token(), wanted, self._lock, self._names(queue))
 
     def _note(self, lane: Lane, wanted: int, claimed: Claimed, wakes: int) -> None:
         """A claim that got less than it wanted left nothing, unless the lane was woken since it was sent."""

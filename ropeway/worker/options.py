@@ -23,6 +23,8 @@ SHORTEST_INTERVAL: Final = 0.05
 
 
 class WorkerOptions(TypedDict, total=False):
+    """What `Worker` takes beside its queues and handlers."""
+
     concurrency: int
     """How many jobs to run at once; default 10. Can be changed while it runs."""
     max_global_concurrency: int
@@ -34,7 +36,11 @@ class WorkerOptions(TypedDict, total=False):
     max_stalled_count: int
     """How often a job may stall and start again; default 1."""
     on_stalled: Literal["requeue", "fail"]
+    """Whether a stalled job waits again or fails at once."""
     stall_counts_as_attempt: bool
+    """Whether a stall also uses one of the job's attempts."""
+    on_invalid: Literal["fail", "remove"]
+    """What becomes of a job whose data its task cannot take: it fails at once, and is kept or removed; default fail."""
     grace: Duration
     """How long a shutdown waits for handlers; default 25 s."""
     cancel_grace: Duration
@@ -46,6 +52,7 @@ class WorkerOptions(TypedDict, total=False):
     backoffs: Mapping[str, CustomBackoff]
     """The functions behind `Backoff.custom(name)`."""
     name: str
+    """What others see it called, in `queue.workers()` and its log."""
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -56,6 +63,7 @@ class Rules(msgspec.Struct, frozen=True):
     lock: Milliseconds = 30_000
     stalled_interval: float = 5.0
     stalls: StallRules = StallRules()
+    on_invalid: Literal["fail", "remove"] = "fail"
     grace: float = 25.0
     cancel_grace: float = 5.0
     max_leaked: int | None = None
@@ -116,10 +124,13 @@ def _interval(option: str, given: Any) -> float:
     return max(SHORTEST_INTERVAL, _seconds(option, given))
 
 
-def _on_stalled(option: str, given: object) -> object:
-    if given not in ("requeue", "fail"):
-        raise InvalidOption(option, f'cannot be {given!r}: use "requeue" or "fail"')
-    return given
+def _one_of(first: str, second: str) -> Callable[[str, Any], Any]:
+    def read(option: str, given: object) -> object:
+        if given not in (first, second):
+            raise InvalidOption(option, f'cannot be {given!r}: use "{first}" or "{second}"')
+        return given
+
+    return read
 
 
 def _yes_or_no(option: str, given: object) -> bool:
@@ -153,7 +164,8 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "lock_duration": ("lock", _lock),
     "stalled_interval": ("stalled_interval", _interval),
     "max_stalled_count": ("max_stalled_count", _count),
-    "on_stalled": ("on_stalled", _on_stalled),
+    "on_stalled": ("on_stalled", _one_of("requeue", "fail")),
+    "on_invalid": ("on_invalid", _one_of("fail", "remove")),
     "stall_counts_as_attempt": ("counts_as_attempt", _yes_or_no),
     "grace": ("grace", _seconds),
     "cancel_grace": ("cancel_grace", _seconds),

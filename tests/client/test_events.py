@@ -47,6 +47,16 @@ def follow(queue: Queue, tampering: Tampering) -> Follow:
     return follow
 
 
+async def test_events_without_following_end_with_the_newest(queue: Queue):
+    first, second = await queue.add("first"), await queue.add("second")
+
+    kept = [event async for event in queue.events("start", follow=False)]
+    later = [event async for event in queue.events(kept[1].id, follow=False)]
+
+    assert told(kept) == [("added", first.id), ("waiting", first.id), ("added", second.id), ("waiting", second.id)]
+    assert later == kept[2:]
+
+
 async def test_events_are_heard_as_they_happen(queue: Queue, follow: Follow):
     old = await queue.add("old")
     events, first = await follow()

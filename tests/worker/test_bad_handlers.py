@@ -352,3 +352,20 @@ async def test_a_handler_that_cancels_its_own_task_hurts_no_other_job(queue: Que
         await queue.add("selfish")
         innocent = await queue.add("innocent")
         assert await innocent.result(timeout=PATIENCE) == "done"
+
+
+async def test_a_trace_begins_with_the_handler(queue: Queue):
+    async def handler(_: Job) -> None:
+        raise ValueError("no luck")
+
+    def in_a_thread(_: SyncJob) -> None:
+        raise ValueError("no luck")
+
+    async with Worker(queue, {"loop": handler, "thread": in_a_thread}).started():
+        for name in ("loop", "thread"):
+            job = await queue.add(name)
+            with pytest.raises(JobFailed):
+                await job.result(timeout=PATIENCE)
+            [failure] = (await queue.history(job.id)).failures
+            first = failure.trace.splitlines()[1]
+            assert __file__ in first, failure.trace

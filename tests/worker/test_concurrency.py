@@ -360,6 +360,7 @@ async def test_a_worker_says_who_it_is_and_what_it_does(queue: Queue):
             ("send",),
             7,
         )
+        assert worker.info == info
         assert "postman" in repr(worker)
     assert await queue.workers() == []
 

@@ -12,6 +12,7 @@ import pytest
 
 from ropeway import Job, Queue, SyncJob, Worker
 from ropeway.errors import InvalidName, InvalidOption
+from ropeway.worker.lanes import Lane
 
 from .watching import PATIENCE, Ear, Gate, told
 
@@ -105,6 +106,28 @@ async def test_a_handler_registered_later_finds_the_jobs_that_waited_for_it(queu
             return "posted"
 
         assert await job.result(timeout=2) == "posted"
+
+
+async def test_a_handler_registered_just_when_the_queue_ran_dry_finds_its_jobs(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+):
+    async def post(_: Job) -> str:
+        return "posted"
+
+    def run_dry_and_register(lane: Lane, again_in: float | None) -> None:
+        monkeypatch.setattr(Lane, "run_dry", run_dry)
+        # Before whoever waits for a dry lane has its turn.
+        asyncio.get_running_loop().call_soon(lambda: worker.handler("post")(post))
+        run_dry(lane, again_in)
+
+    run_dry = Lane.run_dry
+    monkeypatch.setattr(Lane, "run_dry", run_dry_and_register)
+    # No safety poll shall find what a wake should have told.
+    monkeypatch.setattr("ropeway.worker.exchange.SAFETY_POLL", 3_600)
+    worker = Worker(queue, {"send": Gate()})
+    job = await queue.add("post")
+    async with worker.started():
+        assert await job.result(timeout=PATIENCE) == "posted"
 
 
 async def test_a_name_without_handler_is_left_and_reported_once(queue: Queue):

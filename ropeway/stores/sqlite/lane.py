@@ -1,15 +1,22 @@
-"""A thread that does calls in rounds: all that wait when it comes round are done together."""
+"""A thread that does calls in rounds: all that wait when it comes round are done together.
+
+A caller without an event loop, who would have to wait for that thread, does a round by himself if it is idle.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
+from ...errors import StoreClosed
 from ...job.instants import Instant
+from .threads import Promise
 
 T = TypeVar("T")
 
@@ -19,9 +26,9 @@ MOST_CALLS: Final = 1_000
 
 
 class Call(Generic[T]):
-    """A verb to do, and where its answer is awaited."""
+    """A verb to do, and what came of it. Subclasses know who waits for that."""
 
-    __slots__ = ("answer", "arguments", "error", "future", "is_durable", "is_thorough", "loop", "now", "verb")
+    __slots__ = ("answer", "arguments", "error", "is_durable", "is_thorough", "loop", "now", "verb")
 
     def __init__(
         self,
@@ -34,10 +41,39 @@ class Call(Generic[T]):
     ) -> None:
         self.verb, self.arguments, self.now = verb, arguments, now
         self.is_durable, self.is_thorough = is_durable, is_thorough
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[T] = self.loop.create_future()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """Where to deliver it; None: on any thread."""
         self.answer: T | None = None
         self.error: BaseException | None = None
+
+    @property
+    def is_given_up(self) -> bool:
+        """Nobody waits for the outcome any more, and nobody was promised one."""
+        return False
+
+    def deliver(self) -> None:
+        raise NotImplementedError
+
+
+class AwaitedCall(Call[T]):
+    __slots__ = ("future",)
+
+    def __init__(
+        self,
+        verb: Callable[..., T],
+        arguments: tuple[Any, ...],
+        *,
+        now: Instant | None = None,
+        is_durable: bool = True,
+        is_thorough: bool = False,
+    ) -> None:
+        super().__init__(verb, arguments, now=now, is_durable=is_durable, is_thorough=is_thorough)
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[T] = self.loop.create_future()
+
+    @property
+    def is_given_up(self) -> bool:
+        return self.future.cancelled()
 
     def deliver(self) -> None:
         """In its own loop. A caller who was cancelled meanwhile is told nothing."""
@@ -50,58 +86,169 @@ class Call(Generic[T]):
             self.future.set_result(cast(T, self.answer))
 
 
-class Lane(threading.Thread):
-    """Ends after `stop`, when the calls before it are done. `do` must leave an answer or an error in each call."""
+class BlockingCall(Call[T]):
+    """Waited for by a thread that has no event loop."""
 
-    def __init__(self, name: str, do: Callable[[list[Call[Any]]], None], end: Callable[[], None]) -> None:
-        super().__init__(name=name, daemon=True)
-        self._do, self._end = do, end
-        self._calls: SimpleQueue[Call[Any] | None] = SimpleQueue()
+    __slots__ = ("_delivered",)
+
+    def __init__(
+        self, verb: Callable[..., T], arguments: tuple[Any, ...], *, now: Instant | None = None, is_durable: bool = True
+    ) -> None:
+        super().__init__(verb, arguments, now=now, is_durable=is_durable)
+        self._delivered = threading.Lock()
+        self._delivered.acquire()
+
+    def deliver(self) -> None:
+        self._delivered.release()
+
+    def wait(self) -> T:
+        self._delivered.acquire()
+        if self.error is not None:
+            raise self.error
+        return cast(T, self.answer)
+
+
+class Woken(Protocol):
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+
+    def wake(self) -> None: ...
+
+
+class Rest:
+    """A pause of a lane: between `reached` and `over` it has nothing open."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.over = threading.Event()
+
+
+class Lane(threading.Thread):
+    """Ends after `stop`, when the calls before it are done. `do` must leave an answer or an error in each call.
+
+    `let_go` closes what the lane has open; `do` opens it again if there is another call.
+    """
+
+    def __init__(self, what: str, path: str, do: Callable[[list[Call[Any]]], None], let_go: Callable[[], None]) -> None:
+        super().__init__(name=f"ropeway {what} of {path}", daemon=True)
+        self._path, self._do, self._let_go = path, do, let_go
+        self._calls: SimpleQueue[Call[Any] | Rest | None] = SimpleQueue()
+        self._ended: Promise[None] = Promise()
+        self._turn = threading.Lock()
+        """Whoever holds it may use what the lane has open."""
 
     def put(self, call: Call[Any]) -> None:
         self._calls.put(call)
+
+    def do_here(self, call: BlockingCall[T]) -> T:
+        """On the calling thread, if the lane is idle; otherwise with its next round."""
+        if self._calls.empty() and self._turn.acquire(blocking=False):
+            try:
+                if self.is_ended:
+                    raise self._closed()
+                self._do([call])
+            finally:
+                self._turn.release()
+        else:
+            self.put(call)
+            if self.is_ended:
+                self._excuse()
+        return call.wait()
 
     @property
     def is_waiting(self) -> bool:
         """Whether there are calls for another round already."""
         return not self._calls.empty()
 
+    @property
+    def is_ended(self) -> bool:
+        return self._ended.done()
+
+    def rest(self) -> Rest:
+        """Asks it to let go, after the calls before this, until the rest is over."""
+        rest = Rest()
+        self._calls.put(rest)
+        if self.is_ended:
+            rest.reached.set()
+        return rest
+
     def stop(self) -> None:
         self._calls.put(None)
+
+    async def end(self) -> None:
+        """Returns when the lane has come to its end, after `stop`."""
+        await asyncio.wrap_future(self._ended)
+        # It has nothing more to do: this waits for its last breath.
+        self.join()
 
     def run(self) -> None:
         is_stopped = False
         while not is_stopped:
-            calls, is_stopped = self._gather()
-            # Nobody waits for the outcome of a cancelled call, and nobody was promised one.
-            calls = [call for call in calls if not call.future.cancelled()]
-            if calls:
-                try:
-                    self._do(calls)
-                except BaseException as error:
-                    # A thread that dies in silence leaves its callers waiting for ever.
-                    LOG.exception("%s failed", self.name)
-                    for call in calls:
-                        call.error = error
-                    deliver({call.loop: [c.deliver for c in calls if c.loop is call.loop] for call in calls})
-        self._end()
+            calls, order = self._gather()
+            with self._turn:
+                self._do_round(calls)
+                is_stopped = order is None
+                if isinstance(order, Rest):
+                    self._let_go()
+                    order.reached.set()
+                    order.over.wait()
+        with self._turn:
+            self._let_go()
+            self._ended.set_result(None)
+        self._excuse()
 
-    def _gather(self) -> tuple[list[Call[Any]], bool]:
+    def _do_round(self, calls: list[Call[Any]]) -> None:
+        calls = [call for call in calls if not call.is_given_up]
+        if not calls:
+            return
+        try:
+            self._do(calls)
+        except BaseException as error:
+            # A thread that dies in silence leaves its callers waiting for ever.
+            LOG.exception("%s failed", self.name)
+            for call in calls:
+                call.error = error
+            deliver(calls)
+
+    def _gather(self) -> tuple[list[Call[Any]], Call[Any] | Rest | None]:
+        """The calls of a round, and what ended it: the last of them, a rest, or None for the end of all."""
         calls: list[Call[Any]] = []
-        call = self._calls.get()
-        while call is not None:
-            calls.append(call)
+        order = self._calls.get()
+        while isinstance(order, Call):
+            calls.append(order)
             if len(calls) == MOST_CALLS:
-                return calls, False
+                break
             try:
-                call = self._calls.get_nowait()
+                order = self._calls.get_nowait()
             except Empty:
-                return calls, False
-        return calls, True
+                break
+        return calls, order
+
+    def _excuse(self) -> None:
+        """Who asked for a rest too late may go on: nothing is open. Who called too late, in another thread, is told."""
+        with contextlib.suppress(Empty):
+            while True:
+                order = self._calls.get_nowait()
+                if isinstance(order, Rest):
+                    order.reached.set()
+                elif order is not None:
+                    order.error = self._closed()
+                    deliver([order])
+
+    def _closed(self) -> StoreClosed:
+        return StoreClosed(self._path, "it was closed while another thread called it")
 
 
-def deliver(tasks: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]]) -> None:
-    """Does each loop's tasks in that loop, with one wake-up for all of them."""
+def deliver(calls: Iterable[Call[Any]], woken: Iterable[Woken] = ()) -> None:
+    """Tells each loop what is news there, with one wake-up for all of it."""
+    tasks: defaultdict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
+    for call in calls:
+        if call.loop is None:
+            call.deliver()
+        else:
+            tasks[call.loop].append(call.deliver)
+    for listener in woken:
+        tasks[listener.loop].append(listener.wake)
     for loop, own in tasks.items():
         try:
             loop.call_soon_threadsafe(_do_all, own)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...store.values import ClaimRequest, Served, Topic
 from .claiming import serve
-from .lane import Call
+from .lane import AwaitedCall, Call
 from .pipes import Bells, Key, Pipe
 
 POLL_EVERY: Final = 0.1
@@ -23,7 +24,7 @@ DataVersion: TypeAlias = Callable[[], Awaitable[int]]
 """Answers a number that changes with every commit of others."""
 
 
-class Standing(Call[Served | None]):
+class Standing(AwaitedCall[Served | None]):
     """A claim that was left with the writer, until the writer takes it to serve it or the listener takes it back."""
 
     __slots__ = ("listener", "queue")
@@ -118,6 +119,7 @@ class FileListener:
         self._waiters: set[asyncio.Future[bool]] = set()
         self._standing: set[Standing] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -180,8 +182,21 @@ class FileListener:
             self._take_back(standing)
 
     def close(self) -> None:
+        """On any thread. In a forked child it only looks closed: its pipes and its loop's selector are the parent's."""
         self.is_closed = True
+        if self._pid != os.getpid():
+            return
         self._wakes.forget(self)
+        if self._loop is None or self._loop is asyncio._get_running_loop():  # noqa: SLF001 - documented, and cheap
+            self._end()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._end)
+        except RuntimeError:
+            # The loop was closed, and nobody waits on it.
+            self._close_pipes()
+
+    def _end(self) -> None:
         self._close_pipes()
         self.interrupt()
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -50,7 +48,7 @@ class Writer:
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
         self._space = WalSpace(path)
-        self.lane = Lane(f"ropeway writer of {path}", self._round, self._close)
+        self.lane = Lane("writer", path, self._round, self._let_go)
 
     def use(self, connection: apsw.Connection) -> None:
         """Takes over a connection that was opened elsewhere."""
@@ -67,16 +65,15 @@ class Writer:
             done = self._commit(calls, taken)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
             self._fail([*calls, *taken], error)
-        tasks: defaultdict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
+        except BaseException as interrupt:
+            # Ctrl-C, in a thread that writes for itself: those whose claims were taken must not wait for ever.
+            if self._connection is not None and self._connection.in_transaction:
+                self._fail([*calls, *taken], interrupt)
+            deliver(taken)
+            raise
+        woken = set(self._wakes.near(done.wakes)) if done else set()
         # Jobs that were waited for, first of all.
-        for waiting in (*taken, *calls):
-            tasks[waiting.loop].append(waiting.deliver)
-        if done:
-            served = {standing.listener for standing in taken if standing.answer}
-            for listener in self._wakes.near(done.wakes):
-                if listener not in served:
-                    tasks[listener.loop].append(listener.wake)
-        deliver(tasks)
+        deliver([*taken, *calls], woken.difference(standing.listener for standing in taken if standing.answer))
         if done:
             self._wakes.ring_far(key for key in done.wakes if key[0] != "jobs")
             self._checkpoint()
@@ -192,10 +189,7 @@ class Writer:
             except apsw.Error as worse:
                 error = error if ends_connection(error) else worse
             if ends_connection(error):
-                _discard(connection)
-                self._connection = None
-                # If no other connection is open, SQLite has removed it.
-                self._watch.forget_wal()
+                self._disconnect()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             self._watch.refuse(StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}")
         for call in calls:
@@ -203,11 +197,16 @@ class Writer:
             # Its own error says more than that of the round.
             call.error = typed(self._path, call.error or error)
 
-    def _close(self) -> None:
+    def _let_go(self) -> None:
         """Closing the last connection of a file writes its -wal back and removes it."""
-        if self._connection is not None:
-            _discard(self._connection)
+        self._disconnect()
         self._wakes.close()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with self._watch.closing():
+                _discard(connection)
 
 
 def _do(tx: Transaction, call: Call[Any]) -> None:

@@ -1,0 +1,124 @@
+"""The reference: every public name, with its signature and its own words."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, Final
+
+import ropeway
+import ropeway.testing
+
+from .source import attribute_texts, attribute_types
+
+_LONG: Final = 100
+_MADE_BY_USERS: Final = {"Call", "FakeClock", "FakeStore", "JobType", "Keep", "Queue", "Worker"}
+"""Classes whose constructor is for users; the others are answered by calls."""
+_SPEAK_OF_THEMSELVES: Final = {"FakeStore", "JobHandle", "Queue"}
+"""Classes that set attributes for users; those of the others are the worker's own."""
+_OURS_ALONE: Final = {"endings"}
+"""What one part of Ropeway offers to another."""
+
+
+def reference() -> str:
+    names = sorted(ropeway.__all__, key=str.lower)
+    errors = [name for name in names if _is_error(getattr(ropeway, name))]
+    others = [name for name in names if name not in errors]
+    parts = [_entry(ropeway, name, "##") for name in others]
+    parts.append("## Errors\n\nTheir tree is on [a page of its own](errors.md).")
+    parts += [_entry(ropeway, name, "###") for name in errors]
+    return "\n\n".join(parts)
+
+
+def testing_reference() -> str:
+    names = sorted(ropeway.testing.__all__, key=str.lower)
+    return "\n\n".join(_entry(ropeway.testing, name, "###") for name in names)
+
+
+def _entry(module: ModuleType, name: str, level: str) -> str:
+    value = getattr(module, name)
+    parts = [f"{level} {name}"]
+    if name in _MADE_BY_USERS or not inspect.isclass(value):
+        parts.append(_code(f"{name}{_signature(value)}"))
+    parts.append(_text(value))
+    if inspect.isclass(value) and not _is_error(value):
+        parts += list(_attributes(value)) + list(_methods(value))
+    return "\n\n".join(filter(None, parts))
+
+
+def _attributes(cls: type) -> Iterator[str]:
+    """Fields and properties, one line each."""
+    types = attribute_types(cls)
+    texts = attribute_texts(cls, in_init=cls.__name__ in _SPEAK_OF_THEMSELVES)
+    properties = {name: member for name, member in vars(cls).items() if isinstance(member, property)}
+    texts |= {name: _words(member.__doc__) for name, member in properties.items()}
+    lines = []
+    for name in dict.fromkeys([*types, *texts]):
+        if not name.startswith("_") and name not in _OURS_ALONE:
+            kind = f" *{types[name]}*".replace("|", "\\|") if name in types else ""
+            lines.append(f"- `{name}`{kind}" + (f": {texts[name]}" if texts.get(name) else ""))
+    if lines:
+        yield "\n".join(lines)
+
+
+def _methods(cls: type) -> Iterator[str]:
+    for base in cls.__mro__[1:]:
+        if base.__name__ in ropeway.__all__:
+            yield f"It has all that a [{base.__name__}](#{base.__name__.lower()}) has, and:"
+    for name, member in vars(cls).items():
+        is_bound = not isinstance(member, staticmethod)
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if name.startswith("_") or not inspect.isfunction(function):
+            continue
+        prefix = "async def " if inspect.iscoroutinefunction(function) else "def "
+        shown = f"{prefix}{name}{_signature(function, bound=is_bound)}"
+        yield "\n\n".join(filter(None, [f"**{cls.__name__}.{name}**", _code(shown), _text(function)]))
+
+
+def _signature(value: Any, *, bound: bool = False) -> str:
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    if bound:
+        signature = signature.replace(parameters=list(signature.parameters.values())[1:])
+    # Annotations are text already: without the marks that `inspect` puts around texts.
+    shown = re.sub(r"(?<=: )'([^']*)'|(?<=-> )'([^']*)'", lambda mark: mark[1] or mark[2], str(signature))
+    return shown.replace(" -> None", "") if inspect.isclass(value) else shown
+
+
+def _code(text: str) -> str:
+    if len(text) > _LONG:
+        head, inside, tail = _split(text)
+        text = f"{head}(\n" + "".join(f"    {part},\n" for part in inside) + f"){tail}"
+    return f"```py\n{text}\n```"
+
+
+def _split(text: str) -> tuple[str, list[str], str]:
+    """Before the parameters, the parameters, and what is answered."""
+    start = text.index("(")
+    depth, parts, begin = 0, [], start + 1
+    for at in range(start, len(text)):
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if (text[at] == "," and depth == 1) or depth == 0:
+            parts.append(text[begin:at].strip())
+            begin = at + 1
+        if depth == 0:
+            return text[:start], [part for part in parts if part], text[at + 1 :]
+    raise ValueError(text)
+
+
+def _text(value: Any) -> str:
+    # Of its own: a class without words would show those of its base.
+    text = value.__dict__.get("__doc__") if inspect.isclass(value) else value.__doc__
+    return inspect.cleandoc(text) if text else ""
+
+
+def _words(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _is_error(value: Any) -> bool:
+    return inspect.isclass(value) and issubclass(value, BaseException)

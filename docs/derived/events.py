@@ -1,0 +1,49 @@
+"""Which events there are, from the table of moves and the lists beside it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ropeway.job.events import NOTICES
+from ropeway.job.moves import MOVES
+from ropeway.worker.listeners import HEARD
+
+from .tables import code, table
+
+MEANINGS: Final = {
+    "progress": "a handler, or somebody outside, reported progress",
+    "drained": "nothing waits and nothing runs any more; written once",
+    "paused": "the queue, or the job name in `name`, is held back",
+    "resumed": "and goes on",
+    "cleaned": "`clean` removed `count` jobs of a `state`",
+    "changed": "priority, order, due time or data were changed",
+    "duplicated": "an add found its id there, with the same name and data",
+    "lock-lost": "a worker came with an old token, and its `move` was refused",
+}
+
+NOTICED: Final = {
+    "lock-lost": "a lock is gone; with `move` if an outcome was refused because of it",
+    "stalled": "this worker found jobs of others whose locks ran out: `queue` and `ids`",
+    "unhandled": "jobs of a `job_name` wait in `queue`, for which this worker has no handler",
+    "leaked": "a handler would not stop and was given up; `leaked` counts them",
+    "slow-loop": "something blocked the event loop for `seconds`; `job` is whose handler it was",
+    "error": "a listener of `event` raised `error`",
+}
+
+
+def of_moves() -> str:
+    """Each move announces itself, if it has a name for that, and then the state that the job enters."""
+    rows = [
+        [move.name, ", ".join(filter(None, [*map(code, move.announces), " or ".join(map(code, move.targets))]))]
+        for move in MOVES.values()
+    ]
+    return table(["move", "events"], rows)
+
+
+def notices() -> str:
+    return table(["event", "means"], [[code(name), MEANINGS[name]] for name in NOTICES])
+
+
+def of_workers() -> str:
+    rows = [[code(name), NOTICED.get(name, "as in the queue's events")] for name in HEARD]
+    return table(["event", "means"], rows)

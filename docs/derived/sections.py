@@ -1,0 +1,42 @@
+"""The marks in a page, and what stands between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from . import api, cli, errors, events, life, settings
+
+PAGES: Final = Path(__file__).parents[1]
+
+SECTIONS: Final[dict[str, Callable[[], str]]] = {
+    "api": api.reference,
+    "commands": cli.commands,
+    "error tree": errors.tree,
+    "events of moves": events.of_moves,
+    "exit codes": cli.exit_codes,
+    "job options": settings.job_options,
+    "limits": settings.limits,
+    "moves": life.table,
+    "moves between states": life.matrix,
+    "notices": events.notices,
+    "queue options": settings.queue_options,
+    "sqlite options": settings.sqlite_options,
+    "testing api": api.testing_reference,
+    "worker events": events.of_workers,
+    "worker options": settings.worker_options,
+}
+
+_SECTION: Final = re.compile(r"(<!-- derived: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def renewed(page: str) -> str:
+    """The page with all of its sections as the code has them now."""
+    return _SECTION.sub(lambda mark: f"{mark[1]}\n{SECTIONS[mark[2]]()}\n\n{mark[3]}", page)
+
+
+def named(page: str) -> list[str]:
+    """The sections that a page asks for."""
+    return [name for _, name, _ in _SECTION.findall(page)]

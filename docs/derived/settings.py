@@ -1,0 +1,129 @@
+"""Every option with its default, and every limit, as the code has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ropeway.client.requests import PROGRESS_LIMIT
+from ropeway.job import codec, durations, failure, names, options
+from ropeway.job.backoff import LONGEST_DELAY
+from ropeway.job.events import EVENTS_KEPT
+from ropeway.job.options import JobOptions, StoredOptions
+from ropeway.job.retention import Retention
+from ropeway.store.url import DEFAULT_URL
+from ropeway.store.values import BATCH
+from ropeway.stores.sqlite.target import Target
+from ropeway.worker.job import LOG_LINE_LIMIT
+from ropeway.worker.options import MOST_CONCURRENCY, SHORTEST_LOCK, Rules, WorkerOptions
+
+from .source import attribute_texts
+from .tables import code, duration, size, table
+
+HEAD = ["option", "default", "means"]
+
+
+def job_options() -> str:
+    stored = StoredOptions()
+    defaults = {
+        "id": "a UUIDv7",
+        "delay": "none",
+        "priority": code(0),
+        "lifo": code(False),
+        "attempts": code(stored.attempts),
+        "backoff": "none: at once",
+        "timeout": "none",
+        "remove_on_complete": _kept(stored.keep_completed),
+        "remove_on_fail": _kept(stored.keep_failed),
+        "max_starts": "no limit",
+        "keep_logs": f"{stored.keep_logs:,}",
+        "stack_traces": f"{stored.stack_traces}",
+    }
+    return _options(JobOptions, defaults)
+
+
+def worker_options() -> str:
+    rules = Rules()
+    defaults = {
+        "concurrency": code(rules.concurrency),
+        "max_global_concurrency": "as the queue has it",
+        "lock_duration": duration(rules.lock),
+        "stalled_interval": duration(rules.stalled_interval * 1000),
+        "max_stalled_count": code(rules.stalls.max_stalled_count),
+        "on_stalled": code(f'"{rules.stalls.on_stalled}"'),
+        "stall_counts_as_attempt": code(rules.stalls.counts_as_attempt),
+        "on_invalid": code(f'"{rules.on_invalid}"'),
+        "grace": duration(rules.grace * 1000),
+        "cancel_grace": duration(rules.cancel_grace * 1000),
+        "max_leaked": "no limit",
+        "classify": "every error may be retried",
+        "backoffs": "none",
+        "name": "host, process and a random part",
+    }
+    return _options(WorkerOptions, defaults)
+
+
+def queue_options() -> str:
+    return table(
+        HEAD,
+        [
+            ["`url`", f"`$ROPEWAY_URL`, or {code(DEFAULT_URL)}", "where the jobs live"],
+            [
+                "`store`",
+                "one of its own",
+                "a store from `connect(url)`, shared with other queues; then leave out `url`",
+            ],
+            ["`size_limit`", size(codec.SIZE_LIMIT), "the most bytes that data or a result may take as JSON"],
+            ["any job option", "as below", "for the jobs added through this object; not `id` and `delay`"],
+        ],
+    )
+
+
+def sqlite_options() -> str:
+    target = Target("", "")
+    durability, network = ("full" if target.is_durable else "fast"), int(target.allows_network)
+    return table(
+        HEAD,
+        [
+            ["`durability`", code(durability), "`full`: on the disk before it is acknowledged; `fast`: soon after"],
+            ["`allow_network`", code(network), "`1` allows a network file system, for one machine only"],
+        ],
+    )
+
+
+def limits() -> str:
+    return table(
+        ["what", "limit"],
+        [
+            [
+                "data or result, as JSON",
+                f"{size(codec.SIZE_LIMIT)}; `size_limit` up to {size(codec.LARGEST_SIZE_LIMIT)}",
+            ],
+            ["nesting of JSON, digits of a number", f"{codec.DEPTH_LIMIT}, {codec.DIGIT_LIMIT:,}"],
+            ["progress, as JSON", size(PROGRESS_LIMIT)],
+            ["a log line", f"{LOG_LINE_LIMIT:,} characters"],
+            ["a failure's reason, its stack trace", f"{failure.REASON_LIMIT:,} bytes, {size(failure.TRACE_LIMIT)}"],
+            ["queue name", "128 letters, digits, `.`, `_`, `-`"],
+            ["job id", "255 letters, digits, `.`, `_`, `:`, `-`"],
+            ["job name", f"{names.LONGEST_JOB_NAME} characters, no control characters"],
+            ["priority", f"{options.MOST_URGENT:,} to {options.LEAST_URGENT:,}"],
+            ["attempts, starts", f"{options.MOST_ATTEMPTS:,}"],
+            ["a duration", f"{durations.LONGEST // (366 * 86_400_000)} years"],
+            ["a delay by backoff", duration(LONGEST_DELAY)],
+            ["a page of `find`, a claim by hand", f"{BATCH:,} jobs"],
+            ["events kept", f"about {EVENTS_KEPT:,} a queue"],
+            ["concurrency of a worker", f"{MOST_CONCURRENCY:,}"],
+            ["lock duration", f"at least {duration(SHORTEST_LOCK)}"],
+        ],
+    )
+
+
+def _options(options_type: Any, defaults: dict[str, str]) -> str:
+    texts = attribute_texts(options_type)
+    return table(HEAD, [[code(option), defaults[option], texts[option]] for option in options_type.__annotations__])
+
+
+def _kept(keep: Retention) -> str:
+    parts = [duration(keep.age)] if keep.age is not None else []
+    if keep.count is not None:
+        parts.append(f"at most {keep.count:,}")
+    return "kept " + ", ".join(parts)

@@ -1,0 +1,141 @@
+"""`ropeway add`: one job from the command line, or many from a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+import click
+
+from ..client.handle import JobHandle
+from ..client.queue import Queue
+from ..job.durations import Duration
+from ..store.contract import Store
+from .helping import examples
+from .options import duration, json_option, queue_argument, url_option
+from .payloads import read_bulk, read_data
+from .spelling import backoff, instant, keep
+from .stores import on_store
+from .text import as_json as json_text
+from .text import plural
+
+FOREVER: Final = math.inf
+
+
+def patience(value: str) -> Duration:
+    return FOREVER if value == "forever" else duration(value)
+
+
+_JOB_OPTIONS: Final = (
+    click.option("--id", help="An id of your own: a second add of it finds the first job."),
+    click.option("--delay", type=duration, help="Wait this long, as in 90, 5m or '1 hour'."),
+    click.option("--at", type=instant, help="Wait until this instant, as in 2030-01-31T09:00+01:00."),
+    click.option("--priority", type=int, help="Lower goes first; 0 by default."),
+    click.option("--lifo", is_flag=True, default=None, help="Ahead of all others of its priority."),
+    click.option("--attempts", type=int, help="How often to try, the first time included."),
+    click.option("--backoff", type=backoff, help="Pause before a retry: 5s, exponential:1s,max=1h,jitter=0.5."),
+    click.option("--timeout", type=duration, help="How long one attempt may take."),
+    click.option("--remove-on-complete", type=keep, metavar="KEEP", help="yes, no, a count, or an age such as 1h."),
+    click.option("--remove-on-fail", type=keep, metavar="KEEP", help="The same, for failed and cancelled jobs."),
+)
+
+
+def with_job_options(command: Callable[..., None]) -> Any:
+    """Gives a command the `options` of a job: those that were given, as `Queue.add` takes them."""
+
+    @wraps(command)
+    def packed(**given: Any) -> None:
+        options = {name: given.pop(name) for name in _names}
+        command(options={name: value for name, value in options.items() if value is not None}, **given)
+
+    decorated: Any = packed
+    for option in reversed(_JOB_OPTIONS):
+        decorated = option(decorated)
+    _names = [parameter.name for parameter in decorated.__click_params__]
+    return decorated
+
+
+@click.command(
+    epilog=examples(
+        'ropeway add emails send-email \'{"to": "a@example.com"}\' --attempts 5 --backoff exponential:1s',
+        "ropeway add emails send-email @letter.json --delay 5m",
+        "echo '[1, 2]' | ropeway add sums add - --wait 30s",
+        "ropeway add emails --bulk letters.jsonl",
+    )
+)
+@queue_argument
+@click.argument("name", required=False)
+@click.argument("data", required=False, metavar="[JSON|-|@FILE]")
+@click.option("--bulk", metavar="FILE", help="Add a job for each line: all or none. '-' reads standard input.")
+@click.option(
+    "--wait",
+    type=patience,
+    is_flag=False,
+    flag_value="forever",
+    metavar="[DURATION]",
+    help="Wait for the result and print it; exit code 5 if it takes longer.",
+)
+@url_option
+@json_option
+@with_job_options
+@on_store(make=True)
+async def add(
+    store: Store,
+    queue: str,
+    name: str | None,
+    data: str | None,
+    bulk: str | None,
+    wait: Duration | None,
+    options: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Add a job, or a file of jobs.
+
+    The data is JSON; '-' reads it from standard input, @FILE from a file. A line of a --bulk file is an object such as
+    {"name": "send-email", "data": {...}, "options": {"attempts": 3}}, with options as in Python; those that are given
+    here hold for all lines that do not have their own.
+    """
+    if "at" in options:
+        if "delay" in options:
+            raise click.UsageError("give --delay or --at, not both")
+        options["delay"] = options.pop("at")
+    target = Queue(queue, store=store)
+    if bulk is not None:
+        if name or data or wait is not None or "id" in options:
+            raise click.UsageError("--bulk takes names, data and ids from the file, and does not --wait")
+        _report_many(await target.add_many(read_bulk(bulk, options)), as_json=as_json)
+        return
+    if name is None:
+        raise click.UsageError("say the NAME of the job, or use --bulk FILE")
+    job = await target.add(name, read_data(data), **options)
+    if wait is None:
+        _report_one(job, as_json=as_json)
+    else:
+        await _report_result(job, None if wait == FOREVER else wait, as_json=as_json)
+
+
+async def _report_result(job: JobHandle, timeout: Duration | None, *, as_json: bool) -> None:
+    if not as_json:
+        click.echo(job.id, err=True)
+    result = await job.result(timeout)
+    click.echo(json_text({"id": job.id, "created": job.created, "result": result} if as_json else result))
+
+
+def _report_one(job: JobHandle, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json_text({"id": job.id, "created": job.created}))
+        return
+    click.echo(job.id)
+    if not job.created:
+        click.echo("It was there already: nothing was added.", err=True)
+
+
+def _report_many(jobs: list[JobHandle], *, as_json: bool) -> None:
+    created = sum(job.created for job in jobs)
+    if as_json:
+        click.echo(json_text({"created": created, "found": len(jobs) - created, "ids": [job.id for job in jobs]}))
+    else:
+        found = f", {plural(len(jobs) - created, 'job')} found" if created < len(jobs) else ""
+        click.echo(f"{plural(created, 'job')} added{found}")

@@ -1,0 +1,48 @@
+"""What a worker says when it starts."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from .. import __version__
+from ..worker.worker import Worker
+from .escaping import one_line
+from .logs import LogFormat
+
+
+def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
+    """Store, queues, handlers, concurrency, version: enough to see that it is the worker that was meant."""
+    info = worker.info
+    handlers = _handlers(worker)
+    stores = list(dict.fromkeys(queue.store.url for queue in worker.queues))
+    if log_format == "json":
+        facts = {
+            "version": __version__,
+            "stores": stores,
+            "queues": info.queues,
+            "handlers": handlers,
+            "concurrency": info.concurrency,
+            "processes": processes,
+        }
+        logging.getLogger("ropeway").info("a worker starts", extra={"facts": facts})
+        return
+    each = f" in each of {processes} processes" if processes > 1 else ""
+    lines = {
+        "store": ", ".join(stores),
+        "queues": ", ".join(info.queues),
+        "handlers": "for every job name" if handlers is None else ", ".join(handlers) or "none",
+        "concurrency": f"{info.concurrency}{each}",
+    }
+    click.echo(click.style(f"Ropeway {__version__}", bold=True) + f"  {one_line(info.name)}", err=True)
+    for name, value in lines.items():
+        click.echo(f"  {name:<12} {one_line(value)}", err=True)
+    click.echo("  Ctrl-C ends it in good order; twice, in a hurry.", err=True)
+
+
+def _handlers(worker: Worker) -> list[str] | None:
+    """The job names it takes, None for all; the tasks of its queues are taken when it starts."""
+    own = worker.info.handlers
+    tasks = [name for queue in worker.queues for name in queue.tasks]
+    return None if own is None else list(dict.fromkeys([*own, *tasks]))

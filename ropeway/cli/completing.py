@@ -1,0 +1,48 @@
+"""What the shell is told when somebody presses the tab key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import click
+
+from ..errors import RopewayError
+from ..job.states import STATES
+from ..store.contract import Store
+from .stores import known_queues, live_workers, opened
+
+
+def complete_queue(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    return _asked(context, known_queues, incomplete)
+
+
+def complete_name(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The job names that the workers of the queue, or of all of them, have handlers for."""
+    queue = context.params.get("queue")
+
+    async def handled(store: Store) -> list[str]:
+        workers = [worker for worker in await live_workers(store) if queue is None or queue in worker.queues]
+        return sorted({name for worker in workers for name in worker.handlers or ()})
+
+    return _asked(context, handled, incomplete)
+
+
+def _asked(
+    context: click.Context, question: Callable[[Store], Coroutine[Any, Any, list[str]]], incomplete: str
+) -> list[str]:
+    """Nothing at all from a store that cannot be asked: nobody wants to read errors while they type."""
+
+    async def ask() -> list[str]:
+        async with opened(context.params.get("url")) as store:
+            return await question(store)
+
+    try:
+        return [name for name in asyncio.run(ask()) if name.startswith(incomplete)]
+    except (RopewayError, OSError):
+        return []
+
+
+def complete_state(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [state for state in STATES if state.startswith(incomplete)]

@@ -1,0 +1,23 @@
+"""Asking before something is done that cannot be undone."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .exits import ExitCode
+from .interrupts import interruptible
+
+
+def confirm(what: str, *, yes: bool) -> None:
+    """Returns if it may be done. Without a terminal nobody can be asked, and only `--yes` allows it."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{what}? There is no terminal to ask on: add --yes if you mean it")
+    with interruptible():
+        is_meant = click.confirm(f"{what}?", err=True)
+    if not is_meant:
+        click.echo("Nothing was done.", err=True)
+        raise click.exceptions.Exit(ExitCode.FAILED)

@@ -1,0 +1,67 @@
+"""`ropeway events`: the event stream of a queue."""
+
+from __future__ import annotations
+
+import click
+
+from ..job.events import EVENT_NAMES, Event
+from ..store.contract import Store
+from .helping import examples
+from .options import json_option, queue_argument, url_option
+from .stores import known_queue, on_store
+from .tables import STATE_COLOURS
+from .text import as_json as json_text
+from .text import instant_time, iso, shown
+
+
+@click.command(
+    epilog=examples(
+        "ropeway events emails",
+        "ropeway events emails --follow --name failed --name stalled",
+        "ropeway events emails --follow --json --after 4711/0",
+    )
+)
+@queue_argument
+@click.option("--follow", "-f", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+@click.option("--after", metavar="ID", help="Begin behind this event; or 'start', the oldest kept, or 'now'.")
+@click.option("--name", "names", multiple=True, type=click.Choice(EVENT_NAMES), metavar="NAME", help="Only these.")
+@click.option("--job", "job_id", metavar="ID", help="Only those of one job.")
+@url_option
+@json_option
+@on_store()
+async def events(
+    store: Store,
+    queue: str,
+    follow: bool,
+    after: str | None,
+    names: tuple[str, ...],
+    job_id: str | None,
+    as_json: bool,
+) -> None:
+    """Show what happened in a queue, and what happens.
+
+    About 10,000 events are kept. Without --follow it shows them from the oldest on; with it, what happens from now on.
+    JSON is one event a line; its id is what --after takes.
+    """
+    found = await known_queue(store, queue)
+    async for event in found.events(after or ("now" if follow else "start"), follow=follow):
+        if (names and event.name not in names) or (job_id and event.job_id != job_id):
+            continue
+        click.echo(json_text(event_document(event)) if as_json else event_line(event))
+
+
+def event_document(event: Event) -> dict[str, object]:
+    return {
+        "id": event.id,
+        "queue": event.queue,
+        "name": event.name,
+        "job_id": event.job_id,
+        "at": iso(event.at),
+        "data": event.data,
+    }
+
+
+def event_line(event: Event) -> str:
+    name = click.style(f"{event.name:<17}", fg=STATE_COLOURS.get(event.name))
+    told = " ".join(f"{key}={shown(value)}" for key, value in event.data.items())
+    return f"{instant_time(event.at)}  {name}  {event.job_id or '-':<36}  {told}".rstrip()

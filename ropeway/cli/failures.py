@@ -1,0 +1,78 @@
+"""From an error to one line that helps and the right exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+
+import click
+
+from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, StoreError
+from .escaping import one_line
+from .exits import ExitCode
+
+
+class ClosedPipe(Exception):
+    """A `BrokenPipeError` under a name that click, which gives it another exit code, does not know."""
+
+
+def guarded(command: Callable[[], object], wants_traceback: Callable[[], bool]) -> int:
+    """Runs a command; whatever it raises becomes its exit code. A whole number that it answers is one already."""
+    try:
+        code = command()
+        # Here, and not when the interpreter ends: a closed pipe is noticed by the first flush.
+        sys.stdout.flush()
+        return code if isinstance(code, int) else ExitCode.OK
+    except (BrokenPipeError, ClosedPipe):
+        _drop_output()
+        return ExitCode.CLOSED_PIPE
+    except (click.Abort, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as nothing:
+        nothing.show()
+        return ExitCode.USAGE
+    except Exception as error:  # noqa: BLE001 - a user is never shown a traceback of ours unasked
+        if wants_traceback():
+            traceback.print_exc()
+        with contextlib.suppress(BrokenPipeError):
+            click.echo(f"Error: {one_line(message_of(error))}", err=True)
+        return exit_code_of(error)
+
+
+def exit_code_of(error: Exception) -> int:
+    match error:
+        case click.ClickException():
+            return error.exit_code
+        case InvalidInput():
+            return ExitCode.USAGE
+        case JobNotFound():
+            return ExitCode.NOT_FOUND
+        case StoreError():
+            return ExitCode.STORE
+        case ResultTimeout():
+            return ExitCode.TIMEOUT
+    return ExitCode.FAILED
+
+
+def message_of(error: Exception) -> str:
+    match error:
+        case click.UsageError(ctx=click.Context() as context):
+            return f"{error.format_message().rstrip('.')} (see '{context.command_path} --help')"
+        case click.ClickException():
+            return error.format_message()
+        case RopewayError():
+            return " ".join([str(error), *getattr(error, "__notes__", [])])
+        case OSError():
+            return str(error)
+    return f"{type(error).__name__}: {error} (a fault in Ropeway; ROPEWAY_DEBUG=1 shows where)"
+
+
+def _drop_output() -> None:
+    """What is still buffered has no reader, and the interpreter would complain about it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

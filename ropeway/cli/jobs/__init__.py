@@ -1,0 +1,25 @@
+"""`ropeway jobs`: looking at jobs, and moving them."""
+
+from __future__ import annotations
+
+import click
+
+from ..helping import examples
+from .listing import list_jobs
+from .moving import cancel, promote, remove, retry
+from .showing import logs, show
+
+
+@click.group(
+    epilog=examples(
+        "ropeway jobs list --state failed",
+        "ropeway jobs show 019a0b3c-5d7e-7f00-8a1b-2c3d4e5f6a7b",
+        "ropeway jobs retry --queue emails --state failed",
+    )
+)
+def jobs() -> None:
+    """List, show, retry, cancel, promote and remove jobs."""
+
+
+for command in (list_jobs, show, logs, retry, cancel, promote, remove):
+    jobs.add_command(command)

@@ -1,0 +1,171 @@
+"""Moving many jobs with one verb, asking first where a filter chose them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
+
+import click
+
+from ...errors import InvalidMove, JobNotFound
+from ...job.states import State
+from ...store.contract import Store
+from ...store.values import BATCH, MISSING, Answer
+from ..completing import complete_name
+from ..confirming import confirm
+from ..exits import ExitCode
+from ..options import json_option, queue_option, state_option, url_option, yes_option
+from ..text import as_json as json_text
+from ..text import plural
+from .choosing import Chosen, choose, locate
+
+
+class Verb(NamedTuple):
+    name: str
+    done: str
+    movable: tuple[State, ...]
+    """The states it is for."""
+    filtered: tuple[State, ...]
+    """What a filter without a state means; none means that it must say one."""
+
+
+class Selection(NamedTuple):
+    ids: tuple[str, ...]
+    queue: str | None
+    state: tuple[State, ...]
+    name: str | None
+    limit: int | None
+
+
+class Moved(NamedTuple):
+    queue: str
+    id: str
+    answer: Answer
+
+
+def chosen_by(states: str) -> Callable[[Callable[..., int]], Any]:
+    """Gives a command a `selection`, and the options that make it; `states` says what a filter means by itself."""
+    options = [
+        click.argument("ids", nargs=-1, metavar="[ID]..."),
+        queue_option,
+        state_option(f"Choose jobs of this state: {states}.", multiple=True),
+        click.option("--name", metavar="NAME", shell_complete=complete_name, help="Choose jobs of this name."),
+        click.option("--limit", type=click.IntRange(1), help="The most jobs to choose."),
+        yes_option,
+        url_option,
+        json_option,
+    ]
+
+    def decorate(command: Callable[..., int]) -> Any:
+        @wraps(command)
+        def packed(**given: Any) -> int:
+            selection = Selection(**{field: given.pop(field) for field in Selection._fields})
+            return command(selection=selection, **given)
+
+        decorated: Any = packed
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+async def move(
+    store: Store,
+    verb: Verb,
+    act: Callable[[str, list[str]], Awaitable[list[Answer]]],
+    selection: Selection,
+    *,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    if selection.ids:
+        moved = await _move_by_id(store, act, selection)
+        return _report_each(verb, moved, as_json=as_json)
+    states = _states(verb, selection)
+    chosen = await choose(store, selection.queue, states, selection.name, selection.limit)
+    if chosen:
+        confirm(_question(verb, chosen, states, selection.name), yes=yes)
+    return _report_all(verb, await _move(act, chosen), as_json=as_json)
+
+
+async def _move_by_id(
+    store: Store, act: Callable[[str, list[str]], Awaitable[list[Answer]]], selection: Selection
+) -> list[Moved]:
+    if selection.state or selection.name or selection.limit:
+        raise click.UsageError("give ids, or --state, --name and --limit to choose jobs; not both")
+    chosen, missing = await locate(store, selection.ids, selection.queue)
+    return [*await _move(act, chosen), *(Moved(selection.queue or "", each, MISSING) for each in missing)]
+
+
+async def _move(act: Callable[[str, list[str]], Awaitable[list[Answer]]], chosen: Sequence[Chosen]) -> list[Moved]:
+    moved: list[Moved] = []
+    for queue, ids in chosen:
+        for start in range(0, len(ids), BATCH):
+            batch = ids[start : start + BATCH]
+            answers = await act(queue.name, batch)
+            moved += [Moved(queue.name, each, answer) for each, answer in zip(batch, answers, strict=True)]
+    return moved
+
+
+def _states(verb: Verb, selection: Selection) -> tuple[State, ...]:
+    given = selection.state
+    if not any(selection):
+        raise click.UsageError("give the ids of jobs, or choose them with --queue, --state or --name")
+    if not given and not verb.filtered:
+        raise click.UsageError(f"say with --state which jobs to {verb.name}")
+    if wrong := set(given) - set(verb.movable):
+        allowed = ", ".join(verb.movable)
+        raise click.UsageError(f"{verb.name} is for jobs that are {allowed}; not for {', '.join(sorted(wrong))} ones")
+    return given or verb.filtered
+
+
+def _question(verb: Verb, chosen: Sequence[Chosen], states: Sequence[State], name: str | None) -> str:
+    number = sum(len(each.ids) for each in chosen)
+    kind = f"{' or '.join(states)} job"
+    named = f" named {name!r}" if name else ""
+    where = chosen[0].queue.name if len(chosen) == 1 else f"{len(chosen)} queues"
+    return f"{verb.name.capitalize()} {plural(number, kind)}{named} of {where}"
+
+
+def _report_all(verb: Verb, moved: list[Moved], *, as_json: bool) -> int:
+    """Those that were refused had moved on by themselves between the count and the call."""
+    if as_json:
+        click.echo(json_text(_document(moved)))
+    else:
+        click.echo(f"{plural(_number(moved, 'done'), 'job')} {verb.done}")
+    return ExitCode.OK
+
+
+def _report_each(verb: Verb, moved: list[Moved], *, as_json: bool) -> int:
+    if as_json:
+        click.echo(json_text(_document(moved)))
+    for each in moved:
+        if each.answer.verdict != "done":
+            click.echo(f"Error: {_why(verb, each)}", err=True)
+        elif not as_json:
+            click.echo(f"{each.id} {verb.done}")
+    if _number(moved, "missing"):
+        return ExitCode.NOT_FOUND
+    return ExitCode.FAILED if _number(moved, "refused") else ExitCode.OK
+
+
+def _document(moved: list[Moved]) -> dict[str, Any]:
+    return {
+        **{verdict: _number(moved, verdict) for verdict in ("done", "refused", "missing")},
+        "jobs": [
+            {"id": each.id, "queue": each.queue or None, "verdict": each.answer.verdict, "state": each.answer.state}
+            for each in moved
+        ],
+    }
+
+
+def _number(moved: list[Moved], verdict: str) -> int:
+    return sum(each.answer.verdict == verdict for each in moved)
+
+
+def _why(verb: Verb, moved: Moved) -> str:
+    if moved.answer.state is None:
+        return str(JobNotFound(moved.queue, moved.id)) if moved.queue else f"no queue has a job {moved.id!r}"
+    return str(InvalidMove(moved.queue, moved.id, verb.name, moved.answer.state, verb.movable))

@@ -1,0 +1,112 @@
+"""`ropeway jobs list`."""
+
+from __future__ import annotations
+
+import click
+
+from ...client.snapshot import Snapshot
+from ...job.states import State
+from ...store.contract import Store
+from ...store.values import BATCH
+from ..completing import complete_name
+from ..helping import examples
+from ..options import json_option, queue_option, state_option, url_option
+from ..stores import known_queue, known_queues, on_store
+from ..tables import Column, show_table
+from ..text import age, shown
+from ..text import as_json as json_text
+
+
+@click.command(
+    "list",
+    epilog=examples(
+        "ropeway jobs list --queue emails",
+        "ropeway jobs list --state failed --state cancelled --limit 50",
+        "ropeway jobs list --name send-email --json | jq -r '.jobs[].id'",
+    ),
+)
+@queue_option
+@state_option("Only jobs of this state; can be repeated.", multiple=True)
+@click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only jobs of this name.")
+@click.option("--limit", type=click.IntRange(1, BATCH), default=20, show_default=True, help="The most jobs to list.")
+@click.option("--after", metavar="CURSOR", help="Go on behind a page that said there are more.")
+@click.option("--oldest-first", is_flag=True, help="The other way round.")
+@url_option
+@json_option
+@on_store()
+async def list_jobs(
+    store: Store,
+    queue: str | None,
+    state: tuple[State, ...],
+    name: str | None,
+    limit: int,
+    after: str | None,
+    oldest_first: bool,
+    as_json: bool,
+) -> None:
+    """List jobs: queue by queue, state by state, the newest of each first."""
+    if after and not queue:
+        raise click.UsageError("--after goes on in one queue: say which with --queue")
+    names = [queue] if queue else await known_queues(store)
+    found: list[Snapshot] = []
+    cursor, more = None, False
+    for queue_name in names:
+        page = await (await known_queue(store, queue_name)).find(
+            *state, name=name, limit=limit - len(found), after=after, newest_first=not oldest_first
+        )
+        found += [job.snapshot for job in page if job.snapshot is not None]
+        cursor, more = page.next, page.next is not None
+        if len(found) == limit:
+            more = more or queue_name != names[-1]
+            break
+    if as_json:
+        click.echo(json_text({"jobs": found, "next": cursor if queue else None}))
+        return
+    _show(found, with_queue=queue is None)
+    if more:
+        how = f"--after '{cursor}'" if queue else "--queue QUEUE to page through one, or a larger --limit"
+        click.echo(f"There are more: {how}", err=True)
+
+
+def _show(jobs: list[Snapshot], *, with_queue: bool) -> None:
+    if not jobs:
+        click.echo("No jobs match.", err=True)
+        return
+    queue_column = [Column("queue", 60)] if with_queue else []
+    columns = [
+        Column("id", is_whole=True),
+        *queue_column,
+        Column("name", 50),
+        Column("state"),
+        Column("tries", 90, is_number=True),
+        Column("age", 70, is_number=True),
+        Column("about", 100),
+    ]
+    rows = [
+        [
+            job.id,
+            *([job.queue] if with_queue else []),
+            job.name,
+            job.state,
+            f"{job.attempts_made}/{job.attempts}",
+            age(job.created_at),
+            _about(job),
+        ]
+        for job in jobs
+    ]
+    show_table(columns, rows)
+
+
+def _about(job: Snapshot) -> str:
+    """The most telling thing about a job in its state."""
+    match job.state:
+        case "failed" | "cancelled":
+            return job.reason or ""
+        case "completed":
+            return "" if job.result is None else shown(job.result)
+        case "delayed":
+            return f"due {age(job.due_at)}"
+        case "active":
+            done = "" if job.progress is None else f" {shown(job.progress)}"
+            return f"{job.worker or ''}{done}"
+    return shown(job.data)

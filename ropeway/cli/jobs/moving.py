@@ -1,0 +1,77 @@
+"""`ropeway jobs retry`, `cancel`, `promote` and `remove`."""
+
+from __future__ import annotations
+
+import click
+
+from ...client.requests import reason_text
+from ...job.moves import MOVES
+from ...job.states import OPEN, State
+from ...store.contract import Store
+from ..helping import examples
+from ..stores import on_store
+from .batches import Selection, Verb, chosen_by, move
+
+
+@click.command(
+    epilog=examples(
+        "ropeway jobs retry 019a0b3c-5d7e-7f00-8a1b-2c3d4e5f6a7b",
+        "ropeway jobs retry --queue emails --name send-email --yes",
+        "ropeway jobs retry --state cancelled --reset",
+    )
+)
+@chosen_by("those that failed, unless told otherwise")
+@click.option("--reset", is_flag=True, help="Give all attempts again, not one.")
+@on_store()
+async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_json: bool) -> int:
+    """Let finished jobs run once more, by id or by filter."""
+    verb = Verb("retry", "retried", MOVES["retry by hand"].sources, ("failed",))
+    return await move(
+        store, verb, lambda queue, ids: store.retry(queue, ids, reset=reset), selection, yes=yes, as_json=as_json
+    )
+
+
+@click.command(
+    epilog=examples(
+        "ropeway jobs cancel welcome-42 --reason 'wrong address'",
+        "ropeway jobs cancel --queue emails --state waiting --name send-newsletter",
+    )
+)
+@chosen_by("all that are not finished, unless told otherwise")
+@click.option("--reason", help="Why; kept with the job.")
+@on_store()
+async def cancel(store: Store, reason: str | None, selection: Selection, yes: bool, as_json: bool) -> int:
+    """Cancel jobs, running ones too, by id or by filter."""
+    verb = Verb("cancel", "cancelled", MOVES["cancel"].sources, OPEN)
+    why = reason_text(reason)
+    return await move(
+        store, verb, lambda queue, ids: store.cancel(queue, ids, why), selection, yes=yes, as_json=as_json
+    )
+
+
+@click.command(epilog=examples("ropeway jobs promote welcome-42", "ropeway jobs promote --queue emails --limit 100"))
+@chosen_by("those that are delayed")
+@on_store()
+async def promote(store: Store, selection: Selection, yes: bool, as_json: bool) -> int:
+    """End the delay of jobs, by id or by filter."""
+    verb = Verb("promote", "promoted", MOVES["promote"].sources, ("delayed",))
+    return await move(store, verb, store.promote, selection, yes=yes, as_json=as_json)
+
+
+@click.command(
+    epilog=examples(
+        "ropeway jobs remove welcome-42",
+        "ropeway jobs remove --queue emails --state cancelled --yes",
+        "ropeway jobs remove welcome-42 --force    # even if it runs",
+    )
+)
+@chosen_by("needed, because there is no way back")
+@click.option("--force", is_flag=True, help="Even active ones; their results are refused.")
+@on_store()
+async def remove(store: Store, force: bool, selection: Selection, yes: bool, as_json: bool) -> int:
+    """Forget jobs, by id or by filter."""
+    movable: tuple[State, ...] = tuple(state for state in MOVES["remove"].sources if force or state != "active")
+    verb = Verb("remove", "removed", movable, ())
+    return await move(
+        store, verb, lambda queue, ids: store.remove(queue, ids, force=force), selection, yes=yes, as_json=as_json
+    )

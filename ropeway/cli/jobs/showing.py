@@ -1,0 +1,140 @@
+"""`ropeway jobs show` and `ropeway jobs logs`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...client.snapshot import Snapshot
+from ...errors import JobNotFound
+from ...store.contract import Store
+from ...store.values import History, LogLine
+from ..escaping import one_line, printable
+from ..helping import examples
+from ..options import json_option, queue_option, url_option
+from ..stores import on_store
+from ..tables import STATE_COLOURS
+from ..text import as_json as json_text
+from ..text import clock_time, instant_time, iso, plural, shown
+from .choosing import locate_one
+from .timeline import Step, timeline_of
+
+_LOG_LINES = 20
+
+
+@click.command(
+    epilog=examples(
+        "ropeway jobs show 019a0b3c-5d7e-7f00-8a1b-2c3d4e5f6a7b",
+        "ropeway jobs show welcome-42 --queue emails --json | jq .job.state",
+    )
+)
+@click.argument("id")
+@queue_option
+@url_option
+@json_option
+@on_store()
+async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
+    """Show all that is known of a job: its timeline, log lines and the trace of its last failure."""
+    found = await locate_one(store, id, queue)
+    job = await found.get(id)
+    if job is None or job.snapshot is None:
+        raise JobNotFound(found.name, id)
+    snapshot = job.snapshot
+    history = await found.history(id)
+    steps = await timeline_of(found, snapshot, history)
+    if as_json:
+        click.echo(json_text({"job": snapshot, "timeline": _documents(steps), **_history_document(history)}))
+        return
+    _show_facts(snapshot)
+    _show_timeline(steps)
+    _show_log(history.log[-_LOG_LINES:], history)
+    if history.failures and history.failures[-1].trace:
+        last = history.failures[-1]
+        click.echo(f"\nTrace of attempt {last.attempt}\n{printable(last.trace).rstrip()}")
+
+
+@click.command(
+    epilog=examples("ropeway jobs logs welcome-42", "ropeway jobs logs welcome-42 --json | jq -r '.log[].text'")
+)
+@click.argument("id")
+@queue_option
+@url_option
+@json_option
+@on_store()
+async def logs(store: Store, id: str, queue: str | None, as_json: bool) -> None:
+    """Show the log lines that a job's handler wrote."""
+    history = await (await locate_one(store, id, queue)).history(id)
+    if as_json:
+        click.echo(json_text(_log_document(history)))
+        return
+    for line in history.log:
+        click.echo(_log_line(line))
+    if history.dropped_log_lines:
+        click.echo(f"{plural(history.dropped_log_lines, 'older line')} not kept", err=True)
+
+
+def _show_facts(job: Snapshot) -> None:
+    state = click.style(job.state, fg=STATE_COLOURS.get(job.state))
+    facts = {
+        "queue": job.queue,
+        "state": f"{state}{f' · {one_line(job.reason)}' if job.reason else ''}",
+        "priority": job.priority or "",
+        "attempts": f"{job.attempts_made} of {job.attempts} made, {job.attempts_started} started",
+        "stalled": job.stalled_count or "",
+        "added": clock_time(job.created_at),
+        "due": clock_time(job.due_at),
+        "started": clock_time(job.started_at),
+        "finished": clock_time(job.finished_at),
+        "kept until": clock_time(job.expires_at),
+        "worker": one_line(job.worker or ""),
+        "locked until": clock_time(job.lock_until),
+        "data": shown(job.data),
+        "progress": "" if job.progress is None else shown(job.progress),
+        "result": shown(job.result) if job.state == "completed" else "",
+        "unreadable": ", ".join(job.corrupt),
+    }
+    click.echo(f"{click.style(one_line(job.name), bold=True)}  {job.id}")
+    for name, value in facts.items():
+        if value:
+            click.echo(f"  {name:<13} {value}")
+
+
+def _show_timeline(steps: list[Step]) -> None:
+    click.echo("\nTimeline")
+    for step in steps:
+        told = " ".join(f"{key}={shown(value)}" for key, value in step.data.items())
+        name = click.style(f"{step.name:<17}", fg=STATE_COLOURS.get(step.name))
+        click.echo(f"  {instant_time(step.at)}  {name}  {told}".rstrip())
+
+
+def _show_log(lines: list[LogLine], history: History) -> None:
+    if not lines:
+        return
+    click.echo("\nLog")
+    earlier = len(history.log) - len(lines) + history.dropped_log_lines
+    if earlier:
+        click.echo(f"  … {plural(earlier, 'earlier line')}")
+    for line in lines:
+        click.echo(f"  {_log_line(line)}")
+
+
+def _log_line(line: LogLine) -> str:
+    return f"{instant_time(line.at)}  {one_line(line.text)}"
+
+
+def _documents(steps: list[Step]) -> list[dict[str, Any]]:
+    return [{"at": iso(step.at), "name": step.name, "data": step.data} for step in steps]
+
+
+def _history_document(history: History) -> dict[str, Any]:
+    failures = [
+        {"attempt": each.attempt, "at": iso(each.at), "worker": each.worker, "reason": each.reason, "trace": each.trace}
+        for each in history.failures
+    ]
+    return {"failures": failures, **_log_document(history)}
+
+
+def _log_document(history: History) -> dict[str, Any]:
+    lines = [{"at": iso(line.at), "text": line.text} for line in history.log]
+    return {"log": lines, "dropped_log_lines": history.dropped_log_lines}

@@ -1,0 +1,37 @@
+"""What a job went through, in the order of time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...client.queue import Queue
+from ...client.snapshot import Snapshot
+from ...job.instants import Instant, instant_of
+from ...store.values import History
+
+
+class Step(NamedTuple):
+    at: Instant
+    name: str
+    """Of an event, or `attempt failed` where its event is no longer kept."""
+    data: dict[str, Any]
+
+
+async def timeline_of(queue: Queue, job: Snapshot, history: History) -> list[Step]:
+    """From the events that are kept, and for the time before them from what the job itself remembers."""
+    events = [
+        Step(event.at, event.name, event.data)
+        async for event in queue.events("start", follow=False)
+        if event.job_id == job.id
+    ]
+    remembered = [
+        Step(instant_of(job.created_at), "added", {"name": job.name}),
+        *(
+            Step(failed.at, "attempt failed", {"attempt": failed.attempt, "reason": failed.reason})
+            for failed in history.failures
+        ),
+    ]
+    if not events and job.finished_at is not None:
+        remembered.append(Step(instant_of(job.finished_at), job.state, {}))
+    first = events[0].at if events else None
+    return [*(step for step in remembered if first is None or step.at < first), *events]

@@ -1,0 +1,57 @@
+"""The options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, TypeVar
+
+import click
+
+from ..errors import InvalidInput
+from ..job.durations import Duration, milliseconds
+from ..job.states import STATES, State, state_named
+from .completing import complete_queue, complete_state
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator: TypeAlias = Callable[[F], F]
+
+
+def duration(value: str) -> Duration:
+    """`90` for seconds, or as anywhere else in Ropeway: `5m`, `"1 hour"`, `PT5M`."""
+    try:
+        given: Duration = float(value)
+    except ValueError:
+        given = value
+    try:
+        milliseconds(given)
+    except InvalidInput:
+        raise click.BadParameter(
+            f"{value!r} is not a duration: use seconds, or text such as 5m, 1h30m or PT5M"
+        ) from None
+    return given
+
+
+def state(value: str) -> State:
+    try:
+        return state_named(value)
+    except InvalidInput:
+        raise click.BadParameter(f"{value!r} is no state: the states are {', '.join(STATES)}") from None
+
+
+url_option: Final[Decorator[Any]] = click.option(
+    "--url",
+    envvar="ROPEWAY_URL",
+    show_envvar=True,
+    metavar="URL",
+    help="The store, as in sqlite:///ropeway.db (the default).",
+)
+json_option: Final[Decorator[Any]] = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+yes_option: Final[Decorator[Any]] = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+queue_argument: Final[Decorator[Any]] = click.argument("queue", shell_complete=complete_queue)
+queue_option: Final[Decorator[Any]] = click.option(
+    "--queue", "-q", metavar="QUEUE", shell_complete=complete_queue, help="Only this queue."
+)
+
+
+def state_option(meaning: str, **attributes: Any) -> Decorator[Any]:
+    return click.option("--state", "-s", type=state, shell_complete=complete_state, help=meaning, **attributes)

@@ -1,0 +1,19 @@
+"""`ropeway queues`: looking at queues, and acting on whole ones."""
+
+from __future__ import annotations
+
+import click
+
+from ..helping import examples
+from .emptying import clean, drain, obliterate
+from .holding import pause, resume
+from .listing import list_queues
+
+
+@click.group(epilog=examples("ropeway queues list", "ropeway queues pause emails", "ropeway queues list --json"))
+def queues() -> None:
+    """List, pause, resume, clean, drain and obliterate queues."""
+
+
+for command in (list_queues, pause, resume, clean, drain, obliterate):
+    queues.add_command(command)

@@ -1,0 +1,70 @@
+"""`ropeway queues list`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...client.queue import Queue
+from ...client.workers import WorkerInfo
+from ...job.states import STATES
+from ...store.contract import Store
+from ..helping import examples
+from ..options import json_option, url_option
+from ..stores import known_queues, live_workers, on_store
+from ..tables import Column, show_table
+from ..text import as_json as json_text
+
+
+@click.command(
+    "list", epilog=examples("ropeway queues list", "ropeway queues list --json | jq '.queues[] | select(.paused)'")
+)
+@url_option
+@json_option
+@on_store()
+async def list_queues(store: Store, as_json: bool) -> None:
+    """List queues with their counts, workers and what is paused."""
+    workers = await live_workers(store)
+    described = [await _described(Queue(name, store=store), workers) for name in await known_queues(store)]
+    if as_json:
+        click.echo(json_text({"queues": described}))
+    elif described:
+        _show(described)
+    else:
+        click.echo(f"No queues in {store.url} yet.", err=True)
+
+
+async def _described(queue: Queue, workers: list[WorkerInfo]) -> dict[str, Any]:
+    settings = await queue.settings()
+    return {
+        "name": queue.name,
+        "counts": await queue.counts(),
+        "workers": sum(queue.name in worker.queues for worker in workers),
+        "paused": settings.paused,
+        "paused_names": settings.paused_names,
+        "max_global_concurrency": settings.max_active,
+    }
+
+
+_WIDTHS = {"waiting": 0, "active": 0, "failed": 30, "delayed": 60, "completed": 70, "cancelled": 90}
+
+
+def _show(described: list[dict[str, Any]]) -> None:
+    # Children come with flows: a column of its own only where there are any.
+    states = [state for state in STATES if state in _WIDTHS or any(queue["counts"][state] for queue in described)]
+    columns = [
+        Column("queue", is_whole=True),
+        *(Column(state, _WIDTHS.get(state, 110), is_number=True) for state in states),
+        Column("workers", 50, is_number=True),
+        Column("paused", 80),
+    ]
+    rows = [
+        [queue["name"], *(queue["counts"][state] for state in states), queue["workers"], _pause(queue)]
+        for queue in described
+    ]
+    show_table(columns, rows)
+
+
+def _pause(queue: dict[str, Any]) -> str:
+    return "all" if queue["paused"] else ", ".join(queue["paused_names"])

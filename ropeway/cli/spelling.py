@@ -1,0 +1,78 @@
+"""Options of jobs, as they are spelt on the command line and in JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import click
+
+from ..errors import InvalidInput
+from ..job.backoff import Backoff
+from ..job.durations import Duration
+from ..job.retention import Keep, KeepOption
+from .options import duration
+
+
+def instant(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no instant: use one such as 2030-01-31T09:00:00Z") from None
+    # A time without a zone means the zone of whoever types it.
+    return moment if moment.tzinfo else moment.astimezone()
+
+
+def backoff(text: str) -> Backoff:
+    """`5s`, `linear:5s`, `exponential:1s,max=1h,jitter=0.5`, `custom:name`."""
+    kind, _, rest = text.rpartition(":")
+    try:
+        if kind == "custom":
+            return Backoff.custom(rest)
+        delay, *extras = rest.split(",")
+        return _backoff(kind or "fixed", duration(delay), dict(_extra(extra) for extra in extras))
+    except (InvalidInput, ValueError, TypeError, click.BadParameter) as error:
+        raise click.BadParameter(
+            f"{text!r} is no backoff ({error}): use 5s, linear:5s or exponential:1s,max=1h"
+        ) from None
+
+
+def _backoff(kind: str, delay: Duration, extras: dict[str, Any]) -> Backoff:
+    match kind:
+        case "fixed":
+            return Backoff.fixed(delay, **extras)
+        case "linear":
+            return Backoff.linear(delay, **extras)
+        case "exponential":
+            return Backoff.exponential(delay, **extras)
+    raise ValueError(f"{kind!r} is unknown")
+
+
+def _extra(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    match name:
+        case "max":
+            return "max_delay", duration(value)
+        case "jitter":
+            return "jitter", float(value)
+    raise ValueError(f"{name!r} is unknown")
+
+
+def keep(text: str) -> KeepOption:
+    """`yes` removes at once, `no` never; a number keeps that many, a duration keeps that long."""
+    match text.lower():
+        case "yes" | "true":
+            return True
+        case "no" | "false":
+            return False
+    return int(text) if text.isdecimal() else Keep(age=duration(text))
+
+
+def option_from_json(option: str, value: Any) -> Any:
+    """JSON has no backoffs and no ages: they are text there, as on the command line."""
+    match option, value:
+        case "backoff", str():
+            return backoff(value)
+        case (("remove_on_complete" | "remove_on_fail"), str()):
+            return keep(value)
+    return value

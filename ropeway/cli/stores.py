@@ -1,0 +1,86 @@
+"""The store that a command works on, and the queues in it."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import msgspec
+
+from ..client.queue import Queue
+from ..client.workers import WORKER_RECORDS, WorkerInfo
+from ..store.contract import Store
+from ..store.url import connect
+from .exits import NotFound
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def on_store(
+    *, make: bool = False
+) -> Callable[[Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]], Callable[..., R]]:
+    """Makes a coroutine function a command: it is run on a loop of its own, with the store that `--url` names.
+
+    Only with `make` is a store made where there is none: looking into the wrong folder must leave nothing there.
+    """
+
+    def decorate(work: Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]) -> Callable[..., R]:
+        @wraps(work)
+        def command(*args: P.args, **kwargs: P.kwargs) -> R:
+            async def on_a_loop() -> R:
+                url = kwargs.pop("url")
+                assert url is None or isinstance(url, str)
+                async with opened(url, make=make) as store:
+                    return await work(store, *args, **kwargs)
+
+            return asyncio.run(on_a_loop())
+
+        return command
+
+    return decorate
+
+
+@asynccontextmanager
+async def opened(url: str | None, *, make: bool = False) -> AsyncIterator[Store]:
+    store = connect(url, create=make)
+    try:
+        await store.open()
+        yield store
+    finally:
+        await store.close()
+
+
+async def live_workers(store: Store) -> list[WorkerInfo]:
+    """Of all queues."""
+    records = await store.recall(WORKER_RECORDS)
+    return [msgspec.json.decode(record.value, type=WorkerInfo) for record in records]
+
+
+async def known_queues(store: Store) -> list[str]:
+    """Every queue that has jobs, settings or a worker, by name."""
+    served = {name for worker in await live_workers(store) for name in worker.queues}
+    return sorted({*await store.queues(), *served})
+
+
+async def known_queue(store: Store, name: str) -> Queue:
+    """A queue that is there: a name that was misspelt must not act on an empty one."""
+    queue = Queue(name, store=store)
+    names = await known_queues(store)
+    if name not in names:
+        raise NotFound(f"there is no queue {name!r} in {store.url}{near(name, names)}")
+    return queue
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """The end of an error's line: what may have been meant, or what there is."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    some = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
+    return f"; there is {some}" if some else "; there is none yet"

@@ -1,0 +1,56 @@
+"""Values, times and numbers as text that people, or programs, can read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from ..job.instants import Instant, moment_of
+from .escaping import one_line
+
+
+def as_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def shown(value: Any) -> str:
+    """A value of a job: JSON, on one line."""
+    return one_line(as_json(value))
+
+
+def clock_time(moment: datetime | None) -> str:
+    """In the time zone of whoever reads it."""
+    return "" if moment is None else moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def instant_time(instant: Instant) -> str:
+    moment = moment_of(instant)
+    assert moment is not None
+    return f"{clock_time(moment)}.{instant % 1000:03}"
+
+
+def iso(instant: Instant | None) -> str | None:
+    """As JSON has it everywhere: RFC 3339, in UTC."""
+    moment = moment_of(instant)
+    return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def age(moment: datetime | None, now: datetime | None = None) -> str:
+    """`5s`, `3m`, `2h`, `4d`; with a sign for what is yet to come: `+5s`."""
+    if moment is None:
+        return ""
+    seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
+    return length(seconds) if seconds >= 0 else f"+{length(-seconds)}"
+
+
+def length(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size * (2 if unit == "d" else 1):
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s"
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

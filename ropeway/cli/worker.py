@@ -1,0 +1,118 @@
+"""`ropeway worker`: running the jobs of an app."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from ..worker.options import MOST_CONCURRENCY
+from ..worker.worker import Worker
+from .banner import show_banner
+from .helping import examples
+from .loading import load_worker, narrow
+from .logs import LEVELS, LogFormat, set_up_logs
+from .options import url_option
+from .reloading import Sources
+from .supervising import Supervisor, command_line, end_with_parent
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+class Orders(NamedTuple):
+    target: str
+    app_dir: Path
+    concurrency: int | None
+    processes: int
+    queues: str
+    reload: bool
+    reload_dirs: tuple[Path, ...]
+    log_format: LogFormat
+    log_level: str
+    url: str | None
+    supervised: str
+    """In a process of several its number and theirs, as in `1/4`; else empty."""
+
+    def for_child(self) -> list[str]:
+        """The arguments of a process that a supervisor starts; the store's URL is in its environment."""
+        options = {
+            "--app-dir": self.app_dir,
+            "--concurrency": self.concurrency,
+            "--queues": self.queues,
+            "--log-format": self.log_format,
+            "--log-level": self.log_level,
+        }
+        given = [str(part) for option, value in options.items() if value for part in (option, value)]
+        return ["worker", self.target, *given]
+
+
+@click.command(
+    epilog=examples(
+        "ropeway worker app:queue",
+        "ropeway worker shop.jobs:worker --concurrency 50 --processes 4",
+        "ropeway worker app:make_queues --queues emails,images",
+        "ropeway worker app:queue --reload --log-level debug",
+    )
+)
+@click.argument("target", metavar="MODULE:ATTR")
+@click.option("--app-dir", type=_FOLDER, default=".", help="Where the module is; the current folder by default.")
+@click.option("--concurrency", "-c", type=click.IntRange(1, MOST_CONCURRENCY), help="Jobs at once, in each process.")
+@click.option("--processes", "-p", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes.")
+@click.option("--queues", default="", metavar="A,B", help="Only these queues of the app.")
+@click.option("--reload", is_flag=True, help="Start anew when a .py file of the app changes.")
+@click.option("--reload-dir", "reload_dirs", type=_FOLDER, multiple=True, help="What to watch; can be repeated.")
+@click.option("--log-format", type=click.Choice(["pretty", "json"]), default="pretty", show_default=True)
+@click.option("--json", "log_format", flag_value="json", help="The same as --log-format json.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option("--supervised", default="", hidden=True)
+@url_option
+def worker(**given: Any) -> int:
+    """Run the jobs of an app's queues.
+
+    ATTR is a Worker, a Queue, a list of Queues, or a function without arguments that makes one of them; queues run
+    their tasks. --url is for queues that name no store of their own. Ctrl-C or SIGTERM lets running jobs end; a second
+    one hurries.
+    """
+    orders = Orders(**given)
+    set_up_logs(orders.log_format, orders.log_level, _mark(orders.supervised))
+    if orders.url:
+        os.environ["ROPEWAY_URL"] = orders.url
+    if orders.supervised:
+        end_with_parent()
+    elif orders.reload or orders.processes > 1:
+        return asyncio.run(_supervise(orders))
+    return _work(orders)
+
+
+async def _supervise(orders: Orders) -> int:
+    sources = Sources(orders.reload_dirs or [orders.app_dir]) if orders.reload else None
+    return await Supervisor(command_line(orders.for_child()), orders.processes, sources).run()
+
+
+def _work(orders: Orders) -> int:
+    loaded = load_worker(orders.target, orders.app_dir)
+    if names := [name.strip() for name in orders.queues.split(",") if name.strip()]:
+        narrow(loaded, names)
+    if orders.concurrency is not None:
+        loaded.concurrency = orders.concurrency
+    number, _, processes = orders.supervised.partition("/")
+    if number in ("", "1"):
+        show_banner(loaded, int(processes or 1), orders.log_format)
+    asyncio.run(_run(loaded))
+    return 0
+
+
+async def _run(worker: Worker) -> None:
+    try:
+        await worker.run()
+    finally:
+        for store in {id(queue.store): queue.store for queue in worker.queues}.values():
+            await store.close()
+
+
+def _mark(supervised: str) -> str:
+    number, _, processes = supervised.partition("/")
+    return number if processes not in ("", "1") else ""

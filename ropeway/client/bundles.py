@@ -1,0 +1,51 @@
+"""What a queue's adds give to the store, and what they make of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DuplicateJob, InvalidInput
+from ..job.record import NewJob
+from ..store.values import Added
+from .handle import JobHandle
+from .requests import Call, Request, call_of, new_job
+from .results import R
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+
+def job_of(queue: Queue, call: Call[Any]) -> NewJob:
+    return new_job(queue.name, call.name, call.data, call.options, queue.defaults, queue.size_limit)
+
+
+def bundle_of(queue: Queue, requests: Iterable[Request[R]]) -> tuple[list[Call[R]], list[NewJob]]:
+    if isinstance(requests, str | Call):
+        raise InvalidInput(f"add_many takes several jobs, and {requests!r:.120} is one: put it in a list")
+    calls = [call_of(request, position) for position, request in enumerate(requests)]
+    bundle = []
+    for position, call in enumerate(calls):
+        try:
+            bundle.append(job_of(queue, call))
+        except InvalidInput as error:
+            error.add_note(f"This is about item {position}.")
+            raise
+    return calls, bundle
+
+
+def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added]) -> list[JobHandle[R]]:
+    for answer in answers:
+        if answer.verdict == "conflict":
+            raise DuplicateJob(queue.name, answer.id)
+    return [
+        JobHandle(
+            queue,
+            answer.id,
+            call.name,
+            call.data,
+            created=answer.verdict == "created",
+            read_result=call.read_result,
+        )
+        for call, answer in zip(calls, answers, strict=True)
+    ]

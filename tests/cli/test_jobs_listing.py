@@ -1,0 +1,171 @@
+"""Looking at jobs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from ropeway import Event, Queue
+from ropeway.cli.exits import ExitCode
+from ropeway.store.contract import Store
+from ropeway.store.values import Change
+from ropeway.testing.arrange import ARRANGED, claim_one, job_in
+from ropeway.testing.factories import QUEUE, fail, retry, token_of
+
+from .conftest import Arrange, Ropeway
+
+
+def lines(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_a_list_names_every_job_with_its_state(ropeway: Ropeway, arrange: Arrange):
+    made = {arrange.job(state).id: state for state in reversed(ARRANGED)}
+
+    title, *rows = lines(ropeway("jobs", "list").out)
+
+    assert title == ["ID", "QUEUE", "NAME", "STATE", "TRIES", "AGE", "ABOUT"]
+    assert {row[0]: row[3] for row in rows} == made
+
+
+def test_the_newest_of_a_state_comes_first(ropeway: Ropeway, arrange: Arrange):
+    first, second, third = arrange.job(), arrange.job(), arrange.job()
+
+    newest = ropeway("jobs", "list", "--json").json["jobs"]
+    oldest = ropeway("jobs", "list", "--oldest-first", "--json").json["jobs"]
+
+    assert [job["id"] for job in newest] == [third.id, second.id, first.id]
+    assert [job["id"] for job in oldest] == [first.id, second.id, third.id]
+
+
+def test_filters_choose_by_queue_state_and_name(ropeway: Ropeway, arrange: Arrange):
+    failed = arrange.job("failed", name="print")
+    arrange.job("failed", name="send")
+    arrange.job(name="print")
+    arrange.job("failed", name="print", queue="other")
+
+    ran = ropeway("jobs", "list", "-q", QUEUE, "-s", "failed", "--name", "print", "--json")
+
+    assert [job["id"] for job in ran.json["jobs"]] == [failed.id]
+
+
+def test_pages_go_on_where_the_last_one_ended(ropeway: Ropeway, arrange: Arrange):
+    ids = [arrange.job().id for _ in range(5)]
+
+    first = ropeway("jobs", "list", "--queue", QUEUE, "--limit", "3", "--oldest-first", "--json").json
+    second = ropeway("jobs", "list", "--queue", QUEUE, "--oldest-first", "--after", first["next"], "--json").json
+
+    assert [job["id"] for job in [*first["jobs"], *second["jobs"]]] == ids
+    assert second["next"] is None
+
+
+def test_a_list_that_is_cut_says_how_to_go_on(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+    arrange.job()
+    arrange.job(queue="other")
+
+    of_one = ropeway("jobs", "list", "--queue", QUEUE, "--limit", "1")
+    of_all = ropeway("jobs", "list", "--limit", "2")
+
+    assert "--after '" in of_one.err
+    assert "--queue QUEUE" in of_all.err
+
+
+def test_a_cursor_belongs_to_one_queue(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    assert ropeway("jobs", "list", "--after", "x").code == ExitCode.USAGE
+    assert ropeway("jobs", "list", "--queue", QUEUE, "--after", "x").code == ExitCode.USAGE
+
+
+def test_no_match_is_no_error(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    assert ropeway("jobs", "list", "--state", "failed").err == "No jobs match.\n"
+    assert ropeway("jobs", "list", "--state", "failed", "--json").json == {"jobs": [], "next": None}
+
+
+def test_show_tells_the_whole_life_of_a_job(ropeway: Ropeway, arrange: Arrange):
+    async def live(store: Store) -> str:
+        await Queue(QUEUE, store=store).add("send", {"to": "you"}, id="a", attempts=2)
+        now = await store.clock()
+        held = await claim_one(store, now=now)
+        await store.update(QUEUE, [Change("a", token_of(held), log=("first \x1b[2Jline", "second"))], now=now)
+        await store.settle(QUEUE, [retry(held, reason="busy", trace="Traceback one\n")], now=now)
+        held = await claim_one(store, now=now)
+        await store.settle(QUEUE, [fail(held, reason="gone\x07", trace="Traceback two\n  at \x1b[31m")], now=now)
+        return held.id
+
+    arrange.on_store(live)
+
+    ran = ropeway("jobs", "show", "a")
+    document = ropeway("jobs", "show", "a", "--json").json
+
+    assert "\x1b" not in ran.out
+    for told in ("send  a", "failed · gone\\x07", "2 of 2 made", "first \\x1b[2Jline", "Traceback two", "retrying"):
+        assert told in ran.out
+    assert document["job"]["state"] == "failed"
+    assert [step["name"] for step in document["timeline"]] == [
+        *("added", "waiting", "active", "retrying", "waiting", "active", "failed"),
+    ]
+    assert [failure["reason"] for failure in document["failures"]] == ["busy", "gone\x07"]
+    assert [line["text"] for line in document["log"]] == ["first \x1b[2Jline", "second"]
+
+
+def test_a_timeline_remembers_what_events_no_longer_tell(
+    ropeway: Ropeway, arrange: Arrange, monkeypatch: pytest.MonkeyPatch
+):
+    failed = arrange.job("failed")
+
+    async def none(*_: object, **__: object) -> AsyncIterator[Event]:
+        for event in list[Event]():
+            yield event
+
+    monkeypatch.setattr(Queue, "events", none)
+
+    steps = ropeway("jobs", "show", failed.id, "--json").json["timeline"]
+
+    assert [step["name"] for step in steps] == ["added", "attempt failed", "failed"]
+
+
+def test_logs_are_printed_line_by_line(ropeway: Ropeway, arrange: Arrange):
+    async def log(store: Store) -> str:
+        held = await job_in("active", store, now=await store.clock())
+        change = Change(held.id, token_of(held), log=tuple(f"line {n}\r\n" for n in range(30)), keep_logs=25)
+        await store.update(QUEUE, [change])
+        return held.id
+
+    job_id = arrange.on_store(log)
+
+    ran = ropeway("jobs", "logs", job_id)
+
+    assert len(ran.out.splitlines()) == 25
+    assert ran.out.splitlines()[-1].endswith("  line 29\\r\\n")
+    assert ran.err == "5 older lines not kept\n"
+    assert ropeway("jobs", "logs", job_id, "--json").json["dropped_log_lines"] == 5
+
+
+def test_a_job_that_is_not_there_is_not_found(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    for arguments in (["show", "nobody"], ["logs", "nobody"], ["show", "nobody", "--queue", QUEUE]):
+        ran = ropeway("jobs", *arguments)
+        assert (ran.code, ran.out) == (ExitCode.NOT_FOUND, "")
+        assert "'nobody'" in ran.err
+
+
+def test_an_id_in_two_queues_must_be_said_with_its_queue(ropeway: Ropeway, arrange: Arrange):
+    arrange.job(id="a")
+    arrange.job(id="a", queue="other")
+
+    assert "letters and other" in ropeway("jobs", "show", "a").err
+    assert ropeway("jobs", "show", "a", "--queue", "other", "--json").json["job"]["queue"] == "other"
+
+
+def test_what_a_job_holds_cannot_act_on_the_terminal(ropeway: Ropeway, arrange: Arrange):
+    arrange.on_queue(lambda queue: queue.add("send", {"evil": "\x1b]0;gotcha\x07\u202e\u2028"}, id="a"))
+
+    for arguments in (["list"], ["show", "a"]):
+        out = ropeway("jobs", *arguments).out
+        assert not {"\x1b", "\x07", "\u202e", "\u2028"} & set(out)

@@ -1,0 +1,61 @@
+"""What a worker logs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+from ropeway.cli.logs import Json, Pretty
+
+
+def record(message: str, *arguments: object, error: bool = False) -> logging.LogRecord:
+    caught = None
+    if error:
+        try:
+            int("no luck")
+        except ValueError:
+            caught = sys.exc_info()
+    return logging.LogRecord("ropeway", logging.WARNING, __file__, 1, message, arguments, caught)
+
+
+def test_a_pretty_line_has_time_level_and_message():
+    line = Pretty("", is_coloured=False).format(record("%s failed", "job"))
+
+    assert line.split(maxsplit=1)[1] == "WARNING job failed"
+
+
+def test_the_process_is_marked_where_there_are_several():
+    assert "WARNING [2] hello" in Pretty("[2] ", is_coloured=False).format(record("hello"))
+    assert json.loads(Json("2").format(record("hello")))["process"] == "2"
+    assert "process" not in json.loads(Json("").format(record("hello")))
+
+
+def test_further_lines_and_traces_stand_indented():
+    first, *rest = Pretty("", is_coloured=False).format(record("one\ntwo", error=True)).splitlines()
+
+    assert first.endswith("one")
+    assert all(line.startswith("    ") for line in rest)
+    assert rest[-1] == "    ValueError: invalid literal for int() with base 10: 'no luck'"
+
+
+def test_nothing_that_is_logged_can_act_on_the_terminal():
+    assert "\x1b" not in Pretty("", is_coloured=False).format(record("\x1b[2J\r\x07"))
+
+
+def test_colours_are_for_terminals():
+    assert "\x1b[33mWARNING" in Pretty("", is_coloured=True).format(record("hello"))
+
+
+def test_json_is_one_object_a_line_with_the_facts_of_the_record():
+    with_facts = record("%s\nstarts", "worker", error=True)
+    with_facts.facts = {"queues": ["letters"]}
+
+    line = Json("").format(with_facts)
+
+    assert "\n" not in line
+    entry = json.loads(line)
+    assert entry["at"].endswith("Z")
+    assert (entry["level"], entry["logger"], entry["message"]) == ("warning", "ropeway", "worker\nstarts")
+    assert entry["queues"] == ["letters"]
+    assert entry["exception"].endswith("'no luck'")

@@ -1,0 +1,128 @@
+"""Whole queues."""
+
+from __future__ import annotations
+
+import pytest
+
+from ropeway.cli.exits import ExitCode
+from ropeway.testing.arrange import ARRANGED
+from ropeway.testing.factories import QUEUE
+
+from .conftest import Arrange, Ropeway
+
+
+def test_a_list_counts_every_state(ropeway: Ropeway, arrange: Arrange):
+    for state in reversed(ARRANGED):
+        arrange.job(state)
+    arrange.job(queue="other")
+
+    ran = ropeway("queues", "list")
+    first, second = ropeway("queues", "list", "--json").json["queues"]
+
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["QUEUE", QUEUE, "other"]
+    assert first["counts"] == {**dict.fromkeys(ARRANGED, 1), "waiting-children": 0}
+    assert (first["name"], second["name"], first["workers"], first["paused"]) == (QUEUE, "other", 0, False)
+
+
+def test_a_store_without_queues_is_empty_and_no_error(ropeway: Ropeway, arrange: Arrange):
+    arrange.on_store(lambda store: store.open())
+
+    assert ropeway("queues", "list").code == ExitCode.OK
+    assert ropeway("queues", "list", "--json").json == {"queues": []}
+
+
+def test_a_queue_is_paused_and_resumed(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    paused = ropeway("queues", "pause", QUEUE, "--json").json
+    listed = ropeway("queues", "list").out
+    resumed = ropeway("queues", "resume", QUEUE)
+
+    assert paused == {"queue": QUEUE, "paused": True, "paused_names": []}
+    assert listed.splitlines()[1].endswith("all")
+    assert resumed.out == f"{QUEUE} is resumed\n"
+    assert not ropeway("queues", "list", "--json").json["queues"][0]["paused"]
+
+
+def test_one_job_name_is_paused_and_resumed(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    assert ropeway("queues", "pause", QUEUE, "--name", "send").out == f"{QUEUE} is paused for send\n"
+    assert ropeway("queues", "list").out.splitlines()[1].endswith("send")
+    assert ropeway("queues", "resume", QUEUE, "--name", "send", "--json").json["paused_names"] == []
+
+
+def test_resuming_a_name_of_a_paused_queue_says_that_the_queue_still_is(ropeway: Ropeway, arrange: Arrange):
+    arrange.on_queue(lambda queue: queue.pause())
+
+    assert f"ropeway queues resume {QUEUE}" in ropeway("queues", "resume", QUEUE, "--name", "send").err
+
+
+def test_clean_removes_one_state(ropeway: Ropeway, arrange: Arrange):
+    for state in ("completed", "failed", "failed"):
+        arrange.job(state)
+
+    completed = ropeway("queues", "clean", QUEUE, "--yes")
+    none_so_old = ropeway("queues", "clean", QUEUE, "--state", "failed", "--older-than", "1h", "--yes")
+    one = ropeway("queues", "clean", QUEUE, "--state", "failed", "--limit", "1", "--yes", "--json")
+
+    assert completed.out == f"1 job removed from {QUEUE}\n"
+    assert none_so_old.out == f"0 jobs removed from {QUEUE}\n"
+    assert one.json == {"queue": QUEUE, "removed": 1}
+
+
+def test_drain_removes_what_waits_and_on_request_what_is_delayed(ropeway: Ropeway, arrange: Arrange):
+    finished, delayed, waiting = arrange.job("completed"), arrange.job("delayed"), arrange.job()
+
+    ropeway("queues", "drain", QUEUE, "--yes")
+    assert [arrange.state_of(job.id) for job in (finished, delayed, waiting)] == ["completed", "delayed", None]
+    ropeway("queues", "drain", QUEUE, "--delayed", "--yes")
+    assert [arrange.state_of(job.id) for job in (finished, delayed)] == ["completed", None]
+
+
+def test_obliterate_leaves_nothing_of_a_queue(ropeway: Ropeway, arrange: Arrange):
+    arrange.job("failed")
+    arrange.job()
+
+    ran = ropeway("queues", "obliterate", QUEUE, "--yes", "--json")
+
+    assert ran.json == {"queue": QUEUE, "removed": 2}
+    assert ropeway("queues", "list", "--json").json == {"queues": []}
+
+
+def test_obliterate_stops_at_active_jobs_unless_forced(ropeway: Ropeway, arrange: Arrange):
+    arrange.job("active")
+
+    refused = ropeway("queues", "obliterate", QUEUE, "--yes")
+
+    assert (refused.code, refused.out) == (ExitCode.FAILED, "")
+    assert "1 active job" in refused.err
+    assert "--force" in refused.err
+    assert ropeway("queues", "obliterate", QUEUE, "--yes", "--force").code == ExitCode.OK
+
+
+@pytest.mark.parametrize("verb", ["clean", "drain", "obliterate"])
+def test_without_a_terminal_nothing_is_removed_unless_it_is_meant(ropeway: Ropeway, arrange: Arrange, verb: str):
+    job = arrange.job("completed")
+
+    ran = ropeway("queues", verb, QUEUE)
+
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert "--yes" in ran.err
+    assert arrange.state_of(job.id) == "completed"
+
+
+def test_running_jobs_cannot_be_cleaned(ropeway: Ropeway, arrange: Arrange):
+    arrange.job("active")
+
+    ran = ropeway("queues", "clean", QUEUE, "--state", "active", "--yes")
+
+    assert ran.code == ExitCode.USAGE
+    assert "cancel or remove" in ran.err
+
+
+def test_the_memory_of_another_process_cannot_be_looked_at(ropeway: Ropeway):
+    ran = ropeway("queues", "list", "--url", "memory://")
+
+    assert (ran.code, ran.out) == (ExitCode.STORE, "")
+    assert ran.err.count("\n") == 1

@@ -1,0 +1,232 @@
+"""Workers as programs: signals, processes, reload."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ropeway import __version__
+from ropeway.cli.exits import ExitCode
+
+from .conftest import Arrange
+from .processes import PATIENCE, Program, Programs, children_of, is_alive, until
+
+STARTED = "starts on"
+
+
+@pytest.fixture(autouse=True)
+def app(tmp_path: Path) -> Path:
+    """In the folder in which the commands run."""
+    path = tmp_path / "app.py"
+    shutil.copy(Path(__file__).parent / "worker_app.py", path)
+    return path
+
+
+def result(arrange: Arrange, name: str, data: Any) -> Any:
+    """Of a job that a worker runs."""
+
+    async def run(queue: Any) -> Any:
+        return await (await queue.add(name, data)).result(timeout=PATIENCE)
+
+    return arrange.on_queue(run)
+
+
+def hold(arrange: Arrange, worker: Program, gate: Path) -> str:
+    """A job that runs until the file is there; answers its id."""
+    job = arrange.on_queue(lambda queue: queue.add("hold", str(gate)))
+    worker.says("holding")
+    return str(job.id)
+
+
+def test_a_worker_says_what_it_is_runs_jobs_and_ends_in_good_order(
+    programs: Programs, arrange: Arrange, url: str, tmp_path: Path
+):
+    worker = programs.start("worker", "app:make", "--concurrency", "3", "--queues", "letters")
+    worker.says(STARTED)
+    assert result(arrange, "send", "you") == {"to": "you", "pid": worker.pid}
+    held = hold(arrange, worker, tmp_path / "gate")
+
+    worker.signal(signal.SIGTERM)
+    worker.says("stopping")
+    (tmp_path / "gate").touch()
+
+    assert worker.exit_code() == ExitCode.OK
+    assert arrange.state_of(held) == "completed"
+    for told in (f"Ropeway {__version__}", url, "queues       letters\n", "send, hold, deaf", "concurrency  3"):
+        assert told in worker.err
+
+
+def test_a_second_ctrl_c_hurries(programs: Programs, arrange: Arrange, tmp_path: Path):
+    worker = programs.start("worker", "app:make", "--log-format", "json")
+    worker.says(STARTED)
+    held = hold(arrange, worker, tmp_path / "never")
+
+    worker.signal(signal.SIGINT)
+    worker.says("stopping")
+    worker.signal(signal.SIGINT)
+
+    assert worker.exit_code() == ExitCode.OK
+    assert arrange.state_of(held) == "waiting"
+    entries = [json.loads(line) for line in worker.err.splitlines()]
+    assert entries[0]["queues"] == ["letters", "parcels"]
+    assert entries[0]["handlers"] == ["send", "hold", "deaf"]
+
+
+def test_handlers_that_do_not_stop_make_the_worker_fail_in_one_line(programs: Programs, arrange: Arrange):
+    worker = programs.start("worker", "app:make")
+    job = arrange.on_queue(lambda queue: queue.add("deaf", 4))
+    worker.says("not listening")
+
+    worker.signal(signal.SIGINT)
+    worker.says("stopping")
+    worker.signal(signal.SIGINT)
+
+    assert worker.exit_code() == ExitCode.FAILED
+    assert "Error: handlers still ran" in worker.err
+    assert "Traceback" not in worker.err
+    assert arrange.state_of(job.id) == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["app:nobody", "-p", "2"], ExitCode.USAGE), (["app:make", "--queues", "nobody"], ExitCode.USAGE)],
+)
+def test_what_cannot_be_loaded_ends_at_once_with_several_processes_too(
+    programs: Programs, arguments: list[str], code: ExitCode
+):
+    worker = programs.start("worker", *arguments)
+
+    assert worker.exit_code() == code
+    assert "Error: " in worker.err
+
+
+def test_several_processes_share_the_work_and_end_together(programs: Programs, arrange: Arrange):
+    worker = programs.start("worker", "app:make", "--processes", "2", "--json")
+    worker.says(STARTED, times=2)
+    children = children_of(worker.pid)
+
+    ran_in = {result(arrange, "send", number)["pid"] for number in range(5)}
+    worker.signal(signal.SIGTERM)
+
+    assert len(children) == 2
+    assert ran_in <= {*children}
+    assert worker.exit_code() == ExitCode.OK
+    assert not any(map(is_alive, children))
+    # The supervisor's own lines have no number.
+    assert {json.loads(line).get("process") for line in worker.err.splitlines()} == {None, "1", "2"}
+
+
+def test_a_process_that_is_killed_is_started_again(programs: Programs, arrange: Arrange):
+    worker = programs.start("worker", "app:make", "--processes", "2")
+    worker.says(STARTED, times=2)
+    [first, second] = children_of(worker.pid)
+
+    os.kill(first, signal.SIGKILL)
+    worker.says("exit code 137")
+    worker.says(STARTED, times=3)
+
+    assert second in children_of(worker.pid)
+    assert len(children_of(worker.pid)) == 2
+    worker.signal(signal.SIGINT)
+    assert worker.exit_code() == ExitCode.OK
+
+
+def test_processes_do_not_outlive_a_supervisor_that_is_killed(programs: Programs, arrange: Arrange, tmp_path: Path):
+    worker = programs.start("worker", "app:make", "--processes", "2")
+    worker.says(STARTED, times=2)
+    children = children_of(worker.pid)
+    held = hold(arrange, worker, tmp_path / "gate")
+
+    worker.signal(signal.SIGKILL)
+    worker.exit_code()
+    until(lambda: "stopping" in worker.err, "the shutdown")
+    (tmp_path / "gate").touch()
+
+    until(lambda: not any(map(is_alive, children)), "the end of the children")
+    assert arrange.state_of(held) == "completed"
+
+
+def test_one_ctrl_c_in_a_terminal_reaches_every_process_once(programs: Programs, arrange: Arrange, tmp_path: Path):
+    terminal = programs.start_in_terminal("worker", "app:make", "--processes", "2")
+    terminal.shows("[1]")
+    terminal.shows("[2]")
+    job = arrange.on_queue(lambda queue: queue.add("hold", str(tmp_path / "gate")))
+    terminal.shows("holding")
+
+    terminal.types("\x03")
+    terminal.shows("stopping")
+    (tmp_path / "gate").touch()
+
+    assert terminal.exit_code() == ExitCode.OK
+    assert arrange.state_of(job.id) == "completed"
+
+
+STUCK = """
+import signal, sys, time
+if "2/2" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("stuck", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_ctrl_c_hurries_every_process_and_a_third_kills(
+    programs: Programs, arrange: Arrange, app: Path, tmp_path: Path
+):
+    app.write_text(STUCK + app.read_text())
+    worker = programs.start("worker", "app:make", "--processes", "2")
+    worker.says("stuck")
+    worker.says(STARTED)
+    held = hold(arrange, worker, tmp_path / "never")
+
+    worker.signal(signal.SIGINT)
+    worker.says("stopping: 1 jobs")
+    worker.signal(signal.SIGINT)
+    [stuck] = until(lambda: len(left := children_of(worker.pid)) == 1 and left, "the end of the one that hurries")
+    assert arrange.state_of(held) == "waiting"
+    worker.signal(signal.SIGINT)
+
+    assert worker.exit_code() == 128 + signal.SIGKILL
+    assert not is_alive(stuck)
+
+
+def test_a_queue_runs_its_tasks(programs: Programs, arrange: Arrange, app: Path):
+    app.write_text(
+        "from ropeway import Queue\nletters = Queue('letters')\n@letters.task\ndef double(n: int): return 2 * n"
+    )
+    worker = programs.start("worker", "app:letters")
+    worker.says("handlers     double\n")
+
+    assert result(arrange, "double", {"n": 21}) == 42
+
+
+def test_a_change_of_the_app_starts_it_anew(programs: Programs, arrange: Arrange, app: Path):
+    worker = programs.start("worker", "app:make", "--reload")
+    worker.says(STARTED)
+
+    working = app.read_text()
+    app.write_text("1 / 0")
+    worker.says("ZeroDivisionError")
+    app.write_text(working.replace('"to": job.data', '"to": "somebody new"'))
+    worker.says(STARTED, times=2)
+
+    assert result(arrange, "send", "you")["to"] == "somebody new"
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+
+
+def test_the_url_is_for_queues_that_name_no_store(programs: Programs, tmp_path: Path):
+    worker = programs.start("worker", "app:make", "--url", f"sqlite:///{tmp_path}/other.db")
+    worker.says(STARTED)
+
+    worker.signal(signal.SIGTERM)
+
+    assert worker.exit_code() == ExitCode.OK
+    assert f"store        sqlite:///{tmp_path}/other.db\n" in worker.err
+    assert not (tmp_path / "ropeway.db").exists()

@@ -1,0 +1,31 @@
+"""An app whose handlers say, on standard output, what they do."""
+
+import asyncio
+import os
+import time
+
+from ropeway import Job, Queue, SyncJob, Worker
+
+letters = Queue("letters")
+parcels = Queue("parcels")
+
+
+async def send(job: Job) -> dict[str, object]:
+    return {"to": job.data, "pid": os.getpid()}
+
+
+async def hold(job: Job) -> str:
+    """Ends when it is told to, or when its file is there."""
+    print("holding", flush=True)  # noqa: T201 - its test listens
+    while not os.path.exists(job.data):  # noqa: ASYNC110, ASYNC240, PTH110 - a file is all it can see
+        await asyncio.sleep(0.02)
+    return "let go"
+
+
+def deaf(job: SyncJob) -> None:
+    print("not listening", flush=True)  # noqa: T201
+    time.sleep(job.data)
+
+
+def make() -> Worker:
+    return Worker([letters, parcels], {"send": send, "hold": hold, "deaf": deaf}, grace=60)

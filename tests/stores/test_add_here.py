@@ -1,0 +1,108 @@
+"""Adding on the calling thread, on the stores that offer it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from ropeway.errors import StoreClosed
+from ropeway.store.contract import AddsHere, Store
+from ropeway.store.url import connect
+from ropeway.testing.arrange import read
+from ropeway.testing.factories import QUEUE, claim_request, new_job
+
+THREADS = 6
+EACH = 40
+
+
+@pytest.fixture(params=["memory://", "sqlite:///{folder}/ropeway.db"], ids=["memory", "sqlite"])
+async def here(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    store = connect(request.param.format(folder=tmp_path))
+    yield store
+    await store.close()
+
+
+def add_here(store: Store, *ids: str) -> list[str]:
+    assert isinstance(store, AddsHere)
+    [answers] = store.add_here([[new_job(id) for id in ids]])
+    return [answer.verdict for answer in answers]
+
+
+async def test_it_stores_jobs_as_add_does(here: Store):
+    assert await asyncio.to_thread(add_here, here, "a", "b") == ["created", "created"]
+    assert await asyncio.to_thread(add_here, here, "b", "c") == ["found", "created"]
+    assert (await read(here, "a")).state == "waiting"
+    assert (await here.count(QUEUE))["waiting"] == 3
+    assert [entry.entry.what for entry in (await here.events(QUEUE)).entries] == ["add", "add", "duplicated"]
+
+
+async def test_many_threads_and_a_loop_add_at_once(here: Store):
+    def add_some(number: int) -> None:
+        for n in range(EACH):
+            assert add_here(here, f"{number}-{n}") == ["created"]
+
+    threads = [asyncio.to_thread(add_some, number) for number in range(THREADS)]
+    awaited = [here.add([[new_job(f"loop-{n}")]]) for n in range(EACH)]
+    await asyncio.gather(*threads, *awaited)
+
+    assert (await here.count(QUEUE))["waiting"] == (THREADS + 1) * EACH
+    assert len((await here.claim(claim_request(1_000))).jobs) == (THREADS + 1) * EACH
+
+
+async def test_who_waits_for_jobs_is_served(here: Store):
+    listener = here.listen("jobs", [QUEUE])
+    while await listener.wait(0.02):
+        pass
+    request = claim_request(token="mine")
+    waiting = asyncio.create_task(listener.claim(request, 10))
+    await asyncio.sleep(0.01)
+
+    await asyncio.to_thread(add_here, here, "a")
+
+    served = await waiting
+    claimed = served.claimed if served else await here.claim(request)
+    assert [job.id for job in claimed.jobs] == ["a"]
+    listener.close()
+
+
+async def test_a_closed_store_says_so(here: Store):
+    await asyncio.to_thread(add_here, here, "a")
+    await here.close()
+    with pytest.raises(StoreClosed):
+        await asyncio.to_thread(add_here, here, "b")
+
+
+async def test_nobody_hangs_when_the_store_is_closed_under_threads_that_add(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/ropeway.db"
+    store = connect(url)
+    acknowledged: list[str] = []
+    refused: list[StoreClosed] = []
+    begun = threading.Barrier(THREADS + 1)
+
+    def add_until_refused(number: int) -> None:
+        add_here(store, f"{number}-first")
+        begun.wait()
+        for n in range(100_000):
+            try:
+                add_here(store, f"{number}-{n}")
+            except StoreClosed as error:
+                refused.append(error)
+                return
+            acknowledged.append(f"{number}-{n}")
+
+    threads = [threading.Thread(target=add_until_refused, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    await asyncio.to_thread(begun.wait)
+    await store.close()
+    for thread in threads:
+        await asyncio.to_thread(thread.join)
+
+    assert len(refused) == THREADS
+    witness = connect(url)
+    assert all(await witness.get(QUEUE, acknowledged))
+    await witness.close()
