@@ -41,4 +41,19 @@ def _wanted(system: System) -> str:
     return "\n".join(lines)
 
 
-RUNTIMES: dict[str, Callable[[System], list[str]]] = {".py": _python}
+def _node(system: System) -> list[str]:
+    folder = ENVIRONMENTS / system.name
+    stamp = folder / "installed.txt"
+    wanted = "\n".join(system.dependencies)
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"installing {system.title}", file=sys.stderr)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder)]
+        subprocess.run([*npm, *system.dependencies], check=True)
+        stamp.write_text(wanted)
+    # Node looks for packages beside the file that imports them.
+    return ["env", f"NODE_PATH={folder / 'node_modules'}", "node", str(system.path)]
+
+
+RUNTIMES: dict[str, Callable[[System], list[str]]] = {".py": _python, ".cjs": _node}

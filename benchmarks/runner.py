@@ -17,6 +17,7 @@ from benchmarks.measures import JOBS, Measure, Step
 from benchmarks.protocol import Answer
 from benchmarks.report import number
 from benchmarks.results import Results
+from benchmarks.servers import Servers
 from benchmarks.system import System
 
 STEP_TIMEOUT = 600.0
@@ -42,10 +43,11 @@ class Runner:
         self._commands = {system.name: command(system) for system in self.systems}
         self._skipped: set[tuple[str, str]] = set()
         self._prepared: set[Path] = set()
-        for turn in range(1, rounds + 1):
-            for measure in measures:
-                if turn <= (measure.rounds or rounds):
-                    self._round(measure, f"round {turn}/{rounds}")
+        with Servers() as self._servers:
+            for turn in range(1, rounds + 1):
+                for measure in measures:
+                    if turn <= (measure.rounds or rounds):
+                        self._round(measure, f"round {turn}/{rounds}")
 
     def _round(self, measure: Measure, title: str) -> None:
         for system in self.systems:
@@ -67,6 +69,7 @@ class Runner:
         """The answer to the last step, or None if the system cannot do one of them."""
         place = self.data / f"{system.name}-{measure.place.name if measure.place else 'fresh'}"
         if place not in self._prepared:
+            self._servers.stop(place)
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
             for step in measure.place.prepared if measure.place else ():
@@ -85,7 +88,8 @@ class Runner:
         """The system's answer and the peak of its memory, or None if it cannot do this."""
         jobs = system.jobs // 4 if self.quick else system.jobs
         arguments = {key: jobs if value == JOBS else value for key, value in step.arguments.items()}
-        words = [*self._commands[system.name], step.function, json.dumps({"place": str(place), **arguments})]
+        address = self._servers.address(system.family, place)
+        words = [*self._commands[system.name], step.function, json.dumps({"place": address, **arguments})]
         os.sync()  # What the step before wrote is not this one's burden.
         with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
             process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=errors, start_new_session=True)

@@ -83,7 +83,7 @@ async def process_at(place, n, seconds, concurrency, typed=False):
     async def handler(_):
         count()
 
-    async def noop(n: int, to: str) -> None:  # noqa: ARG001 - that they are read is what is measured
+    async def noop(n: int, to: str) -> None:
         count()
 
     async def unsettled():
