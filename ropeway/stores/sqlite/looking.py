@@ -105,7 +105,10 @@ def count(tx: Transaction, queue: str) -> Counts:
 
 
 def metrics(tx: Transaction, queue: str, since: Instant) -> list[Metric]:
-    return _metrics(tx.get(_LOOK["metrics"], {"queue": tx.queue(queue).id, "since": since}))
+    row = tx.queue(queue)
+    found = _metrics(tx.get(_LOOK["metrics"], {"queue": row.id, "since": since}))
+    newest = row.newest_minute
+    return [*found, Metric(**newest)] if newest and newest["minute"] >= since else found
 
 
 def history(tx: Transaction, queue: str, id: str) -> History | None:

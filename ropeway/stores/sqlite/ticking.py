@@ -143,14 +143,20 @@ def _expire(tx: Transaction, row: QueueRow, now: Instant) -> int:
 
 def _trim(tx: Transaction, row: QueueRow, now: Instant) -> bool:
     """Whether there is more to trim."""
-    metrics = {"queue": row.id, "before": now - METRICS_KEPT}
     revoked = {"queue": row.id, "before": now - REVOKED_KEPT, "limit": BATCH}
-    tx.run(_SQL["trim_metrics"], metrics)
+    _trim_metrics(tx, row, now - METRICS_KEPT)
     trimmed = {
         tx.change(_SQL["trim_revoked"], revoked),
         tx.change(_SQL["trim_records"], {"now": now, "limit": BATCH}),
     }
     return _trim_events(tx, row) or BATCH in trimmed
+
+
+def _trim_metrics(tx: Transaction, row: QueueRow, before: Instant) -> None:
+    tx.run(_SQL["trim_metrics"], {"queue": row.id, "before": before})
+    if row.newest_minute and row.newest_minute["minute"] < before:
+        row.newest_minute = None
+        row.is_changed = True
 
 
 def _trim_events(tx: Transaction, row: QueueRow) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from ropeway.job.record import JobRecord
 from ropeway.job.retention import Retention
 from ropeway.stores.sqlite import SQLiteStore
-from ropeway.testing.factories import QUEUE, SECOND, claim_request, complete, new_job, retry
+from ropeway.testing.factories import QUEUE, SECOND, claim_request, complete, new_job, new_jobs, retry
 
 Pages: TypeAlias = Callable[[Awaitable[Any]], Awaitable[int]]
 BATCH = 100
@@ -75,3 +75,12 @@ async def test_a_job_that_is_removed_costs_its_own_two_pages(store: SQLiteStore,
     written = await pages(store.settle(QUEUE, at_once, claim_request(BATCH)))
 
     assert written <= BATCH * 2.5
+
+
+async def test_adding_one_job_writes_at_most_seven_pages(store: SQLiteStore, pages: Pages):
+    """The job, its id, where it waits, its name, the queue, the event, and now and then one that is new."""
+    await store.add([new_jobs(MANY)])
+
+    written = await pages(store.add([[new_job()]]))
+
+    assert written <= 7

@@ -184,7 +184,9 @@ CREATE TABLE queue (
     events INTEGER NOT NULL DEFAULT 0,
     events_from INTEGER DEFAULT 0,
     -- The newest instant that was stored: no clock may read less.
-    at INTEGER NOT NULL DEFAULT 0
+    at INTEGER NOT NULL DEFAULT 0,
+    -- What moved in the newest minute that has metrics (json); it goes to `metric` when there is a newer one.
+    newest_minute TEXT
 ) STRICT;
 
 -- One row per entry. The id is the queue's id in its upper bits and the number of its last event in the lower 40,
@@ -194,6 +196,7 @@ CREATE TABLE event (
     body TEXT NOT NULL
 ) STRICT;
 
+-- What moved in each minute but the newest.
 CREATE TABLE metric (
     queue INTEGER NOT NULL,
     minute INTEGER NOT NULL,
