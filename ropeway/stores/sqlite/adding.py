@@ -50,26 +50,28 @@ def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
 
 def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant) -> None:
     first = tx.get(_SQL["next_seq"])
-    encoded = as_json([(job.id, job.name, job.options, job.data) for job in jobs])
+    # A job's order is its sequence number, or the negative of it.
+    encoded = as_json(
+        [
+            (job.id, job.name, job.options, job.data, job.priority, -seq if job.lifo else seq)
+            for seq, job in enumerate(jobs, first)
+        ]
+    )
     tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "now": now, "jobs": encoded})
     waiting: list[tuple[str, Detail]] = []
     delayed: list[tuple[str, Detail]] = []
-    places = []
-    is_plain = True
+    due: list[tuple[int, Instant]] = []
     for seq, job in enumerate(jobs, first):
         due_at = _due_at(job, now)
         if due_at is None:
             waiting.append((job.id, {"name": job.name}))
         else:
             delayed.append((job.id, {"name": job.name, "due_at": due_at}))
-        if due_at is not None or job.priority or job.lifo:
-            is_plain = False
-        places.append((job.name, job.priority, -seq if job.lifo else seq, due_at))
-    if is_plain:
-        tx.run(_SQL["places_waiting"], {"first": first})
-    else:
-        tx.run(_SQL["places"], {"queue": row.id, "first": first, "places": as_json(places)})
+            due.append((seq, due_at))
+    if delayed:
+        tx.run(_SQL["delayed"], {"delayed": as_json(due)})
     if waiting:
+        tx.run(_SQL["waiting"], {"first": first})
         row.move(None, "waiting", len(waiting))
         row.announce("add", now, "waiting", waiting)
     if delayed:

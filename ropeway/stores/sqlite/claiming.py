@@ -56,38 +56,50 @@ def _take(tx: Transaction, row: QueueRow, request: ClaimRequest, now: Instant) -
         "now": now,
         "lock_until": now + request.lock,
     }
-    statement = "choose"
     if request.names is not None or row.paused_names:
-        statement = "choose_named"
         values["names"] = as_json(_allowed(tx, row, request))
-    jobs = _choose_and_take(tx, statement, values, limit)
+        values["limit"] = limit
+        # Most workers handle all that comes: then the names need not be looked at one by one.
+        is_picky = bool(tx.get(_SQL["others_first"], values))
+    else:
+        is_picky = False
+    jobs = _choose_and_start(tx, values, limit, is_picky=is_picky)
     if jobs:
         row.move("waiting", "active", len(jobs))
         row.announce("claim", now, "active", [(job.id, None) for job in jobs], {"worker": request.worker})
     return jobs
 
 
-def _choose_and_take(tx: Transaction, statement: str, values: dict[str, Any], limit: int) -> list[JobRecord]:
+def _choose_and_start(tx: Transaction, values: dict[str, Any], limit: int, *, is_picky: bool) -> list[JobRecord]:
     """In one go, or in several where the data of all is more than SQLite can answer at once."""
     jobs: list[JobRecord] = []
     portion = limit
     while len(jobs) < limit:
         values["limit"] = min(portion, limit - len(jobs))
         try:
-            chosen = records(tx.get(_SQL[statement], values))
+            chosen = records(tx.get(_SQL["choose_named" if is_picky else "choose"], values))
         except apsw.TooBigError:
             if portion == 1:
                 raise
             portion //= 2
             continue
         if chosen:
-            # A job's order is its sequence number, or the negative of it.
-            values["seqs"] = as_json([abs(job.order) for job in chosen])
-            tx.run(_SQL["take"], values)
+            _start(tx, values, chosen, is_picky=is_picky)
             jobs += chosen
         if len(chosen) < values["limit"]:
             break
     return jobs
+
+
+def _start(tx: Transaction, values: dict[str, Any], chosen: Sequence[JobRecord], *, is_picky: bool) -> None:
+    if is_picky:
+        values["keys"] = as_json([(job.priority, job.order) for job in chosen])
+        tx.run(_SQL["start_named"], values)
+        tx.run(_SQL["leave_named"], values)
+    else:
+        values["priority"], values["ord"] = chosen[-1].priority, chosen[-1].order
+        tx.run(_SQL["start"], values)
+        tx.run(_SQL["leave"], values)
 
 
 def _allowed(tx: Transaction, row: QueueRow, request: ClaimRequest) -> list[str]:

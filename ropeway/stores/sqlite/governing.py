@@ -96,7 +96,8 @@ def _forget(tx: Transaction, row: QueueRow) -> None:
     tx.run(_SQL["events"], {"first": row.first_event, "last": row.first_event + row.events})
     row.events_from = row.events
     row.entries = []
-    row.metrics = {}
+    row.metrics = []
+    row.newest_minute = None
     row.paused = row.is_configured = False
     row.paused_names = ()
     row.max_active = None

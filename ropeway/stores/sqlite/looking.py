@@ -13,7 +13,7 @@ from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import FINAL, State
 from ...store.values import Counts, FailedAttempt, History, LogLine, Metric, Page, Query, Settings
-from .claiming import records_of
+from .claiming import records, records_of
 from .places import find_places
 from .reading import reader
 from .statements import statements
@@ -22,7 +22,6 @@ from .transaction import QueueRow, Transaction, as_json
 _LOOK: Final = statements("look")
 _FIND: Final = statements("find")
 _QUEUE: Final = statements("queue")
-_records: Final[Callable[[bytes], list[JobRecord | None]]] = reader(list[JobRecord | None])
 _metrics: Final[Callable[[bytes], list[Metric]]] = reader(list[Metric])
 _failures: Final[Callable[[bytes], list[FailedAttempt]]] = reader(list[FailedAttempt])
 _log: Final[Callable[[bytes], list[LogLine]]] = reader(list[LogLine])
@@ -47,12 +46,14 @@ _cursor: Final = msgspec.json.Decoder(Cursor).decode
 def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
     row = tx.queue(queue)
     try:
-        return _records(tx.get(_LOOK["records"], {"queue_name": queue, "queue": row.id, "ids": as_json(ids)}))
+        found = records(tx.get(_LOOK["records"], {"queue_name": queue, "queue": row.id, "ids": as_json(ids)}))
     except apsw.TooBigError:
         if len(ids) == 1:
             raise
         half = len(ids) // 2
         return get(tx, queue, ids[:half]) + get(tx, queue, ids[half:])
+    known = {job.id: job for job in found}
+    return [known.get(id) for id in ids]
 
 
 def find(tx: Transaction, query: Query) -> Page:
@@ -104,7 +105,10 @@ def count(tx: Transaction, queue: str) -> Counts:
 
 
 def metrics(tx: Transaction, queue: str, since: Instant) -> list[Metric]:
-    return _metrics(tx.get(_LOOK["metrics"], {"queue": tx.queue(queue).id, "since": since}))
+    row = tx.queue(queue)
+    found = _metrics(tx.get(_LOOK["metrics"], {"queue": row.id, "since": since}))
+    newest = row.newest_minute
+    return [*found, Metric(**newest)] if newest and newest["minute"] >= since else found
 
 
 def history(tx: Transaction, queue: str, id: str) -> History | None:

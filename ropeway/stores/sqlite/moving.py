@@ -9,6 +9,7 @@ from ...job.instants import LAST_INSTANT, Instant
 from ...job.retention import Retention
 from ...job.states import State
 from ...store.values import BATCH, Lock
+from .places import leave
 from .reading import reader
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
@@ -34,7 +35,8 @@ def promote_due(tx: Transaction, row: QueueRow, now: Instant) -> int:
 
 
 def promote(tx: Transaction, row: QueueRow, jobs: Sequence[tuple[int, str]], now: Instant) -> None:
-    tx.run(_PROMOTE["promote"], {"seqs": as_json([seq for seq, _ in jobs])})
+    tx.run(_PROMOTE["wait"], {"seqs": as_json([seq for seq, _ in jobs])})
+    leave(tx, [(seq, "delayed") for seq, _ in jobs])
     row.move("delayed", "waiting", len(jobs))
     row.announce("promote", now, "waiting", [(id, None) for _, id in jobs])
     tx.wake("jobs", row)
@@ -55,8 +57,9 @@ def remove_all(tx: Transaction, row: QueueRow, jobs: Sequence[Leaving], now: Ins
 
 
 def erase(tx: Transaction, row: QueueRow, jobs: Sequence[Leaving]) -> None:
+    leave(tx, [(seq, state) for seq, _, state in jobs])
     seqs = {"seqs": as_json([seq for seq, _, _ in jobs])}
-    for statement in ("places", "jobs", "failures", "log"):
+    for statement in ("jobs", "failures", "log"):
         tx.run(_REMOVE[statement], seqs)
     for _, _, state in jobs:
         row.move(state, None)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.states import FINAL, State
 from ...store.values import MISSING, Answer, Edit, Lock
 from . import moving
 from .moving import apply_retention, remove_all, revoke
-from .places import Place, find_places, options_of
+from .places import TABLES, Place, find_places, leave, options_of
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
 
 _CANCEL: Final = statements("cancel")["cancel"]
-_RETRY: Final = statements("retry")["retry"]
-_CHANGE: Final = statements("change")["change"]
+_RETRY: Final = statements("retry")["wait"]
+_CHANGE: Final = statements("change")
 _DATA: Final = statements("update")["data"]
+
+Fields: TypeAlias = tuple[int | None, int | None, Instant | None]
+"""Priority, order and due_at; None keeps what is there."""
+_KEPT: Final[Fields] = (None, None, None)
 
 
 def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) -> list[Answer]:
@@ -43,6 +47,7 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
         keeps = [(place.seq, place.id, options[place.seq].keep_failed) for place, _ in reached]
         cancelled = as_json([(seq, keep.until(now)) for seq, _, keep in keeps])
         tx.run(_CANCEL, {"now": now, "reason": reason, "cancelled": cancelled})
+        leave(tx, [(place.seq, state) for place, state in reached])
         running = [place for place, state in reached if state == "active"]
         revoke(tx, row, [Lock(place.id, place.token or "") for place in running], now)
         for _, state in reached:
@@ -62,6 +67,7 @@ def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[
     answers, reached = _reach(find_places(tx, row, ids), FINAL, "waiting")
     if reached:
         tx.run(_RETRY, {"seqs": as_json([place.seq for place, _ in reached]), "reset": reset})
+        leave(tx, [(place.seq, state) for place, state in reached])
         for _, state in reached:
             row.move(state, "waiting")
         row.announce("retry by hand", now, "waiting", [(place.id, None) for place, _ in reached])
@@ -83,7 +89,7 @@ def change(tx: Transaction, queue: str, edits: Sequence[Edit]) -> list[Answer]:
     now = tx.now()
     answers: list[Answer] = []
     jobs: list[tuple[str, Detail]] = []
-    places: defaultdict[int, list[int | None]] = defaultdict(lambda: [None, None, None])
+    moved: defaultdict[str, dict[int, Fields]] = defaultdict(dict)
     data: dict[int, str] = {}
     for place, edit in zip(find_places(tx, row, [edit.id for edit in edits]), edits, strict=True):
         if place.state is None:
@@ -93,11 +99,17 @@ def change(tx: Transaction, queue: str, edits: Sequence[Edit]) -> list[Answer]:
         else:
             answers.append(Answer("done", place.state))
             jobs.append((edit.id, _changes(edit, now)))
-            _edit(places[place.seq], place, edit, now)
+            there = moved[TABLES[place.state]]
+            if (fields := _fields(place, edit, now, there.get(place.seq, _KEPT))) != _KEPT:
+                there[place.seq] = fields
             if edit.data is not None:
                 data[place.seq] = edit.data
     if jobs:
-        tx.run(_CHANGE, {"edits": as_json([(seq, *fields) for seq, fields in places.items()])})
+        for table, there in moved.items():
+            if there:
+                values = {"edits": as_json([(seq, *fields) for seq, fields in there.items()])}
+                tx.run(_CHANGE[table], values)
+                tx.run(_CHANGE["jobs"], values)
         if data:
             tx.run(_DATA, {"changes": as_json(list(data.items()))})
         row.announce("changed", now, jobs=jobs)
@@ -160,13 +172,15 @@ def _due_at(edit: Edit, now: Instant) -> Instant | None:
     return edit.due_at
 
 
-def _edit(fields: list[int | None], place: Place, edit: Edit, now: Instant) -> None:
+def _fields(place: Place, edit: Edit, now: Instant, before: Fields) -> Fields:
+    priority, order, due_at = before
     if edit.priority is not None:
-        fields[0] = edit.priority
+        priority = edit.priority
     if edit.lifo is not None:
-        fields[1] = -place.seq if edit.lifo else place.seq
-    if (due_at := _due_at(edit, now)) is not None:
-        fields[2] = due_at
+        order = -place.seq if edit.lifo else place.seq
+    if (changed := _due_at(edit, now)) is not None:
+        due_at = changed
+    return priority, order, due_at
 
 
 def _changes(edit: Edit, now: Instant) -> dict[str, Any]:

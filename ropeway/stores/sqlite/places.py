@@ -1,7 +1,8 @@
-"""Where the jobs of a batch stand, for the verbs that decide by it."""
+"""Where the jobs of a batch stand: to decide by it, and to take them from there."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -14,6 +15,16 @@ from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
 
 _SQL: Final = statements("look")
+_LEAVE: Final = statements("leave")
+TABLES: Final[dict[State, str]] = {
+    "waiting": "waiting",
+    "waiting-children": "later",
+    "delayed": "later",
+    "active": "active",
+    "completed": "finished",
+    "failed": "finished",
+    "cancelled": "finished",
+}
 
 
 class Place(msgspec.Struct, array_like=True, gc=False):
@@ -35,9 +46,20 @@ _options: Final[Callable[[bytes], list[tuple[int, str]]]] = reader(list[tuple[in
 
 def find_places(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> list[Place]:
     """One for each id, in order; the same one for the same id."""
-    found = _places(tx.get(_SQL["places"], {"queue": row.id, "ids": as_json(ids)}))
-    known = {place.id: place for place in found}
-    return found if len(known) == len(found) else [known[id] for id in ids]
+    known = {place.id: place for place in _places(tx.get(_SQL["places"], {"queue": row.id, "ids": as_json(ids)}))}
+    for id in ids:
+        if id not in known:
+            known[id] = Place(0, id, None, None, None, 0, 0)
+    return [known[id] for id in ids]
+
+
+def leave(tx: Transaction, jobs: Iterable[tuple[int, State]]) -> None:
+    """Takes jobs (sequence number and state) from where they stood."""
+    by_table: defaultdict[str, list[int]] = defaultdict(list)
+    for seq, state in jobs:
+        by_table[TABLES[state]].append(seq)
+    for table, seqs in by_table.items():
+        tx.run(_LEAVE[table], {"seqs": as_json(seqs)})
 
 
 def options_of(tx: Transaction, seqs: Iterable[int]) -> dict[int, StoredOptions]:

@@ -16,7 +16,7 @@ from ...job.states import State
 from ...store.values import MISSING, Answer, ClaimRequest, Settled
 from .claiming import claim
 from .moving import apply_retention
-from .places import Place, find_places
+from .places import Place, find_places, leave
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
 
@@ -94,6 +94,7 @@ def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> Non
         else:
             values = {"completed": as_json(completed), "now": now, "expires_at": expires_at}
             tx.run(_SQL["complete_with_results"], values)
+    _leave(tx, group)
     row.move("active", "completed", len(group))
     row.announce("complete", now, "completed", jobs)
     apply_retention(tx, row, "completed", [(place.seq, place.id, outcome.keep) for place, outcome in group], now)
@@ -108,6 +109,7 @@ def _fail(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
         detail = {"reason": reason, "attempt": place.attempts_started}
         jobs.append((place.id, {**detail, "exhausted": True} if outcome.exhausted else detail))
     tx.run(_SQL["fail"], {"now": now, "failed": as_json(failed)})
+    _leave(tx, group)
     _remember_failures(tx, group, now)
     row.move("active", "failed", len(group))
     row.announce("fail", now, "failed", jobs)
@@ -118,18 +120,22 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
     """Retries, postponements and jobs handed back: all of one move."""
     move = group[0][1].move
     is_retry = move == "retry"
-    back = []
+    back: dict[State, list[tuple[int, Instant | None, int, str | None]]] = {"waiting": [], "delayed": []}
     jobs: dict[State, list[tuple[str, Detail]]] = {"waiting": [], "delayed": []}
     for place, outcome in group:
         target = _target(outcome)
         due_at = min(now + outcome.delay, LAST_INSTANT) if target == "delayed" else None
         reason = (outcome.failure or _NO_FAILURE).reason if is_retry else None
-        back.append((place.seq, due_at, int(is_retry), reason))
+        back[target].append((place.seq, due_at, int(is_retry), reason))
         detail: Detail = None if due_at is None else {"due_at": due_at}
         if is_retry:
             detail = {"reason": reason, "attempt": place.attempts_started, "delay": outcome.delay}
         jobs[target].append((place.id, detail))
-    tx.run(_SQL["send_back"], {"back": as_json(back)})
+    if back["waiting"]:
+        tx.run(_SQL["wait"], {"back": as_json(back["waiting"])})
+    if back["delayed"]:
+        tx.run(_SQL["delay"], {"back": as_json(back["delayed"])})
+    _leave(tx, group)
     if is_retry:
         _remember_failures(tx, group, now)
     for target, moved in jobs.items():
@@ -137,6 +143,10 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
             row.move("active", target, len(moved))
             row.announce(move, now, target, moved)
     tx.wake("jobs", row)
+
+
+def _leave(tx: Transaction, group: Ended) -> None:
+    leave(tx, [(place.seq, "active") for place, _ in group])
 
 
 def _remember_failures(tx: Transaction, group: Ended, now: Instant) -> None:

@@ -13,6 +13,7 @@ from ...job.options import readable_options
 from ...job.rules import is_given_up, stall_reason
 from ...store.values import BATCH, StallRules, Ticked
 from .moving import apply_retention, leaving, promote_due, remove_all
+from .places import leave
 from .reading import reader
 from .settling import remember_failures
 from .statements import statements
@@ -105,6 +106,7 @@ def _stall(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, 
     used = int(rules.counts_as_attempt)
     stalled = [(job.seq, used, _reason(job, given_up=False)) for job in jobs]
     tx.run(_SQL["stall"], {"stalled": as_json(stalled)})
+    leave(tx, [(job.seq, "active") for job in jobs])
     row.move("active", "waiting", len(jobs))
     row.announce("stall", now, "waiting", [(job.id, _detail(job)) for job in jobs])
 
@@ -117,6 +119,7 @@ def _give_up(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules
         (job.seq, used, reason, keep.until(now)) for job, reason, keep in zip(jobs, reasons, keeps, strict=True)
     ]
     tx.run(_SQL["give_up"], {"now": now, "given_up": as_json(given_up)})
+    leave(tx, [(job.seq, "active") for job in jobs])
     row.move("active", "failed", len(jobs))
     details = [(job.id, {**(_detail(job) or {}), "reason": reason}) for job, reason in zip(jobs, reasons, strict=True)]
     row.announce("give up", now, "failed", details)
@@ -140,14 +143,20 @@ def _expire(tx: Transaction, row: QueueRow, now: Instant) -> int:
 
 def _trim(tx: Transaction, row: QueueRow, now: Instant) -> bool:
     """Whether there is more to trim."""
-    metrics = {"queue": row.id, "before": now - METRICS_KEPT}
     revoked = {"queue": row.id, "before": now - REVOKED_KEPT, "limit": BATCH}
-    tx.run(_SQL["trim_metrics"], metrics)
+    _trim_metrics(tx, row, now - METRICS_KEPT)
     trimmed = {
         tx.change(_SQL["trim_revoked"], revoked),
         tx.change(_SQL["trim_records"], {"now": now, "limit": BATCH}),
     }
     return _trim_events(tx, row) or BATCH in trimmed
+
+
+def _trim_metrics(tx: Transaction, row: QueueRow, before: Instant) -> None:
+    tx.run(_SQL["trim_metrics"], {"queue": row.id, "before": before})
+    if row.newest_minute and row.newest_minute["minute"] < before:
+        row.newest_minute = None
+        row.is_changed = True
 
 
 def _trim_events(tx: Transaction, row: QueueRow) -> bool:

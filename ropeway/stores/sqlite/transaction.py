@@ -20,9 +20,10 @@ from .statements import statements
 _SQL: Final = statements("queue")
 _encode: Final = msgspec.json.Encoder().encode
 _names: Final = msgspec.json.Decoder(tuple[str, ...]).decode
+_numbers: Final = msgspec.json.Decoder(dict[str, int]).decode
 
 EVENT_BITS: Final = 40
-METRICS: Final[tuple[str, ...]] = get_args(MetricName)
+_NOTHING: Final[dict[str, int]] = dict.fromkeys(get_args(MetricName), 0)
 _COLUMNS: Final = tuple(state.replace("-", "_") for state in STATES)
 MINUTE: Final = 60_000
 
@@ -38,7 +39,7 @@ class QueueRow:
 
     __slots__ = (
         "at", "counts", "entries", "events", "events_from", "id", "is_changed", "is_configured", "max_active",
-        "metrics", "name", "paused", "paused_names",
+        "metrics", "name", "newest_minute", "paused", "paused_names",
     )  # fmt: skip
 
     def __init__(self, name: str, row: Sequence[Any] | None) -> None:
@@ -51,14 +52,20 @@ class QueueRow:
         self.events: int
         self.events_from: int | None
         self.at: Instant
+        self.newest_minute: dict[str, int] | None
+        """The metrics of the newest minute, and which that is."""
         if row is None:
             # Id 0 is no queue's: whatever is looked up by it is not there.
-            row = (0, 0, 0, "[]", None, 0, 0, 0, *(0 for _ in STATES))
-        self.id, configured, paused, names, self.max_active, self.events, self.events_from, self.at, *counts = row
+            row = (0, 0, 0, "[]", None, 0, 0, 0, None, *(0 for _ in STATES))
+        (
+            self.id, configured, paused, names, self.max_active, self.events, self.events_from, self.at, newest, *counts
+        ) = row  # fmt: skip
         self.is_configured, self.paused = bool(configured), bool(paused)
         self.paused_names = () if names == "[]" else _names(names)
         self.counts: dict[State, int] = dict(zip(STATES, counts, strict=True))
-        self.metrics: dict[Instant, dict[str, int]] = {}
+        self.newest_minute = None if newest is None else _numbers(newest)
+        self.metrics: list[dict[str, int]] = []
+        """What is to be added to older minutes."""
         self.entries: list[tuple[int, str]] = []
         self.is_changed = False
 
@@ -67,7 +74,8 @@ class QueueRow:
         for field in QueueRow.__slots__:
             setattr(twin, field, getattr(self, field))
         twin.counts = self.counts.copy()
-        twin.metrics = {minute: numbers.copy() for minute, numbers in self.metrics.items()}
+        twin.metrics = self.metrics.copy()
+        twin.newest_minute = self.newest_minute and self.newest_minute.copy()
         return twin
 
     @property
@@ -101,11 +109,21 @@ class QueueRow:
         names = 1 if what in NOTICES else len(MOVES[what].events(to))
         self.events += names * (len(jobs) or 1)
         for metric in METRICS_OF.get(what, ()):
-            numbers = self.metrics.setdefault(now - now % MINUTE, dict.fromkeys(METRICS, 0))
-            numbers[metric] += len(jobs)
+            self._count(metric, len(jobs), now - now % MINUTE)
         self.at = max(self.at, now)
         self.entries.append((self.first_event + self.events, as_json((what, now, to, jobs, detail))))
         self.is_changed = True
+
+    def _count(self, metric: str, number: int, minute: Instant) -> None:
+        newest = self.newest_minute
+        if newest is None or newest["minute"] < minute:
+            if newest is not None:
+                self.metrics.append(newest)
+            newest = self.newest_minute = {"minute": minute, **_NOTHING}
+        if newest["minute"] == minute:
+            newest[metric] += number
+        else:
+            self.metrics.append({"minute": minute, **_NOTHING, metric: number})
 
 
 class Transaction:
@@ -186,11 +204,12 @@ class Transaction:
                     "events": row.events,
                     "events_from": row.events_from,
                     "at": row.at,
+                    "newest_minute": row.newest_minute and as_json(row.newest_minute),
                     **dict(zip(_COLUMNS, row.counts.values(), strict=True)),
                 },
             )
-            for minute, numbers in row.metrics.items():
-                self.run(_SQL["add_to_metric"], {"queue": row.id, "minute": minute, **numbers})
+            for numbers in row.metrics:
+                self.run(_SQL["add_to_metric"], {"queue": row.id, **numbers})
             if row.entries:
                 self.run(_SQL["write_entries"], {"entries": as_json(row.entries)})
                 self.wake("events", row)

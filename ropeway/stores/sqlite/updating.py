@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,7 +11,7 @@ import msgspec
 from ...job.instants import Milliseconds
 from ...job.states import FINAL
 from ...store.values import MISSING, Answer, Change, Lock
-from .places import Place, find_places
+from .places import TABLES, Place, find_places
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
 
@@ -39,15 +40,12 @@ def update(tx: Transaction, queue: str, changes: Sequence[Change]) -> list[Answe
         for place, change, answer in zip(places, changes, answers, strict=True)
         if answer.verdict == "done"
     ]
-    # The last of several changes of one job stands; each is announced.
-    if progress := {place.seq: change.progress for place, change in allowed if change.progress is not None}:
-        tx.run(_SQL["progress"], {"changes": as_json(list(progress.items()))})
-        jobs: list[tuple[str, Detail]] = [
-            (change.id, {"progress": msgspec.Raw(change.progress)})
-            for _, change in allowed
-            if change.progress is not None
-        ]
+    jobs: list[tuple[str, Detail]] = [
+        (change.id, {"progress": msgspec.Raw(change.progress)}) for _, change in allowed if change.progress is not None
+    ]
+    if jobs:
         row.announce("progress", now, jobs=jobs)
+    # The last of several changes of one job stands; each is announced.
     if data := {place.seq: change.data for place, change in allowed if change.data is not None}:
         tx.run(_SQL["data"], {"changes": as_json(list(data.items()))})
         row.announce(
@@ -55,20 +53,34 @@ def update(tx: Transaction, queue: str, changes: Sequence[Change]) -> list[Answe
         )
     if logging := [(place, change) for place, change in allowed if change.log]:
         _log(tx, logging, now)
+    _note(tx, allowed)
     return answers
 
 
 def _log(tx: Transaction, changes: Sequence[tuple[Place, Change]], now: int) -> None:
     lines: list[tuple[int, int, str]] = []
-    logged: dict[int, tuple[int, int, int]] = {}
+    kept: dict[int, int] = {}
     for place, change in changes:
         lines += [(place.seq, number, text) for number, text in enumerate(change.log, place.logged + 1)]
         place.logged += len(change.log)
-        logged[place.seq] = place.seq, place.logged, place.logged - change.keep_logs + 1
+        kept[place.seq] = place.logged - change.keep_logs + 1
     tx.run(_SQL["append_log"], {"now": now, "lines": as_json(lines)})
-    encoded = {"logged": as_json(list(logged.values()))}
-    tx.run(_SQL["count_log"], encoded)
-    tx.run(_SQL["trim_log"], encoded)
+    tx.run(_SQL["trim_log"], {"kept": as_json(list(kept.items()))})
+
+
+def _note(tx: Transaction, changes: Sequence[tuple[Place, Change]]) -> None:
+    """Writes progress, and how many lines were ever logged, where each job stands."""
+    notes: defaultdict[str, dict[int, tuple[int, str | None, int]]] = defaultdict(dict)
+    for place, change in changes:
+        assert place.state is not None, "a missing job is not allowed to change"
+        if change.progress is not None or change.log:
+            there = notes[TABLES[place.state]]
+            progress = change.progress
+            if progress is None and place.seq in there:
+                progress = there[place.seq][1]
+            there[place.seq] = place.seq, progress, place.logged
+    for table, there in notes.items():
+        tx.run(_SQL[f"note_{table}"], {"notes": as_json(list(there.values()))})
 
 
 def _under_token(place: Place, token: str) -> Answer:

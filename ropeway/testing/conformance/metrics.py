@@ -77,6 +77,12 @@ class TestMetrics:
 
         assert minutes == sorted(minutes)
 
+    async def test_a_minute_that_others_followed_still_counts(self, store: Store) -> None:
+        for n in (0, 1, 0, 2, 1, 0):
+            await add(store, new_job(), now=NOW + n * MINUTE)
+
+        assert [metric.added for metric in await store.metrics(QUEUE)] == [3, 2, 1]
+
     async def test_queues_are_counted_apart(self, store: Store) -> None:
         await add(store, new_job(), new_job(queue="parcels"))
 

@@ -13,12 +13,12 @@ from ropeway.stores.sqlite.statements import statements
 from ropeway.testing.factories import QUEUE, new_job
 
 HOT = {
-    "add": ("next_seq", "known", "jobs", "places", "places_waiting"),
-    "claim": ("choose", "choose_named", "names_waiting", "take", "next_due"),
-    "settle": ("complete", "complete_with_results", "fail", "send_back", "remember_failures", "trim_failures"),
+    "add": ("next_seq", "known", "jobs", "delayed", "waiting"),
+    "claim": tuple(statements("claim")),
+    "settle": tuple(statements("settle")),
     "renew": ("renew",),
-    "update": ("progress", "data", "append_log", "count_log", "trim_log"),
-    "promote": ("due", "promote"),
+    "update": tuple(statements("update")),
+    "promote": ("due", "wait"),
     "tick": (
         "stalled", "stall", "give_up", "expired", "oldest_event", "trim_events", "trim_metrics",
         "trim_revoked", "trim_records", "next_at",
@@ -26,14 +26,15 @@ HOT = {
     "queue": ("load", "save", "add_to_metric", "write_entries"),
     "look": ("places", "options", "records", "records_by_seq", "failures", "log", "metrics"),
     "find": tuple(statements("find")),
+    "leave": tuple(statements("leave")),
     "cancel": ("cancel", "revoke"),
-    "retry": ("retry",),
-    "change": ("change",),
-    "remove": ("places", "jobs", "failures", "log", "oldest_finished", "any_of_queue", "metrics", "events"),
+    "retry": ("wait",),
+    "change": tuple(statements("change")),
+    "remove": ("jobs", "failures", "log", "oldest_finished", "any_of_queue", "metrics", "events"),
     "events": ("page", "exists", "revoked"),
 }  # fmt: skip
 
-SORTS = {("claim", "choose_named"), ("find", "active"), ("find", "active_reversed")}
+SORTS = {("claim", "choose_named"), ("claim", "held"), ("find", "active"), ("find", "active_reversed")}
 """Those sort the few rows that they found: at most the limit for each name, and what is active."""
 
 
@@ -50,7 +51,10 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
     finally:
         connection.close()
 
-    tables = ["job", "place", "failure", "log", "queue", "event", "metric", "revoked", "record", "old", "candidate"]
+    tables = [
+        "job", "waiting", "active", "later", "finished", "place", "failure", "log", "queue", "event", "metric",
+        "revoked", "record", "old", "candidate",
+    ]  # fmt: skip
     scans = [step for step in steps if re.match(rf"SCAN ({'|'.join(tables)})\b", step)]
     assert not scans, steps
     if (verb, name) not in SORTS:
@@ -60,12 +64,13 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
 @pytest.mark.parametrize(
     ("verb", "name", "index"),
     [
-        ("claim", "choose", "place_waiting "),
-        ("claim", "choose_named", "place_waiting_by_name "),
-        ("promote", "due", "place_delayed "),
-        ("tick", "stalled", "place_active "),
-        ("tick", "expired", "place_expiring "),
-        ("remove", "oldest_finished", "place_finished "),
+        ("claim", "choose_named", "waiting_by_name "),
+        ("claim", "names_waiting", "waiting_by_name "),
+        ("promote", "due", "later_due "),
+        ("find", "waiting-children", "later_children "),
+        ("tick", "stalled", "active_by_lock "),
+        ("tick", "expired", "finished_expiring "),
+        ("look", "records_by_seq", "finished_by_seq "),
     ],
 )
 def test_each_index_serves_the_use_it_is_named_for(verb: str, name: str, index: str, path: Path):

@@ -10,20 +10,21 @@ FROM json_each(:ids) AS asked
 CROSS JOIN job ON job.queue = :queue AND job.id = asked.value;
 
 -- statement: jobs
--- Takes :queue, :first, :now, :jobs (json, a list of id, name, options, data). Fails if an id exists.
-INSERT INTO job (seq, queue, id, name, options, created_at, data)
-SELECT :first + key, :queue, value ->> 0, value ->> 1, value ->> 2, :now, value ->> 3
+-- Takes :queue, :first, :now, :jobs (json, a list of id, name, options, data, priority, order). Fails if an id exists.
+INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at)
+SELECT
+    :first + key, :queue, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, :now
 FROM jsonb_each(:jobs);
 
--- statement: places
--- Takes :queue, :first, :places (json, a list of name, priority, order, due_at).
-INSERT INTO place (seq, queue, name, state, priority, ord, due_at)
-SELECT
-    :first + key, :queue, value ->> 0, iif(value ->> 3 IS NULL, 'waiting', 'delayed'),
-    value ->> 1, value ->> 2, value ->> 3
-FROM jsonb_each(:places);
+-- statement: delayed
+-- Takes :delayed (json, a list of seq and due_at).
+INSERT INTO later (seq, queue, due_at, ord, name)
+SELECT job.seq, job.queue, delayed.value ->> 1, job.ord, job.name
+FROM jsonb_each(:delayed) AS delayed
+CROSS JOIN job ON job.seq = delayed.value ->> 0;
 
--- statement: places_waiting
--- The same for jobs that wait in the order of adding with the common priority. Takes :queue, :first.
-INSERT INTO place (seq, queue, name, state, priority, ord)
-SELECT seq, queue, name, 'waiting', 0, seq FROM job WHERE seq >= :first;
+-- statement: waiting
+-- Takes :first. All that are not delayed.
+INSERT INTO waiting (queue, priority, ord, name)
+SELECT queue, priority, ord, name FROM job
+WHERE seq >= :first AND seq NOT IN (SELECT seq FROM later WHERE seq >= :first);

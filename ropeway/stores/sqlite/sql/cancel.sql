@@ -1,18 +1,20 @@
 -- Cancels jobs that are not yet final, running ones included.
 
 -- statement: cancel
--- Takes :now, :reason, :cancelled (json, a list of seq and expires_at).
-UPDATE place SET
-    state = 'cancelled',
+-- Takes :now, :reason, :cancelled (json, a list of seq and expires_at). They are still where they stood, too.
+INSERT INTO finished (
+    queue, state, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
     -- The worker still runs the handler: without its token a late result is refused.
-    token = NULL,
-    lock_until = NULL,
-    due_at = NULL,
-    finished_at = :now,
-    expires_at = cancelled.value ->> 1,
-    reason = :reason
+    token,
+    worker, started_at, renewed_at, reason, progress
+)
+SELECT
+    place.queue, 'cancelled', :now, place.seq, cancelled.value ->> 1, place.name,
+    place.attempts_made, place.attempts_started, place.stalled_count, place.logged,
+    NULL,
+    place.worker, place.started_at, place.renewed_at, :reason, place.progress
 FROM jsonb_each(:cancelled) AS cancelled
-WHERE place.seq = cancelled.value ->> 0;
+CROSS JOIN place ON place.seq = cancelled.value ->> 0;
 
 -- statement: revoke
 -- Takes :queue, :now, :locks (json, a list of id and token).

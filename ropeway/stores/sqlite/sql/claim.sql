@@ -5,79 +5,101 @@
 SELECT CAST(json_group_array(
     json_array(
         :queue_name, job.id, job.name, job.data, job.options,
-        'active', place.priority, place.ord, job.created_at,
-        place.attempts_made, place.attempts_started + 1, place.stalled_count,
+        'active', chosen.priority, chosen.ord, job.created_at,
+        chosen.attempts_made, chosen.attempts_started + 1, chosen.stalled_count,
         NULL, :token, :worker, :now, :now, :lock_until,
-        NULL, NULL, place.reason, place.progress, place.result
+        NULL, NULL, chosen.reason, chosen.progress, NULL
     )
 ) AS BLOB)
-FROM (
-    SELECT seq FROM place
-    WHERE queue = :queue AND state = 'waiting'
-    ORDER BY priority, ord
-    LIMIT :limit
-) AS chosen
-CROSS JOIN place ON place.seq = chosen.seq
-CROSS JOIN job ON job.seq = chosen.seq;
+FROM (SELECT * FROM waiting WHERE queue = :queue ORDER BY priority, ord LIMIT :limit) AS chosen
+CROSS JOIN job ON job.seq = abs(chosen.ord);
+
+-- statement: others_first
+-- Takes :queue, :limit, :names (json). Whether jobs of other names are among the most urgent.
+SELECT EXISTS (
+    SELECT 1
+    FROM (SELECT name FROM waiting WHERE queue = :queue ORDER BY priority, ord LIMIT :limit) AS urgent
+    WHERE urgent.name NOT IN (SELECT value FROM json_each(:names))
+);
 
 -- statement: choose_named
 -- The same, for jobs of the :names (json) only. The most urgent of each name, and of those the most urgent.
 SELECT CAST(json_group_array(
     json_array(
         :queue_name, job.id, job.name, job.data, job.options,
-        'active', place.priority, place.ord, job.created_at,
-        place.attempts_made, place.attempts_started + 1, place.stalled_count,
+        'active', chosen.priority, chosen.ord, job.created_at,
+        chosen.attempts_made, chosen.attempts_started + 1, chosen.stalled_count,
         NULL, :token, :worker, :now, :now, :lock_until,
-        NULL, NULL, place.reason, place.progress, place.result
+        NULL, NULL, chosen.reason, chosen.progress, NULL
     )
 ) AS BLOB)
 FROM (
-    SELECT candidate.seq
+    SELECT candidate.*
     FROM json_each(:names) AS asked
-    CROSS JOIN place AS candidate ON candidate.seq IN (
-        SELECT seq FROM place
-        WHERE queue = :queue AND name = asked.value AND state = 'waiting'
+    CROSS JOIN waiting AS candidate ON candidate.queue = :queue AND (candidate.priority, candidate.ord) IN (
+        SELECT priority, ord FROM waiting
+        WHERE queue = :queue AND name = asked.value
         ORDER BY priority, ord
         LIMIT :limit
     )
     ORDER BY candidate.priority, candidate.ord
     LIMIT :limit
 ) AS chosen
-CROSS JOIN place ON place.seq = chosen.seq
-CROSS JOIN job ON job.seq = chosen.seq;
+CROSS JOIN job ON job.seq = abs(chosen.ord);
 
 -- statement: names_waiting
 -- Every name that has waiting jobs; a step in the index for each, however many jobs it has.
 WITH RECURSIVE found (name) AS (
-    SELECT min(name) FROM place WHERE queue = :queue AND state = 'waiting'
+    SELECT min(name) FROM waiting WHERE queue = :queue
     UNION ALL
-    SELECT (SELECT min(name) FROM place WHERE queue = :queue AND state = 'waiting' AND name > found.name)
+    SELECT (SELECT min(name) FROM waiting WHERE queue = :queue AND name > found.name)
     FROM found
     WHERE found.name IS NOT NULL
 )
 SELECT CAST(json_group_array(name) AS BLOB) FROM found WHERE name IS NOT NULL;
 
--- statement: take
--- Takes :seqs (json). Nobody can have moved them: the transaction that chose them is the only writer.
-UPDATE place SET
-    state = 'active',
-    due_at = NULL,
-    attempts_started = attempts_started + 1,
-    token = :token,
-    worker = :worker,
-    started_at = :now,
-    renewed_at = :now,
-    lock_until = :lock_until
-WHERE seq IN (SELECT value FROM json_each(:seqs));
+-- statement: start
+-- Takes :queue, the :priority and :ord of the last one chosen, and what the claim writes. Those chosen by `choose` are
+-- all up to there. Nobody can have moved them: the transaction that chose them is the only writer.
+INSERT INTO active (
+    seq, queue, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, lock_until, reason, progress
+)
+SELECT
+    abs(ord), queue, name, attempts_made, attempts_started + 1, stalled_count, logged,
+    :token, :worker, :now, :now, :lock_until, reason, progress
+FROM waiting
+WHERE queue = :queue AND (priority, ord) <= (:priority, :ord);
+
+-- statement: leave
+DELETE FROM waiting WHERE queue = :queue AND (priority, ord) <= (:priority, :ord);
+
+-- statement: start_named
+-- As the two before, for those that `choose_named` chose: :keys (json, a list of priority and order).
+INSERT INTO active (
+    seq, queue, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, lock_until, reason, progress
+)
+SELECT
+    abs(ord), queue, name, attempts_made, attempts_started + 1, stalled_count, logged,
+    :token, :worker, :now, :now, :lock_until, reason, progress
+FROM waiting
+WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FROM jsonb_each(:keys));
+
+-- statement: leave_named
+DELETE FROM waiting
+WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FROM jsonb_each(:keys));
 
 -- statement: held
 -- What is still active under :token, in the order of claiming. Returns a list of seqs.
 SELECT CAST(json_group_array(seq) AS BLOB)
 FROM (
-    SELECT seq FROM place
-    WHERE queue = :queue AND state = 'active' AND token = :token
-    ORDER BY priority, ord
+    SELECT active.seq
+    FROM active
+    CROSS JOIN job ON job.seq = active.seq
+    WHERE active.queue = :queue AND active.token = :token
+    ORDER BY job.priority, job.ord
 );
 
 -- statement: next_due
-SELECT min(due_at) FROM place WHERE queue = :queue AND state = 'delayed';
+SELECT min(due_at) FROM later WHERE queue = :queue AND due_at IS NOT NULL;

@@ -4,8 +4,8 @@
 -- statement: waiting
 SELECT CAST(json_group_array(json_array(seq, priority, ord)) AS BLOB)
 FROM (
-    SELECT seq, priority, ord FROM place
-    WHERE queue = :queue AND state = 'waiting' AND (priority, ord) > (:first, :second)
+    SELECT abs(ord) AS seq, priority, ord FROM waiting
+    WHERE queue = :queue AND (priority, ord) > (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY priority, ord
     LIMIT :limit
@@ -14,8 +14,8 @@ FROM (
 -- statement: waiting_reversed
 SELECT CAST(json_group_array(json_array(seq, priority, ord)) AS BLOB)
 FROM (
-    SELECT seq, priority, ord FROM place
-    WHERE queue = :queue AND state = 'waiting' AND (priority, ord) < (:first, :second)
+    SELECT abs(ord) AS seq, priority, ord FROM waiting
+    WHERE queue = :queue AND (priority, ord) < (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY priority DESC, ord DESC
     LIMIT :limit
@@ -24,8 +24,8 @@ FROM (
 -- statement: waiting-children
 SELECT CAST(json_group_array(json_array(seq, seq, 0)) AS BLOB)
 FROM (
-    SELECT seq FROM place
-    WHERE queue = :queue AND state = 'waiting-children' AND (seq, 0) > (:first, :second)
+    SELECT seq FROM later
+    WHERE queue = :queue AND due_at IS NULL AND (seq, 0) > (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY seq
     LIMIT :limit
@@ -34,8 +34,8 @@ FROM (
 -- statement: waiting-children_reversed
 SELECT CAST(json_group_array(json_array(seq, seq, 0)) AS BLOB)
 FROM (
-    SELECT seq FROM place
-    WHERE queue = :queue AND state = 'waiting-children' AND (seq, 0) < (:first, :second)
+    SELECT seq FROM later
+    WHERE queue = :queue AND due_at IS NULL AND (seq, 0) < (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY seq DESC
     LIMIT :limit
@@ -44,8 +44,8 @@ FROM (
 -- statement: delayed
 SELECT CAST(json_group_array(json_array(seq, due_at, ord)) AS BLOB)
 FROM (
-    SELECT seq, due_at, ord FROM place
-    WHERE queue = :queue AND state = 'delayed' AND (due_at, ord) > (:first, :second)
+    SELECT seq, due_at, ord FROM later
+    WHERE queue = :queue AND due_at IS NOT NULL AND (due_at, ord) > (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY due_at, ord
     LIMIT :limit
@@ -54,8 +54,8 @@ FROM (
 -- statement: delayed_reversed
 SELECT CAST(json_group_array(json_array(seq, due_at, ord)) AS BLOB)
 FROM (
-    SELECT seq, due_at, ord FROM place
-    WHERE queue = :queue AND state = 'delayed' AND (due_at, ord) < (:first, :second)
+    SELECT seq, due_at, ord FROM later
+    WHERE queue = :queue AND due_at IS NOT NULL AND (due_at, ord) < (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY due_at DESC, ord DESC
     LIMIT :limit
@@ -64,8 +64,8 @@ FROM (
 -- statement: active
 SELECT CAST(json_group_array(json_array(seq, started_at, seq)) AS BLOB)
 FROM (
-    SELECT seq, started_at FROM place
-    WHERE queue = :queue AND state = 'active' AND (started_at, seq) > (:first, :second)
+    SELECT seq, started_at FROM active
+    WHERE queue = :queue AND (started_at, seq) > (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY started_at, seq
     LIMIT :limit
@@ -74,8 +74,8 @@ FROM (
 -- statement: active_reversed
 SELECT CAST(json_group_array(json_array(seq, started_at, seq)) AS BLOB)
 FROM (
-    SELECT seq, started_at FROM place
-    WHERE queue = :queue AND state = 'active' AND (started_at, seq) < (:first, :second)
+    SELECT seq, started_at FROM active
+    WHERE queue = :queue AND (started_at, seq) < (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY started_at DESC, seq DESC
     LIMIT :limit
@@ -84,9 +84,8 @@ FROM (
 -- statement: finished
 SELECT CAST(json_group_array(json_array(seq, finished_at, seq)) AS BLOB)
 FROM (
-    SELECT seq, finished_at FROM place
-    WHERE queue = :queue AND state = :state AND finished_at IS NOT NULL
-        AND (finished_at, seq) > (:first, :second)
+    SELECT seq, finished_at FROM finished
+    WHERE queue = :queue AND state = :state AND (finished_at, seq) > (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY finished_at, seq
     LIMIT :limit
@@ -95,9 +94,8 @@ FROM (
 -- statement: finished_reversed
 SELECT CAST(json_group_array(json_array(seq, finished_at, seq)) AS BLOB)
 FROM (
-    SELECT seq, finished_at FROM place
-    WHERE queue = :queue AND state = :state AND finished_at IS NOT NULL
-        AND (finished_at, seq) < (:first, :second)
+    SELECT seq, finished_at FROM finished
+    WHERE queue = :queue AND state = :state AND (finished_at, seq) < (:first, :second)
         AND (:name IS NULL OR name = :name)
     ORDER BY finished_at DESC, seq DESC
     LIMIT :limit

@@ -1,16 +1,14 @@
 -- Looks at jobs without changing them.
 
 -- statement: places
--- Takes :queue, :ids (json). Returns a list in the order of :ids; the state is null where there is no such job.
+-- Takes :queue, :ids (json). Returns those that there are.
 SELECT CAST(json_group_array(
     json_array(
-        coalesce(place.seq, 0), asked.value, place.state, place.token, place.worker,
-        coalesce(place.attempts_started, 0), coalesce(place.logged, 0)
+        place.seq, place.id, place.state, place.token, place.worker, place.attempts_started, place.logged
     )
 ) AS BLOB)
 FROM json_each(:ids) AS asked
-LEFT JOIN job ON job.queue = :queue AND job.id = asked.value
-LEFT JOIN place ON place.seq = job.seq;
+CROSS JOIN place ON place.queue = :queue AND place.id = asked.value;
 
 -- statement: options
 -- Takes :seqs (json). Returns a list of seq and options.
@@ -19,38 +17,32 @@ FROM json_each(:seqs) AS asked
 CROSS JOIN job ON job.seq = asked.value;
 
 -- statement: records
--- Takes :queue_name, :queue, :ids (json). Returns a list in the order of :ids, null where there is no such job.
+-- Takes :queue_name, :queue, :ids (json). Returns those that there are.
 SELECT CAST(json_group_array(
-    iif(
-        job.seq IS NULL,
-        NULL,
-        json_array(
-            :queue_name, job.id, job.name, job.data, job.options,
-            place.state, place.priority, place.ord, job.created_at,
-            place.attempts_made, place.attempts_started, place.stalled_count,
-            place.due_at, place.token, place.worker, place.started_at, place.renewed_at, place.lock_until,
-            place.finished_at, place.expires_at, place.reason, place.progress, place.result
-        )
+    json_array(
+        :queue_name, place.id, place.name, place.data, place.options,
+        place.state, place.priority, place.ord, place.created_at,
+        place.attempts_made, place.attempts_started, place.stalled_count,
+        place.due_at, place.token, place.worker, place.started_at, place.renewed_at, place.lock_until,
+        place.finished_at, place.expires_at, place.reason, place.progress, place.result
     )
 ) AS BLOB)
 FROM json_each(:ids) AS asked
-LEFT JOIN job ON job.queue = :queue AND job.id = asked.value
-LEFT JOIN place ON place.seq = job.seq;
+CROSS JOIN place ON place.queue = :queue AND place.id = asked.value;
 
 -- statement: records_by_seq
 -- Takes :queue_name, :seqs (json). Returns a list in the order of :seqs.
 SELECT CAST(json_group_array(
     json_array(
-        :queue_name, job.id, job.name, job.data, job.options,
-        place.state, place.priority, place.ord, job.created_at,
+        :queue_name, place.id, place.name, place.data, place.options,
+        place.state, place.priority, place.ord, place.created_at,
         place.attempts_made, place.attempts_started, place.stalled_count,
         place.due_at, place.token, place.worker, place.started_at, place.renewed_at, place.lock_until,
         place.finished_at, place.expires_at, place.reason, place.progress, place.result
     )
 ) AS BLOB)
 FROM json_each(:seqs) AS asked
-CROSS JOIN job ON job.seq = asked.value
-CROSS JOIN place ON place.seq = job.seq;
+CROSS JOIN place ON place.seq = asked.value;
 
 -- statement: failures
 SELECT CAST(json_group_array(

@@ -4,14 +4,23 @@
 -- Takes :queue, :now, :limit. Returns a list of seq and id, in the order in which they became due.
 SELECT CAST(json_group_array(json_array(due.seq, job.id)) AS BLOB)
 FROM (
-    SELECT seq FROM place
-    WHERE queue = :queue AND state = 'delayed' AND due_at <= :now
+    SELECT seq FROM later
+    WHERE queue = :queue AND due_at <= :now
     ORDER BY due_at, ord
     LIMIT :limit
 ) AS due
 CROSS JOIN job ON job.seq = due.seq;
 
--- statement: promote
--- Takes :seqs (json).
-UPDATE place SET state = 'waiting', due_at = NULL
-WHERE seq IN (SELECT value FROM json_each(:seqs));
+-- statement: wait
+-- Takes :seqs (json). They are still delayed, too.
+INSERT INTO waiting (
+    queue, priority, ord, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, reason, progress
+)
+SELECT
+    job.queue, job.priority, job.ord, job.name,
+    later.attempts_made, later.attempts_started, later.stalled_count, later.logged,
+    later.token, later.worker, later.started_at, later.renewed_at, later.reason, later.progress
+FROM json_each(:seqs) AS asked
+CROSS JOIN later ON later.seq = asked.value
+CROSS JOIN job ON job.seq = later.seq;

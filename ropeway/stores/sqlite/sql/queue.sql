@@ -3,7 +3,7 @@
 -- statement: load
 -- Takes :name. Returns no row if there is no such queue.
 SELECT
-    id, is_configured, is_paused, paused_names, max_active, events, events_from, at,
+    id, is_configured, is_paused, paused_names, max_active, events, events_from, at, newest_minute,
     waiting, waiting_children, delayed, active, completed, failed, cancelled
 FROM queue
 WHERE name = :name;
@@ -20,6 +20,7 @@ UPDATE queue SET
     events = :events,
     events_from = :events_from,
     at = :at,
+    newest_minute = :newest_minute,
     waiting = :waiting,
     waiting_children = :waiting_children,
     delayed = :delayed,

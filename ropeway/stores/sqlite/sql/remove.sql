@@ -1,10 +1,7 @@
 -- Removes jobs and everything about them.
 
--- statement: places
--- This and the next three take :seqs (json).
-DELETE FROM place WHERE seq IN (SELECT value FROM json_each(:seqs));
-
 -- statement: jobs
+-- This and the next two take :seqs (json).
 DELETE FROM job WHERE seq IN (SELECT value FROM json_each(:seqs));
 
 -- statement: failures
@@ -17,7 +14,7 @@ DELETE FROM log WHERE seq IN (SELECT value FROM json_each(:seqs));
 -- Takes :queue, :state, :until, :limit. Returns a list of seq, id and state.
 SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
 FROM (
-    SELECT seq FROM place
+    SELECT seq FROM finished
     WHERE queue = :queue AND state = :state AND finished_at <= :until
     ORDER BY finished_at, seq
     LIMIT :limit
@@ -29,9 +26,9 @@ CROSS JOIN job ON job.seq = oldest.seq;
 SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
 FROM (
     SELECT job.seq, job.id
-    FROM place
-    CROSS JOIN job ON job.seq = place.seq
-    WHERE place.queue = :queue AND place.state = 'waiting' AND job.created_at <= :until
+    FROM waiting
+    CROSS JOIN job ON job.seq = abs(waiting.ord)
+    WHERE waiting.queue = :queue AND job.created_at <= :until
     ORDER BY job.created_at, job.seq
     LIMIT :limit
 );
@@ -40,9 +37,9 @@ FROM (
 SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
 FROM (
     SELECT job.seq, job.id
-    FROM place
-    CROSS JOIN job ON job.seq = place.seq
-    WHERE place.queue = :queue AND place.state = 'delayed' AND job.created_at <= :until
+    FROM later
+    CROSS JOIN job ON job.seq = later.seq
+    WHERE later.queue = :queue AND later.due_at IS NOT NULL AND job.created_at <= :until
     ORDER BY job.created_at, job.seq
     LIMIT :limit
 );
@@ -51,18 +48,17 @@ FROM (
 SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
 FROM (
     SELECT job.seq, job.id
-    FROM place
-    CROSS JOIN job ON job.seq = place.seq
-    WHERE place.queue = :queue AND place.state = 'waiting-children' AND job.created_at <= :until
+    FROM later
+    CROSS JOIN job ON job.seq = later.seq
+    WHERE later.queue = :queue AND later.due_at IS NULL AND job.created_at <= :until
     ORDER BY job.created_at, job.seq
     LIMIT :limit
 );
 
 -- statement: any_of_queue
 -- Takes :queue, :limit. Returns a list of seq, id, state and token.
-SELECT CAST(json_group_array(json_array(some.seq, some.id, place.state, place.token)) AS BLOB)
-FROM (SELECT seq, id FROM job WHERE queue = :queue LIMIT :limit) AS some
-CROSS JOIN place ON place.seq = some.seq;
+SELECT CAST(json_group_array(json_array(seq, id, state, token)) AS BLOB)
+FROM (SELECT seq, id, state, token FROM place WHERE queue = :queue LIMIT :limit);
 
 -- statement: metrics
 DELETE FROM metric WHERE queue = :queue;

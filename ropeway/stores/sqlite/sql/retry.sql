@@ -1,14 +1,14 @@
--- Finished jobs wait again. Takes :seqs (json), :reset (0 or 1).
--- statement: retry
-UPDATE place SET
-    state = 'waiting',
-    result = NULL,
-    reason = NULL,
-    finished_at = NULL,
-    expires_at = NULL,
-    token = NULL,
-    progress = NULL,
-    attempts_made = iif(:reset, 0, attempts_made),
-    attempts_started = iif(:reset, 0, attempts_started),
-    stalled_count = iif(:reset, 0, stalled_count)
-WHERE seq IN (SELECT value FROM json_each(:seqs));
+-- Finished jobs wait again. Takes :seqs (json), :reset (0 or 1). They are still finished, too.
+-- statement: wait
+INSERT INTO waiting (
+    queue, priority, ord, name, attempts_made, attempts_started, stalled_count, logged, worker, started_at, renewed_at
+)
+SELECT
+    job.queue, job.priority, job.ord, job.name,
+    iif(:reset, 0, finished.attempts_made),
+    iif(:reset, 0, finished.attempts_started),
+    iif(:reset, 0, finished.stalled_count),
+    finished.logged, finished.worker, finished.started_at, finished.renewed_at
+FROM json_each(:seqs) AS asked
+CROSS JOIN finished ON finished.seq = asked.value
+CROSS JOIN job ON job.seq = finished.seq;

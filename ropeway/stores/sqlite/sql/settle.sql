@@ -1,50 +1,71 @@
--- Records how attempts ended. The tokens were compared in the same transaction.
+-- Records how attempts ended. The tokens were compared in the same transaction. Jobs are put where they belong now, and
+-- are still active, too, until they leave.
 
 -- statement: complete
 -- Takes :seqs (json), :now, :expires_at. For jobs without a result.
-UPDATE place SET
-    state = 'completed',
-    lock_until = NULL,
-    finished_at = :now,
-    expires_at = :expires_at,
-    reason = NULL,
-    result = NULL
+INSERT INTO finished (
+    queue, state, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, progress
+)
+SELECT
+    queue, 'completed', :now, seq, :expires_at, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, progress
+FROM active
 WHERE seq IN (SELECT value FROM json_each(:seqs));
 
 -- statement: complete_with_results
 -- Takes :now, :expires_at, :completed (json, a list of seq and result).
-UPDATE place SET
-    state = 'completed',
-    lock_until = NULL,
-    finished_at = :now,
-    expires_at = :expires_at,
-    reason = NULL,
-    result = completed.value ->> 1
+INSERT INTO finished (
+    queue, state, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, progress, result
+)
+SELECT
+    queue, 'completed', :now, seq, :expires_at, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, progress, completed.value ->> 1
 FROM jsonb_each(:completed) AS completed
-WHERE place.seq = completed.value ->> 0;
+CROSS JOIN active ON active.seq = completed.value ->> 0;
 
 -- statement: fail
 -- Takes :now, :failed (json, a list of seq, expires_at, reason).
-UPDATE place SET
-    state = 'failed',
-    lock_until = NULL,
-    finished_at = :now,
-    expires_at = failed.value ->> 1,
-    reason = failed.value ->> 2,
-    attempts_made = attempts_made + 1
+INSERT INTO finished (
+    queue, state, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, reason, progress
+)
+SELECT
+    queue, 'failed', :now, seq, failed.value ->> 1, name, attempts_made + 1, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, failed.value ->> 2, progress
 FROM jsonb_each(:failed) AS failed
-WHERE place.seq = failed.value ->> 0;
+CROSS JOIN active ON active.seq = failed.value ->> 0;
 
--- statement: send_back
--- Takes :back (json, a list of seq, due_at or null, attempts used, reason or null to keep it).
-UPDATE place SET
-    state = iif(back.value ->> 1 IS NULL, 'waiting', 'delayed'),
-    lock_until = NULL,
-    due_at = back.value ->> 1,
-    attempts_made = attempts_made + (back.value ->> 2),
-    reason = coalesce(back.value ->> 3, reason)
+-- statement: wait
+-- Takes :back (json, a list of seq, null, attempts used, reason or null to keep it).
+INSERT INTO waiting (
+    queue, priority, ord, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, reason, progress
+)
+SELECT
+    job.queue, job.priority, job.ord, job.name,
+    active.attempts_made + (back.value ->> 2), active.attempts_started, active.stalled_count, active.logged,
+    active.token, active.worker, active.started_at, active.renewed_at,
+    coalesce(back.value ->> 3, active.reason), active.progress
 FROM jsonb_each(:back) AS back
-WHERE place.seq = back.value ->> 0;
+CROSS JOIN active ON active.seq = back.value ->> 0
+CROSS JOIN job ON job.seq = active.seq;
+
+-- statement: delay
+-- The same with the due_at in the place of the null.
+INSERT INTO later (
+    seq, queue, due_at, ord, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, reason, progress
+)
+SELECT
+    job.seq, job.queue, back.value ->> 1, job.ord, job.name,
+    active.attempts_made + (back.value ->> 2), active.attempts_started, active.stalled_count, active.logged,
+    active.token, active.worker, active.started_at, active.renewed_at,
+    coalesce(back.value ->> 3, active.reason), active.progress
+FROM jsonb_each(:back) AS back
+CROSS JOIN active ON active.seq = back.value ->> 0
+CROSS JOIN job ON job.seq = active.seq;
 
 -- statement: remember_failures
 -- Takes :now, :failures (json, a list of seq, attempt, worker, reason, trace, how many to keep).

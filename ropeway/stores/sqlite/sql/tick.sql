@@ -4,50 +4,50 @@
 -- Takes :queue, :now, :limit. Returns active jobs whose lock ran out, the longest ago first.
 SELECT CAST(json_group_array(
     json_array(
-        late.seq, job.id, place.worker, place.attempts_started, place.attempts_made, place.stalled_count,
-        place.renewed_at, job.options
+        late.seq, job.id, late.worker, late.attempts_started, late.attempts_made, late.stalled_count,
+        late.renewed_at, job.options
     )
 ) AS BLOB)
 FROM (
-    SELECT seq FROM place
-    WHERE queue = :queue AND state = 'active' AND lock_until <= :now
+    SELECT * FROM active
+    WHERE queue = :queue AND lock_until <= :now
     ORDER BY lock_until
     LIMIT :limit
 ) AS late
-CROSS JOIN place ON place.seq = late.seq
 CROSS JOIN job ON job.seq = late.seq;
 
 -- statement: stall
--- Takes :stalled (json, a list of seq, attempts used, reason).
-UPDATE place SET
-    state = 'waiting',
-    token = NULL,
-    lock_until = NULL,
-    stalled_count = stalled_count + 1,
-    attempts_made = attempts_made + (stalled.value ->> 1),
-    reason = stalled.value ->> 2
+-- Takes :stalled (json, a list of seq, attempts used, reason). They are still active, too, until they leave.
+INSERT INTO waiting (
+    queue, priority, ord, name, attempts_made, attempts_started, stalled_count, logged,
+    worker, started_at, renewed_at, reason, progress
+)
+SELECT
+    job.queue, job.priority, job.ord, job.name,
+    active.attempts_made + (stalled.value ->> 1), active.attempts_started, active.stalled_count + 1, active.logged,
+    active.worker, active.started_at, active.renewed_at, stalled.value ->> 2, active.progress
 FROM jsonb_each(:stalled) AS stalled
-WHERE place.seq = stalled.value ->> 0;
+CROSS JOIN active ON active.seq = stalled.value ->> 0
+CROSS JOIN job ON job.seq = active.seq;
 
 -- statement: give_up
 -- Takes :now, :given_up (json, a list of seq, attempts used, reason, expires_at).
-UPDATE place SET
-    state = 'failed',
-    token = NULL,
-    lock_until = NULL,
-    stalled_count = stalled_count + 1,
-    attempts_made = attempts_made + (given_up.value ->> 1),
-    reason = given_up.value ->> 2,
-    finished_at = :now,
-    expires_at = given_up.value ->> 3
+INSERT INTO finished (
+    queue, state, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
+    worker, started_at, renewed_at, reason, progress
+)
+SELECT
+    queue, 'failed', :now, seq, given_up.value ->> 3, name,
+    attempts_made + (given_up.value ->> 1), attempts_started, stalled_count + 1, logged,
+    worker, started_at, renewed_at, given_up.value ->> 2, progress
 FROM jsonb_each(:given_up) AS given_up
-WHERE place.seq = given_up.value ->> 0;
+CROSS JOIN active ON active.seq = given_up.value ->> 0;
 
 -- statement: expired
 -- Takes :queue, :now, :limit. Returns a list of seq, id and state.
 SELECT CAST(json_group_array(json_array(expired.seq, job.id, expired.state)) AS BLOB)
 FROM (
-    SELECT seq, state FROM place
+    SELECT seq, state FROM finished
     WHERE queue = :queue AND expires_at <= :now AND expires_at < 253402300799999
     ORDER BY expires_at
     LIMIT :limit
@@ -80,6 +80,6 @@ WHERE (kind, key) IN (SELECT kind, key FROM record WHERE expires_at <= :now ORDE
 
 -- statement: next_at
 SELECT
-    (SELECT min(due_at) FROM place WHERE queue = :queue AND state = 'delayed'),
-    (SELECT min(lock_until) FROM place WHERE queue = :queue AND state = 'active'),
-    (SELECT min(expires_at) FROM place WHERE queue = :queue AND expires_at < 253402300799999);
+    (SELECT min(due_at) FROM later WHERE queue = :queue AND due_at IS NOT NULL),
+    (SELECT min(lock_until) FROM active WHERE queue = :queue),
+    (SELECT min(expires_at) FROM finished WHERE queue = :queue AND expires_at < 253402300799999);

@@ -1,10 +1,27 @@
 -- What handlers, or others, add to jobs.
 
--- statement: progress
--- Takes :changes (json, a list of seq and progress).
-UPDATE place SET progress = change.value ->> 1
-FROM jsonb_each(:changes) AS change
-WHERE place.seq = change.value ->> 0;
+-- statement: note_active
+-- This and the next two take :notes (json, a list of seq, progress or null to keep it, lines ever logged).
+UPDATE active SET
+    progress = coalesce(note.value ->> 1, progress),
+    logged = note.value ->> 2
+FROM jsonb_each(:notes) AS note
+WHERE active.seq = note.value ->> 0;
+
+-- statement: note_waiting
+UPDATE waiting SET
+    progress = coalesce(note.value ->> 1, progress),
+    logged = note.value ->> 2
+FROM jsonb_each(:notes) AS note
+JOIN job ON job.seq = note.value ->> 0
+WHERE waiting.queue = job.queue AND waiting.priority = job.priority AND waiting.ord = job.ord;
+
+-- statement: note_later
+UPDATE later SET
+    progress = coalesce(note.value ->> 1, progress),
+    logged = note.value ->> 2
+FROM jsonb_each(:notes) AS note
+WHERE later.seq = note.value ->> 0;
 
 -- statement: data
 -- Takes :changes (json, a list of seq and data).
@@ -17,16 +34,11 @@ WHERE job.seq = change.value ->> 0;
 INSERT INTO log (seq, number, at, text)
 SELECT value ->> 0, value ->> 1, :now, value ->> 2 FROM jsonb_each(:lines);
 
--- statement: count_log
--- Takes :logged (json, a list of seq, lines ever logged, oldest number to keep).
-UPDATE place SET logged = logged.value ->> 1
-FROM jsonb_each(:logged) AS logged
-WHERE place.seq = logged.value ->> 0;
-
 -- statement: trim_log
+-- Takes :kept (json, a list of seq and the oldest number to keep).
 DELETE FROM log
 WHERE rowid IN (
     SELECT old.rowid
-    FROM jsonb_each(:logged) AS logged
-    CROSS JOIN log AS old ON old.seq = logged.value ->> 0 AND old.number < logged.value ->> 2
+    FROM jsonb_each(:kept) AS kept
+    CROSS JOIN log AS old ON old.seq = kept.value ->> 0 AND old.number < kept.value ->> 1
 );

@@ -1,26 +1,30 @@
 -- Jobs, where they stand, and what is remembered about them.
 
--- What never moves. Moves and renewals write only `place`, so a large payload is written once.
+-- What moves do not change, so a large payload is written once. Priority and ord say where a job waits, whenever it does.
 CREATE TABLE job (
     seq INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     id TEXT NOT NULL,
     name TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    -- The sequence number, or its negative.
+    ord INTEGER NOT NULL,
     options TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     data TEXT NOT NULL,
     UNIQUE (queue, id)
 ) STRICT;
 
--- Where a job stands: one small row for each. The result comes last and is written when nothing moves any more.
-CREATE TABLE place (
-    seq INTEGER PRIMARY KEY,
+-- Every job stands in one of the next four tables. Each is ordered as it is used, so that what moves at once lies on
+-- few pages: with a million waiting jobs of all priorities too, a batch comes from one end of one table and goes to
+-- another's.
+
+-- In the order of claiming.
+CREATE TABLE waiting (
     queue INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    state TEXT NOT NULL,
     priority INTEGER NOT NULL,
     ord INTEGER NOT NULL,
-    due_at INTEGER,
+    name TEXT NOT NULL,
     attempts_made INTEGER NOT NULL DEFAULT 0,
     attempts_started INTEGER NOT NULL DEFAULT 0,
     stalled_count INTEGER NOT NULL DEFAULT 0,
@@ -29,22 +33,116 @@ CREATE TABLE place (
     worker TEXT,
     started_at INTEGER,
     renewed_at INTEGER,
-    lock_until INTEGER,
-    finished_at INTEGER,
-    expires_at INTEGER,
     reason TEXT,
     progress TEXT,
-    result TEXT
+    PRIMARY KEY (queue, priority, ord)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX waiting_by_name ON waiting (queue, name, priority, ord);
+
+-- Not many: only what is running.
+CREATE TABLE active (
+    seq INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    attempts_made INTEGER NOT NULL,
+    attempts_started INTEGER NOT NULL,
+    stalled_count INTEGER NOT NULL,
+    logged INTEGER NOT NULL,
+    token TEXT NOT NULL,
+    worker TEXT,
+    started_at INTEGER NOT NULL,
+    renewed_at INTEGER NOT NULL,
+    lock_until INTEGER NOT NULL,
+    reason TEXT,
+    progress TEXT
 ) STRICT;
 
-CREATE INDEX place_waiting ON place (queue, priority, ord) WHERE state = 'waiting';
-CREATE INDEX place_waiting_by_name ON place (queue, name, priority, ord) WHERE state = 'waiting';
-CREATE INDEX place_waiting_children ON place (queue, seq) WHERE state = 'waiting-children';
-CREATE INDEX place_delayed ON place (queue, due_at, ord) WHERE state = 'delayed';
-CREATE INDEX place_active ON place (queue, lock_until) WHERE state = 'active';
-CREATE INDEX place_finished ON place (queue, state, finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX active_by_lock ON active (queue, lock_until);
+
+-- What may not run yet: delayed jobs, and those that wait for children, which have no due_at.
+CREATE TABLE later (
+    seq INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    due_at INTEGER,
+    ord INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    attempts_made INTEGER NOT NULL DEFAULT 0,
+    attempts_started INTEGER NOT NULL DEFAULT 0,
+    stalled_count INTEGER NOT NULL DEFAULT 0,
+    logged INTEGER NOT NULL DEFAULT 0,
+    token TEXT,
+    worker TEXT,
+    started_at INTEGER,
+    renewed_at INTEGER,
+    reason TEXT,
+    progress TEXT
+) STRICT;
+
+CREATE INDEX later_due ON later (queue, due_at, ord) WHERE due_at IS NOT NULL;
+CREATE INDEX later_children ON later (queue, seq) WHERE due_at IS NULL;
+
+-- In the order of finishing: it grows at one end, and retention takes from the other.
+CREATE TABLE finished (
+    queue INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    finished_at INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    attempts_made INTEGER NOT NULL,
+    attempts_started INTEGER NOT NULL,
+    stalled_count INTEGER NOT NULL,
+    logged INTEGER NOT NULL,
+    token TEXT,
+    worker TEXT,
+    started_at INTEGER,
+    renewed_at INTEGER,
+    reason TEXT,
+    progress TEXT,
+    result TEXT,
+    PRIMARY KEY (queue, state, finished_at, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX finished_by_seq ON finished (seq);
 -- Without the jobs that are kept for ever: those expire at the last instant of all.
-CREATE INDEX place_expiring ON place (queue, expires_at) WHERE expires_at < 253402300799999;
+CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at < 253402300799999;
+
+-- A job and where it stands; ask for it by seq, or by queue and id. Once it is found, the tables left are not looked into.
+CREATE VIEW place AS
+SELECT
+    job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at, job.data,
+    CASE
+        WHEN active.seq IS NOT NULL THEN 'active'
+        WHEN waiting.ord IS NOT NULL THEN 'waiting'
+        WHEN finished.seq IS NOT NULL THEN finished.state
+        WHEN later.due_at IS NOT NULL THEN 'delayed'
+        ELSE 'waiting-children'
+    END AS state,
+    coalesce(active.attempts_made, waiting.attempts_made, finished.attempts_made, later.attempts_made)
+        AS attempts_made,
+    coalesce(active.attempts_started, waiting.attempts_started, finished.attempts_started, later.attempts_started)
+        AS attempts_started,
+    coalesce(active.stalled_count, waiting.stalled_count, finished.stalled_count, later.stalled_count)
+        AS stalled_count,
+    coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged,
+    later.due_at,
+    coalesce(active.token, waiting.token, finished.token, later.token) AS token,
+    coalesce(active.worker, waiting.worker, finished.worker, later.worker) AS worker,
+    coalesce(active.started_at, waiting.started_at, finished.started_at, later.started_at) AS started_at,
+    coalesce(active.renewed_at, waiting.renewed_at, finished.renewed_at, later.renewed_at) AS renewed_at,
+    active.lock_until,
+    finished.finished_at,
+    finished.expires_at,
+    coalesce(active.reason, waiting.reason, finished.reason, later.reason) AS reason,
+    coalesce(active.progress, waiting.progress, finished.progress, later.progress) AS progress,
+    finished.result
+FROM job
+LEFT JOIN active ON active.seq = job.seq
+LEFT JOIN waiting ON waiting.queue = iif(active.seq IS NULL, job.queue, NULL)
+    AND waiting.priority = job.priority AND waiting.ord = job.ord
+LEFT JOIN finished ON finished.seq = iif(active.seq IS NULL AND waiting.ord IS NULL, job.seq, NULL)
+LEFT JOIN later ON later.seq = iif(active.seq IS NULL AND waiting.ord IS NULL AND finished.seq IS NULL, job.seq, NULL);
 
 -- Failed attempts; a job's numbers have no gaps between the oldest and the newest kept.
 CREATE TABLE failure (
@@ -86,7 +184,9 @@ CREATE TABLE queue (
     events INTEGER NOT NULL DEFAULT 0,
     events_from INTEGER DEFAULT 0,
     -- The newest instant that was stored: no clock may read less.
-    at INTEGER NOT NULL DEFAULT 0
+    at INTEGER NOT NULL DEFAULT 0,
+    -- What moved in the newest minute that has metrics (json); it goes to `metric` when there is a newer one.
+    newest_minute TEXT
 ) STRICT;
 
 -- One row per entry. The id is the queue's id in its upper bits and the number of its last event in the lower 40,
@@ -96,6 +196,7 @@ CREATE TABLE event (
     body TEXT NOT NULL
 ) STRICT;
 
+-- What moved in each minute but the newest.
 CREATE TABLE metric (
     queue INTEGER NOT NULL,
     minute INTEGER NOT NULL,
