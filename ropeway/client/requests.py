@@ -35,14 +35,14 @@ Request: TypeAlias = Call[R] | str | tuple[str, Json] | tuple[str, Json, JobOpti
 
 def call_of(request: Request[R], position: int) -> Call[R]:
     match request:
-        case Call():
-            return request
-        case str(name):
-            return Call(name)
         case (str(name), data):
             return Call(name, data)
         case (str(name), data, Mapping() as options):
             return Call(name, data, options)  # type: ignore[arg-type]  # read_options checks it
+        case Call():
+            return request
+        case str(name):
+            return Call(name)
     raise InvalidInput(
         f"item {position} is {request!r:.120}: use (name, data), (name, data, options) or task.call(...)"
     )
