@@ -35,8 +35,8 @@ class PortalLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self) -> None:
-        super().__init__()
         self._pid = os.getpid()
+        super().__init__()
 
     def __del__(self) -> None:
         if self._pid == os.getpid():
@@ -119,7 +119,8 @@ class Portal:
             self.submit(call)
             # In slices: a signal that arrives just before a wait begins is not looked at until it ends.
             while not call.answered.acquire(timeout=LOOK_EVERY):
-                pass
+                # A signal may have broken off another thread's `submit` between its two steps.
+                self.loop.call_soon_threadsafe(self._start_calls)
         except BaseException:
             # Ctrl-C, most likely. Nobody will take the answer any more.
             self._forget(call)
@@ -145,6 +146,7 @@ class Portal:
     def _forget(self, call: Call[Any]) -> None:
         try:
             self.loop.call_soon_threadsafe(call.cancel)
+            self.loop.call_soon_threadsafe(self._start_calls)
         except RuntimeError:
             # The loop was closed between the call's first step and this one.
             call.cancel()

@@ -77,7 +77,10 @@ class AddsHere(Protocol):
     """What a store may offer beside the contract, because the most that it waits for is a disk."""
 
     def add_here(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        """`Store.add` on the calling thread, which has no event loop and waits. Any number of threads may call it."""
+        """`Store.add` on the calling thread, which has no event loop and waits. Any number of threads may call it.
+
+        In the main thread a signal can raise at any step of it, and must leave the store in order all the same.
+        """
         ...
 
 

@@ -242,3 +242,46 @@ class TestFork:
         code, said, complaints = programs.run(script, "memory://")
         assert (code, complaints) == (0, "")
         assert said == ["memory://: this handle was opened before a fork: connect in the child", "1"]
+
+
+STORM = """
+class Stop(BaseException): pass
+armed = False
+
+def interrupt(*_):
+    global armed
+    if armed:
+        armed = False
+        raise Stop
+
+async def work(job): return job.id
+
+threading.Thread(target=Worker(Queue("letters", url), work).run_sync, daemon=True).start()
+queue.sync.add("send").result(timeout=30)
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
+interrupts = 0
+until = time.monotonic() + 3
+while time.monotonic() < until:
+    try:
+        armed = True
+        queue.sync.add("send")
+        queue.sync.counts()
+        armed = False
+    except Stop:
+        interrupts += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+
+queue.sync.add("send").result(timeout=30)
+until = time.monotonic() + 30
+while (counts := queue.sync.counts())["waiting"] + counts["active"] and time.monotonic() < until:
+    time.sleep(0.01)
+say("busy" if counts["waiting"] + counts["active"] else "calm")
+say("interrupted" if interrupts > 100 else f"only {interrupts} interrupts")
+"""
+
+
+@pytest.mark.parametrize("url", ["memory://storm", "sqlite:///{folder}/ropeway.db"], ids=["memory", "sqlite"])
+def test_signals_at_any_moment_leave_everything_in_order(url: str, tmp_path: Path):
+    ended = programs.run(STORM, url.format(folder=tmp_path))
+    assert (ended.code, ended.said) == (0, ["calm", "interrupted"]), ended.complaints

@@ -1,4 +1,4 @@
-"""Adding on the calling thread, on the stores that offer it."""
+"""Adding on the calling thread, on the stores that offer it. What signals do to it: tests/client/test_sync_programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THREADS = 6
 EACH = 40
 
 
-@pytest.fixture(params=["memory://", "sqlite:///{folder}/ropeway.db"], ids=["memory", "sqlite"])
+@pytest.fixture(params=["sqlite:///{folder}/ropeway.db"], ids=["sqlite"])
 async def here(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     store = connect(request.param.format(folder=tmp_path))
     yield store

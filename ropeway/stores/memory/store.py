@@ -128,10 +128,6 @@ class MemoryStore:
         with Step(await self._turn(), now) as step:
             return add(step, bundles)
 
-    def add_here(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        with Step(self._usable(), now) as step:
-            return add(step, bundles)
-
     # Run
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:

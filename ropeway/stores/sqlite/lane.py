@@ -21,6 +21,7 @@ from .threads import Promise
 T = TypeVar("T")
 
 LOG: Final = logging.getLogger("ropeway")
+LOOK_EVERY: Final = 0.5
 MOST_CALLS: Final = 1_000
 """A round ends with this many calls, so that its transaction does not grow without bound."""
 
@@ -99,10 +100,13 @@ class BlockingCall(Call[T]):
         self._delivered.acquire()
 
     def deliver(self) -> None:
-        self._delivered.release()
+        if self._delivered.locked():
+            self._delivered.release()
 
     def wait(self) -> T:
-        self._delivered.acquire()
+        # In slices: a signal that arrives just before a wait begins is not looked at until it ends.
+        while not self._delivered.acquire(timeout=LOOK_EVERY):
+            pass
         if self.error is not None:
             raise self.error
         return cast(T, self.answer)
@@ -142,18 +146,27 @@ class Lane(threading.Thread):
 
     def do_here(self, call: BlockingCall[T]) -> T:
         """On the calling thread, if the lane is idle; otherwise with its next round."""
-        if self._calls.empty() and self._turn.acquire(blocking=False):
-            try:
-                if self.is_ended:
-                    raise self._closed()
-                self._do([call])
-            finally:
-                self._turn.release()
+        if self._calls.empty() and not self._turn.locked() and not self.is_ended:
+            self._do_round_here(call)
         else:
             self.put(call)
             if self.is_ended:
                 self._excuse()
         return call.wait()
+
+    def _do_round_here(self, call: BlockingCall[Any]) -> None:
+        try:
+            # By `with`: a signal behind a call of `acquire` would leave nobody to give it back.
+            with self._turn:
+                if self.is_ended:
+                    self._tell_too_late(call)
+                else:
+                    self._do([call])
+        except BaseException as broken_off:
+            if not isinstance(broken_off, Exception):
+                # Ctrl-C, in the main thread. What is left to do, the lane does at once.
+                self.put(BlockingCall(_nothing, (), is_durable=False))
+            raise
 
     @property
     def is_waiting(self) -> bool:
@@ -232,11 +245,11 @@ class Lane(threading.Thread):
                 if isinstance(order, Rest):
                     order.reached.set()
                 elif order is not None:
-                    order.error = self._closed()
-                    deliver([order])
+                    self._tell_too_late(order)
 
-    def _closed(self) -> StoreClosed:
-        return StoreClosed(self._path, "it was closed while another thread called it")
+    def _tell_too_late(self, call: Call[Any]) -> None:
+        call.error = StoreClosed(self._path, "it was closed while another thread called it")
+        deliver([call])
 
 
 def deliver(calls: Iterable[Call[Any]], woken: Iterable[Woken] = ()) -> None:
@@ -255,6 +268,10 @@ def deliver(calls: Iterable[Call[Any]], woken: Iterable[Woken] = ()) -> None:
         except RuntimeError:
             # The loop was closed: nobody is left who waits.
             continue
+
+
+def _nothing(_: object) -> None:
+    pass
 
 
 def _do_all(tasks: Iterable[Callable[[], None]]) -> None:

@@ -27,11 +27,12 @@ DataVersion: TypeAlias = Callable[[], Awaitable[int]]
 class Standing(AwaitedCall[Served | None]):
     """A claim that was left with the writer, until the writer takes it to serve it or the listener takes it back."""
 
-    __slots__ = ("listener", "queue")
+    __slots__ = ("is_taken", "listener", "queue")
 
     def __init__(self, request: ClaimRequest, listener: FileListener) -> None:
         super().__init__(serve, (request,), is_durable=False)
         self.queue, self.listener = request.queue, listener
+        self.is_taken = False
 
     def deliver(self) -> None:
         # Who gets no answer claims anew, and meets the error there.
@@ -72,18 +73,23 @@ class Wakes:
         with self._lock:
             self._standing.setdefault(standing.queue, []).append(standing)
 
-    def take(self, queue: str) -> list[Standing]:
-        """The claims that stand for a queue, for the writer: whoever takes one must deliver it."""
+    def take(self, queue: str, taken: list[Standing]) -> None:
+        """Gives the claims that stand for a queue to the writer: whoever takes one must deliver it."""
         if queue not in self._standing:
-            return []
+            return
         with self._lock:
-            return self._standing.pop(queue, [])
+            # In this order: a signal in between must leave none of them in nobody's hands, nor in two's.
+            for standing in self._standing.get(queue, ()):
+                if not standing.is_taken:
+                    taken.append(standing)
+                    standing.is_taken = True
+            self._standing.pop(queue, None)
 
     def take_back(self, standing: Standing) -> bool:
         """False if the writer has taken it."""
         with self._lock:
             others = self._standing.get(standing.queue, [])
-            if standing not in others:
+            if standing not in others or standing.is_taken:
                 return False
             others.remove(standing)
             if not others:

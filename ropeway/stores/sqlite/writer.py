@@ -27,6 +27,18 @@ _COMPANY_LASTS: Final = 1.0
 _RESTART_WAIT: Final = 100
 
 
+class Round:
+    """What is under way. A signal can break off a round in the main thread, at any step; the next one ends it."""
+
+    __slots__ = ("calls", "taken", "tx")
+
+    def __init__(self, calls: Sequence[Call[Any]]) -> None:
+        self.calls = calls
+        self.taken: list[Standing] = []
+        self.tx: Transaction | None = None
+        """None as long as nothing was done, and after a failure."""
+
+
 class Writer:
     """Calls in, answers out after the commit; nothing is answered that is not stored."""
 
@@ -48,6 +60,7 @@ class Writer:
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
         self._space = WalSpace(path)
+        self._unfinished: Round | None = None
         self.lane = Lane("writer", path, self._round, self._let_go)
 
     def use(self, connection: apsw.Connection) -> None:
@@ -58,34 +71,44 @@ class Writer:
         self._space.attend(connection)
         self._is_durable = None
 
-    def _round(self, calls: list[Call[Any]]) -> None:
-        done: Transaction | None = None
-        taken: list[Standing] = []
+    def _round(self, calls: Sequence[Call[Any]]) -> None:
+        if self._unfinished is not None:
+            self._mend(self._unfinished)
+        this = self._unfinished = Round(calls)
         try:
-            done = self._commit(calls, taken)
+            self._commit(this)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
-            self._fail([*calls, *taken], error)
-        except BaseException as interrupt:
-            # Ctrl-C, in a thread that writes for itself: those whose claims were taken must not wait for ever.
-            if self._connection is not None and self._connection.in_transaction:
-                self._fail([*calls, *taken], interrupt)
-            deliver(taken)
-            raise
-        woken = set(self._wakes.near(done.wakes)) if done else set()
-        # Jobs that were waited for, first of all.
-        deliver([*taken, *calls], woken.difference(standing.listener for standing in taken if standing.answer))
-        if done:
-            self._wakes.ring_far(done.wakes)
+            self._fail(this, error)
+        self._finish(this)
+        if this.tx is not None:
             self._checkpoint()
             self._yield_to_others()
 
-    def _commit(self, calls: Sequence[Call[Any]], taken: list[Standing]) -> Transaction:
+    def _mend(self, broken_off: Round) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            self._fail(broken_off, InterruptedError("a signal broke it off"))
+        for standing in broken_off.taken:
+            standing.is_taken = True
+        self._finish(broken_off)
+
+    def _finish(self, done: Round) -> None:
+        """Tells everybody. That may happen twice, but not never."""
+        served = {standing.listener for standing in done.taken if standing.answer}
+        woken = set(self._wakes.near(done.tx.wakes)) if done.tx else set()
+        # Jobs that were waited for, first of all.
+        deliver([*done.taken, *done.calls], woken - served)
+        if done.tx is not None:
+            self._wakes.ring_far(done.tx.wakes)
+        self._unfinished = None
+
+    def _commit(self, this: Round) -> None:
+        calls = this.calls
         self._watch.look(thorough=any(call.is_thorough for call in calls))
         connection = self._connected(is_durable=any(call.is_durable for call in calls))
         self._begin(connection)
         if self._is_durable:
             self._space.make()
-        tx = Transaction(connection, self._clock)
+        tx = this.tx = Transaction(connection, self._clock)
         if len(calls) == 1:
             _do(tx, calls[0])
             if calls[0].error:
@@ -95,14 +118,13 @@ class Writer:
                 self._do_apart(connection, tx, call)
         claimable = [key for key in tx.wakes if key[0] == "jobs"]
         for _, queue in claimable:
-            taken += self._wakes.take(queue)
-        for standing in taken:
+            self._wakes.take(queue, this.taken)
+        for standing in this.taken:
             self._do_apart(connection, tx, standing)
         tx.flush()
         self._wakes.warn_far(claimable)
         connection.execute("COMMIT")
         self._own_version = connection.data_version()
-        return tx
 
     def _do_apart(self, connection: apsw.Connection, tx: Transaction, call: Call[Any]) -> None:
         """Does a call so that its failure undoes nothing of the calls beside it."""
@@ -146,6 +168,7 @@ class Writer:
             self.use(self._connect())
         assert self._connection is not None
         if self._is_durable != is_durable:
+            self._is_durable = None
             self._connection.pragma("synchronous", "FULL" if is_durable else "NORMAL")
             self._is_durable = is_durable
         return self._connection
@@ -174,12 +197,23 @@ class Writer:
             return
         except apsw.Error as error:
             LOG.warning("%s: its -wal could not be written back (%s); it is tried again", self._path, error)
-            self._fail((), error)
+            self._recover(error)
         finally:
             if self._connection is not None:
                 self._connection.set_busy_timeout(0)
 
-    def _fail(self, calls: Sequence[Call[Any]], error: BaseException) -> None:
+    def _fail(self, this: Round, error: Exception) -> None:
+        # Before the rollback: what is undone must not be answered, even if this is broken off.
+        this.tx = None
+        for call in (*this.calls, *this.taken):
+            call.answer = None
+        error = self._recover(error)
+        for call in (*this.calls, *this.taken):
+            # Its own error says more than that of the round.
+            call.error = typed(self._path, call.error or error)
+
+    def _recover(self, error: Exception) -> Exception:
+        """Brings the connection into order, or drops it; the error that says most."""
         connection = self._connection
         if connection is not None:
             try:
@@ -191,10 +225,7 @@ class Writer:
                 self._disconnect()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             self._watch.refuse(StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}")
-        for call in calls:
-            call.answer = None
-            # Its own error says more than that of the round.
-            call.error = typed(self._path, call.error or error)
+        return error
 
     def _let_go(self) -> None:
         """Closing the last connection of a file writes its -wal back and removes it."""
