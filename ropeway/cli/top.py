@@ -75,7 +75,7 @@ async def _top(gatherer: Gatherer, interval: float, once: bool, json: bool, plai
     written = as_json if json else partial(as_lines, encoding=glyphs_for(console.encoding).encoding)
     try:
         if once:
-            return await _once(console, gatherer, written if json or plain else None)
+            return await _once(console, gatherer, written if json or plain or not console.is_terminal else None)
         if json or plain or not console.is_terminal:
             return await follow(gatherer, interval, written, sys.stdout)
         return await LiveScreen(console, gatherer, interval).run()

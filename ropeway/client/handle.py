@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import msgspec
 
@@ -18,6 +18,9 @@ from .sync_handle import SyncJobHandle
 
 if TYPE_CHECKING:
     from .queue import Queue
+
+
+T = TypeVar("T")
 
 
 class JobHandle(Generic[R_co]):
@@ -56,6 +59,18 @@ class JobHandle(Generic[R_co]):
     def data(self) -> Json:
         """As it is stored: of a task, an object of its arguments."""
         return self._data
+
+    def typed(self, read_result: Callable[[Json], T]) -> JobHandle[T]:
+        """The same job with a result of another type."""
+        return JobHandle(
+            self.queue,
+            self.id,
+            self.name,
+            self._data,
+            created=self.created,
+            snapshot=self.snapshot,
+            read_result=read_result,
+        )
 
     @property
     def sync(self) -> SyncJobHandle[R_co]:

@@ -11,6 +11,7 @@ from ..job.names import job_name
 from ..job.options import JobOptions, read_options
 from ..job.shape import Shape
 from .handle import JobHandle
+from .portal import run
 from .requests import Call
 from .sync_handle import SyncJobHandle
 
@@ -60,6 +61,16 @@ class JobType(Generic[D, R]):
     def add_sync(self, queue: Queue, data: D, **options: Unpack[JobOptions]) -> SyncJobHandle[R]:
         """`add` for code without an event loop."""
         return queue.sync.add_call(self.call(data, **options))
+
+    async def get(self, queue: Queue, id: str) -> JobHandle[R] | None:
+        """A job of this type by its id, with a result of its type; None if there is none."""
+        job = await queue.get(id)
+        return None if job is None or job.name != self.name else job.typed(self.result.load)
+
+    def get_sync(self, queue: Queue, id: str) -> SyncJobHandle[R] | None:
+        """`get` for code without an event loop."""
+        job = run(self.get(queue, id))
+        return None if job is None else job.sync
 
     def call(self, data: D, **options: Unpack[JobOptions]) -> Call[R]:
         """What `add` would store, to be added together with others by `queue.add_many`."""

@@ -136,7 +136,7 @@ class Portal:
 
     def keep(self, store: Store, owner: object) -> None:
         self._stores.add(store)
-        finalize(owner, self._let_go, store).atexit = False
+        finalize(owner, self.let_go, store).atexit = False
 
     def end(self) -> None:
         with suppress(RuntimeError):
@@ -152,10 +152,13 @@ class Portal:
             call.cancel()
             refuse_at_the_end()
 
-    def _let_go(self, store: Store) -> None:
-        """By the garbage collector: on any thread, and perhaps in a forked child, whose this store is not."""
+    def let_go(self, store: Store) -> None:
+        """By the garbage collector too: on any thread, and perhaps in a forked child, whose this store is not."""
         if self is _portal and not _is_ending:
             self.loop.call_soon_threadsafe(self._close, store)
+
+    def forget(self, store: Store) -> None:
+        self._stores.discard(store)
 
     def _close(self, store: Store) -> None:
         self._stores.discard(store)
@@ -230,6 +233,18 @@ def is_here() -> bool:
 def keep(store: Store, owner: object) -> None:
     """Closes a store of the background loop when its owner is gone, or Python ends."""
     _opened().keep(store, owner)
+
+
+def let_go(store: Store) -> None:
+    """Closes a store of the background loop now, without waiting for it."""
+    if _portal is not None:
+        _portal.let_go(store)
+
+
+def forget(store: Store) -> None:
+    """Somebody else has closed it."""
+    if _portal is not None:
+        _portal.forget(store)
 
 
 def loop() -> asyncio.AbstractEventLoop | None:

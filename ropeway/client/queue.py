@@ -100,6 +100,7 @@ class Queue:
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
         """The most bytes that data or a result may take as JSON."""
         self.defaults = defaults
+        self._url = url
         self._store = connect(url) if store is None else store
         self.tasks = Tasks()
         """What `@queue.task` has made, by job name; `Worker(queue)` runs them."""
@@ -111,6 +112,9 @@ class Queue:
         return f"<Queue {self.name!r} on {self.store.url}>"
 
     async def __aenter__(self) -> Self:
+        """Opens the store; once more, if the queue was closed: an application may be started twice in a process."""
+        if self._is_closed:
+            self._store, self._on_loops, self._is_closed = connect(self._url), WeakKeyDictionary(), False
         await self.store.open()
         return self
 
@@ -126,6 +130,7 @@ class Queue:
         twin = None if background is None else self._on_loops.pop(background, None)
         if twin is not None and twin.store is not self._store:
             await portal.do(twin.store.close())
+            portal.forget(twin.store)
 
     @property
     def sync(self) -> SyncQueue:
@@ -154,12 +159,16 @@ class Queue:
 
         It holds for all threads and loops. Start no worker outside that goes on inside, nor the other way round.
         """
-        before = self._store, self._owns_store, self._on_loops
-        self._store, self._owns_store, self._on_loops = store, False, WeakKeyDictionary()
+        before = self._store, self._owns_store, self._is_closed, self._on_loops
+        inside: WeakKeyDictionary[asyncio.AbstractEventLoop, OnLoop] = WeakKeyDictionary()
+        self._store, self._owns_store, self._is_closed, self._on_loops = store, False, False, inside
         try:
             yield
         finally:
-            self._store, self._owns_store, self._on_loops = before
+            self._store, self._owns_store, self._is_closed, self._on_loops = before
+            for here in inside.values():
+                if here.store is not store:
+                    portal.let_go(here.store)
 
     # Adding
 

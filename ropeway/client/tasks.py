@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, U
 from ..errors import InvalidTask
 from ..job.options import JobOptions, read_options
 from .handle import JobHandle
+from .portal import run
 from .requests import Call
 from .signature import TaskSignature
 from .sync_handle import SyncJobHandle
@@ -49,6 +50,16 @@ class Task(Generic[P, R]):
     def add_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncJobHandle[R]:
         """`add` for code without an event loop."""
         return self.queue.sync.add_call(self.call(*args, **kwargs))
+
+    async def get(self, id: str) -> JobHandle[R] | None:
+        """A job of this task by its id, with a result of the task's type; None if there is none."""
+        job = await self.queue.get(id)
+        return None if job is None or job.name != self.name else job.typed(self.signature.result.load)
+
+    def get_sync(self, id: str) -> SyncJobHandle[R] | None:
+        """`get` for code without an event loop."""
+        job = run(self.get(id))
+        return None if job is None else job.sync
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """What `add` would store, to be added together with others by `queue.add_many`."""

@@ -85,3 +85,13 @@ async def test_jobs_of_a_type_are_added_without_a_loop(queue: Queue):
     job = await asyncio.to_thread(SEND.add_sync, queue, Email("you"), priority=5)
     [stored] = await queue.find("waiting")
     assert (stored.id, stored.data) == (job.id, {"to": "you", "copies": 1})
+
+
+async def test_a_job_of_a_type_is_found_by_its_id(queue: Queue):
+    added = await SEND.add(queue, Email("you"))
+    [claimed] = await Worker(queue).claim()
+    await claimed.complete({"id": 7})
+    found = await SEND.get(queue, added.id)
+    assert found is not None
+    assert await found.result(timeout=5) == Receipt(id=7)
+    assert await asyncio.to_thread(SEND.get_sync, queue, "another") is None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ropeway import Queue, connect
+from ropeway.client import portal
 from ropeway.errors import StoreClosed
 from ropeway.store.contract import Store
 
@@ -107,3 +108,34 @@ async def test_adds_that_gather_on_a_store_that_is_closed_are_told():
 def test_handles_and_queues_say_what_they_are():
     queue = Queue("letters", "memory://")
     assert repr(queue) == "<Queue 'letters' on memory://>"
+
+
+async def test_a_queue_can_be_opened_again(tmp_path: Path):
+    queue = Queue("letters", f"sqlite:///{tmp_path}/ropeway.db")
+    async with queue:
+        await queue.add("send")
+    with pytest.raises(StoreClosed):
+        await queue.counts()
+    async with queue:
+        assert (await queue.counts())["waiting"] == 1
+        assert (await asyncio.to_thread(queue.sync.counts))["waiting"] == 1
+
+
+def test_a_queue_can_be_opened_again_without_a_loop(tmp_path: Path):
+    queue = Queue("letters", f"sqlite:///{tmp_path}/ropeway.db")
+    for number in range(1, 4):
+        with queue.sync as opened:
+            opened.add("send")
+            assert opened.counts()["waiting"] == number
+
+
+def test_a_store_that_a_queue_was_moved_to_is_let_go_of():
+    queue = Queue("letters", "memory://")
+    queue.sync.counts()
+    assert portal._portal is not None
+    before = len(portal._portal._stores)
+    for _ in range(3):
+        with queue.moved_to(connect("memory://")):
+            queue.sync.add("send")
+    portal.run(asyncio.sleep(0))
+    assert len(portal._portal._stores) == before

@@ -237,3 +237,14 @@ async def test_wrong_arguments_are_refused_without_a_loop_too(queue: Queue):
     with pytest.raises(InvalidArguments):
         await asyncio.to_thread(resizing(queue).add_sync, "a.png", hight=3)
     assert await is_empty(queue)
+
+
+async def test_a_job_is_found_by_its_id_with_a_typed_result(queue: Queue):
+    resize = resizing(queue)
+    added = await resize.add("a.png", box=Box(3, WHEN))
+    await complete_next(queue, {"width": 5})
+    found = await resize.get(added.id)
+    assert await found.result(timeout=5) == Box(5)
+    assert (await asyncio.to_thread(resize.get_sync, added.id)).id == added.id
+    assert await resize.get("another") is None
+    assert await resize.get((await queue.add("other")).id) is None, "it is a job of another name"

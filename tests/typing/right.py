@@ -200,5 +200,7 @@ def without_a_loop() -> None:
     assert_type(resize.add_sync("a.png", width=100), SyncJobHandle[str])
     assert_type(resize.using(delay=60).add_sync("a.png").result(timeout=5), str)
     assert_type(SEND.add_sync(queue, Email("you")), SyncJobHandle[Receipt])
+    assert_type(resize.get_sync("id"), SyncJobHandle[str] | None)
+    assert_type(SEND.get_sync(queue, "id"), SyncJobHandle[Receipt] | None)
     assert_type(queue.sync.add("name"), SyncJobHandle[Any])
     assert_type(queue.sync.add_many([resize.call("a.png")]), list[SyncJobHandle[str]])

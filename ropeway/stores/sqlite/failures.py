@@ -14,6 +14,7 @@ from ...errors import (
     StoreError,
     StoreFull,
     StoreReadOnly,
+    StoreRefused,
     StoreUnavailable,
 )
 
@@ -37,6 +38,12 @@ def typed(path: str, error: BaseException) -> BaseException:
             found = StoreCorrupt(path, f"the file is damaged ({error}): {RECOVERY}")
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
             found = StoreReadOnly(path, f"it cannot be written ({error}): check its owner and mode, and its folder's")
+        case apsw.SQLError() if "no such" in str(error):
+            found = StoreRefused(
+                path,
+                f"its tables are not those of this version ({error}): another, unreleased one made it. Move the file "
+                "away, with its -wal and -shm, or use the version that made it",
+            )
         case apsw.CantOpenError():
             found = StoreUnavailable(path, f"it cannot be opened ({error}): {_remedy()}")
         case apsw.Error() | OSError() | MemoryError():

@@ -354,3 +354,13 @@ async def test_a_wal_lost_while_stopped_loses_no_more_than_itself(path: Path, ne
     counts = await new_store().count(QUEUE)
 
     assert counts["waiting"] == 0
+
+
+async def test_a_file_with_other_tables_is_refused_for_good(store: SQLiteStore, path: Path, new_store: NewStore):
+    await fill_and_close(store)
+    other = apsw.Connection(str(path))
+    other.execute("ALTER TABLE queue RENAME COLUMN events TO happenings")
+    other.close()
+
+    with pytest.raises(StoreRefused, match="its tables are not those of this version"):
+        await new_store().count(QUEUE)
