@@ -245,7 +245,7 @@ class TestFork:
 
 
 STORM = """
-class Stop(BaseException): pass
+class Stop({base}): pass
 armed = False
 
 def interrupt(*_):
@@ -281,7 +281,8 @@ say("interrupted" if interrupts > 100 else f"only {interrupts} interrupts")
 """
 
 
+@pytest.mark.parametrize("base", ["KeyboardInterrupt", "TimeoutError"])
 @pytest.mark.parametrize("url", ["memory://storm", "sqlite:///{folder}/ropeway.db"], ids=["memory", "sqlite"])
-def test_signals_at_any_moment_leave_everything_in_order(url: str, tmp_path: Path):
-    ended = programs.run(STORM, url.format(folder=tmp_path))
+def test_signals_at_any_moment_leave_everything_in_order(url: str, base: str, tmp_path: Path):
+    ended = programs.run(STORM.replace("{base}", base), url.format(folder=tmp_path))
     assert (ended.code, ended.said) == (0, ["calm", "interrupted"]), ended.complaints

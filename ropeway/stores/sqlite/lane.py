@@ -162,10 +162,9 @@ class Lane(threading.Thread):
                     self._tell_too_late(call)
                 else:
                     self._do([call])
-        except BaseException as broken_off:
-            if not isinstance(broken_off, Exception):
-                # Ctrl-C, in the main thread. What is left to do, the lane does at once.
-                self.put(BlockingCall(_nothing, (), is_durable=False))
+        except BaseException:
+            # A signal handler raised it, in the main thread. What is left to do, the lane does at once.
+            self.put(BlockingCall(_nothing, (), is_durable=False))
             raise
 
     @property

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import apsw
 
-from ...errors import StoreCorrupt
+from ...errors import RopewayError, StoreCorrupt
 from .clock import Clock
 from .failures import RECOVERY, ends_connection, typed
 from .identity import Watch
@@ -25,6 +26,7 @@ _LONGEST_PAUSE: Final = 0.002
 _COURTESY: Final = 0.000_3
 _COMPANY_LASTS: Final = 1.0
 _RESTART_WAIT: Final = 100
+_OWN: Final = (apsw.Error, RopewayError, MemoryError)
 
 
 class Round:
@@ -77,7 +79,10 @@ class Writer:
         this = self._unfinished = Round(calls)
         try:
             self._commit(this)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the callers
+        except Exception as error:
+            if _is_foreign(error):
+                raise
+            # Whatever else it is, it belongs to the callers.
             self._fail(this, error)
         self._finish(this)
         if this.tx is not None:
@@ -229,6 +234,8 @@ class Writer:
 
     def _let_go(self) -> None:
         """Closing the last connection of a file writes its -wal back and removes it."""
+        if self._unfinished is not None:
+            self._mend(self._unfinished)
         self._disconnect()
         self._wakes.close()
 
@@ -243,8 +250,15 @@ def _do(tx: Transaction, call: Call[Any]) -> None:
     tx.start_call(call.now)
     try:
         call.answer = call.verb(tx, *call.arguments)
-    except Exception as error:  # noqa: BLE001 - belongs to the caller
+    except Exception as error:
+        if _is_foreign(error):
+            raise
         call.error = error
+
+
+def _is_foreign(error: Exception) -> bool:
+    """Whether a signal handler may have raised it, between two steps of the main thread: a TimeoutError, say."""
+    return threading.current_thread() is threading.main_thread() and not isinstance(error, _OWN)
 
 
 def _discard(connection: apsw.Connection) -> None:
