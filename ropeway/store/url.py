@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Final, cast
 from urllib.parse import urlsplit
 
-from ..errors import InvalidOption
+from ..errors import InvalidOption, StoreRefused
 from .contract import Store
 
 DEFAULT_URL: Final = "sqlite:///ropeway.db"
@@ -15,6 +15,10 @@ DEFAULT_URL: Final = "sqlite:///ropeway.db"
 _STORES: Final[dict[str, tuple[str, str]]] = {
     "memory": ("ropeway.stores.memory", "MemoryStore"),
     "sqlite": ("ropeway.stores.sqlite", "SQLiteStore"),
+    "redis": ("ropeway.stores.redis", "RedisStore"),
+    "rediss": ("ropeway.stores.redis", "RedisStore"),
+    "valkey": ("ropeway.stores.redis", "RedisStore"),
+    "valkeys": ("ropeway.stores.redis", "RedisStore"),
 }
 
 
@@ -32,4 +36,9 @@ def connect(url: str | None = None) -> Store:
     except KeyError:
         known = ", ".join(f"{scheme}://" for scheme in _STORES)
         raise InvalidOption("url", f"{url!r} names no store that this Ropeway knows; it knows {known}") from None
-    return cast(Store, getattr(import_module(module), name).from_url(url))
+    try:
+        store = getattr(import_module(module), name)
+    except ModuleNotFoundError as missing:
+        extra = module.rpartition(".")[2]
+        raise StoreRefused(url, f'{missing.name} is not installed: pip install "ropeway[{extra}]"') from missing
+    return cast(Store, store.from_url(url))

@@ -1,0 +1,127 @@
+-- Stores bundles of jobs, each whole or not at all.
+-- Takes bases of queues; [now, [[name, name as JSON]], [[job]]] and the jobs' texts one after the other.
+-- Returns a letter for each job (c created, f found, x conflict, s skipped), and the numbers of queues that are new.
+-- Uses: pack, queue, events, jobs, lines
+local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT = 1, 2, 3, 4, 5, 6, 7, 8
+local LAST_INSTANT = 253402300799999
+local now, names, bundles = unpack(cmsgpack.unpack(ARGV[1]))
+local texts, text_at = ARGV[2], 1
+local queues, verdicts, new_queues = {}, {}, {}
+
+for i = 1, #KEYS do
+  local q = open_queue(KEYS[i], now)
+  q.jobs, q.delayed, q.lines, q.told, q.told_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}, {}
+  q.ids = {}
+  queues[i] = q
+  if q.is_new then
+    new_queues[#new_queues + 1] = i
+  end
+end
+
+local function read_texts(job)
+  job.text = sub(texts, text_at, text_at + job[LENGTH] - 1)
+  text_at = text_at + job[LENGTH]
+  local ids = queues[job[QUEUE]].ids
+  ids[#ids + 1] = job[ID]
+end
+
+-- Whether name and data are the same; options may differ.
+local function are_equal(one, other)
+  local name, data_at = read_text(one, 1)
+  local other_name, other_data_at = read_text(other, 1)
+  return name == other_name and read_text(one, data_at) == read_text(other, other_data_at)
+end
+
+local function store(job)
+  local q = queues[job[QUEUE]]
+  local row, id, name, seq = q.row, job[ID], names[job[NAME]], q.row[SEQ] + 1
+  row[SEQ] = seq
+  local priority, order, due_at = job[PRIORITY] or 0, job[LIFO] and -seq or seq, nil
+  if job[DELAY] and job[DELAY] > 0 then
+    due_at = math.min(q.now + job[DELAY], LAST_INSTANT)
+  elseif job[DUE_AT] and job[DUE_AT] > q.now then
+    due_at = job[DUE_AT]
+  end
+  local jobs, place = q.jobs, make_place(priority, order)
+  local value = job.text .. pack_tail(priority, order, q.now)
+  jobs[#jobs + 1] = id
+  jobs[#jobs + 1] = value
+  q.known[id] = value
+  if due_at then
+    q.delayed[#q.delayed + 1] = due_at
+    q.delayed[#q.delayed + 1] = sub(place, 7) .. id
+    q.told_delayed[#q.told_delayed + 1] = '["' .. id .. '",{"name":' .. name[2] .. ',"due_at":' .. whole(due_at) .. '}]'
+  else
+    add_to(q.lines, name[1], place .. id)
+    q.told[#q.told + 1] = '["' .. id .. '",{"name":' .. name[2] .. '}]'
+  end
+end
+
+local function judge(bundle)
+  local own, letters, has_conflict = {}, {}, false
+  for i = 1, #bundle do
+    local job = bundle[i]
+    local key = job[QUEUE] .. ' ' .. job[ID]
+    local there = queues[job[QUEUE]].known[job[ID]] or own[key]
+    if not there then
+      own[key] = job.text
+      letters[i] = 'c'
+    elseif are_equal(there, job.text) then
+      letters[i] = 'f'
+    else
+      letters[i], has_conflict = 'x', true
+    end
+  end
+  for i = 1, #bundle do
+    local job = bundle[i]
+    local q = queues[job[QUEUE]]
+    if has_conflict and letters[i] ~= 'x' and not q.known[job[ID]] then
+      letters[i] = 's'
+    elseif letters[i] == 'c' then
+      store(job)
+    end
+    if letters[i] == 'f' then
+      q.duplicated[#q.duplicated + 1] = '["' .. job[ID] .. '",null]'
+    end
+    verdicts[#verdicts + 1] = letters[i]
+  end
+end
+
+for i = 1, #bundles do
+  for j = 1, #bundles[i] do
+    read_texts(bundles[i][j])
+  end
+end
+for i = 1, #queues do
+  local q = queues[i]
+  local values = fields_of(q.base .. ':jobs', q.ids)
+  for j = 1, #values do
+    if values[j] then
+      q.known[q.ids[j]] = values[j]
+    end
+  end
+end
+for i = 1, #bundles do
+  judge(bundles[i])
+end
+for i = 1, #queues do
+  local q = queues[i]
+  call_with('HSET', q.base .. ':jobs', q.jobs)
+  put_all_in_line(q, q.lines)
+  call_with('ZADD', q.base .. ':delayed', q.delayed)
+  count(q, nil, WAITING, #q.told)
+  count(q, nil, DELAYED, #q.told_delayed)
+  if #q.told > 0 then
+    announce(q, 'add', 'waiting', q.told)
+    wake(q, 'jobs')
+  end
+  if #q.told_delayed > 0 then
+    announce(q, 'add', 'delayed', q.told_delayed)
+    wake(q, 'jobs')
+  end
+  if #q.duplicated > 0 then
+    announce(q, 'duplicated', nil, q.duplicated)
+  end
+  close_queue(q)
+end
+return { table.concat(verdicts), new_queues }

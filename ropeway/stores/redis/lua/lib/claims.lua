@@ -1,0 +1,181 @@
+-- Which jobs a claim takes, and how they become active.
+local CHUNK = 16
+
+-- The lines that may give jobs, each with the first members that are known of it, the most urgent line first.
+local function open_lines(q, request, limit)
+  local paused, lines = {}, {}
+  for _, name in ipairs(q.row[PAUSED_NAMES]) do
+    paused[name] = true
+  end
+  if request.names then
+    for _, name in ipairs(request.names) do
+      if not paused[name] then
+        paused[name] = true
+        local members = call('ZRANGE', line_of(q, name), 0, math.min(limit, CHUNK) - 1)
+        if #members > 0 then
+          lines[#lines + 1] = { name = name, members = members, first = members[1], next = members[1], taken = 0 }
+        end
+      end
+    end
+    table.sort(lines, function(one, other) return one.first < other.first end)
+  else
+    -- Whoever is taken stands in a line whose head is one of the first `limit` heads.
+    local heads = call('ZRANGE', q.base .. ':heads', 0, limit + #q.row[PAUSED_NAMES] - 1)
+    for i = 1, #heads do
+      local name = sub(heads[i], 21)
+      if not paused[name] then
+        lines[#lines + 1] = { name = name, members = {}, first = heads[i], next = heads[i], taken = 0 }
+      end
+    end
+  end
+  return lines
+end
+
+-- The next member of a line, and nil at its end; knows a chunk of them at a time.
+local function next_of(q, line, wanted)
+  if line.taken >= #line.members then
+    local from = line.taken
+    local more = call('ZRANGE', line_of(q, line.name), from, from + math.min(wanted, CHUNK) - 1)
+    for i = 1, #more do
+      line.members[from + i] = more[i]
+    end
+  end
+  return line.members[line.taken + 1]
+end
+
+local function take_from(q, lines)
+  local gone, heads = {}, {}
+  for i = 1, #lines do
+    local line = lines[i]
+    if line.taken > 0 then
+      local key = line_of(q, line.name)
+      gone[#gone + 1] = sub(line.first, 1, 20) .. line.name
+      call('ZREMRANGEBYRANK', key, 0, line.taken - 1)
+      local head = line.members[line.taken + 1] or first_in(key)
+      if head then
+        heads[#heads + 1] = 0
+        heads[#heads + 1] = sub(head, 1, 20) .. line.name
+      end
+    end
+  end
+  call_with('ZREM', q.base .. ':heads', gone)
+  call_with('ZADD', q.base .. ':heads', heads)
+end
+
+-- Takes the most urgent members out of their lines.
+local function choose(q, request, limit)
+  local lines = open_lines(q, request, limit)
+  if #lines == 1 then
+    local line = lines[1]
+    line.members = call('ZRANGE', line_of(q, line.name), 0, limit - 1)
+    line.taken = #line.members
+    take_from(q, lines)
+    return line.members
+  end
+  local chosen, order = {}, { unpack(lines) }
+  while #chosen < limit and #order > 0 do
+    local line = table.remove(order, 1)
+    local second = order[1]
+    local member = next_of(q, line, limit - #chosen)
+    while member and #chosen < limit and (not second or member < second.next) do
+      chosen[#chosen + 1] = member
+      line.taken = line.taken + 1
+      member = #chosen < limit and next_of(q, line, limit - #chosen)
+    end
+    if member then
+      -- Back among the others, behind all that are more urgent.
+      local at = 1
+      while order[at] and order[at].next < member do
+        at = at + 1
+      end
+      line.next = member
+      table.insert(order, at, line)
+    end
+  end
+  take_from(q, lines)
+  return chosen
+end
+
+local function activate(q, request, members)
+  local ids, runs, locks, told, records = {}, {}, {}, {}, {}
+  for i = 1, #members do
+    ids[i] = sub(members[i], 21)
+  end
+  local values, before = fields_of(q.base .. ':jobs', ids), fields_of(q.base .. ':runs', ids)
+  local now, lock_until = pack_time(q.now), pack_time(q.now + request.lock)
+  local holder = pack_text(request.token) .. pack_text(request.worker)
+  local times = now .. now .. lock_until .. NEVER
+  local first_run = 'a' .. NONE .. pack_count(1) .. NONE .. times
+  local first_record = NONE .. pack_count(1) .. NONE .. NIL .. holder .. now .. now .. lock_until .. sub(FRESH, -5)
+  local state = pack_text('active')
+  for i = 1, #members do
+    local id, value, run = ids[i], values[i], before[i]
+    if value then
+      local at = 2 * #records + 1
+      locks[at], locks[at + 1] = q.now + request.lock, id
+      told[#told + 1] = '["' .. id .. '",null]'
+      if run then
+        run = 'a' .. sub(run, MADE, STARTS - 1) .. pack_count(count_at(run, STARTS) + 1) .. sub(run, STALLED, STARTED_AT - 1)
+          .. times .. sub(members[i], 1, 20) .. holder
+        local job = { id = id, value = value, run = run, state = 'active' }
+        records[#records + 1] =
+          pack_record(q, job, call('HGET', q.base .. ':reasons', id), call('HGET', q.base .. ':progress', id))
+      else
+        run = first_run .. sub(members[i], 1, 20) .. holder
+        records[#records + 1] = RECORD .. q.name .. pack_text(id) .. sub(value, 1, -24) .. state .. sub(value, -23)
+          .. first_record
+      end
+      runs[at], runs[at + 1] = id, run
+    end
+  end
+  call_with('HSET', q.base .. ':runs', runs)
+  call_with('ZADD', q.base .. ':locks', locks)
+  -- A job whose data somebody evicted leaves the line too, or it would stand in the way for ever.
+  count(q, WAITING, nil, #members)
+  count(q, nil, ACTIVE, #records)
+  if #told > 0 then
+    announce(q, 'claim', 'active', told, '{"worker":' .. request.worker_json .. '}')
+  end
+  return records
+end
+
+-- What a claim under this token still holds.
+local function held(q, request)
+  local ids, mine, token = call('ZRANGE', q.base .. ':locks', 0, -1), {}, pack_text(request.token)
+  local runs = fields_of(q.base .. ':runs', ids)
+  for i = 1, #ids do
+    if runs[i] and is_held(runs[i], token) then
+      mine[#mine + 1] = sub(runs[i], PLACE, TOKEN - 1) .. ids[i]
+    end
+  end
+  table.sort(mine)
+  for i = 1, #mine do
+    mine[i] = sub(mine[i], 21)
+  end
+  return records_of(q, mine)
+end
+
+local function claim(q, request)
+  request = {
+    token = request[1], worker = request[2], worker_json = request[3], limit = request[4], lock = request[5],
+    names = request[6], is_repeat = request[7],
+  }
+  promote_due(q)
+  local row = q.row
+  local records = request.is_repeat and held(q, request) or {}
+  if #records == 0 and not row[PAUSED] then
+    local limit = math.min(request.limit, row[WAITING])
+    if row[MAX_ACTIVE] > 0 then
+      limit = math.min(limit, row[MAX_ACTIVE] - row[ACTIVE])
+    end
+    local members = limit > 0 and choose(q, request, limit) or {}
+    if #members > 0 then
+      records = activate(q, request, members)
+    end
+  end
+  local again_at = false
+  if #records < request.limit and row[DELAYED] > 0 then
+    again_at = tonumber(call('ZRANGE', q.base .. ':delayed', 0, 0, 'WITHSCORES')[2])
+  end
+  return { pack_list(records), q.now, again_at }
+end

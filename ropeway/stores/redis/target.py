@@ -1,0 +1,98 @@
+"""What a `redis:` URL says."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from typing import Final, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from ...errors import InvalidOption
+
+SCHEMES: Final = {"redis": False, "rediss": True, "valkey": False, "valkeys": True}
+"""Whether each speaks TLS."""
+DEFAULT_PREFIX: Final = "ropeway"
+_KNOWN: Final = ("prefix", "timeout", "allow_eviction", "ca_file", "unix")
+_PREFIX: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Target(msgspec.Struct, frozen=True):
+    url: str
+    """Without the password."""
+    host: str = "localhost"
+    port: int = 6379
+    path: str | None = None
+    """Of a Unix socket, instead of host and port."""
+    username: str | None = None
+    password: str | None = None
+    database: int = 0
+    uses_tls: bool = False
+    ca_file: str | None = None
+    prefix: str = DEFAULT_PREFIX
+    timeout: float = 10.0
+    """Seconds after which a server that does not answer counts as gone."""
+    allows_eviction: bool = False
+
+    @classmethod
+    def from_url(cls, url: str) -> Self:
+        """`redis://user:password@host:6379/0?prefix=shop`; `redis:///0?unix=/run/redis.sock` for a Unix socket."""
+        parts = urlsplit(url)
+        if parts.scheme not in SCHEMES:
+            raise InvalidOption("url", f"cannot be {url!r}: use redis://host:6379/0 or rediss:// for TLS")
+        shown = _without_password(url)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        for option in options:
+            if option not in _KNOWN:
+                raise InvalidOption(option, f"is unknown in {shown!r}; there are {', '.join(_KNOWN)}")
+        try:
+            port = parts.port or 6379
+            database = int(parts.path.strip("/") or "0")
+            timeout = float(options.get("timeout", "10"))
+        except ValueError:
+            raise InvalidOption("url", f"cannot be {shown!r}: port, database and timeout are numbers") from None
+        if database < 0 or not 0 < timeout <= 3600:
+            raise InvalidOption("url", f"cannot be {shown!r}: the database is 0 or more, the timeout 0 to 3600 s")
+        return cls(
+            shown,
+            parts.hostname or "localhost",
+            port,
+            options.get("unix"),
+            unquote(parts.username) if parts.username else None,
+            unquote(parts.password) if parts.password else None,
+            database,
+            SCHEMES[parts.scheme],
+            options.get("ca_file"),
+            _prefix(options.get("prefix", DEFAULT_PREFIX)),
+            timeout,
+            _switch(options, "allow_eviction"),
+        )
+
+    @property
+    def address(self) -> str:
+        return self.path or f"{self.host}:{self.port}"
+
+    def tls(self) -> ssl.SSLContext | None:
+        return ssl.create_default_context(cafile=self.ca_file) if self.uses_tls else None
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    user, _, place = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{user.partition(':')[0]}:***@{place}").geturl()
+
+
+def _prefix(given: str) -> str:
+    if not _PREFIX.fullmatch(given):
+        raise InvalidOption("prefix", f"cannot be {given!r}: use 1 to 64 letters, digits, '.', '_' or '-'")
+    return given
+
+
+def _switch(options: dict[str, str], option: str) -> bool:
+    given = options.get(option, "0")
+    if given not in ("0", "1"):
+        raise InvalidOption(option, f"cannot be {given!r}: use 1 or 0")
+    return given == "1"
