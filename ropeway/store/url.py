@@ -40,5 +40,7 @@ def connect(url: str | None = None) -> Store:
         store = getattr(import_module(module), name)
     except ModuleNotFoundError as missing:
         extra = module.rpartition(".")[2]
-        raise StoreRefused(url, f'{missing.name} is not installed: pip install "ropeway[{extra}]"') from missing
+        raise StoreRefused(
+            f"{scheme}://", f'{missing.name} is not installed: pip install "ropeway[{extra}]"'
+        ) from missing
     return cast(Store, store.from_url(url))

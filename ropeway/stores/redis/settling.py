@@ -9,37 +9,62 @@ from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
-from ...store.values import ClaimRequest
+from ...store.values import Answer, ClaimRequest
 from .encoding import as_json, given, pack, request_of
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 
 
-def settlement(queue: str, outcomes: Sequence[Outcome], then: ClaimRequest | None, now: Instant | None) -> bytes:
+def settlement(
+    outcomes: Sequence[Outcome], then: ClaimRequest | None, now: Instant | None
+) -> tuple[bytes, Sequence[Outcome]]:
+    """The argument of the script, and the outcomes in the order of its answers: completions come first."""
+    completed = [outcome for outcome in outcomes if outcome.move == "complete"]
+    others = [outcome for outcome in outcomes if outcome.move != "complete"] if len(completed) < len(outcomes) else []
+    ordered = [*completed, *others] if others else completed
     keeps: dict[Retention, int] = {}
-    packed = [_outcome(outcome, keeps) for outcome in outcomes]
-    request = request_of(then) if then else False
-    return pack((given(now), queue, packed, request, [_keep(keep) for keep in keeps]))
+    completions = [_completion(outcome, keeps) for outcome in completed]
+    is_plain = len(keeps) == 1 and all(len(completion) == 1 for completion in completions)
+    packed = pack(
+        (
+            given(now),
+            [outcome.id for outcome in ordered],
+            [outcome.token for outcome in ordered],
+            1 if is_plain else completions,
+            [_other(outcome, keeps) for outcome in others],
+            request_of(then) if then else False,
+            [_keep(keep) for keep in keeps],
+        )
+    )
+    return packed, ordered
+
+
+def in_order(outcomes: Sequence[Outcome], ordered: Sequence[Outcome], answers: list[Answer]) -> list[Answer]:
+    """Answers for the outcomes as they were given."""
+    if outcomes[-1:] == ordered[-1:] and len({outcome.move for outcome in outcomes}) == 1:
+        return answers
+    found = {id(outcome): answer for outcome, answer in zip(ordered, answers, strict=True)}
+    return [found[id(outcome)] for outcome in outcomes]
 
 
 def _keep(keep: Retention) -> tuple[int | bool, int | bool]:
     return False if keep.age is None else keep.age, False if keep.count is None else keep.count
 
 
-def _outcome(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...]:
+def _completion(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...]:
+    keep = keeps.setdefault(outcome.keep, len(keeps) + 1)
+    return (keep,) if outcome.result is None else (keep, outcome.result)
+
+
+def _other(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...]:
     match outcome.move:
-        case "complete":
-            keep = keeps.setdefault(outcome.keep, len(keeps) + 1)
-            if outcome.result is None:
-                return outcome.id, outcome.token, "complete", keep
-            return outcome.id, outcome.token, "complete", keep, outcome.result
         case "fail":
             keep = keeps.setdefault(outcome.keep, len(keeps) + 1)
-            return outcome.id, outcome.token, "fail", keep, *_failure(outcome), outcome.exhausted
+            return "fail", keep, *_failure(outcome), outcome.exhausted
         case "retry":
-            return outcome.id, outcome.token, "retry", min(outcome.delay, LAST_INSTANT), *_failure(outcome)
+            return "retry", min(outcome.delay, LAST_INSTANT), *_failure(outcome)
         case move:
-            return outcome.id, outcome.token, move, min(outcome.delay, LAST_INSTANT)
+            return move, min(outcome.delay, LAST_INSTANT)
 
 
 def _failure(outcome: Outcome) -> tuple[str, str, str, int]:

@@ -47,7 +47,7 @@ from .here import Everywhere, Here
 from .keys import Keys
 from .link import Argument
 from .scripts import script
-from .settling import settlement
+from .settling import in_order, settlement
 from .target import Target
 from .wake import RedisListener
 
@@ -143,7 +143,7 @@ class RedisStore:
     # Run
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        return claimed_of(await self._run("claim", request.queue, given(now), request.queue, request_of(request)))
+        return claimed_of(request, await self._run("claim", request.queue, given(now), request_of(request)))
 
     async def settle(
         self,
@@ -153,9 +153,10 @@ class RedisStore:
         *,
         now: Instant | None = None,
     ) -> Settled:
-        packed = settlement(queue, outcomes, then, now)
+        packed, ordered = settlement(outcomes, then, now)
         letters, claimed = await self._call("settle", (self._keys.queue(queue),), packed)
-        return Settled(answers_of(letters), claimed_of(claimed) if claimed else None)
+        answers = in_order(outcomes, ordered, answers_of(letters))
+        return Settled(answers, claimed_of(then, claimed) if then else None)
 
     async def renew(
         self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None

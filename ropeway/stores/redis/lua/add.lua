@@ -10,19 +10,27 @@ local queues, verdicts, new_queues = {}, {}, {}
 
 for i = 1, #KEYS do
   local q = open_queue(KEYS[i], now)
-  q.jobs, q.delayed, q.lines, q.told, q.told_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}, {}
-  q.ids = {}
+  q.jobs, q.delayed, q.groups, q.told_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
+  q.ids, q.seen, q.asked, q.number, q.waiting = {}, {}, 0, 0, 0
   queues[i] = q
   if q.is_new then
     new_queues[#new_queues + 1] = i
   end
 end
 
+local is_plain, total = true, 0
+
 local function read_texts(job)
-  job.text = sub(texts, text_at, text_at + job[LENGTH] - 1)
-  text_at = text_at + job[LENGTH]
-  local ids = queues[job[QUEUE]].ids
-  ids[#ids + 1] = job[ID]
+  local length, q, id = job[LENGTH], queues[job[QUEUE]], job[ID]
+  job.text = sub(texts, text_at, text_at + length - 1)
+  text_at = text_at + length
+  total = total + 1
+  if q.seen[id] then
+    is_plain = false
+  end
+  q.seen[id] = true
+  local asked = q.asked + 1
+  q.ids[asked], q.asked = id, asked
 end
 
 -- Whether name and data are the same; options may differ.
@@ -43,18 +51,27 @@ local function store(job)
     due_at = job[DUE_AT]
   end
   local jobs, place = q.jobs, make_place(priority, order)
-  local value = job.text .. pack_tail(priority, order, q.now)
-  jobs[#jobs + 1] = id
-  jobs[#jobs + 1] = value
-  q.known[id] = value
+  local value, number = job.text .. pack_tail(priority, order, q.now), q.number + 2
+  jobs[number - 1], jobs[number] = id, value
+  q.number = number
+  if not is_plain then
+    q.known[id] = value
+  end
   if due_at then
     q.delayed[#q.delayed + 1] = due_at
     q.delayed[#q.delayed + 1] = sub(place, 7) .. id
     q.told_delayed[#q.told_delayed + 1] = '["' .. id .. '",{"name":' .. name[2] .. ',"due_at":' .. whole(due_at) .. '}]'
-  else
-    add_to(q.lines, name[1], place .. id)
-    q.told[#q.told + 1] = '["' .. id .. '",{"name":' .. name[2] .. '}]'
+    return
   end
+  q.waiting = q.waiting + 1
+  -- Jobs of one name that follow each other are told together, and put into their line together.
+  local group = q.last
+  if not group or group.name ~= name then
+    group = { name = name, ids = {}, members = {}, number = 0 }
+    q.groups[#q.groups + 1], q.last = group, group
+  end
+  number = group.number + 1
+  group.ids[number], group.members[number], group.number = id, place .. id, number
 end
 
 local function judge(bundle)
@@ -81,7 +98,7 @@ local function judge(bundle)
       store(job)
     end
     if letters[i] == 'f' then
-      q.duplicated[#q.duplicated + 1] = '["' .. job[ID] .. '",null]'
+      q.duplicated[#q.duplicated + 1] = job[ID]
     end
     verdicts[#verdicts + 1] = letters[i]
   end
@@ -97,31 +114,43 @@ for i = 1, #queues do
   local values = fields_of(q.base .. ':jobs', q.ids)
   for j = 1, #values do
     if values[j] then
+      is_plain = false
       q.known[q.ids[j]] = values[j]
     end
   end
 end
+-- Nearly always every id is new, and occurs once.
 for i = 1, #bundles do
-  judge(bundles[i])
+  if is_plain then
+    for j = 1, #bundles[i] do
+      store(bundles[i][j])
+    end
+  else
+    judge(bundles[i])
+  end
 end
 for i = 1, #queues do
   local q = queues[i]
   call_with('HSET', q.base .. ':jobs', q.jobs)
-  put_all_in_line(q, q.lines)
+  local told = {}
+  for j, group in ipairs(q.groups) do
+    put_in_line(q, group.name[1], group.members)
+    told[j] = each(group.ids, '{"name":' .. group.name[2] .. '}')
+  end
   call_with('ZADD', q.base .. ':delayed', q.delayed)
-  count(q, nil, WAITING, #q.told)
+  count(q, nil, WAITING, q.waiting)
   count(q, nil, DELAYED, #q.told_delayed)
-  if #q.told > 0 then
-    announce(q, 'add', 'waiting', q.told)
+  if q.waiting > 0 then
+    announce(q, 'add', 'waiting', q.waiting, table.concat(told, ','))
     wake(q, 'jobs')
   end
   if #q.told_delayed > 0 then
-    announce(q, 'add', 'delayed', q.told_delayed)
+    announce_all(q, 'add', 'delayed', q.told_delayed)
     wake(q, 'jobs')
   end
   if #q.duplicated > 0 then
-    announce(q, 'duplicated', nil, q.duplicated)
+    announce(q, 'duplicated', nil, #q.duplicated, each(q.duplicated, 'null'))
   end
   close_queue(q)
 end
-return { table.concat(verdicts), new_queues }
+return { is_plain and string.rep('c', total) or table.concat(verdicts), new_queues }

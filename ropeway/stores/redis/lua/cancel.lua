@@ -9,8 +9,7 @@ local FINISHED = { completed = true, failed = true }
 
 local function cancel(job)
   local id, run = job.id, job.run or blank_run(job.place)
-  local options = read_stored_options(job.value, defaults)
-  local expires_at = kept_until(q, options.keep.age)
+  local keep = read_stored_options(q, job.value, defaults).keep
   leave(q, job)
   if job.state == 'active' then
     revoke(q, id, run)
@@ -18,14 +17,14 @@ local function cancel(job)
       wake(q, 'jobs')
     end
   end
-  run = without_token(ended_run(run, 'x', pack_time(expires_at), pack_time(q.now)))
+  run = without_token(ended_run(run, 'x', keep.piece, pack_time(q.now)))
   call('HSET', base .. ':runs', id, run)
   if reason then
     call('HSET', base .. ':reasons', id, reason)
   else
     call('HDEL', base .. ':reasons', id)
   end
-  finish(q, ends, 'x', id, job.place, options.keep, expires_at)
+  finish(q, ends, 'x', sequence_of(job.place) .. id, keep)
   count(q, COUNTERS[job.state], CANCELLED, 1)
   told[#told + 1] = '["' .. id .. '",{"prev":"' .. job.state .. '"}]'
 end
@@ -44,7 +43,7 @@ for i = 1, #ids do
   end
 end
 if #told > 0 then
-  announce(q, 'cancel', 'cancelled', told, reason and '{"reason":' .. reason_json .. '}' or nil)
+  announce_all(q, 'cancel', 'cancelled', told, reason and '{"reason":' .. reason_json .. '}' or nil)
   retain(q, ends)
   notice_drained(q)
 end

@@ -52,7 +52,7 @@ local function change(job, edit)
       put_in_line(q, name_of(value), { job.place .. id })
     end
     if job.run then
-      call('HSET', base .. ':runs', id, sub(job.run, 1, PLACE - 1) .. job.place .. sub(job.run, TOKEN))
+      call('HSET', base .. ':runs', id, sub(job.run, 1, -21) .. job.place)
     end
   end
   if due_at ~= nil then
@@ -78,7 +78,7 @@ for i = 1, #edits do
   end
 end
 if #told > 0 then
-  announce(q, 'changed', nil, told)
+  announce_all(q, 'changed', nil, told)
   wake(q, 'jobs')
 end
 close_queue(q)

@@ -1,10 +1,9 @@
 -- Gives the most urgent waiting jobs to one worker.
--- Takes the queue's base; [now, packed queue name, request].
--- Returns the jobs (packed), the clock, and when to ask again.
+-- Takes the queue's base; [now, request].
+-- Returns the clock, when to ask again, ids, values of `jobs`, and what those have that ran before.
 -- Uses: pack, queue, events, jobs, lines, records, claims
 local given = cmsgpack.unpack(ARGV[1])
 local q = open_queue(KEYS[1], given[1])
-q.name = pack_text(given[2])
-local claimed = claim(q, given[3])
+local claimed = claim(q, given[2])
 close_queue(q)
 return claimed

@@ -26,11 +26,11 @@ else
     removed[i] = sub(members[i], 15)
   end
   if #members > 0 then
-    remove_finished(q, LETTERS[state], members)
+    remove_finished(q, LETTERS[state], members, true)
   end
 end
 if #removed > 0 then
-  announce(q, 'cleaned', nil, nil, '{"count":' .. #removed .. ',"state":"' .. state .. '"}')
+  announce(q, 'cleaned', nil, 0, nil, '{"count":' .. #removed .. ',"state":"' .. state .. '"}')
   notice_drained(q)
 end
 close_queue(q)

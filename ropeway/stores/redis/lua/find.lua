@@ -73,7 +73,7 @@ local function look_at_active()
   local runs = fields_of(q.base .. ':runs', ids)
   for i = 1, #ids do
     if runs[i] then
-      local at, key = time_at(runs[i], STARTED_AT), sequence_of(sub(runs[i], PLACE, TOKEN - 1)) .. ids[i]
+      local at, key = time_at(runs[i], STARTED_AT), sequence_of(runs[i]) .. ids[i]
       if not member or (backwards and is_before(at, key, score, member))
         or (not backwards and is_before(score, member, at, key)) then
         found[#found + 1] = { at, key }

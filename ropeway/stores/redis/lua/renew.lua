@@ -5,7 +5,7 @@
 local now, locks, lock = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local ids, answers, runs, scores = {}, {}, {}, {}
-local renewed = pack_time(q.now) .. pack_time(q.now + lock)
+local renewed, locked = pack_time(q.now), 'a' .. pack_time(q.now + lock) .. NEVER
 for i = 1, #locks do
   ids[i] = locks[i][1]
 end
@@ -14,7 +14,7 @@ for i = 1, #locks do
   local id, run = ids[i], stored[i]
   if run and is_held(run, pack_text(locks[i][2])) then
     runs[#runs + 1] = id
-    runs[#runs + 1] = sub(run, 1, RENEWED_AT - 1) .. renewed .. sub(run, FINISHED_AT)
+    runs[#runs + 1] = locked .. sub(run, STARTED_AT, RENEWED_AT - 1) .. renewed .. sub(run, MADE)
     scores[#scores + 1] = q.now + lock
     scores[#scores + 1] = id
     answers[i] = 'da'

@@ -20,7 +20,7 @@ local function retry(job)
   end
   put_in_line(q, name_of(job.value), { job.place .. id })
   count(q, COUNTERS[job.state], WAITING, 1)
-  told[#told + 1] = '["' .. id .. '",null]'
+  told[#told + 1] = id
 end
 
 for i = 1, #ids do
@@ -31,7 +31,7 @@ for i = 1, #ids do
   end
 end
 if #told > 0 then
-  announce(q, 'retry by hand', 'waiting', told)
+  announce(q, 'retry by hand', 'waiting', #told, each(told, 'null'))
   wake(q, 'jobs')
 end
 close_queue(q)

@@ -37,7 +37,7 @@ local function recover()
   for i = 1, #ids do
     local id, value, run = ids[i], values[i], runs[i]
     if value and run then
-      local options = read_stored_options(value, defaults)
+      local options = read_stored_options(q, value, defaults)
       local stalls = count_at(run, STALLED) + 1
       local made = count_at(run, MADE) + (is_attempt and 1 or 0)
       local is_lost = fails_at_once or stalls > most_stalls or (is_attempt and made >= options.attempts)
@@ -47,13 +47,12 @@ local function recover()
       local until_piece, finished = NEVER, NEVER
       remember_failure(q, id, run, reason, '', options.stack_traces)
       if is_lost then
-        local expires_at = kept_until(q, options.keep.age)
-        until_piece, finished = pack_time(expires_at), pack_time(q.now)
-        finish(q, ends, 'f', id, sub(run, PLACE, TOKEN - 1), options.keep, expires_at)
+        until_piece, finished = options.keep.piece, pack_time(q.now)
+        finish(q, ends, 'f', sequence_of(run) .. id, options.keep)
         told_lost[#told_lost + 1] = detail .. ',"reason":' .. cjson.encode(reason) .. '}]'
         given_up[#given_up + 1] = id
       else
-        add_to(lines, name_of(value), sub(run, PLACE, TOKEN - 1) .. id)
+        add_to(lines, name_of(value), sub(run, -20) .. id)
         told_stalled[#told_stalled + 1] = detail .. '}]'
         stalled[#stalled + 1] = id
       end
@@ -73,10 +72,10 @@ local function recover()
   count(q, nil, WAITING, #stalled)
   count(q, nil, FAILED, #given_up)
   if #stalled > 0 then
-    announce(q, 'stall', 'waiting', told_stalled)
+    announce_all(q, 'stall', 'waiting', told_stalled)
   end
   if #given_up > 0 then
-    announce(q, 'give up', 'failed', told_lost)
+    announce_all(q, 'give up', 'failed', told_lost)
   end
   retain(q, ends)
   wake(q, 'jobs')

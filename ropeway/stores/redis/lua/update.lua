@@ -59,10 +59,10 @@ for i = 1, #changes do
   end
 end
 if #progress > 0 then
-  announce(q, 'progress', nil, progress)
+  announce_all(q, 'progress', nil, progress)
 end
 if #changed > 0 then
-  announce(q, 'changed', nil, changed)
+  announce_all(q, 'changed', nil, changed)
 end
 close_queue(q)
 return table.concat(answers)

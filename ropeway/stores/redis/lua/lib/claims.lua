@@ -96,63 +96,81 @@ local function choose(q, request, limit)
   return chosen
 end
 
+-- Without jobs whose data somebody evicted: they leave the line too, or they would stand in the way for ever.
+local function without_lost(q, members, ids, values)
+  local kept = { {}, {}, {} }
+  for i = 1, #ids do
+    if values[i] then
+      table.insert(kept[1], members[i])
+      table.insert(kept[2], ids[i])
+      table.insert(kept[3], values[i])
+    end
+  end
+  count(q, WAITING, nil, #ids - #kept[2])
+  return unpack(kept)
+end
+
+-- Answers ids, values of `jobs`, and what follows created_at for those that ran before (the client knows the others').
 local function activate(q, request, members)
-  local ids, runs, locks, told, records = {}, {}, {}, {}, {}
-  for i = 1, #members do
+  local number, ids, runs, locks, rests = #members, {}, {}, {}, false
+  for i = 1, number do
     ids[i] = sub(members[i], 21)
   end
   local values, before = fields_of(q.base .. ':jobs', ids), fields_of(q.base .. ':runs', ids)
-  local now, lock_until = pack_time(q.now), pack_time(q.now + request.lock)
-  local holder = pack_text(request.token) .. pack_text(request.worker)
-  local times = now .. now .. lock_until .. NEVER
-  local first_run = 'a' .. NONE .. pack_count(1) .. NONE .. times
-  local first_record = NONE .. pack_count(1) .. NONE .. NIL .. holder .. now .. now .. lock_until .. sub(FRESH, -5)
-  local state = pack_text('active')
-  for i = 1, #members do
-    local id, value, run = ids[i], values[i], before[i]
-    if value then
-      local at = 2 * #records + 1
-      locks[at], locks[at + 1] = q.now + request.lock, id
-      told[#told + 1] = '["' .. id .. '",null]'
-      if run then
-        run = 'a' .. sub(run, MADE, STARTS - 1) .. pack_count(count_at(run, STARTS) + 1) .. sub(run, STALLED, STARTED_AT - 1)
-          .. times .. sub(members[i], 1, 20) .. holder
-        local job = { id = id, value = value, run = run, state = 'active' }
-        records[#records + 1] =
-          pack_record(q, job, call('HGET', q.base .. ':reasons', id), call('HGET', q.base .. ':progress', id))
-      else
-        run = first_run .. sub(members[i], 1, 20) .. holder
-        records[#records + 1] = RECORD .. q.name .. pack_text(id) .. sub(value, 1, -24) .. state .. sub(value, -23)
-          .. first_record
-      end
-      runs[at], runs[at + 1] = id, run
+  for i = 1, number do
+    if not values[i] then
+      members, ids, values = without_lost(q, members, ids, values)
+      before, number = fields_of(q.base .. ':runs', ids), #ids
+      break
     end
+  end
+  if number == 0 then
+    return {}, {}, false
+  end
+  local now, lock_until, score = pack_time(q.now), pack_time(q.now + request.lock), whole(q.now + request.lock)
+  local holder, times = pack_text(request.token) .. pack_text(request.worker), 'a' .. lock_until .. NEVER .. now .. now
+  local first_run = times .. NONE .. pack_count(1) .. NONE .. holder
+  for i = 1, number do
+    local id, run, place = ids[i], before[i], sub(members[i], 1, 20)
+    if run then
+      run = times .. sub(run, MADE, STARTS - 1) .. pack_count(count_at(run, STARTS) + 1) .. sub(run, STALLED, TOKEN - 1)
+        .. holder .. place
+      rests = rests or {}
+      local reason, progress = call('HGET', q.base .. ':reasons', id), call('HGET', q.base .. ':progress', id)
+      rests[#rests + 1] = { i, pack_rest({ run = run, state = 'active' }, reason, progress) }
+    else
+      run = first_run .. place
+    end
+    runs[2 * i - 1], runs[2 * i] = id, run
+    locks[2 * i - 1], locks[2 * i] = score, id
   end
   call_with('HSET', q.base .. ':runs', runs)
   call_with('ZADD', q.base .. ':locks', locks)
-  -- A job whose data somebody evicted leaves the line too, or it would stand in the way for ever.
-  count(q, WAITING, nil, #members)
-  count(q, nil, ACTIVE, #records)
-  if #told > 0 then
-    announce(q, 'claim', 'active', told, '{"worker":' .. request.worker_json .. '}')
-  end
-  return records
+  count(q, WAITING, ACTIVE, number)
+  announce(q, 'claim', 'active', number, each(ids, 'null'), '{"worker":' .. request.worker_json .. '}')
+  return ids, values, rests
 end
 
 -- What a claim under this token still holds.
 local function held(q, request)
-  local ids, mine, token = call('ZRANGE', q.base .. ':locks', 0, -1), {}, pack_text(request.token)
-  local runs = fields_of(q.base .. ':runs', ids)
-  for i = 1, #ids do
+  local all, mine, token = call('ZRANGE', q.base .. ':locks', 0, -1), {}, pack_text(request.token)
+  local runs = fields_of(q.base .. ':runs', all)
+  for i = 1, #all do
     if runs[i] and is_held(runs[i], token) then
-      mine[#mine + 1] = sub(runs[i], PLACE, TOKEN - 1) .. ids[i]
+      mine[#mine + 1] = sub(runs[i], -20) .. all[i]
     end
   end
   table.sort(mine)
+  local ids, rests = {}, {}
   for i = 1, #mine do
-    mine[i] = sub(mine[i], 21)
+    ids[i] = sub(mine[i], 21)
   end
-  return records_of(q, mine)
+  runs = fields_of(q.base .. ':runs', ids)
+  for i = 1, #ids do
+    local reason, progress = call('HGET', q.base .. ':reasons', ids[i]), call('HGET', q.base .. ':progress', ids[i])
+    rests[i] = { i, pack_rest({ run = runs[i], state = 'active' }, reason, progress) }
+  end
+  return ids, fields_of(q.base .. ':jobs', ids), rests
 end
 
 local function claim(q, request)
@@ -162,20 +180,23 @@ local function claim(q, request)
   }
   promote_due(q)
   local row = q.row
-  local records = request.is_repeat and held(q, request) or {}
-  if #records == 0 and not row[PAUSED] then
+  local ids, values, rests = {}, {}, false
+  if request.is_repeat then
+    ids, values, rests = held(q, request)
+  end
+  if #ids == 0 and not row[PAUSED] then
     local limit = math.min(request.limit, row[WAITING])
     if row[MAX_ACTIVE] > 0 then
       limit = math.min(limit, row[MAX_ACTIVE] - row[ACTIVE])
     end
     local members = limit > 0 and choose(q, request, limit) or {}
     if #members > 0 then
-      records = activate(q, request, members)
+      ids, values, rests = activate(q, request, members)
     end
   end
   local again_at = false
-  if #records < request.limit and row[DELAYED] > 0 then
+  if #ids < request.limit and row[DELAYED] > 0 then
     again_at = tonumber(call('ZRANGE', q.base .. ':delayed', 0, 0, 'WITHSCORES')[2])
   end
-  return { pack_list(records), q.now, again_at }
+  return { q.now, again_at, ids, values, rests }
 end

@@ -6,28 +6,34 @@ local function kept_until(q, age)
   return age and math.min(q.now + age, LAST_INSTANT) or LAST_INSTANT
 end
 
--- Notes that a job has ended; `keep` has an age and a count, each of which may be false.
-local function finish(q, ends, letter, id, place, keep, expires_at)
-  local member = sequence_of(place) .. id
+-- How long a job is kept that ends now.
+local function make_keep(q, age, most)
+  local keep = { age = age, count = most, expires_at = kept_until(q, age) }
+  keep.score, keep.piece = whole(keep.expires_at), pack_time(keep.expires_at)
+  return keep
+end
+
+-- Notes that a job has ended; `keep` has an age and a count, each of which may be false, and the end that they mean.
+local function finish(q, ends, letter, member, keep)
   local state = ends[letter]
   if not state then
-    state = { scores = {}, expiring = {}, at_once = {} }
+    state = { scores = {}, expiring = {}, at_once = {}, number = 0, expire = 0, now = whole(q.now) }
     ends[letter] = state
   end
-  local scores = state.scores
-  scores[#scores + 1] = q.now
-  scores[#scores + 1] = member
+  local number = state.number + 2
+  state.scores[number - 1], state.scores[number] = state.now, member
+  state.number = number
   if keep.age == 0 or keep.count == 0 then
     state.at_once[#state.at_once + 1] = member
-  else
-    if expires_at < LAST_INSTANT then
-      local expiring = state.expiring
-      expiring[#expiring + 1] = expires_at
-      expiring[#expiring + 1] = letter .. member
-    end
-    if keep.count then
-      state.count = math.min(keep.count, state.count or keep.count)
-    end
+    return
+  end
+  if keep.expires_at < LAST_INSTANT then
+    local expire = state.expire + 2
+    state.expiring[expire - 1], state.expiring[expire] = keep.score, letter .. member
+    state.expire = expire
+  end
+  if keep.count then
+    state.count = math.min(keep.count, state.count or keep.count)
   end
 end
 
@@ -60,19 +66,21 @@ local function erase(q, ids)
 end
 
 -- Removes finished jobs by their members in the set of their state, and says so.
-local function remove_finished(q, letter, members)
-  local state, ids, expiring, told = FINAL[letter], {}, {}, {}
-  for i = 1, #members do
-    local id = sub(members[i], 15)
-    ids[i] = id
+local function remove_finished(q, letter, members, are_oldest)
+  local state, ids, expiring, number = FINAL[letter], {}, {}, #members
+  for i = 1, number do
+    ids[i] = sub(members[i], 15)
     expiring[i] = letter .. members[i]
-    told[i] = '["' .. id .. '",{"prev":"' .. state .. '"}]'
   end
-  call_with('ZREM', q.base .. ':' .. state, members)
+  if are_oldest then
+    call('ZREMRANGEBYRANK', q.base .. ':' .. state, 0, number - 1)
+  else
+    call_with('ZREM', q.base .. ':' .. state, members)
+  end
   call_with('ZREM', q.base .. ':expiring', expiring)
   erase(q, ids)
-  count(q, COUNTERS[state], nil, #ids)
-  announce(q, 'remove', nil, told)
+  count(q, COUNTERS[state], nil, number)
+  announce(q, 'remove', nil, number, each(ids, '{"prev":"' .. state .. '"}'))
 end
 
 -- Puts ended jobs where they are kept, then removes what retention does not keep.
@@ -86,7 +94,7 @@ local function retain(q, ends)
     end
     local beyond = ended.count and q.row[COUNTERS[FINAL[letter]]] - ended.count or 0
     if beyond > 0 then
-      remove_finished(q, letter, call('ZRANGE', set, 0, math.min(beyond, BATCH) - 1))
+      remove_finished(q, letter, call('ZRANGE', set, 0, math.min(beyond, BATCH) - 1), true)
     end
   end
 end

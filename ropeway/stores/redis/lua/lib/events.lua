@@ -12,13 +12,18 @@ local function trim_events(q)
   q.changed = true
 end
 
--- `jobs` are JSON texts, each an id with its details; `detail` is JSON too.
-local function announce(q, what, to, jobs, detail)
-  local row, number = q.row, jobs and #jobs or 0
+-- The jobs of an entry, as JSON, where each has the same detail.
+local function each(ids, detail)
+  return '["' .. table.concat(ids, '",' .. detail .. '],["') .. '",' .. detail .. ']'
+end
+
+-- `jobs` is JSON: pairs of an id and its details, `number` of them; `detail` is JSON too.
+local function announce(q, what, to, number, jobs, detail)
+  local row = q.row
   local before = row[EVENTS]
   row[EVENTS] = before + (NAMES[what] or 1) * math.max(number, 1)
-  local entry = '["' .. what .. '",' .. whole(q.now) .. ',' .. (to and '"' .. to .. '"' or 'null') .. ',['
-    .. (number > 0 and table.concat(jobs, ',') or '') .. '],' .. (detail or 'null') .. ']'
+  local entry = '["' .. what .. '",' .. whole(q.now) .. ',' .. (to and '"' .. to .. '"' or 'null') .. ',[' .. (jobs or '')
+    .. '],' .. (detail or 'null') .. ']'
   call('XADD', q.base .. ':events', whole(row[EVENTS]) .. '-' .. row[EPOCH], 'e', entry)
   local metrics = METRICS[what]
   if metrics then
@@ -39,8 +44,13 @@ local function announce(q, what, to, jobs, detail)
   wake(q, 'events')
 end
 
+-- The same for jobs told one by one.
+local function announce_all(q, what, to, jobs, detail)
+  announce(q, what, to, #jobs, table.concat(jobs, ','), detail)
+end
+
 local function notice_drained(q)
   if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
-    announce(q, 'drained')
+    announce(q, 'drained', nil, 0)
   end
 end

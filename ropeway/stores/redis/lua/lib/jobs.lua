@@ -2,12 +2,11 @@
 --
 -- A value of `jobs` is name, data and options as MessagePack texts, then priority, order and created_at (23 bytes).
 -- A value of `runs` is what became of a job since: it begins with a letter for its state (o: waiting or delayed, a:
--- active, c, f, x: completed, failed, cancelled), then pieces of fixed width, its place, its token and its worker.
--- A job that was never claimed has none.
+-- active, c, f, x: completed, failed, cancelled), then pieces of fixed width, its token and its worker, and ends with its
+-- place. A job that was never claimed has none.
 --
 -- A place is priority (6 hex digits) and order (14): places sort as jobs are claimed.
-local MADE, STARTS, STALLED, STARTED_AT, RENEWED_AT, UNTIL, FINISHED_AT = 2, 7, 12, 17, 26, 35, 44
-local PLACE, TOKEN = 53, 73
+local UNTIL, FINISHED_AT, STARTED_AT, RENEWED_AT, MADE, STARTS, STALLED, TOKEN = 2, 11, 20, 29, 38, 43, 48, 53
 local LEAST_PRIORITY, ORDER_ZERO = 2097152, 4503599627370496
 local STATES = { a = 'active', c = 'completed', f = 'failed', x = 'cancelled' }
 local COUNTERS = {
@@ -16,10 +15,13 @@ local COUNTERS = {
 local LETTERS = { waiting = 'w', delayed = 'd', active = 'a', completed = 'c', failed = 'f', cancelled = 'x' }
 
 local function pack_tail(priority, order, created_at)
-  return '\210' .. struct.pack('>i4', priority) .. '\211' .. struct.pack('>i8', order) .. pack_time(created_at)
+  return struct.pack('>Bi4Bi8BI8', 210, priority, 211, order, 207, created_at)
 end
 
 local function make_place(priority, order)
+  if priority == 0 then
+    return '200000' .. format('%014x', order + ORDER_ZERO)
+  end
   return format('%06x%014x', priority + LEAST_PRIORITY, order + ORDER_ZERO)
 end
 
@@ -28,10 +30,10 @@ local function place_of(value)
   return make_place(struct.unpack('>i4', value, tail + 1), struct.unpack('>i8', value, tail + 6))
 end
 
--- The part of a place by which jobs of equal times are ordered: the sequence, whether lifo or not.
-local function sequence_of(place)
-  local order = sub(place, 7)
-  if order < '10000000000000' then
+-- What orders jobs of equal times: the sequence, whether lifo or not. Takes a text that ends with a place.
+local function sequence_of(placed)
+  local order = sub(placed, -14)
+  if byte(order) == 48 then
     return format('%014x', 2 * ORDER_ZERO - tonumber(order, 16))
   end
   return order
@@ -42,7 +44,7 @@ local function name_of(value)
 end
 
 local function blank_run(place)
-  return 'o' .. NONE .. NONE .. NONE .. NEVER .. NEVER .. NEVER .. NEVER .. place .. NIL .. NIL
+  return 'o' .. NEVER .. NEVER .. NEVER .. NEVER .. NONE .. NONE .. NONE .. NIL .. NIL .. place
 end
 
 local function count_at(run, at)
@@ -59,13 +61,11 @@ end
 
 -- Token and worker of a run, as packed pieces.
 local function holder_of(run)
-  local token_end
-  if byte(run, TOKEN) == 192 then
-    token_end = TOKEN + 1
-  else
-    token_end = select(2, read_text(run, TOKEN))
+  local worker_at = TOKEN + 1
+  if byte(run, TOKEN) ~= 192 then
+    worker_at = select(2, read_text(run, TOKEN))
   end
-  return sub(run, TOKEN, token_end - 1), sub(run, token_end)
+  return sub(run, TOKEN, worker_at - 1), sub(run, worker_at, -21)
 end
 
 local function worker_of(run)
@@ -75,14 +75,13 @@ end
 
 -- The run after an attempt: back in line, or at its end. Counters may be given as packed pieces.
 local function ended_run(run, letter, until_piece, finished_piece, made, stalled)
-  return letter .. (made or sub(run, MADE, MADE + 4)) .. sub(run, STARTS, STARTS + 4)
-    .. (stalled or sub(run, STALLED, STALLED + 4)) .. sub(run, STARTED_AT, UNTIL - 1) .. until_piece .. finished_piece
-    .. sub(run, PLACE)
+  return letter .. until_piece .. finished_piece .. sub(run, STARTED_AT, MADE - 1) .. (made or sub(run, MADE, STARTS - 1))
+    .. sub(run, STARTS, STALLED - 1) .. (stalled or sub(run, STALLED, TOKEN - 1)) .. sub(run, TOKEN)
 end
 
 local function without_token(run)
   local _, worker = holder_of(run)
-  return sub(run, 1, TOKEN - 1) .. NIL .. worker
+  return sub(run, 1, TOKEN - 1) .. NIL .. worker .. sub(run, -20)
 end
 
 -- Everything about one job that decides what may be done to it; nil if there is none.

@@ -25,7 +25,7 @@ local function put_in_line(q, name, members)
   local line, arguments = line_of(q, name), {}
   local before = first_in(line)
   for i = 1, #members do
-    arguments[2 * i - 1], arguments[2 * i] = 0, members[i]
+    arguments[2 * i - 1], arguments[2 * i] = '0', members[i]
   end
   call_with('ZADD', line, arguments)
   set_head(q, name, line, before)
@@ -78,14 +78,16 @@ local function promote(q, members)
   for i = 1, #members do
     if values[i] then
       add_to(by_name, name_of(values[i]), place_of(values[i]) .. ids[i])
-      told[#told + 1] = '["' .. ids[i] .. '",null]'
+      told[#told + 1] = ids[i]
     end
   end
   call_with('ZREM', q.base .. ':delayed', members)
   put_all_in_line(q, by_name)
   count(q, DELAYED, nil, #members)
   count(q, nil, WAITING, #told)
-  announce(q, 'promote', 'waiting', told)
+  if #told > 0 then
+    announce(q, 'promote', 'waiting', #told, each(told, 'null'))
+  end
   wake(q, 'jobs')
 end
 

@@ -1,10 +1,6 @@
 -- Whole jobs for the client: a MessagePack array in the order of `JobRecord`.
 local RECORD = '\220\0\23'
 
-local function pack_state(state)
-  return pack_text(state)
-end
-
 local function or_nil(piece)
   return piece == NEVER and NIL or piece
 end
@@ -15,23 +11,25 @@ end
 
 local FRESH = NONE .. NONE .. NONE .. NIL .. NIL .. NIL .. NIL .. NIL .. NIL .. NIL .. NIL .. NIL .. NIL .. NIL
 
-local function pack_record(q, job, reason, progress, result)
-  local value, run, state = job.value, job.run, job.state
-  local packed = RECORD .. q.name .. pack_text(job.id) .. sub(value, 1, -24) .. pack_state(state) .. sub(value, -23)
-  local due = job.due and pack_time(tonumber(job.due)) or NIL
+-- What follows created_at.
+local function pack_rest(job, reason, progress, result)
+  local run, due = job.run, job.due and pack_time(tonumber(job.due)) or NIL
   if not run then
-    if due == NIL then
-      return packed .. FRESH
-    end
-    return packed .. NONE .. NONE .. NONE .. due .. sub(FRESH, 17)
+    return due == NIL and FRESH or NONE .. NONE .. NONE .. due .. sub(FRESH, 17)
   end
-  local limit, finished = sub(run, UNTIL, UNTIL + 8), sub(run, FINISHED_AT, FINISHED_AT + 8)
+  local limit, finished = sub(run, UNTIL, FINISHED_AT - 1), sub(run, FINISHED_AT, STARTED_AT - 1)
   local token, worker = holder_of(run)
-  local is_active = state == 'active'
-  return packed .. sub(run, MADE, STARTED_AT - 1) .. due .. token .. worker .. or_nil(sub(run, STARTED_AT, RENEWED_AT - 1))
-    .. or_nil(sub(run, RENEWED_AT, UNTIL - 1)) .. (is_active and limit or NIL) .. or_nil(finished)
+  local is_active = job.state == 'active'
+  return sub(run, MADE, TOKEN - 1) .. due .. token .. worker .. or_nil(sub(run, STARTED_AT, RENEWED_AT - 1))
+    .. or_nil(sub(run, RENEWED_AT, MADE - 1)) .. (is_active and limit or NIL) .. or_nil(finished)
     .. ((is_active or finished == NEVER) and NIL or limit) .. text_or_nil(reason) .. text_or_nil(progress)
     .. text_or_nil(result)
+end
+
+local function pack_record(q, job, reason, progress, result)
+  local value = job.value
+  return RECORD .. q.name .. pack_text(job.id) .. sub(value, 1, -24) .. pack_text(job.state) .. sub(value, -23)
+    .. pack_rest(job, reason, progress, result)
 end
 
 local function pack_list(pieces)

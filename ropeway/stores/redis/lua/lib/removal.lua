@@ -17,7 +17,7 @@ local function remove(q, jobs, is_silent)
   if #ids > 0 then
     erase(q, ids)
     if not is_silent then
-      announce(q, 'remove', nil, told)
+      announce_all(q, 'remove', nil, told)
     end
   end
   return ids
