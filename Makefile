@@ -35,14 +35,14 @@ COMPILE := $(UV) pip compile pyproject.toml --quiet --no-config --universal --py
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench lock clean
+.PHONY: help run test check format bench picture lock clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@sed -n 's/^# \([A-Z]*=\)/\1/p' Makefile
 
-run: $(RUNTIME) ## Run the example application on the embedded store
+run: $(RUNTIME) ## Run the example application on the embedded store, with the live view
 	$(BIN)/python -m examples.tour $(ARGS)
 
 test: $(DEV) ## Run the tests; ARGS="-n 0 -k claim" narrows them down
@@ -53,6 +53,7 @@ check: $(DEV) ## Check format, lint and types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python tests/typing/check.py
 
 format: $(DEV) ## Format the code, and mend what the linter can mend
 	$(BIN)/ruff check --fix-only
@@ -60,6 +61,9 @@ format: $(DEV) ## Format the code, and mend what the linter can mend
 
 bench: $(DEV) ## Run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
+
+picture: $(DEV) ## Draw the README's picture of the live view anew
+	$(BIN)/python -m tests.cli.live.image
 
 lock: $(filter .venv/%,$(UV)) ## Lock the dependencies anew; ARGS=--upgrade takes the newest
 	$(COMPILE) --extra cli --group build --output-file requirements.lock $(ARGS)

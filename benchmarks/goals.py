@@ -58,11 +58,18 @@ SQLITE = (
     Goal("processing: 5 times the best rival", ours("process"), over=Figure(BEST_RIVAL, "process"), at_least=5),
     Goal("processing: a quarter of the bare loop", ours("process"), over=bare("process"), at_least=1 / 4),
     Goal(
+        "typed tasks: at most a tenth more processor time",
+        ours("process_typed", "cpu_us"),
+        over=ours("process", "cpu_us"),
+        at_most=1.1,
+    ),
+    Goal(
         "adding one at a time: ahead of every durable rival",
         ours("add_one"),
         over=Figure(BEST_DURABLE_RIVAL, "add_one"),
         at_least=1,
     ),
+    Goal("adding by the sync twin: at most 1.5 times", ours("add_one"), over=ours("add_one_sync"), at_most=1.5),
     Goal("adding in bulk: a third of bare inserts", ours("add_bulk"), over=bare("add_bulk"), at_least=1 / 3),
     Goal("latency p50 in one process: under 1 ms", ours("latency", "p50_ms"), at_most=1),
     Goal("latency p50 between two processes: under 2 ms", ours("latency_apart", "p50_ms"), at_most=2),

@@ -55,9 +55,11 @@ def measures(quick: bool) -> list[Measure]:
 
     return [
         Measure("add_one", (Step("add_one", adding),)),
+        Measure("add_one_sync", (Step("add_one_sync", adding),)),
         Measure("add_bulk", (Step("add_bulk", adding),)),
         Measure("process", (Step("fill", {"n": same}), Step("process", line))),
         Measure("process_10", (Step("fill", {"n": same}), Step("process_at", {**line, "concurrency": 10}))),
+        Measure("process_typed", (Step("fill", {"n": same}), Step("process_typed", line))),
         Measure("latency", (Step("latency", watching),)),
         Measure("latency_apart", (Step("latency_apart", watching),)),
         Measure("idle", (Step("idle", idling),), rounds=1),

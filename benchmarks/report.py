@@ -17,10 +17,12 @@ def rows(quick: bool) -> list[Row]:
     small, middle, large = (f"{number:,}" for number in backlogs(quick))
     return [
         ("add one at a time, jobs/s", "add_one", "per_second"),
+        ("  by the sync twin", "add_one_sync", "per_second"),
         ("add in bulk, jobs/s", "add_bulk", "per_second"),
         ("process, jobs/s", "process", "per_second"),
         ("process at concurrency 10, jobs/s", "process_10", "per_second"),
         ("processor time per job, µs", "process", "cpu_us"),
+        ("  of a typed task", "process_typed", "cpu_us"),
         ("peak memory while processing, MB", "process", "peak_mb"),
         ("latency in one process, p50 ms", "latency", "p50_ms"),
         ("latency in one process, p99 ms", "latency", "p99_ms"),

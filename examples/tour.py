@@ -1,8 +1,8 @@
-"""A small application that shows what happens in a queue. `make run` starts it on the file ropeway.db.
+"""A small shop that shows what happens in its queues. `make run` starts it on the file ropeway.db.
 
 Emails are sent, images resized in threads, a partner's interface fails and is called again, reports wait for their
-hour, an order is beyond repair, and a slow import is cancelled. `--once` adds one round, waits for its end and prints
-a summary.
+hour, an order is beyond repair, and a slow import is cancelled. In a terminal `ropeway top` shows it all, until q or
+Ctrl-C; elsewhere every event is a line. `--once` adds one round, waits for its end and prints a summary.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import argparse
 import asyncio
 import contextlib
 import itertools
+import logging
 import random
+import sys
 import time
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
-from ropeway import Backoff, Event, Job, Queue, SyncJob, Unrecoverable, Worker
-
-QUEUE = "tour"
+from ropeway import Backoff, Event, Job, Queue, SyncJob, Unrecoverable, Worker, connect
 
 
 async def send_email(job: Job) -> dict[str, str]:
@@ -28,8 +28,10 @@ async def send_email(job: Job) -> dict[str, str]:
 
 
 def resize_image(job: SyncJob) -> str:
-    for percent in (25, 50, 75, 100):
-        time.sleep(0.05)
+    for percent in range(0, 101, 5):
+        if job.cancelled:  # by somebody, or because the worker ends: then another worker begins anew
+            break
+        time.sleep(job.data["width"] / 16_000)
         job.progress(percent)
     return f"{job.data['path']} at {job.data['width']} px"
 
@@ -46,11 +48,14 @@ async def make_report(job: Job) -> str:
 
 
 async def import_order(job: Job) -> None:
-    raise Unrecoverable(f"order {job.data['order']} has no customer")
+    problem = random.choice(("has no customer", "costs less than nothing", "was cancelled by phone"))
+    raise Unrecoverable(f"order {job.data['order']} {problem}")
 
 
 async def import_catalogue(job: Job) -> None:
-    await asyncio.sleep(60)
+    for page in range(job.data["pages"]):
+        await job.progress(f"page {page} of {job.data['pages']}")
+        await asyncio.sleep(0.2)
 
 
 HANDLERS: dict[str, Any] = {
@@ -63,20 +68,47 @@ HANDLERS: dict[str, Any] = {
 }
 
 
-async def add_round(queue: Queue, number: int) -> list[str]:
-    """Adds jobs of every kind; answers their ids."""
-    emails = await queue.add_many(
-        [("send-email", {"to": f"user{n}@example.com"}) for n in range(number * 5, number * 5 + 5)]
-    )
-    others = [
-        await queue.add("resize-image", {"path": f"photo-{number}.jpg", "width": 800}, priority=5),
-        await queue.add("call-partner", {"order": number}, attempts=4, backoff=Backoff.exponential(0.2, jitter=0.5)),
-        await queue.add("make-report", {"month": number % 12 + 1}, delay="1.5 seconds"),
-        await queue.add("import-order", {"order": number}, attempts=3),
-    ]
-    slow = await queue.add("import-catalogue", {"pages": 10_000}, timeout="30 seconds")
-    asyncio.get_running_loop().call_later(1.0, lambda: asyncio.ensure_future(slow.cancel("a newer one is there")))
-    return [job.id for job in [*emails, *others, slow]]
+class Shop:
+    """Three queues on one store."""
+
+    def __init__(self, url: str | None) -> None:
+        self.store = connect(url)
+        self.emails = Queue("emails", store=self.store)
+        self.images = Queue("images", store=self.store)
+        self.orders = Queue("orders", store=self.store)
+        self.queues = [self.emails, self.images, self.orders]
+
+    async def add_round(self, number: int, emails: int = 5, width: int = 160) -> list[Any]:
+        """Adds jobs of every kind."""
+        jobs = await self.emails.add_many([("send-email", {"to": f"user{n}@example.com"}) for n in range(emails)])
+        retries = Backoff.exponential(0.2, jitter=0.5)
+        slow = await self.orders.add("import-catalogue", {"pages": 10_000}, timeout="30 seconds")
+        asyncio.get_running_loop().call_later(1.0, lambda: asyncio.ensure_future(slow.cancel("a newer one is there")))
+        return [
+            *jobs,
+            await self.images.add("resize-image", {"path": f"photo-{number}.jpg", "width": width}, priority=5),
+            await self.orders.add("call-partner", {"order": number}, attempts=4, backoff=retries),
+            await self.orders.add("make-report", {"month": number % 12 + 1}, delay="1.5 seconds"),
+            await self.orders.add("import-order", {"order": number}, attempts=3),
+            slow,
+        ]
+
+
+async def once(shop: Shop) -> None:
+    started = time.monotonic()
+    jobs = await shop.add_round(0)
+    states: Counter[str] = Counter()
+    for job in jobs:
+        with contextlib.suppress(Exception):
+            await job.result(timeout=60)
+        states[await job.state()] += 1
+    print(f"\n{len(jobs)} jobs in {time.monotonic() - started:.1f} s:", dict(states))
+
+
+async def on_and_on(shop: Shop) -> None:
+    for number in itertools.count():
+        await shop.add_round(number, emails=random.choice((2, 5, 10, 40)), width=random.choice((160, 1600, 4800)))
+        await asyncio.sleep(random.uniform(0.5, 2))
 
 
 async def narrate(queue: Queue) -> None:
@@ -94,46 +126,53 @@ def line(event: Event, name: str) -> str:
     return f"{at}  {event.name:<18} {name:<18} {' '.join(f'{key}={value!r}' for key, value in told.items())}"
 
 
-async def once(queue: Queue) -> None:
-    started = time.monotonic()
-    ids = await add_round(queue, 0)
-    states: Counter[str] = Counter()
-    for job_id in ids:
-        job = await queue.get(job_id)
-        assert job is not None
-        with contextlib.suppress(Exception):
-            await job.result(timeout=60)
-        states[await job.state()] += 1
-    print(f"\n{len(ids)} jobs in {time.monotonic() - started:.1f} s:", dict(states))
-
-
-async def on_and_on(queue: Queue) -> None:
-    for number in itertools.count():
-        await add_round(queue, number)
-        await asyncio.sleep(2)
+async def show(shop: Shop, worker: Worker) -> None:
+    """Runs `ropeway top` beside the worker, as you would in a terminal of your own, until it is quit."""
+    # What the worker logs would be written across the view, which shows it anyway.
+    logging.getLogger("ropeway").addHandler(logging.NullHandler())
+    watched = [f"--queue={queue.name}" for queue in shop.queues]
+    top = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "ropeway", "top", "--url", shop.store.url, "--interval", "0.5", *watched
+    )
+    try:
+        if await top.wait() < 128:
+            # Quit by a key. A signal such as Ctrl-C reaches the worker too, and asked twice it would not wait for jobs.
+            worker.stop()
+    except asyncio.CancelledError:
+        with contextlib.suppress(ProcessLookupError):
+            top.terminate()
+        await top.wait()
+        raise
 
 
 async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--once", action="store_true", help="end by itself, with a summary")
+    options.add_argument("--lines", action="store_true", help="a line for every event, in a terminal too")
+    options.add_argument("--name", default="shop", help="of the worker, if several run")
     options.add_argument("--url", help="another store than ropeway.db")
     given = options.parse_args()
+    has_view = sys.stdout.isatty() and not given.once and not given.lines
 
-    async with Queue(QUEUE, given.url) as queue:
-        print(f"{queue} · Ctrl-C to end")
-        worker = Worker(queue, HANDLERS, concurrency=5, grace=2)
-        narrator = asyncio.create_task(narrate(queue))
-        producer = asyncio.create_task(once(queue) if given.once else on_and_on(queue))
-        producer.add_done_callback(lambda _: worker.stop())
-        try:
-            await worker.run()
-        finally:
-            for task in (producer, narrator):
-                task.cancel()
-            await asyncio.wait([producer, narrator])
-        print("in the queue now:", {state: n for state, n in (await queue.counts()).items() if n})
-        if producer.done() and not producer.cancelled():
-            producer.result()
+    shop = Shop(given.url)
+    await shop.store.open()
+    print(f"{', '.join(queue.name for queue in shop.queues)} on {shop.store.url} · Ctrl-C to end")
+    worker = Worker(shop.queues, HANDLERS, concurrency=5, grace=2, name=given.name)
+    shown = [show(shop, worker)] if has_view else [narrate(queue) for queue in shop.queues]
+    work = [asyncio.create_task(each) for each in (once(shop) if given.once else on_and_on(shop), *shown)]
+    work[0].add_done_callback(lambda _: worker.stop())
+    try:
+        await worker.run()
+    finally:
+        for task in work:
+            task.cancel()
+        await asyncio.wait(work)
+    for queue in shop.queues:
+        print(f"in {queue.name} now:", {state: n for state, n in (await queue.counts()).items() if n})
+    await shop.store.close()
+    for task in work:
+        if not task.cancelled():
+            task.result()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
     │   ├── InvalidName                  a queue, job id or job name
     │   ├── InvalidOption                an option is unknown, of a wrong type or out of range
     │   ├── InvalidDuration              a duration or instant that cannot be read
+    │   ├── InvalidTask                  a function that cannot be a task, or a name that is taken
+    │   ├── InvalidArguments             they do not fit the task or the job type
     │   └── InvalidPayload               data, result or progress that is not JSON
     │       └── PayloadTooLarge
     ├── JobError                         about one job; carries `queue` and `job_id`
@@ -13,6 +15,7 @@
     │   ├── InvalidMove                  the job's state does not allow it; carries `state`
     │   ├── LockLost                     the job is no longer this worker's
     │   ├── JobFinished                  a handler's job was used after its handler ended
+    │   ├── UnexpectedResult             the job's result is not of the type it is read as
     │   └── NoResult                     the job will never have a result
     │       ├── JobFailed
     │       ├── JobCancelled
@@ -33,6 +36,7 @@
     │   ├── NoHandler
     │   └── WorkerCrashed
     ├── Unrecoverable                    raise it in a handler: no retry can help
+    ├── SyncRefused (RuntimeError)       a sync call was made where it cannot wait
     └── ShutdownTimeout (TimeoutError)   handlers ignored the end of the grace period
 
 `Postponed`, at the end of this file, is not an error: a handler raises it to be run again later.
@@ -64,9 +68,23 @@ class InvalidOption(InvalidInput):
 
 
 class InvalidDuration(InvalidInput):
-    def __init__(self, given: object, problem: str) -> None:
-        self.given, self.problem = given, problem
-        super().__init__(f"{given!r:.120} {problem}")
+    def __init__(self, given: object, problem: str, option: str | None = None) -> None:
+        self.given, self.problem, self.option = given, problem, option
+        super().__init__(f"{f'option {option!r}: ' if option else ''}{given!r:.120} {problem}")
+
+
+class InvalidTask(InvalidInput):
+    def __init__(self, task: str, problem: str) -> None:
+        self.task, self.problem = task, problem
+        super().__init__(f"{task!r} cannot be a task: {problem}")
+
+
+class InvalidArguments(InvalidInput, TypeError):
+    """`takes` is what the task's function, or the job type, expects."""
+
+    def __init__(self, name: str, problem: str, takes: str) -> None:
+        self.name, self.problem, self.takes = name, problem, takes
+        super().__init__(f"{name!r} cannot be added: {problem}; it takes {takes}")
 
 
 class InvalidPayload(InvalidInput, TypeError):
@@ -131,6 +149,17 @@ class JobFinished(JobError):
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(
             queue, job_id, f"the handler of job {job_id!r} has ended: await what it starts before it returns"
+        )
+
+
+class UnexpectedResult(JobError):
+    def __init__(self, queue: str, job_id: str, problem: str) -> None:
+        self.problem = problem
+        super().__init__(
+            queue,
+            job_id,
+            f"the result of job {job_id!r} is not what its task says: {problem}; "
+            "as it was stored it is in (await job.refresh()).result",
         )
 
 
@@ -230,6 +259,14 @@ class WorkerCrashed(HandlerError):
 
 class Unrecoverable(RopewayError):
     """Raise it in a handler when no retry can help: the job fails at once."""
+
+
+class SyncRefused(RopewayError, RuntimeError):
+    """A sync call was made where it cannot wait: on the thread of an event loop, or when Python ends."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"the sync call was refused: {why}")
 
 
 class ShutdownTimeout(RopewayError, TimeoutError):

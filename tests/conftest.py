@@ -1,11 +1,17 @@
 """For all tests: how Hypothesis searches, and asserts of the suite that explain themselves."""
 
 import os
+import sys
+from pkgutil import iter_modules
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest.register_assert_rewrite("ropeway.testing")
+import ropeway.testing
+
+# Not the package itself nor its plugin, which pytest may have loaded before it comes here.
+_modules = [f"ropeway.testing.{module.name}" for module in iter_modules(ropeway.testing.__path__)]
+pytest.register_assert_rewrite(*(name for name in _modules if name not in sys.modules))
 
 # The same examples in every run: a failure is the change's fault. ROPEWAY_EXAMPLES=5000 looks for new ones.
 _examples = int(os.environ.get("ROPEWAY_EXAMPLES", "0"))

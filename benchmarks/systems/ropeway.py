@@ -30,6 +30,11 @@ async def add_one(place, seconds):
         return await protocol.repeat_async(seconds, lambda: queue.add("noop", protocol.PAYLOAD))
 
 
+def add_one_sync(place, seconds):
+    with open_queue(place).sync as queue:
+        return protocol.repeat(seconds, lambda: queue.add("noop", protocol.PAYLOAD))
+
+
 async def add_bulk(place, seconds):
     jobs = [("noop", protocol.PAYLOAD)] * protocol.BULK
     async with open_queue(place) as queue:
@@ -61,15 +66,25 @@ async def process(place, n, seconds):
     return await process_at(place, n, seconds, concurrency=100)
 
 
-async def process_at(place, n, seconds, concurrency):
+async def process_typed(place, n, seconds):
+    return await process_at(place, n, seconds, concurrency=100, typed=True)
+
+
+async def process_at(place, n, seconds, concurrency, typed=False):
     started = 0
     enough = asyncio.Event()
 
-    async def handler(_):
+    def count():
         nonlocal started
         started += 1
         if started >= n:
             enough.set()
+
+    async def handler(_):
+        count()
+
+    async def noop(n: int, to: str) -> None:  # noqa: ARG001 - that they are read is what is measured
+        count()
 
     async def unsettled():
         counts = await queue.counts()
@@ -77,8 +92,10 @@ async def process_at(place, n, seconds, concurrency):
 
     async with open_queue(place) as queue:
         before = await unsettled()
+        if typed:
+            queue.task(noop)
         watch = protocol.Stopwatch(seconds)
-        async with Worker(queue, handler, concurrency=concurrency).started():
+        async with Worker(queue, None if typed else handler, concurrency=concurrency).started():
             await asyncio.wait([asyncio.create_task(enough.wait())], timeout=seconds)
             while True:
                 watch.count = before - await unsettled()

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, cast
 
-from ..errors import JobNotFound, ResultTimeout
+import msgspec
+
+from ..errors import JobNotFound, ResultTimeout, UnexpectedResult
 from ..job.codec import Json
 from ..job.durations import Duration, milliseconds
 from ..job.states import State
+from .results import R_co
 from .snapshot import Snapshot
+from .sync_handle import SyncJobHandle
 
 if TYPE_CHECKING:
     from .queue import Queue
 
 
-class JobHandle:
-    """A handle on a stored job. It holds no lock and no connection; making one costs nothing."""
+class JobHandle(Generic[R_co]):
+    """A handle on a stored job. It holds no lock and no connection; making one costs nothing.
 
-    __slots__ = ("_data", "created", "id", "name", "queue", "snapshot")
+    A `JobHandle[str]` has a result that is text; one without a type has a result of any JSON.
+    """
+
+    __slots__ = ("_data", "_read_result", "created", "id", "name", "queue", "snapshot")
 
     def __init__(
         self,
@@ -29,11 +37,13 @@ class JobHandle:
         *,
         created: bool = False,
         snapshot: Snapshot | None = None,
+        read_result: Callable[[Json], R_co] | None = None,
     ) -> None:
         self.queue = queue
         self.id = id
         self.name = name
         self._data = data
+        self._read_result = read_result
         self.created = created
         """Whether the add that answered this stored a new job, or found it there."""
         self.snapshot = snapshot
@@ -44,7 +54,13 @@ class JobHandle:
 
     @property
     def data(self) -> Json:
+        """As it is stored: of a task, an object of its arguments."""
         return self._data
+
+    @property
+    def sync(self) -> SyncJobHandle[R_co]:
+        """The same job for code without an event loop: `job.sync.result()` waits for its answer."""
+        return SyncJobHandle(self)
 
     async def refresh(self) -> Snapshot:
         """Reads the job anew."""
@@ -57,12 +73,15 @@ class JobHandle:
     async def state(self) -> State:
         return (await self.refresh()).state
 
-    async def result(self, timeout: Duration | None = None) -> Json:
-        """What the handler returned, as soon as the job is completed.
+    async def result(self, timeout: Duration | None = None) -> R_co:
+        """What the handler returned, as soon as the job is completed; of a task, in the type that it says.
 
         Raises `JobFailed`, `JobCancelled` or `JobRemoved` when there will never be a result, and `ResultTimeout`
         after `timeout`; the job itself goes on then.
         """
+        return self._typed(await self._ended(timeout))
+
+    async def _ended(self, timeout: Duration | None) -> Json:
         limit = None if timeout is None else milliseconds(timeout) / 1000
         deadline = asyncio.timeout(limit)
         try:
@@ -78,6 +97,14 @@ class JobHandle:
                 raise ResultTimeout(self.queue.name, self.id, limit, await self.state()) from None
             ending = last_look
         return ending.unwrap()
+
+    def _typed(self, result: Json) -> R_co:
+        if self._read_result is None:
+            return cast(R_co, result)
+        try:
+            return self._read_result(result)
+        except msgspec.ValidationError as wrong:
+            raise UnexpectedResult(self.queue.name, self.id, str(wrong)) from None
 
     async def cancel(self, reason: str | None = None) -> bool:
         return await self.queue.cancel(self.id, reason)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Final, NamedTuple, Self, Unpack
+from typing import Any, Final, NamedTuple, Self, Unpack
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -34,13 +35,19 @@ from ..store.values import (
     Query,
     Settings,
 )
+from . import portal
 from .adds import Adds
 from .batches import clean_all, move_all, obliterate_all
+from .decorating import TaskDecorator
 from .endings import Endings
 from .events import follow
 from .handle import JobHandle
+from .making import TaskMaker
 from .requests import PROGRESS_LIMIT, Call, Request, call_of, new_job, reason_text
+from .results import R
 from .snapshot import snapshot_of
+from .sync_queue import SyncQueue
+from .tasks import Tasks
 from .workers import WORKER_RECORDS, WorkerInfo
 
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
@@ -62,6 +69,7 @@ class JobPage(msgspec.Struct, frozen=True):
 class OnLoop(NamedTuple):
     """What waits on one event loop. A queue may be used on several, each in a thread of its own."""
 
+    store: Store
     adds: Adds
     endings: Endings
 
@@ -90,9 +98,12 @@ class Queue:
         self.name = queue_name(name)
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
         """The most bytes that data or a result may take as JSON."""
-        self.store = connect(url) if store is None else store
         self.defaults = defaults
+        self._store = connect(url) if store is None else store
+        self.tasks = Tasks()
+        """What `@queue.task` has made, by job name; `Worker(queue)` runs them."""
         self._owns_store = store is None
+        self._is_closed = False
         self._on_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, OnLoop] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
@@ -106,11 +117,49 @@ class Queue:
         await self.close()
 
     async def close(self) -> None:
-        """Lets go of the store, unless it was given to this queue by its caller."""
+        """Lets go of the store, for the sync twin too, unless it was given to this queue by its caller."""
         if self._owns_store:
-            await self.store.close()
+            self._is_closed = True
+            await self._store.close()
+        background = portal.loop()
+        twin = None if background is None else self._on_loops.pop(background, None)
+        if twin is not None and twin.store is not self._store:
+            await portal.do(twin.store.close())
+
+    @property
+    def sync(self) -> SyncQueue:
+        """The same queue for code without an event loop: `queue.sync.add(...)` waits for its answer."""
+        return SyncQueue(self)
+
+    @property
+    def store(self) -> Store:
+        """Where its jobs live. On the background loop of sync calls this is a handle of that loop's own."""
+        return self._here.store if portal.is_here() else self._store
+
+    @contextmanager
+    def moved_to(self, store: Store) -> Iterator[None]:
+        """Inside the block this very object is on another store; for tests of code that has a queue of its own.
+
+        It holds for all threads and loops. Start no worker outside that goes on inside, nor the other way round.
+        """
+        before = self._store, self._owns_store, self._on_loops
+        self._store, self._owns_store, self._on_loops = store, False, WeakKeyDictionary()
+        try:
+            yield
+        finally:
+            self._store, self._owns_store, self._on_loops = before
 
     # Adding
+
+    @property
+    def task(self) -> TaskDecorator:
+        """Makes a task of a function: `@queue.task`, or with options for its jobs, `@queue.task(attempts=3)`.
+
+        `name` is the function's own unless given; `run_in="process"` runs it in processes that can be killed. A first
+        parameter that is a `Job` (`SyncJob` of a `def`, `ProcessJob` in a process), or any with `context=True`, is
+        given the running job, and callers of `add` do not see it.
+        """
+        return TaskDecorator(TaskMaker(self))
 
     async def add(self, name: str, data: Json = None, **options: Unpack[JobOptions]) -> JobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
@@ -118,12 +167,18 @@ class Queue:
         With an `id` of your own, an add that finds the id with the same name and data answers that job, with
         `created` False; with other data it raises `DuplicateJob`.
         """
-        call = Call(name, data, options)
+        return await self.add_call(Call(name, data, options))
+
+    async def add_call(self, call: Call[R]) -> JobHandle[R]:
+        """Stores the job of one `task.call(...)`."""
         [job] = await self._add([call], [self._new_job(call)])
         return job
 
-    async def add_many(self, requests: Iterable[Request]) -> list[JobHandle]:
-        """Stores all of them or none, in one trip; items are `(name, data)` or `(name, data, options)`."""
+    async def add_many(self, requests: Iterable[Request[R]]) -> list[JobHandle[R]]:
+        """Stores all of them or none, in one trip.
+
+        Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
+        """
         if isinstance(requests, str | Call):
             raise InvalidInput(f"add_many takes several jobs, and {requests!r:.120} is one: put it in a list")
         calls = [call_of(request, position) for position, request in enumerate(requests)]
@@ -136,16 +191,23 @@ class Queue:
                 raise
         return await self._add(calls, bundle) if calls else []
 
-    def _new_job(self, call: Call) -> NewJob:
+    def _new_job(self, call: Call[Any]) -> NewJob:
         return new_job(self.name, call.name, call.data, call.options, self.defaults, self.size_limit)
 
-    async def _add(self, calls: list[Call], bundle: list[NewJob]) -> list[JobHandle]:
+    async def _add(self, calls: list[Call[R]], bundle: list[NewJob]) -> list[JobHandle[R]]:
         answers = await self._here.adds.add(bundle)
         for answer in answers:
             if answer.verdict == "conflict":
                 raise DuplicateJob(self.name, answer.id)
         return [
-            JobHandle(self, answer.id, call.name, call.data, created=answer.verdict == "created")
+            JobHandle(
+                self,
+                answer.id,
+                call.name,
+                call.data,
+                created=answer.verdict == "created",
+                read_result=call.read_result,
+            )
             for call, answer in zip(calls, answers, strict=True)
         ]
 
@@ -341,7 +403,12 @@ class Queue:
         loop = asyncio.get_running_loop()
         here = self._on_loops.get(loop)
         if here is None:
-            here = self._on_loops[loop] = OnLoop(Adds(self.store), Endings(self.store, self.name))
+            store = self._store
+            # Of a closed store the sibling would be open again.
+            if portal.is_here() and not self._is_closed:
+                store = store.sibling()
+                portal.keep(store, self)
+            here = self._on_loops[loop] = OnLoop(store, Adds(store), Endings(store, self.name))
         return here
 
     def _job(self, record: JobRecord) -> JobHandle:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, TypeAlias
 
 import msgspec
 
@@ -14,23 +14,26 @@ from ..job.ids import new_id
 from ..job.names import job_name
 from ..job.options import JobOptions, read_options
 from ..job.record import NewJob
+from .results import R, R_co
 
 PROGRESS_LIMIT: Final = 64 * 1024
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, Generic[R_co], frozen=True):
     """One job of a bulk, before it is added."""
 
     name: str
     data: Json = None
     options: JobOptions = {}
+    read_result: Callable[[Json], R_co] | None = None
+    """From the stored result to the type that a task says."""
 
 
-Request: TypeAlias = Call | str | tuple[str, Json] | tuple[str, Json, JobOptions]
+Request: TypeAlias = Call[R] | str | tuple[str, Json] | tuple[str, Json, JobOptions]
 """A name; a name and data; or a name, data and options."""
 
 
-def call_of(request: Request, position: int) -> Call:
+def call_of(request: Request[R], position: int) -> Call[R]:
     match request:
         case Call():
             return request
@@ -40,7 +43,9 @@ def call_of(request: Request, position: int) -> Call:
             return Call(name, data)
         case (str(name), data, Mapping() as options):
             return Call(name, data, options)  # type: ignore[arg-type]  # read_options checks it
-    raise InvalidInput(f"item {position} is {request!r:.120}: use (name, data) or (name, data, options)")
+    raise InvalidInput(
+        f"item {position} is {request!r:.120}: use (name, data), (name, data, options) or task.call(...)"
+    )
 
 
 def reason_text(given: object) -> str | None:

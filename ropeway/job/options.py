@@ -10,7 +10,7 @@ from typing import Any, Final, TypedDict
 
 import msgspec
 
-from ..errors import InvalidOption
+from ..errors import InvalidDuration, InvalidOption
 from .backoff import Backoff
 from .codec import JsonText
 from .durations import Duration, milliseconds
@@ -90,7 +90,10 @@ def read_options(options: Mapping[str, Any]) -> tuple[Placement, JsonText]:
             reader = _READERS[option]
         except KeyError:
             raise InvalidOption(option, f"is unknown{_suggestion(str(option))}") from None
-        field, read = reader(option, value)
+        try:
+            field, read = reader(option, value)
+        except InvalidDuration as wrong:
+            raise InvalidDuration(wrong.given, wrong.problem, option) from None
         (placed if field in Placement.__struct_fields__ else stored)[field] = read
     return Placement(**placed), _encode(StoredOptions(**stored)).decode() if stored else "{}"
 

@@ -22,10 +22,11 @@ _STORES: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-def connect(url: str | None = None) -> Store:
+def connect(url: str | None = None, *, create: bool = True) -> Store:
     """A store to share between queues; nothing connects until it is used.
 
-    Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder.
+    Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder. With `create=False` a store that does
+    not exist yet is not made: `StoreUnavailable` is raised, when it is first used at the latest.
     """
     url = url or os.environ.get("ROPEWAY_URL") or DEFAULT_URL
     if not isinstance(url, str):
@@ -43,4 +44,4 @@ def connect(url: str | None = None) -> Store:
         raise StoreRefused(
             f"{scheme}://", f'{missing.name} is not installed: pip install "ropeway[{extra}]"'
         ) from missing
-    return cast(Store, store.from_url(url))
+    return cast(Store, store.from_url(url, create=create))

@@ -64,6 +64,10 @@ class StoreProxy:
         self.inner = store
         self.url = store.url
 
+    def now(self, given: Instant | None) -> Instant | None:
+        """What time every verb is told; None leaves it to the store's own clock."""
+        return given
+
     async def open(self) -> None:
         await self.inner.open()
 
@@ -74,10 +78,10 @@ class StoreProxy:
         return type(self)(self.inner.sibling())
 
     async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        return await self.inner.add(bundles, now=now)
+        return await self.inner.add(bundles, now=self.now(now))
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        return await self.inner.claim(request, now=now)
+        return await self.inner.claim(request, now=self.now(now))
 
     async def settle(
         self,
@@ -87,39 +91,39 @@ class StoreProxy:
         *,
         now: Instant | None = None,
     ) -> Settled:
-        return await self.inner.settle(queue, outcomes, then, now=now)
+        return await self.inner.settle(queue, outcomes, then, now=self.now(now))
 
     async def renew(
         self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
     ) -> list[Answer]:
-        return await self.inner.renew(queue, locks, lock, now=now)
+        return await self.inner.renew(queue, locks, lock, now=self.now(now))
 
     async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
-        return await self.inner.update(queue, changes, now=now)
+        return await self.inner.update(queue, changes, now=self.now(now))
 
     async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
-        return await self.inner.tick(queue, rules, now=now)
+        return await self.inner.tick(queue, rules, now=self.now(now))
 
     async def cancel(
         self, queue: str, ids: Sequence[str], reason: str | None = None, *, now: Instant | None = None
     ) -> list[Answer]:
-        return await self.inner.cancel(queue, ids, reason, now=now)
+        return await self.inner.cancel(queue, ids, reason, now=self.now(now))
 
     async def retry(
         self, queue: str, ids: Sequence[str], *, reset: bool = False, now: Instant | None = None
     ) -> list[Answer]:
-        return await self.inner.retry(queue, ids, reset=reset, now=now)
+        return await self.inner.retry(queue, ids, reset=reset, now=self.now(now))
 
     async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]:
-        return await self.inner.promote(queue, ids, now=now)
+        return await self.inner.promote(queue, ids, now=self.now(now))
 
     async def change(self, queue: str, edits: Sequence[Edit], *, now: Instant | None = None) -> list[Answer]:
-        return await self.inner.change(queue, edits, now=now)
+        return await self.inner.change(queue, edits, now=self.now(now))
 
     async def remove(
         self, queue: str, ids: Sequence[str], *, force: bool = False, now: Instant | None = None
     ) -> list[Answer]:
-        return await self.inner.remove(queue, ids, force=force, now=now)
+        return await self.inner.remove(queue, ids, force=force, now=self.now(now))
 
     async def configure(
         self,
@@ -137,7 +141,7 @@ class StoreProxy:
             pause_names=pause_names,
             resume_names=resume_names,
             max_active=max_active,
-            now=now,
+            now=self.now(now),
         )
 
     async def clean(
@@ -149,10 +153,10 @@ class StoreProxy:
         limit: int = 1_000,
         now: Instant | None = None,
     ) -> Cleaned:
-        return await self.inner.clean(queue, state, older_than=older_than, limit=limit, now=now)
+        return await self.inner.clean(queue, state, older_than=older_than, limit=limit, now=self.now(now))
 
     async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
-        return await self.inner.obliterate(queue, force=force, now=now)
+        return await self.inner.obliterate(queue, force=force, now=self.now(now))
 
     async def get(self, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
         return await self.inner.get(queue, ids)
@@ -197,10 +201,10 @@ class StoreProxy:
         lasting: Milliseconds | None = None,
         now: Instant | None = None,
     ) -> Remembered:
-        return await self.inner.remember(record, expect=expect, lasting=lasting, now=now)
+        return await self.inner.remember(record, expect=expect, lasting=lasting, now=self.now(now))
 
     async def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> list[Record]:
-        return await self.inner.recall(kind, key, now=now)
+        return await self.inner.recall(kind, key, now=self.now(now))
 
     async def forget(self, kind: str, key: str) -> bool:
         return await self.inner.forget(kind, key)

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import AttemptTimeout, HandlerError, InvalidOption, NoHandler, Postponed
-from ..job.backoff import Backoff, CustomBackoff, custom_delay
+from ..job.backoff import Backoff, custom_delay
 from ..job.codec import encode
 from ..job.failure import Failure, failure_of
 from ..job.instants import Milliseconds
 from ..job.options import StoredOptions, stored_options
-from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry
+from ..job.outcomes import Outcome, attempts_remain, may_retry
+from ..job.retention import NOT_AT_ALL
 from .context import Stage, isolated
+from .failures import PayloadRefused
 from .handlers import Handler, Handlers
 from .job import Job, SyncJob
+from .options import Rules
 from .processes import Processes
 from .service import log
 from .threads import Threads
@@ -35,15 +39,13 @@ class Attempts:
         handlers: Handlers,
         threads: Threads,
         processes: Processes,
-        classify: Classify | None,
-        backoffs: Mapping[str, CustomBackoff],
+        rules: Rules,
         overdue: Callable[[Job], None],
     ) -> None:
         self._handlers = handlers
         self._threads = threads
         self._processes = processes
-        self._classify = classify
-        self._backoffs = backoffs
+        self._rules = rules
         self._overdue = overdue
         self.stage = Stage()
 
@@ -71,17 +73,21 @@ class Attempts:
                 error = self.overtime(job)
             case _, Postponed():
                 return Outcome(job.id, job.token, "postpone", delay=error.delay)
+        job.error = error
         exhausted = not attempts_remain(options, job.record.attempts_made)
         delay: Milliseconds | None = None
         if not exhausted and not job.discarded and self._may_retry(job, error):
             delay = await self._delay(job, options, error)
         failure = failure_of(error)
         if delay is None:
-            return self._final(job, failure, options, exhausted)
+            outcome = self._final(job, failure, options, exhausted)
+            removed = isinstance(error, PayloadRefused) and self._rules.on_invalid == "remove"
+            return replace(outcome, keep=NOT_AT_ALL) if removed else outcome
         return self._retry(job, failure, options, delay)
 
     def broken_off(self, job: Job, error: BaseException) -> Outcome:
         """For an attempt that ended in a way that should not be possible."""
+        job.error = error
         options = job.options or _UNREADABLE
         failure = Failure(f"WorkerCrashed: {type(error).__qualname__} broke off the attempt")
         exhausted = not attempts_remain(options, job.record.attempts_made)
@@ -94,9 +100,9 @@ class Attempts:
         if options.max_starts is not None and job.record.attempts_started > options.max_starts:
             job.discarded = True
             raise HandlerError("job started more than allowable limit")
-        handler = self._handlers.find(job.name)
+        handler = self._handlers.find(job.queue.name, job.name)
         if handler is None:
-            raise NoHandler(job.name, self._handlers.names or ())
+            raise NoHandler(job.name, self._handlers.names(job.queue.name) or ())
         if options.timeout is None:
             return await self._invoke(handler, job)
         timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._overdue, job)
@@ -107,9 +113,14 @@ class Attempts:
 
     async def _invoke(self, handler: Handler, job: Job) -> Any:
         if handler.run_in == "loop":
-            return await isolated(handler.function(job), job, self.stage)
-        if handler.source is not None:
-            return await self._processes.run(handler.source, job)
+            result = await isolated(handler.function(job), job, self.stage)
+        elif handler.source is not None:
+            result = await self._processes.run(handler.source, job)
+        else:
+            result = await self._in_thread(handler, job)
+        return result if handler.dump is None else handler.dump(result)
+
+    async def _in_thread(self, handler: Handler, job: Job) -> Any:
         job.threaded = True
         result = await self._threads.run(handler.function, SyncJob(job, asyncio.get_running_loop()))
         job.threaded = False
@@ -147,7 +158,7 @@ class Attempts:
 
     def _may_retry(self, job: Job, error: BaseException) -> bool:
         try:
-            return may_retry(error, job, self._classify)
+            return may_retry(error, job, self._rules.classify)
         except BaseException as broken:  # noqa: BLE001 - the user's function may raise anything
             log.error("classify raised for %r: it is retried as without it", job, exc_info=broken)
             return may_retry(error, job, None)
@@ -167,7 +178,7 @@ class Attempts:
             return BROKEN_BACKOFF.after(job.attempt, luck)
 
     async def _custom_delay(self, job: Job, name: str, error: BaseException) -> Milliseconds | None:
-        function = self._backoffs.get(name)
+        function = self._rules.backoffs.get(name)
         if function is None:
             raise InvalidOption("backoffs", f"of this worker has no function named {name!r}")
         answer = function(job.attempt, error, job)

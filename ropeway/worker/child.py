@@ -13,12 +13,16 @@ import threading
 from collections.abc import Callable
 from functools import reduce
 from queue import SimpleQueue
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
+from ..client.running import RunIn, RunningJob
+from ..client.tasks import TaskFunction
 from ..errors import InvalidPayload, Postponed, RopewayError, Unrecoverable
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import failure_of
+from .failures import PayloadRefused
+from .typed import call_task, dump_result
 from .wire import Ended, FromProcess, Start, Told, Update, line, read_order
 
 
@@ -51,11 +55,13 @@ class Link:
         os._exit(1)
 
 
-class ProcessJob:
+class ProcessJob(RunningJob):
     """What a handler in a process is given: the same job, with calls that wait for their answer.
 
     It has no `cancelled`: a process that must stop is killed.
     """
+
+    run_in: ClassVar[RunIn] = "process"
 
     def __init__(self, start: Start, link: Link) -> None:
         self._link = link
@@ -84,16 +90,16 @@ class ProcessJob:
 def attempt(handler: Callable[[ProcessJob], Any], start: Start, link: Link) -> Ended:
     try:
         result = handler(ProcessJob(start, link))
-        if inspect.iscoroutine(result):
-            result = asyncio.run(result)
         return Ended(None if result is None else encode(result, "result", start.size_limit))
     except Postponed as postponed:
         return Ended(postponed=postponed.delay)
     except BaseException as error:  # noqa: BLE001 - SystemExit too fails the job, not the process
-        return Ended(failure=failure_of(error), fatal=isinstance(error, Unrecoverable | InvalidPayload))
+        fatal = isinstance(error, Unrecoverable | InvalidPayload)
+        return Ended(failure=failure_of(error), fatal=fatal, refused=isinstance(error, PayloadRefused))
 
 
 def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
+    """The handler, whose results are ready to be stored."""
     function: Any
     if path:
         # Under another name, so that what stands under `if __name__ == "__main__"` is not run again.
@@ -102,7 +108,18 @@ def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
         function = reduce(getattr, rest, names[first])
     else:
         function = reduce(getattr, qualname.split("."), importlib.import_module(module))
-    handler: Callable[[ProcessJob], Any] = getattr(function, "function", function)
+    if isinstance(function, TaskFunction):
+        return _awaited(call_task(function.signature), dump_result(function.signature.result))
+    return _awaited(getattr(function, "function", function), None)
+
+
+def _awaited(function: Callable[[ProcessJob], Any], dump: Callable[[Any], Json] | None) -> Callable[[ProcessJob], Any]:
+    def handler(job: ProcessJob) -> Any:
+        result = function(job)
+        if inspect.iscoroutine(result):
+            result = asyncio.run(result)
+        return result if dump is None else dump(result)
+
     return handler
 
 

@@ -39,7 +39,7 @@ class Exchange:
         slots: Slots,
         worker: str,
         lock: Milliseconds,
-        names: Callable[[], tuple[str, ...] | None],
+        names: Callable[[str], tuple[str, ...] | None],
         settled: Callable[[Job, Outcome, Answer], None],
         claimed: Callable[[list[Job]], None],
     ) -> None:
@@ -140,7 +140,8 @@ class Exchange:
             self._receive(lane, served.claimed.jobs, served.since)
 
     def _request(self, lane: Lane, wanted: int) -> ClaimRequest:
-        return ClaimRequest(lane.queue.name, self._worker, new_token(), wanted, self._lock, self._names())
+        queue = lane.queue.name
+        return ClaimRequest(queue, self._worker, new_token(), wanted, self._lock, self._names(queue))
 
     def _note(self, lane: Lane, wanted: int, claimed: Claimed, wakes: int) -> None:
         """A claim that got less than it wanted left nothing, unless the lane was woken since it was sent."""

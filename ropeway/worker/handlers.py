@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
 
+from ..client.jobtype import JobType
+from ..client.queue import Queue
+from ..client.running import RunIn, is_async
+from ..client.tasks import AnyTask, TaskFunction
 from ..errors import InvalidOption
 from ..job.names import job_name
 from .child import ProcessJob
 from .job import Job, SyncJob
-from .processes import Source, source_of
+from .processes import Source, source_of, source_of_task
+from .typed import Dump, call_handler, call_task, dump_result
 
 AsyncHandler: TypeAlias = Callable[[Job], Awaitable[Any]]
 SyncHandler: TypeAlias = Callable[[SyncJob], Any]
 ProcessHandler: TypeAlias = Callable[[ProcessJob], Any]
-HandlerFunction: TypeAlias = "AsyncHandler | SyncHandler | InProcess"
-RunIn: TypeAlias = Literal["loop", "thread", "process"]
+HandlerFunction: TypeAlias = "AsyncHandler | SyncHandler | InProcess | AnyTask"
 
 EVERY_NAME: Final = "*"
 
@@ -31,6 +34,8 @@ def in_process(function: ProcessHandler) -> InProcess:
     Use it as in `Worker(queue, {"crunch": in_process(crunch)})`. The function, `def` or `async def`, must stand at the
     top of a module. A cancel or a timeout kills its process.
     """
+    if isinstance(function, TaskFunction):
+        raise InvalidOption("handler", f'is {function!r}: to run it in processes use @queue.task(run_in="process")')
     return InProcess(function)
 
 
@@ -38,45 +43,98 @@ class Handler(NamedTuple):
     function: Callable[[Any], Any]
     run_in: RunIn
     source: Source | None = None
+    dump: Dump | None = None
+    """Makes JSON of its results; None where they are JSON already."""
+    task: AnyTask | None = None
 
 
 class Handlers:
-    """Functions by job name; the one named `*` takes every other name."""
+    """Functions by job name; the one named `*` takes every other name. Beside them, the tasks of each queue."""
 
     def __init__(self, given: HandlerFunction | Mapping[str, HandlerFunction] | None) -> None:
         self._by_name: dict[str, Handler] = {}
         self._other: Handler | None = None
+        self._tasks: dict[str, dict[str, Handler]] = {}
         if given is None:
             return
         functions = given if isinstance(given, Mapping) else {EVERY_NAME: given}
         for name, function in functions.items():
-            self.register(name, function)
+            self.register(name, handler_of(name, function))
 
-    def register(self, name: str, function: HandlerFunction) -> None:
-        if isinstance(function, InProcess):
-            handler = Handler(function.function, "process", source_of(function.function))
-        elif callable(function):
-            handler = Handler(function, "loop" if _is_async(function) else "thread")
-        else:
-            raise InvalidOption("handler", f"for {name!r} is {function!r:.80}: give a function that takes a job")
+    def register(self, name: str, handler: Handler) -> None:
+        for queue, tasks in self._tasks.items():
+            _refuse_both(queue, name, tasks.get(name), handler)
         if name == EVERY_NAME:
             self._other = handler
         else:
             self._by_name[job_name(name)] = handler
 
-    def find(self, name: str) -> Handler | None:
+    def take_tasks(self, queues: Iterable[Queue]) -> None:
+        """Adds the tasks that the queues have now; what cannot be run is an error now, not when its jobs come."""
+        taken: dict[str, dict[str, Handler]] = {}
+        for queue in queues:
+            taken[queue.name] = {name: of_task(task) for name, task in queue.tasks.items()}
+            for name, handler in self._by_name.items():
+                _refuse_both(queue.name, name, taken[queue.name].get(name), handler)
+            if not (taken[queue.name] or self._by_name or self._other):
+                problem = f"is missing for {queue!r}: give a function, functions by job name, or use @queue.task"
+                raise InvalidOption("handler", problem)
+        self._tasks = taken
+
+    def find(self, queue: str, name: str) -> Handler | None:
+        tasks = self._tasks.get(queue)
+        if tasks and (handler := tasks.get(name)) is not None:
+            return handler
         return self._by_name.get(name, self._other)
 
+    def names(self, queue: str) -> tuple[str, ...] | None:
+        """The names to claim in a queue; None for every name."""
+        return None if self._other else tuple(self._by_name | self._tasks.get(queue, {}))
+
     @property
-    def names(self) -> tuple[str, ...] | None:
-        """The names to claim; None for every name."""
+    def own_names(self) -> tuple[str, ...] | None:
+        """The names that were given to this worker, without tasks."""
         return None if self._other else tuple(self._by_name)
 
-    def __bool__(self) -> bool:
-        return bool(self._by_name or self._other)
+    @property
+    def all_names(self) -> tuple[str, ...] | None:
+        """The names to claim in any of the queues; None for every name."""
+        if self._other:
+            return None
+        return tuple(dict.fromkeys((*self._by_name, *(name for tasks in self._tasks.values() for name in tasks))))
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async def
-    )
+def handler_of(name: str, function: HandlerFunction) -> Handler:
+    if isinstance(function, TaskFunction):
+        if name == EVERY_NAME:
+            problem = f"is {function!r}: Worker(queue) runs the tasks of its queue without being told"
+            raise InvalidOption("handler", problem)
+        return of_task(function)
+    if isinstance(function, InProcess):
+        return Handler(function.function, "process", source_of(function.function))
+    if callable(function):
+        return Handler(function, "loop" if is_async(function) else "thread")
+    raise InvalidOption("handler", f"for {name!r} is {function!r:.80}: give a function that takes a job")
+
+
+def of_task(task: AnyTask) -> Handler:
+    signature = task.signature
+    call = call_task(signature)
+    if signature.run_in == "process":
+        # The child calls it, and its result comes as JSON.
+        return Handler(call, "process", source_of_task(task), task=task)
+    return Handler(call, signature.run_in, dump=dump_result(signature.result), task=task)
+
+
+def of_job_type(job_type: JobType[Any, Any], function: Any) -> Handler:
+    if isinstance(function, InProcess | TaskFunction):
+        problem = f'for {job_type!r} runs in this process: for others use @queue.task(run_in="process")'
+        raise InvalidOption("handler", problem)
+    call, dump = call_handler(job_type, function), dump_result(job_type.result)
+    return Handler(call, "loop" if is_async(function) else "thread", dump=dump)
+
+
+def _refuse_both(queue: str, name: str, of_queue: Handler | None, given: Handler) -> None:
+    if of_queue is not None and of_queue.task is not given.task:
+        problem = f"for {name!r} is given, and queue {queue!r} has a task of that name: rename one of them"
+        raise InvalidOption("handler", problem)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeAlias, cast
 
 import msgspec
 
 from ..client.handle import JobHandle
 from ..client.queue import Queue
 from ..client.requests import PROGRESS_LIMIT
+from ..client.running import RunIn, RunningJob
 from ..errors import HandlerError, JobFinished, LockLost, Postponed
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
@@ -28,14 +29,17 @@ LOG_LINE_LIMIT: Final = 4_096
 Signal: TypeAlias = Literal["cancelled", "lost", "timeout", "shutdown"]
 
 
-class Job(JobHandle):
+class Job(JobHandle[Any], RunningJob):
     """What an `async def` handler is given. Its calls are refused once the handler has ended."""
+
+    run_in: ClassVar[RunIn] = "loop"
 
     __slots__ = (
         "_decoded",
         "confirmed",
         "discarded",
         "ended",
+        "error",
         "options",
         "progressed",
         "record",
@@ -52,6 +56,7 @@ class Job(JobHandle):
         self.name = record.name
         self.created = False
         self.snapshot = None
+        self._read_result = None
         self.record = record
         self.token: str = record.token or ""
         self.options: StoredOptions | None = None
@@ -61,6 +66,8 @@ class Job(JobHandle):
         self.told = False
         """Whether its handler was cancelled for the signal."""
         self.ended = False
+        self.error: BaseException | None = None
+        """What its attempt failed with, until that is reported."""
         self.discarded = False
         self.slot: Slot | None = None
         self.threaded = False
@@ -129,8 +136,10 @@ class Job(JobHandle):
         return await insist(lambda _: store.update(queue, [change]), "update", unless=lambda: self.cancelled)
 
 
-class SyncJob:
+class SyncJob(RunningJob):
     """What a `def` handler is given: the same job, with calls that wait for their answer."""
+
+    run_in: ClassVar[RunIn] = "thread"
 
     def __init__(self, job: Job, loop: asyncio.AbstractEventLoop) -> None:
         self._job = job

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from ..store.contract import Store
 from .service import Service, run_all
+
+Make: TypeAlias = Callable[[], Coroutine[Any, Any, list[Service]]]
+Leave: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Keeper:
     """Runs services in a thread of their own. `make` and `leave` are called on that thread's loop."""
 
-    def __init__(
-        self,
-        make: Callable[[], Coroutine[Any, Any, list[Service]]],
-        leave: Callable[[], Coroutine[Any, Any, None]],
-    ) -> None:
+    def __init__(self, make: Make, leave: Leave) -> None:
         self._make = make
         self._leave = leave
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -82,3 +82,15 @@ class Keeper:
                 future.set_exception(error)
                 # Looked at, so that asyncio does not complain when the worker has ended for another reason.
                 future.exception()
+
+
+@runtime_checkable
+class BringsKeeper(Protocol):
+    """A store whose time is not the machine's: a thread of its own would not follow it."""
+
+    def keeper(self, make: Make, leave: Leave) -> Keeper: ...
+
+
+def keeper_for(stores: Iterable[Store], make: Make, leave: Leave) -> Keeper:
+    bringing = next((store for store in stores if isinstance(store, BringsKeeper)), None)
+    return Keeper(make, leave) if bringing is None else bringing.keeper(make, leave)

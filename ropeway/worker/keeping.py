@@ -218,7 +218,7 @@ class Census(Service):
         self,
         store: Store,
         queue: str,
-        names: Callable[[], tuple[str, ...] | None],
+        names: Callable[[str], tuple[str, ...] | None],
         report: Callable[[str, str], None],
     ) -> None:
         self._store = store
@@ -228,7 +228,7 @@ class Census(Service):
         self._reported: set[str] = set()
 
     async def step(self) -> None:
-        handled = self._names()
+        handled = self._names(self._queue)
         if handled is not None and (await self._store.count(self._queue))["waiting"]:
             page = await self._store.find(Query(self._queue, ("waiting",), limit=100))
             for name in {record.name for record in page.jobs} - {*handled} - self._reported:

@@ -34,7 +34,10 @@ HEARD: Final[tuple[str, ...]] = (
 
 
 class WorkerEvent(msgspec.Struct, frozen=True):
-    """Something that happened in this worker; `data` says more, as in the store's events."""
+    """Something that happened in this worker; `data` says more, as in the store's events.
+
+    For a failed attempt `data["error"]` is the exception itself.
+    """
 
     name: str
     job: Job | None = None
@@ -62,11 +65,16 @@ class Listeners:
             raise InvalidOption("listener", f"cannot be {listener!r:.80}: give a function of one event")
         self._by_name.setdefault(name, []).append(listener)
 
+    def remove(self, name: str, listener: Listener) -> None:
+        listeners = self._by_name.get(name, [])
+        if listener in listeners:
+            listeners.remove(listener)
+
     def hears(self, name: str) -> bool:
-        return name in self._by_name
+        return bool(self._by_name.get(name))
 
     def emit(self, name: str, job: Job | None = None, **data: Any) -> None:
-        for listener in self._by_name.get(name, ()):
+        for listener in (*self._by_name.get(name, ()),):
             try:
                 answer = listener(WorkerEvent(name, job, data))
             except Exception as error:  # noqa: BLE001 - a listener may raise anything

@@ -22,10 +22,12 @@ from ..job.outcomes import Outcome
 from ..job.record import JobRecord
 from ..store.values import BATCH, Answer, Change, ClaimRequest, Lock
 from .attempts import Attempts
+from .failures import HandlerFailed
 from .handlers import Handlers
 from .job import Job
 from .options import Rules
-from .processes import HandlerFailed, Processes
+from .processes import Processes
+from .sync import SyncClaimedJob
 from .threads import Threads
 
 
@@ -46,6 +48,11 @@ class ClaimedJob(Job):
             self.discarded = True
         self._attempts = attempts
         self._lock = lock
+
+    @property
+    def sync(self) -> SyncClaimedJob:
+        """The same job for code without an event loop."""
+        return SyncClaimedJob(self)
 
     async def renew(self, duration: Duration | None = None) -> None:
         """Extends the lock, by the worker's `lock_duration` from now unless another is given."""
@@ -99,7 +106,7 @@ async def claim_by_hand(
     limit = whole("limit", limit, 1, BATCH)
     loop = asyncio.get_running_loop()
     until = loop.time() + (0 if wait is None else milliseconds(wait) / 1000)
-    attempts = Attempts(Handlers(None), Threads(worker), Processes(), rules.classify, rules.backoffs, lambda _: None)
+    attempts = Attempts(Handlers(None), Threads(worker), Processes(), rules, lambda _: None)
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
         while True:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypedDict
 
 import msgspec
 
-from ..errors import InvalidName, InvalidOption
+from ..errors import InvalidDuration, InvalidName, InvalidOption
 from ..job.backoff import CustomBackoff
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Milliseconds
@@ -35,6 +35,8 @@ class WorkerOptions(TypedDict, total=False):
     """How often a job may stall and start again; default 1."""
     on_stalled: Literal["requeue", "fail"]
     stall_counts_as_attempt: bool
+    on_invalid: Literal["fail", "remove"]
+    """What becomes of a job whose data its task cannot take: it fails at once, and is kept or removed; default fail."""
     grace: Duration
     """How long a shutdown waits for handlers; default 25 s."""
     cancel_grace: Duration
@@ -56,6 +58,7 @@ class Rules(msgspec.Struct, frozen=True):
     lock: Milliseconds = 30_000
     stalled_interval: float = 5.0
     stalls: StallRules = StallRules()
+    on_invalid: Literal["fail", "remove"] = "fail"
     grace: float = 25.0
     cancel_grace: float = 5.0
     max_leaked: int | None = None
@@ -76,7 +79,11 @@ def read_worker_options(options: Mapping[str, Any]) -> Rules:
             field, read = _READERS[option]
         except KeyError:
             raise InvalidOption(option, f"is unknown; {_suggestion(option)}") from None
-        (stalls if field in StallRules.__struct_fields__ else rules)[field] = read(option, given)
+        try:
+            value = read(option, given)
+        except InvalidDuration as wrong:
+            raise InvalidDuration(wrong.given, wrong.problem, option) from None
+        (stalls if field in StallRules.__struct_fields__ else rules)[field] = value
     return Rules(**rules, stalls=StallRules(**stalls))
 
 
@@ -112,10 +119,13 @@ def _interval(option: str, given: Any) -> float:
     return max(SHORTEST_INTERVAL, _seconds(option, given))
 
 
-def _on_stalled(option: str, given: object) -> object:
-    if given not in ("requeue", "fail"):
-        raise InvalidOption(option, f'cannot be {given!r}: use "requeue" or "fail"')
-    return given
+def _one_of(first: str, second: str) -> Callable[[str, Any], Any]:
+    def read(option: str, given: object) -> object:
+        if given not in (first, second):
+            raise InvalidOption(option, f'cannot be {given!r}: use "{first}" or "{second}"')
+        return given
+
+    return read
 
 
 def _yes_or_no(option: str, given: object) -> bool:
@@ -149,7 +159,8 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "lock_duration": ("lock", _lock),
     "stalled_interval": ("stalled_interval", _interval),
     "max_stalled_count": ("max_stalled_count", _count),
-    "on_stalled": ("on_stalled", _on_stalled),
+    "on_stalled": ("on_stalled", _one_of("requeue", "fail")),
+    "on_invalid": ("on_invalid", _one_of("fail", "remove")),
     "stall_counts_as_attempt": ("counts_as_attempt", _yes_or_no),
     "grace": ("grace", _seconds),
     "cancel_grace": ("cancel_grace", _seconds),

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..errors import InvalidOption, Postponed, RopewayError, Unrecoverable, WorkerCrashed
+from ..client.tasks import AnyTask
+from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, WorkerCrashed
 from ..job.codec import decode
-from ..job.failure import Failure
+from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
 from .wire import LINE_LIMIT, Ended, Start, Told, Update, line, read_report
 
@@ -24,18 +25,6 @@ class Source(NamedTuple):
     path: str
     """The script to run instead, when the module is the program itself; else empty."""
     qualname: str
-
-
-class HandlerFailed(RopewayError):
-    """An error that a handler raised in its process."""
-
-    def __init__(self, failure: Failure) -> None:
-        self.failure = failure
-        super().__init__(failure.reason)
-
-
-class HandlerFailedForGood(HandlerFailed, Unrecoverable):
-    """The same, for one that no retry can help."""
 
 
 def source_of(function: Callable[..., Any]) -> Source:
@@ -51,6 +40,18 @@ def source_of(function: Callable[..., Any]) -> Source:
     if path is None:
         raise InvalidOption("run_in", f'"process" needs {qualname!r} in a file, not in an interactive session')
     return Source("", os.path.abspath(path), qualname)  # noqa: PTH100 - plain text for a command line
+
+
+def source_of_task(task: AnyTask) -> Source:
+    """A process finds the task, not the function: it must stand where the function was written, under its name."""
+    source = source_of(task.function)
+    found: Any = sys.modules[task.function.__module__]
+    for name in source.qualname.split("."):
+        found = getattr(found, name, None)
+    if found is not task:
+        where = f"{task.function.__module__}.{source.qualname}"
+        raise InvalidTask(task.name, f'run_in="process" looks for it as {where}: use @queue.task there')
+    return source
 
 
 class HandlerProcess:
@@ -167,5 +168,6 @@ def _result(ended: Ended) -> Any:
     if ended.postponed is not None:
         raise Postponed(ended.postponed)
     if ended.failure is not None:
-        raise HandlerFailedForGood(ended.failure) if ended.fatal else HandlerFailed(ended.failure)
+        kind = PayloadRefused if ended.refused else HandlerFailedForGood if ended.fatal else HandlerFailed
+        raise kind(ended.failure)
     return None if ended.result is None else decode(ended.result)

@@ -35,6 +35,8 @@ class Reports:
         self._listeners.emit("cancelled" if job.signal == "cancelled" else "lock-lost", job)
 
     def settled(self, job: Job, outcome: Outcome, answer: Answer) -> None:
+        # An error holds its frames, and these the job: kept on it, both would wait for the garbage collector.
+        error, job.error = job.error, None
         if answer.state == "cancelled":
             self._listeners.emit("cancelled", job)
         elif answer.verdict != "done":
@@ -45,9 +47,9 @@ class Reports:
                 result = None if outcome.result is None else decode(outcome.result)
                 self._listeners.emit("completed", job, result=result)
         elif outcome.move == "fail":
-            self._failed(job, outcome)
+            self._failed(job, outcome, error)
         else:
-            self._back(job, outcome)
+            self._back(job, outcome, error)
 
     def leaked(self, job: Job, leaked: int) -> None:
         log.error("the handler of %r does not stop: its slot is leaked, %d in all", job, leaked)
@@ -72,19 +74,19 @@ class Reports:
     def _progressed(self, job: Job, value: Json) -> None:
         self._listeners.emit("progress", job, progress=value)
 
-    def _failed(self, job: Job, outcome: Outcome) -> None:
+    def _failed(self, job: Job, outcome: Outcome, error: BaseException | None) -> None:
         failure = outcome.failure or Failure(UNKNOWN_REASON)
         reason = failure.reason
         log.warning("%r failed: %s\n%s", job, reason, failure.trace)
-        self._listeners.emit("failed", job, reason=reason)
+        self._listeners.emit("failed", job, reason=reason, error=error)
         if outcome.exhausted:
-            self._listeners.emit("retries-exhausted", job, reason=reason)
+            self._listeners.emit("retries-exhausted", job, reason=reason, error=error)
 
-    def _back(self, job: Job, outcome: Outcome) -> None:
+    def _back(self, job: Job, outcome: Outcome, error: BaseException | None) -> None:
         """A job that will run again: retried, postponed or handed back."""
         data: dict[str, Any] = {"delay": outcome.delay}
         if outcome.failure is not None:
-            data["reason"] = outcome.failure.reason
+            data |= {"reason": outcome.failure.reason, "error": error}
             log.info("%r failed and is retried in %d ms: %s", job, outcome.delay, outcome.failure.reason)
         for name in MOVES[outcome.move].events("delayed" if outcome.delay else "waiting"):
             self._listeners.emit(name, job, **data)

@@ -17,7 +17,7 @@ from .attempts import Attempts
 from .exchange import Exchange
 from .handlers import Handlers
 from .job import Job, Signal
-from .keeper import Keeper
+from .keeper import keeper_for
 from .keeping import Census, LoopWatch, Presence, Renewer, Revocations, Ticker
 from .options import Rules
 from .processes import Processes
@@ -53,21 +53,19 @@ class Runtime:
         self._thread = threading.get_ident()
         self._threads = Threads(worker_id)
         self._processes = Processes()
-        self._attempts = Attempts(
-            handlers, self._threads, self._processes, rules.classify, rules.backoffs, self._overdue
-        )
+        self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._overdue)
         self.slots = Slots(rules.concurrency, self._attempts, self._ended)
         self.exchange = Exchange(
             queues,
             self.slots,
             worker_id,
             rules.lock,
-            lambda: handlers.names,
+            handlers.names,
             reports.settled,
             reports.claimed,
         )
         self._siblings: dict[int, Store] = {}
-        self._keeper = Keeper(self._keep, self._leave)
+        self._keeper = keeper_for((queue.store for queue in queues), self._keep, self._leave)
         self._exchanging: asyncio.Task[None] | None = None
         self._giving_up: set[asyncio.Task[None]] = set()
         self._fatal: BaseException | None = None
@@ -100,6 +98,23 @@ class Runtime:
         await insist(lambda _: queue.store.open(), f"opening {queue.store.url}")
         if limit is not None:
             await insist(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
+
+    def tell(self, what: Callable[[], None]) -> None:
+        """Does it on the worker's loop: at once if this is its thread, soon if it is another."""
+        if threading.get_ident() == self._thread:
+            what()
+        else:
+            with suppress(RuntimeError):  # The loop may just have ended, and the worker with it.
+                self._loop.call_soon_threadsafe(what)
+
+    def resize(self, concurrency: int) -> None:
+        self.slots.size = concurrency
+        self.exchange.slots_changed()
+
+    def pause(self, paused: bool) -> None:
+        if not self.stopping.is_set():
+            self.exchange.claiming = not paused
+            self.exchange.slots_changed()
 
     def stop(self) -> None:
         self.exchange.leave()
@@ -192,7 +207,7 @@ class Runtime:
                 Renewer(store, name, (held, self.exchange.unsettled), rules.lock, self._tell),
                 Ticker(store, name, rules.stalls, rules.stalled_interval, reports.hear_stalled),
                 revocations,
-                Census(store, name, lambda: self._handlers.names, reports.hear_unhandled),
+                Census(store, name, self._handlers.names, reports.hear_unhandled),
             ]
         for store in self._siblings.values():
             presence = Presence(store, self._describe)

@@ -39,6 +39,8 @@ class Ended(msgspec.Struct, tag="ended", frozen=True):
     result: JsonText | None = None
     failure: Failure | None = None
     fatal: bool = False
+    refused: bool = False
+    """The job's data is not what the handler takes."""
     postponed: Milliseconds | None = None
 
 

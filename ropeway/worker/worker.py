@@ -8,23 +8,29 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack, overload
 
+from ..client.jobtype import JobType
+from ..client.portal import refuse_on_a_loop, run
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
 from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
-from .handlers import HandlerFunction, Handlers
+from .handlers import HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
 from .manual import ClaimedJob, claim_by_hand
 from .options import WorkerOptions, checked_concurrency, read_worker_options
+from .registration import TypedRegistration
 from .reports import Reports
 from .runtime import Runtime
 from .service import log
 from .signals import stopped_by_signals
+from .sync import SyncClaimedJob
 
+D = TypeVar("D")
+R = TypeVar("R")
 F = TypeVar("F", bound=HandlerFunction)
 L = TypeVar("L", bound=Listener)
 
@@ -32,8 +38,9 @@ L = TypeVar("L", bound=Listener)
 class Worker:
     """Runs the jobs of one or several queues: `await Worker(queue, handler).run()`.
 
-    `handler` is one function for every job, or a mapping from job names to functions; jobs of other names are left
-    for workers that have a handler for them. `async def` functions run on the loop, `def` functions in threads.
+    It runs the tasks that its queues have when it starts. `handler` is one function for every other job, or a mapping
+    from job names to functions; jobs of other names are left for workers that have a handler for them. `async def`
+    functions run on the loop, `def` functions in threads.
     """
 
     def __init__(
@@ -68,6 +75,14 @@ class Worker:
             finally:
                 await self._end(runtime)
 
+    def run_sync(self) -> None:
+        """`run` for code without an event loop, with one of its own on this thread.
+
+        In another thread than the main one no signal reaches it: end it with `stop`.
+        """
+        refuse_on_a_loop("Worker.run")
+        asyncio.run(self.run())
+
     @asynccontextmanager
     async def started(self) -> AsyncIterator[Self]:
         """Works while the block runs, beside the rest of an application; catches no signals."""
@@ -78,17 +93,25 @@ class Worker:
             await self._end(runtime)
 
     def stop(self) -> None:
-        """Asks the worker to shut down; asked twice, it waits for its handlers no longer."""
-        if self._runtime is not None:
-            self._runtime.stop()
+        """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer."""
+        self._tell(Runtime.stop)
 
-    def handler(self, name: str) -> Callable[[F], F]:
-        """Registers a handler for a job name: `@worker.handler("send-email")`."""
+    @overload
+    def handler(self, name: JobType[D, R]) -> TypedRegistration[D, R]: ...
+    @overload
+    def handler(self, name: str) -> Callable[[F], F]: ...
+    def handler(self, name: str | JobType[Any, Any]) -> Any:
+        """Registers a handler for a job name, `@worker.handler("send-email")`, or for a job type.
 
-        def register(function: F) -> F:
-            self._handlers.register(name, function)
-            if self._runtime is not None:
-                self._runtime.exchange.look_again()
+        That of a job type takes the data, or the job and the data, and returns the result, in the types it names.
+        """
+
+        def register(function: Any) -> Any:
+            if isinstance(name, JobType):
+                self._handlers.register(name.name, of_job_type(name, function))
+            else:
+                self._handlers.register(name, handler_of(name, function))
+            self._tell(lambda runtime: runtime.exchange.look_again())
             return function
 
         return register
@@ -105,12 +128,20 @@ class Worker:
 
         return register
 
+    def off(self, event: str, listener: Listener) -> None:
+        """Calls it no more."""
+        self._listeners.remove(event, listener)
+
     async def claim(self, limit: int = 1, *, wait: Duration | None = None) -> list[ClaimedJob]:
         """Takes jobs to be processed by hand: renew, complete, fail or release them yourself.
 
         With `wait`, waits that long for a first job.
         """
-        return await claim_by_hand(self.queues, self.id, self._handlers.names, limit, self._rules, wait)
+        return await claim_by_hand(self.queues, self.id, self._handlers.own_names, limit, self._rules, wait)
+
+    def claim_sync(self, limit: int = 1, *, wait: Duration | None = None) -> list[SyncClaimedJob]:
+        """`claim` for code without an event loop."""
+        return [job.sync for job in run(self.claim(limit, wait=wait))]
 
     @property
     def concurrency(self) -> int:
@@ -120,9 +151,7 @@ class Worker:
     @concurrency.setter
     def concurrency(self, value: int) -> None:
         self._concurrency = checked_concurrency(value)
-        if self._runtime is not None:
-            self._runtime.slots.size = value
-            self._runtime.exchange.slots_changed()
+        self._tell(lambda runtime: runtime.resize(value))
 
     @property
     def paused(self) -> bool:
@@ -146,10 +175,9 @@ class Worker:
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
     async def _start(self) -> Runtime:
-        if not self._handlers:
-            raise InvalidOption("handler", "is missing: give a function, or functions by job name")
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
+        self._handlers.take_tasks(self.queues)
         reports = Reports(self._listeners, asyncio.get_running_loop())
         runtime = Runtime(self.queues, self._handlers, self._rules, self.id, reports, self._describe)
         runtime.slots.size = self._concurrency
@@ -173,9 +201,12 @@ class Worker:
 
     def _set_paused(self, paused: bool) -> None:
         self._paused = paused
-        if self._runtime is not None and not self._runtime.stopping.is_set():
-            self._runtime.exchange.claiming = not paused
-            self._runtime.exchange.slots_changed()
+        self._tell(lambda runtime: runtime.pause(paused))
+
+    def _tell(self, what: Callable[[Runtime], None]) -> None:
+        runtime = self._runtime
+        if runtime is not None:
+            runtime.tell(lambda: what(runtime))
 
     def _describe(self) -> WorkerInfo:
         return WorkerInfo(
@@ -184,7 +215,7 @@ class Worker:
             socket.gethostname(),
             os.getpid(),
             tuple(queue.name for queue in self.queues),
-            self._handlers.names,
+            self._handlers.all_names,
             self._concurrency,
             len(self.running),
             self._started_at,

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.live.terminal import Terminal
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py") if path.stem not in ("__init__", "tour"))
 
@@ -50,4 +52,30 @@ def test_the_tour_ends_at_ctrl_c(tmp_path: Path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
-    assert "in the queue now" in output
+    assert "in emails now" in output
+
+
+def test_in_a_terminal_the_tour_shows_the_live_view_until_it_is_quit(tmp_path: Path):
+    terminal = Terminal("-m", "examples.tour", "--url", f"sqlite:///{tmp_path}/ropeway.db", width=100, height=30)
+    try:
+        terminal.until_shown("send-email")
+        terminal.press("q")
+
+        assert terminal.exit_code() == 0
+        assert "in emails now" in terminal.output
+        assert terminal.current_manners() == terminal.manners
+    finally:
+        terminal.close()
+
+
+def test_ctrl_c_ends_the_view_and_the_tour(tmp_path: Path):
+    terminal = Terminal("-m", "examples.tour", "--url", f"sqlite:///{tmp_path}/ropeway.db", width=100, height=30)
+    try:
+        terminal.until_shown("send-email")
+        terminal.press("\x03")
+
+        assert terminal.exit_code() == 0
+        assert "in emails now" in terminal.output
+        assert "Traceback" not in terminal.output
+    finally:
+        terminal.close()

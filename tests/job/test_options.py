@@ -227,3 +227,12 @@ class TestOthers:
     def test_an_id_is_plain_text(self, id):
         with pytest.raises(InvalidName):
             read_options({"id": id})
+
+
+@pytest.mark.parametrize(
+    "options", [{"delay": "5 parsecs"}, {"timeout": "soon"}, {"remove_on_complete": Keep(age="a while")}]
+)
+def test_a_bad_duration_names_its_option(options):
+    [option] = options
+    with pytest.raises(InvalidDuration, match=f"option '{option}': .* is not a duration"):
+        read_options(options)

@@ -169,6 +169,12 @@ class _DeafBetweenWaits:
         finally:
             listener.close()
 
+    async def claim(self, _: ClaimRequest, timeout: float | None = None) -> None:
+        await self.wait(timeout)
+
+    def interrupt(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

@@ -184,3 +184,32 @@ async def test_listeners_stay_when_the_worker_is_started_again(queue: Queue):
         async with worker.started():
             await queue.add("send")
             await ear.hear("completed", count)
+
+
+async def test_a_listener_that_was_taken_off_hears_no_more(queue: Queue):
+    worker = Worker(queue, fine)
+    ear, heard = Ear(worker, "completed"), Ear(worker, "completed")
+    worker.off("completed", heard._hear)
+    worker.off("failed", heard._hear)
+    async with worker.started():
+        await queue.add("send")
+        await ear.hear("completed")
+
+    assert heard.events == []
+
+
+async def test_listeners_get_the_error_itself_and_the_job_keeps_it_no_longer(queue: Queue):
+    problem = ValueError("no luck")
+
+    async def fail(job: Job) -> None:
+        raise problem
+
+    worker = Worker(queue, fail)
+    ear = Ear(worker, "retrying", "failed", "retries-exhausted")
+    async with worker.started():
+        await queue.add("send", attempts=2)
+        await ear.hear("retries-exhausted")
+
+    assert ear.names == ["retrying", "failed", "retries-exhausted"]
+    assert all(event.data["error"] is problem for event in ear.events)
+    assert all(event.job is not None and event.job.error is None for event in ear.events)

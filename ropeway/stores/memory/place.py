@@ -58,6 +58,10 @@ class _Shared:
         self._lock = Lock()
         self._places: WeakValueDictionary[str, Place] = WeakValueDictionary()
 
+    def has(self, name: str) -> bool:
+        with self._lock:
+            return name in self._places
+
     def enter(self, name: str, door: Door) -> Place:
         with self._lock:
             place = self._places.get(name)

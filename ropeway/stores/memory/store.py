@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, Self
 from weakref import WeakSet
 
-from ...errors import InvalidOption
+from ...errors import InvalidOption, StoreUnavailable
 from ...job.instants import Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
@@ -72,13 +72,17 @@ class MemoryStore:
         self._turned_at = time.monotonic()
 
     @classmethod
-    def from_url(cls, url: str) -> Self:
+    def from_url(cls, url: str, *, create: bool = True) -> Self:
         read = _URL.fullmatch(url)
         if read is None:
             raise InvalidOption(
                 "url",
                 f"cannot be {url!r:.120}: use memory:// for a store of its own, or memory://name, "
                 "of letters, digits, '.', '_' or '-', for one that is shared in this process",
+            )
+        if not create and not (read[1] and SHARED.has(read[1])):
+            raise StoreUnavailable(
+                url, "no such store lives in this process, and those of others cannot be seen from here"
             )
         return cls(url, read[1])
 

@@ -67,8 +67,8 @@ class RedisStore:
         self._registered: set[str] = set()
 
     @classmethod
-    def from_url(cls, url: str) -> Self:
-        """`redis://host:6379/0`; see `Target` for what else it may say."""
+    def from_url(cls, url: str, *, create: bool = True) -> Self:
+        """`redis://host:6379/0`; see `Target` for what else it may say. A server is there or not: none is made."""
         return cls(Target.from_url(url))
 
     def sibling(self) -> Self:

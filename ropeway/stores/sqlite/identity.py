@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from ...errors import StoreRefused
@@ -25,10 +27,16 @@ class Watch:
         self._wal_file: tuple[int, int] | None = None
         self._looked_at = self._alarmed_at = -ALARM_EVERY
         self._refusal: tuple[type[StoreRefused], str] | None = None
+        self._lock = threading.Lock()
 
-    def forget_wal(self) -> None:
-        """A new connection may make a new one."""
-        self._wal_file = None
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Around the end of a connection: the last one of a file takes the -wal with it, and the next makes another."""
+        with self._lock:
+            try:
+                yield
+            finally:
+                self._wal_file = None
 
     def look(self, *, thorough: bool = False) -> None:
         """Raises StoreRefused, then and ever after, if somebody replaced, moved or deleted the file or its -wal."""
@@ -39,13 +47,17 @@ class Watch:
         if not thorough and now - self._looked_at < CHECK_EVERY:
             return
         self._looked_at = now
+        with self._lock:
+            self._compare()
+            self._alarm(now)
+
+    def _compare(self) -> None:
         if identity(self._path) != self.file:
             raise self._refuse("the file was moved, deleted or replaced while it was open")
         wal = identity(self._wal)
         if self._wal_file and wal != self._wal_file:
             raise self._refuse("its -wal file, which holds the newest jobs, was deleted or replaced while it was open")
         self._wal_file = wal
-        self._alarm(now)
 
     def refuse(self, kind: type[StoreRefused], what: str) -> None:
         """From now on nothing more is written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar, cast
 
 from ...job.instants import Instant
+from .threads import Promise
 
 T = TypeVar("T")
 
@@ -50,13 +52,25 @@ class Call(Generic[T]):
             self.future.set_result(cast(T, self.answer))
 
 
-class Lane(threading.Thread):
-    """Ends after `stop`, when the calls before it are done. `do` must leave an answer or an error in each call."""
+class Rest:
+    """A pause of a lane: between `reached` and `over` it has nothing open."""
 
-    def __init__(self, name: str, do: Callable[[list[Call[Any]]], None], end: Callable[[], None]) -> None:
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.over = threading.Event()
+
+
+class Lane(threading.Thread):
+    """Ends after `stop`, when the calls before it are done. `do` must leave an answer or an error in each call.
+
+    `let_go` closes what the lane has open; `do` opens it again if there is another call.
+    """
+
+    def __init__(self, name: str, do: Callable[[list[Call[Any]]], None], let_go: Callable[[], None]) -> None:
         super().__init__(name=name, daemon=True)
-        self._do, self._end = do, end
-        self._calls: SimpleQueue[Call[Any] | None] = SimpleQueue()
+        self._do, self._let_go = do, let_go
+        self._calls: SimpleQueue[Call[Any] | Rest | None] = SimpleQueue()
+        self._ended: Promise[None] = Promise()
 
     def put(self, call: Call[Any]) -> None:
         self._calls.put(call)
@@ -66,38 +80,74 @@ class Lane(threading.Thread):
         """Whether there are calls for another round already."""
         return not self._calls.empty()
 
+    @property
+    def is_ended(self) -> bool:
+        return self._ended.done()
+
+    def rest(self) -> Rest:
+        """Asks it to let go, after the calls before this, until the rest is over."""
+        rest = Rest()
+        self._calls.put(rest)
+        if self.is_ended:
+            rest.reached.set()
+        return rest
+
     def stop(self) -> None:
         self._calls.put(None)
+
+    async def end(self) -> None:
+        """Returns when the lane has come to its end, after `stop`."""
+        await asyncio.wrap_future(self._ended)
 
     def run(self) -> None:
         is_stopped = False
         while not is_stopped:
-            calls, is_stopped = self._gather()
-            # Nobody waits for the outcome of a cancelled call, and nobody was promised one.
-            calls = [call for call in calls if not call.future.cancelled()]
-            if calls:
-                try:
-                    self._do(calls)
-                except BaseException as error:
-                    # A thread that dies in silence leaves its callers waiting for ever.
-                    LOG.exception("%s failed", self.name)
-                    for call in calls:
-                        call.error = error
-                    deliver({call.loop: [c.deliver for c in calls if c.loop is call.loop] for call in calls})
-        self._end()
+            calls, order = self._gather()
+            self._do_round(calls)
+            is_stopped = order is None
+            if isinstance(order, Rest):
+                self._let_go()
+                order.reached.set()
+                order.over.wait()
+        self._let_go()
+        self._ended.set_result(None)
+        self._excuse()
 
-    def _gather(self) -> tuple[list[Call[Any]], bool]:
+    def _do_round(self, calls: list[Call[Any]]) -> None:
+        # Nobody waits for the outcome of a cancelled call, and nobody was promised one.
+        calls = [call for call in calls if not call.future.cancelled()]
+        if not calls:
+            return
+        try:
+            self._do(calls)
+        except BaseException as error:
+            # A thread that dies in silence leaves its callers waiting for ever.
+            LOG.exception("%s failed", self.name)
+            for call in calls:
+                call.error = error
+            deliver({call.loop: [c.deliver for c in calls if c.loop is call.loop] for call in calls})
+
+    def _gather(self) -> tuple[list[Call[Any]], Call[Any] | Rest | None]:
+        """The calls of a round, and what ended it: the last of them, a rest, or None for the end of all."""
         calls: list[Call[Any]] = []
-        call = self._calls.get()
-        while call is not None:
-            calls.append(call)
+        order = self._calls.get()
+        while isinstance(order, Call):
+            calls.append(order)
             if len(calls) == MOST_CALLS:
-                return calls, False
+                break
             try:
-                call = self._calls.get_nowait()
+                order = self._calls.get_nowait()
             except Empty:
-                return calls, False
-        return calls, True
+                break
+        return calls, order
+
+    def _excuse(self) -> None:
+        """Whoever asked for a rest too late may go on: nothing is open."""
+        with contextlib.suppress(Empty):
+            while True:
+                order = self._calls.get_nowait()
+                if isinstance(order, Rest):
+                    order.reached.set()
 
 
 def deliver(tasks: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]]) -> None:

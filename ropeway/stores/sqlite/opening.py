@@ -14,7 +14,7 @@ from typing import Final
 
 import apsw
 
-from ...errors import StoreCorrupt, StoreVersion
+from ...errors import StoreCorrupt, StoreUnavailable, StoreVersion
 from .failures import RECOVERY, typed
 from .folders import check_file, check_folder
 from .statements import migrations
@@ -30,6 +30,7 @@ CACHE_KIB: Final = 64 * 1024
 def open_file(
     path: str,
     *,
+    creates: bool = True,
     allows_network: bool = False,
     scripts: Sequence[str] | None = None,
     vfs: str | None = None,
@@ -39,6 +40,8 @@ def open_file(
     check_folder(path, allows_network=allows_network)
     try:
         if not os.path.lexists(path):
+            if not creates:
+                raise StoreUnavailable(path, "there is no such file: check the path, or add a first job there")
             _create(path, scripts, vfs)
         check_file(path)
         connection = connect(path, vfs)

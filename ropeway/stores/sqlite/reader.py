@@ -22,7 +22,7 @@ class Reader:
     def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: Clock, watch: Watch) -> None:
         self._path, self._connect, self._clock, self._watch = path, connect, clock, watch
         self._connection: apsw.Connection | None = None
-        self.lane = Lane(f"ropeway reader of {path}", self._round, self._close)
+        self.lane = Lane(f"ropeway reader of {path}", self._round, self._let_go)
 
     def _round(self, calls: list[Call[Any]]) -> None:
         try:
@@ -40,7 +40,7 @@ class Reader:
             for call in calls:
                 call.error = typed(self._path, call.error or error)
             if ends_connection(error):
-                self._close()
+                self._let_go()
         tasks: defaultdict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
         for call in calls:
             tasks[call.loop].append(call.deliver)
@@ -55,7 +55,8 @@ class Reader:
         except Exception as error:  # noqa: BLE001 - belongs to the caller
             call.error = error
 
-    def _close(self) -> None:
+    def _let_go(self) -> None:
         if self._connection is not None:
-            self._connection.close(force=True)
+            with self._watch.closing():
+                self._connection.close(force=True)
             self._connection = None

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Any, Final
 
 import apsw
 
-from ...errors import StoreRefused, StoreUnavailable
+from ...errors import StoreRefused
 from .clock import Clock
 from .failures import typed
 from .identity import Watch, identity
-from .lane import Call, Lane
+from .lane import Call, Lane, Rest
 from .opening import connect, open_file
 from .reader import Reader
 from .statements import statements
 from .target import Target
+from .threads import start
 from .wake import Wakes
 from .writer import Writer
 
 _NEWEST_INSTANT: Final = statements("queue")["newest_instant"]
 _registry: dict[str, SharedFile] = {}
+_ending: list[SharedFile] = []
 _lock = threading.Lock()
-_inherited: list[dict[str, SharedFile]] = []
-_open_at_fork: set[tuple[int, int]] = set()
+_inherited: list[list[SharedFile]] = []
+_open_at_fork: set[tuple[int, int] | None] = set()
 
 
 class SharedFile:
@@ -40,11 +43,22 @@ class SharedFile:
         self._watch: Watch | None = None
         self._writer: Writer | None = None
         self._reader: Reader | None = None
+        self._rests: list[Rest] = []
+        self.is_at_rest = False
+        """Whether nothing of it is open, and nothing can be opened, because the process forks."""
 
     @property
-    def identity(self) -> tuple[int, int] | None:
-        """Device and inode of the file, if it is open."""
-        return None if self._watch is None else self._watch.file
+    def _lanes(self) -> list[Lane]:
+        return [part.lane for part in (self._reader, self._writer) if part is not None]
+
+    @property
+    def is_ended(self) -> bool:
+        return all(lane.is_ended for lane in self._lanes)
+
+    @property
+    def has_connections(self) -> bool:
+        """Whether SQLite may know of it."""
+        return not self.is_at_rest and (self._opening.locked() or not self.is_ended)
 
     @property
     def is_open(self) -> bool:
@@ -56,7 +70,9 @@ class SharedFile:
             if self._writer is not None:
                 return
             self._refuse_after_fork()
-            connection = open_file(self.path, allows_network=target.allows_network, vfs=target.vfs)
+            connection = open_file(
+                self.path, creates=target.creates, allows_network=target.allows_network, vfs=target.vfs
+            )
             try:
                 self._clock.saw(connection.execute(_NEWEST_INSTANT).get or 0)
                 watch = Watch(self.path)
@@ -66,7 +82,7 @@ class SharedFile:
                 raise typed(self.path, error) from error
             writer = Writer(self.path, self._connect, self._clock, self.wakes, watch, target.patience)
             writer.use(connection)
-            self._start(writer.lane)
+            start(writer.lane, self.path)
             self.wakes.write = writer.lane.put
             self._target, self._watch, self._writer = target, watch, writer
 
@@ -80,22 +96,31 @@ class SharedFile:
                 if self._reader is None:
                     assert self._watch is not None, "handles open it first"
                     reader = Reader(self.path, self._connect, self._clock, self._watch)
-                    self._start(reader.lane)
+                    start(reader.lane, self.path)
                     self._reader = reader
         self._reader.lane.put(call)
 
     def stop(self) -> list[Lane]:
         """Answers the threads that now come to their end."""
-        lanes = [part.lane for part in (self._reader, self._writer) if part is not None]
+        lanes = self._lanes
         for lane in lanes:
             lane.stop()
         return lanes
 
-    def _start(self, lane: Lane) -> None:
-        try:
-            lane.start()
-        except RuntimeError as error:
-            raise StoreUnavailable(self.path, f"{error}: this process has too many threads") from error
+    def hold(self, until: float) -> bool:
+        """Lets nobody open it before `go_on`; False if it is being opened for longer than that."""
+        return self._opening.acquire(timeout=max(0.0, until - time.monotonic()))
+
+    def rest(self, until: float) -> None:
+        """Closes what is open, while it is held; calls wait. If that takes too long it is not `is_at_rest`."""
+        self._rests = [lane.rest() for lane in self._lanes]
+        self.is_at_rest = all(rest.reached.wait(max(0.0, until - time.monotonic())) for rest in self._rests)
+
+    def go_on(self) -> None:
+        self.is_at_rest = False
+        for rest in self._rests:
+            rest.over.set()
+        self._opening.release()
 
     def _connect(self) -> apsw.Connection:
         assert self._watch is not None, "it was open before"
@@ -111,8 +136,9 @@ class SharedFile:
         if identity(self.path) in _open_at_fork:
             raise StoreRefused(
                 self.path,
-                f"it was open when process {os.getpid()} was forked, and SQLite cannot follow: close it before the "
-                "fork, open it only in the children, or start them with multiprocessing's spawn",
+                f"it was in use when process {os.getpid()} was forked and could not be closed for that moment, and "
+                "SQLite cannot follow into a child: close it before the fork, open it only in the children, or start "
+                "them with multiprocessing's spawn",
             )
 
     def _refuse_two_names(self, watch: Watch) -> None:
@@ -138,22 +164,60 @@ def acquire(path: str) -> SharedFile:
 
 def release(file: SharedFile) -> list[Lane]:
     """Answers the threads that end because this was the last handle."""
+    global _ending  # noqa: PLW0603 - the registry's other half
     with _lock:
         file.handles -= 1
         if file.handles:
             return []
         if _registry.get(file.path) is file:
             del _registry[file.path]
+        _ending = [*(other for other in _ending if not other.is_ended), file]
     return file.stop()
 
 
-def _after_fork() -> None:
-    # Connections must not be used, nor closed, in a child: they are kept, and never looked at.
-    global _registry, _lock
-    _open_at_fork.update(file.identity for file in _registry.values() if file.identity is not None)
-    _inherited.append(_registry)
-    _registry, _lock = {}, threading.Lock()
+def hold_all(until: float) -> list[SharedFile] | None:
+    """Every file that this process has open, or is closing; none can be opened or let go until `let_all_go`.
+
+    None, and nothing is held, if that takes too long.
+    """
+    held: list[SharedFile] = []
+    while _hold(held, until) and _locked(until):
+        if all(file in held for file in [*_registry.values(), *_ending]):
+            return held
+        _lock.release()
+    for file in held:
+        file.go_on()
+    return None
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+def _hold(held: list[SharedFile], until: float) -> bool:
+    if not _locked(until):
+        return False
+    files = [*_registry.values(), *_ending]
+    # Not under the lock: who opens a file takes it too.
+    _lock.release()
+    for file in files:
+        if file not in held:
+            if not file.hold(until):
+                return False
+            held.append(file)
+    return True
+
+
+def _locked(until: float) -> bool:
+    return _lock.acquire(timeout=max(0.0, until - time.monotonic()))
+
+
+def let_all_go(held: list[SharedFile]) -> None:
+    for file in held:
+        file.go_on()
+    _lock.release()
+
+
+def begin_anew() -> None:
+    """In a forked child. What the parent had open must be neither used nor closed there: it is kept, and let lie."""
+    global _registry, _ending, _lock
+    files = [*_registry.values(), *_ending]
+    _open_at_fork.update(identity(file.path) for file in files if file.has_connections)
+    _inherited.append(files)
+    _registry, _ending, _lock = {}, [], threading.Lock()

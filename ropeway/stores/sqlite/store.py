@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -46,6 +45,7 @@ from .lane import Call
 from .settling import settle
 from .shared import SharedFile, acquire, release
 from .target import Target
+from .threads import in_a_thread
 from .ticking import tick
 from .wake import FileListener
 
@@ -65,12 +65,13 @@ class SQLiteStore:
         self._listeners: set[FileListener] = set()
 
     @classmethod
-    def from_url(cls, url: str) -> Self:
+    def from_url(cls, url: str, *, create: bool = True) -> Self:
         """`sqlite:///jobs.db`, `sqlite:////srv/jobs.db?durability=fast`; see `Target` for what else it may say.
 
-        With `durability=fast` a power cut may take the newest jobs, though never a part of them.
+        With `durability=fast` a power cut may take the newest jobs, though never a part of them. Without `create` a
+        file that is not there stays away.
         """
-        return cls(Target.from_url(url))
+        return cls(Target.from_url(url, create=create))
 
     def sibling(self) -> Self:
         return type(self)(self._target)
@@ -90,23 +91,31 @@ class SQLiteStore:
             file, self._file = self._file, None
         if file is not None:
             for lane in release(file):
-                await asyncio.to_thread(lane.join)
+                await lane.end()
 
     def _usable(self) -> None:
         if self._is_closed:
             raise StoreClosed(self.url, "this handle was closed: make another with connect()")
         if self._pid is not None and self._pid != os.getpid():
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """In a forked child: all that was open belongs to the parent."""
+        if self._file is not None and self._file.has_connections:
             raise StoreClosed(
                 self.url,
-                f"this handle was opened by process {self._pid} and is used in its forked child {os.getpid()}: "
-                "make another there with connect() or sibling()",
+                f"this handle was in use by process {self._pid} when its child {os.getpid()} was forked, and could not "
+                "be closed for that moment: close it before the fork, or make it in the child",
             )
+        self._file = self._pid = None
+        self._acquiring = threading.Lock()
+        self._listeners = set()
 
     async def _opened(self) -> SharedFile:
         self._usable()
         file = self._file
         if file is None or not file.is_open:
-            file = await asyncio.to_thread(self._open)
+            file = await in_a_thread(self._target.path, self._open)
             # It may have been closed meanwhile.
             self._usable()
         return file

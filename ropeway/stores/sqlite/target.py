@@ -20,13 +20,15 @@ class Target(msgspec.Struct, frozen=True):
     is_durable: bool = True
     """Whether every answer is on the disk before it is given."""
     allows_network: bool = False
+    creates: bool = True
+    """Whether a file that is not there is made."""
     patience: float = 30.0
     """Seconds that a call waits while other processes write."""
     vfs: str | None = None
     """SQLite's way to the disk; tests put a bad disk in its place."""
 
     @classmethod
-    def from_url(cls, url: str) -> Self:
+    def from_url(cls, url: str, *, create: bool = True) -> Self:
         """Three slashes for a path from the current folder, four for one from the root."""
         parts = urlsplit(url)
         slash, path = parts.path[:1], unquote(parts.path[1:])
@@ -43,6 +45,7 @@ class Target(msgspec.Struct, frozen=True):
             url,
             _one_of(options, "durability", {"full": True, "fast": False}, default="full"),
             _one_of(options, "allow_network", {"1": True, "0": False}, default="0"),
+            create,
         )
 
 

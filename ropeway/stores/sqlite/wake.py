@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
@@ -118,6 +119,7 @@ class FileListener:
         self._waiters: set[asyncio.Future[bool]] = set()
         self._standing: set[Standing] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -180,8 +182,21 @@ class FileListener:
             self._take_back(standing)
 
     def close(self) -> None:
+        """On any thread. In a forked child it only looks closed: its pipes and its loop's selector are the parent's."""
         self.is_closed = True
+        if self._pid != os.getpid():
+            return
         self._wakes.forget(self)
+        if self._loop is None or self._loop is asyncio._get_running_loop():  # noqa: SLF001 - documented, and cheap
+            self._end()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._end)
+        except RuntimeError:
+            # The loop was closed, and nobody waits on it.
+            self._close_pipes()
+
+    def _end(self) -> None:
         self._close_pipes()
         self.interrupt()
 

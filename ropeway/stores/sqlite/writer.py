@@ -50,7 +50,7 @@ class Writer:
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
         self._space = WalSpace(path)
-        self.lane = Lane(f"ropeway writer of {path}", self._round, self._close)
+        self.lane = Lane(f"ropeway writer of {path}", self._round, self._let_go)
 
     def use(self, connection: apsw.Connection) -> None:
         """Takes over a connection that was opened elsewhere."""
@@ -192,10 +192,7 @@ class Writer:
             except apsw.Error as worse:
                 error = error if ends_connection(error) else worse
             if ends_connection(error):
-                _discard(connection)
-                self._connection = None
-                # If no other connection is open, SQLite has removed it.
-                self._watch.forget_wal()
+                self._disconnect()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             self._watch.refuse(StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}")
         for call in calls:
@@ -203,11 +200,16 @@ class Writer:
             # Its own error says more than that of the round.
             call.error = typed(self._path, call.error or error)
 
-    def _close(self) -> None:
+    def _let_go(self) -> None:
         """Closing the last connection of a file writes its -wal back and removes it."""
-        if self._connection is not None:
-            _discard(self._connection)
+        self._disconnect()
         self._wakes.close()
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with self._watch.closing():
+                _discard(connection)
 
 
 def _do(tx: Transaction, call: Call[Any]) -> None:

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from ropeway.errors import InvalidOption, StoreClosed
+from ropeway.errors import InvalidOption, StoreClosed, StoreUnavailable
 from ropeway.store.contract import Store
 from ropeway.store.url import connect
 from ropeway.stores.memory import MemoryStore
@@ -110,6 +110,19 @@ async def test_a_closed_handle_has_no_siblings():
 def test_other_urls_are_refused(url: str):
     with pytest.raises(InvalidOption, match="memory://name"):
         MemoryStore.from_url(url)
+
+
+@pytest.mark.parametrize("url", ["memory://", "memory://nobody-made-it"])
+def test_one_that_may_not_make_a_store_finds_none(url: str):
+    with pytest.raises(StoreUnavailable, match="in this process"):
+        connect(url, create=False)
+
+
+async def test_one_that_may_not_make_a_store_finds_that_of_others():
+    made = connect("memory://app")
+    await add(made, new_job("a"))
+
+    assert await has_job(connect("memory://app", create=False))
 
 
 def test_the_url_says_which_store_it_is():

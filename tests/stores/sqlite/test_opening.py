@@ -15,6 +15,7 @@ import apsw
 import pytest
 
 from ropeway.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreRefused, StoreUnavailable, StoreVersion
+from ropeway.store.url import connect
 from ropeway.stores.sqlite import SQLiteStore, folders, opening
 from ropeway.stores.sqlite.statements import migrations
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
@@ -113,6 +114,22 @@ async def test_a_missing_folder_is_named(tmp_path: Path):
 
     with pytest.raises(StoreUnavailable, match=f"{tmp_path}/nowhere does not exist"):
         await store.open()
+
+
+async def test_a_file_that_is_not_there_is_made_only_by_those_who_may(tmp_path: Path):
+    path = tmp_path / "jobs.db"
+
+    with pytest.raises(StoreUnavailable, match="no such file"):
+        await connect(f"sqlite:///{path}", create=False).open()
+    assert not path.exists()
+
+
+async def test_one_that_may_not_make_the_file_uses_what_others_made(path: Path, store: SQLiteStore):
+    await store.open()
+    looking = connect(f"sqlite:///{path}", create=False)
+
+    assert await looking.queues() == []
+    await looking.close()
 
 
 async def test_a_folder_is_no_file(tmp_path: Path):
@@ -337,32 +354,3 @@ async def test_a_wal_lost_while_stopped_loses_no_more_than_itself(path: Path, ne
     counts = await new_store().count(QUEUE)
 
     assert counts["waiting"] == 0
-
-
-async def test_a_handle_made_before_a_fork_can_be_used_in_the_child(path: Path):
-    script = """
-    store = new_store()
-    if os.fork() == 0:
-        asyncio.run(store.add([[new_job()]]))
-        os._exit(0)
-    os.wait()
-    say(asyncio.run(store.count(QUEUE))["waiting"])
-    """
-    assert processes.run(script, path).strip() == "1"
-
-
-async def test_a_file_that_was_open_at_a_fork_is_refused_in_the_child(path: Path):
-    """Its SQLite would believe in locks that the kernel has not given it, and lose what it acknowledged."""
-    script = """
-    store = new_store()
-    asyncio.run(store.open())
-    if os.fork() == 0:
-        try:
-            asyncio.run(new_store().add([[new_job()]]))
-        except Exception as refused:
-            say(f"{type(refused).__name__} {'close it before the fork' in str(refused)}")
-        os._exit(0)
-    os.wait()
-    asyncio.run(store.close())
-    """
-    assert processes.run(script, path).strip() == "StoreRefused True"

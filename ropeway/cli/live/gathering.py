@@ -1,0 +1,115 @@
+"""What is asked of a store to see all of it at once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from ...client.workers import WORKER_RECORDS, WorkerInfo
+from ...errors import RopewayError
+from ...job.instants import Instant
+from ...store.contract import Store
+from ...store.url import connect
+from .picture import Picture, WorkerPicture
+from .watching import EVENTS, FAILURES, QueueWatch
+
+WATCHED: Final = 50
+"""Queues; more than that nobody can look at, and each is a read at every look."""
+
+
+class Gatherer:
+    """Looks at a store. After an error the next look connects anew, and makes no store that is not there."""
+
+    def __init__(self, url: str | None, queues: Sequence[str] = (), step: float = 0.0) -> None:
+        self._url = url
+        self._asked = list(dict.fromkeys(queues))
+        self._step = step
+        self._store: Store | None = None
+        self._watches: dict[str, QueueWatch] = {}
+        self._has_looked = False
+
+    async def look(self) -> Picture:
+        if self._store is None:
+            self._store = connect(self._url, create=False)
+        try:
+            return await self._look(self._store)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            with contextlib.suppress(RopewayError):
+                await store.close()
+
+    async def _look(self, store: Store) -> Picture:
+        known = await store.queues()
+        wanted = [queue for queue in known if queue in self._asked] if self._asked else known
+        names = wanted[:WATCHED]
+        self._watches = {name: self._watches.get(name) or QueueWatch(name, is_new=self._has_looked) for name in names}
+        self._has_looked = True
+        now = await store.clock()
+        for watch in self._watches.values():
+            await watch.look(store, now)
+        infos = await self._workers(store, names)
+        return self._picture(store.url, now, infos, len(wanted) - len(names), known)
+
+    async def _workers(self, store: Store, queues: Sequence[str]) -> list[WorkerInfo]:
+        records = await store.recall(WORKER_RECORDS)
+        infos = []
+        for record in records:
+            # Of another version, or damaged: the others are still worth showing.
+            with contextlib.suppress(msgspec.MsgspecError):
+                infos.append(msgspec.json.decode(record.value, type=WorkerInfo))
+        return [info for info in infos if set(info.queues) & set(queues)]
+
+    def _held(self) -> Counter[str] | None:
+        """How many jobs each worker runs, as the jobs say; None if there are too many to read all of them."""
+        holders = [watch.holders() for watch in self._watches.values()]
+        if any(each is None for each in holders):
+            return None
+        return Counter(worker for each in holders if each is not None for worker in each)
+
+    def _picture(self, url: str, now: Instant, infos: list[WorkerInfo], more: int, known: Sequence[str]) -> Picture:
+        watches = list(self._watches.values())
+        held = self._held()
+        names = {info.id: info.name for info in infos}
+        return Picture(
+            now,
+            url,
+            tuple(watch.picture(now, self._step) for watch in watches),
+            tuple(
+                sorted((job for watch in watches for job in watch.running(now, names)), key=lambda job: -job.seconds)
+            ),
+            tuple(
+                _worker(info, held, set(self._watches), now) for info in sorted(infos, key=lambda info: info.started_at)
+            ),
+            tuple(sorted((event for watch in watches for event in watch.events()), key=lambda event: event.at))[
+                -EVENTS:
+            ],
+            tuple(
+                sorted((failure for watch in watches for failure in watch.failures()), key=lambda failure: failure.at)
+            )[-FAILURES:],
+            more,
+            tuple(queue for queue in self._asked if queue not in known),
+        )
+
+
+def _worker(info: WorkerInfo, held: Counter[str] | None, watched: set[str], now: Instant) -> WorkerPicture:
+    # What a worker says of itself is some seconds old, and holds for its other queues too.
+    running = info.running if held is None or not set(info.queues) <= watched else held[info.id]
+    return WorkerPicture(
+        info.name,
+        info.host,
+        info.pid,
+        info.queues,
+        running,
+        info.concurrency,
+        max(0, now - info.started_at) / 1000,
+        info.paused,
+    )

@@ -1,0 +1,58 @@
+"""From the entries of a stream to lines that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from ...job.events import Entry
+from ...job.moves import MOVES
+from ...job.states import FINAL
+from .picture import HappenedEvent
+
+NAMES: Final = 3
+UNTOLD: Final = ("progress",)
+"""Running jobs show it already."""
+
+
+def headline(entry: Entry) -> str:
+    """Of the names of an entry's events the one that says most: the end of a job, or else what led to its state."""
+    move = MOVES.get(entry.what)
+    if move is None:
+        return entry.what
+    names = move.events(entry.to)
+    return names[-1] if entry.to in FINAL else names[0]
+
+
+def told(entries: Sequence[Entry], limit: int) -> Iterator[Entry]:
+    """The newest of those that are worth a line, newest first."""
+    for entry in reversed(entries):
+        if limit <= 0:
+            return
+        if entry.what not in UNTOLD:
+            limit -= 1
+            yield entry
+
+
+def happened(queue: str, entry: Entry, name_of: Callable[[str], str | None]) -> HappenedEvent:
+    ids = [job_id for job_id, _ in entry.jobs]
+    names = dict.fromkeys(name for job_id in ids[:NAMES] if (name := name_of(job_id)))
+    details = {**(entry.detail or {}), **((entry.jobs[0][1] if entry.jobs else None) or {})}
+    return HappenedEvent(
+        entry.at, queue, headline(entry), len(ids), ids[0] if ids else None, tuple(names), note(entry, details)
+    )
+
+
+def note(entry: Entry, details: dict[str, Any]) -> str:
+    """What else there is to say; of several jobs it is what is true of the first."""
+    if entry.what == "retry":
+        return f"attempt {details.get('attempt')}: {details.get('reason')}"
+    if "reason" in details:
+        return str(details["reason"])
+    if entry.to == "delayed" and "due_at" in details:
+        return f"for {max(0, details['due_at'] - entry.at) / 1000:.1f} s"
+    if entry.what == "cleaned":
+        return f"{details.get('count')} {details.get('state')}"
+    if entry.what in ("paused", "resumed"):
+        return str(details.get("name", "the whole queue"))
+    return ""

@@ -1,0 +1,61 @@
+"""The view where there is no terminal, or where none is wanted: lines that other programs and logs can take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TextIO
+
+import msgspec
+
+from ...job.instants import moment_of
+from .gathering import Gatherer
+from .picture import Picture, QueuePicture
+from .pictures import pictures
+from .signals import ending, until
+from .texts import one_line, seconds, time_of_day
+
+
+async def follow(gatherer: Gatherer, interval: float, written: Callable[[Picture], str], out: TextIO) -> int:
+    """Writes every picture until a signal comes; answers the exit code."""
+
+    async def write() -> None:
+        async for picture in pictures(gatherer, interval):
+            out.write(written(picture))
+            out.flush()
+
+    with ending() as end:
+        return await until(end, asyncio.create_task(write()))
+
+
+def as_json(picture: Picture) -> str:
+    """Instants as everywhere in JSON: RFC 3339, in UTC."""
+    document = msgspec.to_builtins(picture)
+    for dated in (document, *document["events"], *document["failures"]):
+        dated["at"] = moment_of(dated["at"])
+    return f"{msgspec.json.encode(document).decode()}\n"
+
+
+def as_lines(picture: Picture, encoding: str = "utf-8") -> str:
+    """A line for each queue; one that says so if the store is lost or empty."""
+    time = time_of_day(picture.at)
+    if picture.trouble is not None:
+        said = [f"store lost: {picture.trouble}"]
+    else:
+        said = [_queue_line(queue) for queue in picture.queues] or ["no queues"]
+        said += [f"{queue}: no such queue yet" for queue in picture.unknown_queues]
+    return "".join(f"{one_line(f'{time} {each}', encoding)}\n" for each in said)
+
+
+def _queue_line(queue: QueuePicture) -> str:
+    rates, latency = queue.rates, queue.latency
+    parts = [
+        queue.name,
+        "paused" if queue.paused else "",
+        *(f"{state}={count}" for state, count in queue.counts.items() if count or state in ("waiting", "active")),
+        f"added/s={rates.added:.1f} completed/s={rates.completed:.1f} failed/s={rates.failed:.1f}",
+        "" if queue.oldest_waiting is None else f"oldest={seconds(queue.oldest_waiting)}",
+        f"p50={seconds(latency.p50)} p95={seconds(latency.p95)}" if latency else "",
+        "events-missed" if queue.missed_events else "",
+    ]
+    return " ".join(filter(None, parts))

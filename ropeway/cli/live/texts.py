@@ -1,0 +1,94 @@
+"""Numbers, times and foreign text, made short enough for a cell and harmless for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import datetime
+from typing import Final
+
+from rich.cells import cell_len, chop_cells
+
+from ...job.codec import Json
+from ...job.instants import Instant
+
+_DAY: Final = 86_400
+_PLAINER: Final = str.maketrans({"–": "-", "…": "..", "·": "-", "×": "x"})
+_UNITS: Final = ((_DAY, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s"))
+
+
+def number(value: float) -> str:
+    """At most six characters: `98,765`, `123k`, `1.23M`."""
+    if value < 100_000:
+        return f"{value:,.0f}"
+    for size, unit in ((10**9, "G"), (10**6, "M")):
+        if value >= size:
+            return f"{value / size:.3g}{unit}" if value < 999.5 * size else f"{value / size:.0f}{unit}"
+    return f"{value / 1000:.0f}k" if value < 999_500 else "1M"
+
+
+def rate(value: float) -> str:
+    """A dash for nothing at all, so that what happens stands out."""
+    if value == 0:
+        return "–"
+    return f"{value:.1f}" if value < 100 else number(value)
+
+
+def seconds(value: float | None) -> str:
+    """At most six characters: `12ms`, `3.4s`, `2m05s`, `3h20m`, `12d04h`."""
+    if value is None:
+        return "–"
+    if value < 0.9995:
+        return f"{value * 1000:.0f}ms"
+    if value < 59.95:
+        return f"{value:.1f}s"
+    whole = round(value)
+    for size, unit, small_size, small_unit in _UNITS:
+        if whole >= size:
+            big, rest = divmod(whole, size)
+            return f"{big}{unit}{rest // small_size:02}{small_unit}" if big < 100 else f"{big}{unit}"
+    return f"{whole}s"
+
+
+def time_of_day(instant: Instant) -> str:
+    return datetime.fromtimestamp(instant / 1000).astimezone().strftime("%H:%M:%S")
+
+
+def short_id(job_id: str) -> str:
+    """The end of an id of Ropeway's making: it begins with the time, so that only its end tells neighbours apart."""
+    return job_id[-8:] if len(job_id) == 36 and job_id.count("-") == 4 else job_id
+
+
+def short_worker(name: str) -> str:
+    """`host:pid` of a worker that was given no name of its own."""
+    host, *rest = name.split(":")
+    return f"{host}:{rest[0]}" if len(rest) == 2 and rest[0].isdecimal() else name
+
+
+def percent(progress: Json) -> float | None:
+    """Progress as a share of 100, if it is a number that can be one."""
+    if isinstance(progress, bool) or not isinstance(progress, int | float) or not 0 <= progress <= 100:
+        return None
+    return float(progress)
+
+
+def one_line(text: str, encoding: str = "utf-8") -> str:
+    """Without line breaks, escape sequences and whatever else would move the cursor, or cannot be shown."""
+    spaced = " ".join(text.split())
+    harmless = "".join(character if _is_harmless(character) else "\N{REPLACEMENT CHARACTER}" for character in spaced)
+    if encoding == "ascii":
+        harmless = harmless.translate(_PLAINER)
+    return harmless.encode(encoding, "replace").decode(encoding)
+
+
+def _is_harmless(character: str) -> bool:
+    # Controls, formats such as a change of direction, halves of surrogate pairs.
+    return unicodedata.category(character) not in ("Cc", "Cf", "Cs")
+
+
+def cut(text: str, width: int, ellipsis: str = "…") -> str:
+    if cell_len(text) <= width:
+        return text
+    room = width - len(ellipsis)
+    if room <= 0:
+        return ellipsis[: max(0, width)]
+    return f"{chop_cells(text, room)[0]}{ellipsis}"

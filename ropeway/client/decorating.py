@@ -1,0 +1,91 @@
+"""`@queue.task`, as type checkers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, overload
+
+from ..job.options import JobOptions
+from .making import InProcessOnly, TaskMaker
+from .running import RunningJob
+from .tasks import AnyTask, TaskFunction
+
+P = ParamSpec("P")
+R = TypeVar("R")
+J = TypeVar("J", bound=RunningJob)
+
+Coro: TypeAlias = Coroutine[Any, Any, R]
+
+
+class _Unlike:
+    """Nobody's type: what it fits is `Any` or `object`."""
+
+
+class TaskDecorator:
+    """Makes a task of a function; given options alone, answers a decorator that has them."""
+
+    def __init__(self, maker: TaskMaker) -> None:
+        self._maker = maker
+
+    # The first three: `Any` fits everything, and would be taken for a job or a coroutine.
+    @overload
+    def __call__(self, function: Callable[Concatenate[_Unlike, ...], Any], /) -> AnyTask: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[J, P], _Unlike], /
+    ) -> TaskFunction[Concatenate[J, P], Any, P, Any]: ...
+    @overload
+    def __call__(self, function: Callable[P, _Unlike], /) -> TaskFunction[P, Any, P, Any]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[J, P], Coro[R]], /
+    ) -> TaskFunction[Concatenate[J, P], Coro[R], P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, Coro[R]], /) -> TaskFunction[P, Coro[R], P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[J, P], R], /) -> TaskFunction[Concatenate[J, P], R, P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> TaskFunction[P, R, P, R]: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        context: Literal[True],
+        name: str | None = None,
+        run_in: InProcessOnly = None,
+        **options: Unpack[JobOptions],
+    ) -> ContextTaskDecorator: ...
+    @overload
+    def __call__(
+        self, *, name: str | None = None, run_in: InProcessOnly = None, **options: Unpack[JobOptions]
+    ) -> TaskDecorator: ...
+    def __call__(
+        self,
+        function: Any = None,
+        *,
+        context: bool = False,
+        name: str | None = None,
+        run_in: InProcessOnly = None,
+        **options: Unpack[JobOptions],
+    ) -> Any:
+        if function is not None:
+            return self._maker.make(function)
+        maker = TaskMaker(self._maker.queue, name, context, run_in, options)
+        maker.check()
+        return ContextTaskDecorator(maker) if context else TaskDecorator(maker)
+
+
+class ContextTaskDecorator:
+    """The one for `context=True`: the first parameter is the running job, whatever its annotation is."""
+
+    def __init__(self, maker: TaskMaker) -> None:
+        self._maker = maker
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Any, P], Coro[R]], /
+    ) -> TaskFunction[Concatenate[Any, P], Coro[R], P, R]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Any, P], R], /) -> TaskFunction[Concatenate[Any, P], R, P, R]: ...
+    def __call__(self, function: Any) -> Any:
+        return self._maker.make(function)

@@ -1,0 +1,79 @@
+"""Job types: what producers and workers agree on without sharing code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+
+import msgspec
+
+from ..errors import InvalidArguments, InvalidInput, InvalidOption
+from ..job.names import job_name
+from ..job.options import JobOptions, read_options
+from ..job.shape import Shape
+from .handle import JobHandle
+from .requests import Call
+from .sync_handle import SyncJobHandle
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+D = TypeVar("D")
+R = TypeVar("R")
+
+
+class JobType(Generic[D, R]):
+    """A job's name with the types of its data and its result: `JobType("send-email", EmailIn, EmailOut)`.
+
+    Producers write `await SEND_EMAIL.add(queue, EmailIn(...))`, workers `@worker.handler(SEND_EMAIL)`. Without a type
+    the result is any JSON. Options are defaults for its jobs.
+    """
+
+    @overload
+    def __new__(cls, name: str, data: type[D], **options: Unpack[JobOptions]) -> JobType[D, Any]: ...
+    @overload
+    def __new__(cls, name: str, data: type[D], result: type[R], **options: Unpack[JobOptions]) -> JobType[D, R]: ...
+    @overload
+    def __new__(cls, name: str, data: type[D], result: None, **options: Unpack[JobOptions]) -> JobType[D, None]: ...
+    def __new__(cls, name: str, data: Any, result: Any = Any, **options: Unpack[JobOptions]) -> JobType[Any, Any]:
+        self = super().__new__(cls)
+        self.name = job_name(name)
+        self.data = _shape(name, "data", data)
+        self.result = _shape(name, "result", result)
+        if "id" in options:
+            raise InvalidOption("id", "is for a single job, not for all of a type")
+        read_options(options)
+        self.options = options
+        return self
+
+    name: str
+    data: Shape[D]
+    result: Shape[R]
+    options: JobOptions
+
+    def __repr__(self) -> str:
+        return f"<JobType {self.name!r} from {self.data!r} to {self.result!r}>"
+
+    async def add(self, queue: Queue, data: D, **options: Unpack[JobOptions]) -> JobHandle[R]:
+        """Stores a job of this type. Raises `InvalidArguments` for other data, and then stores nothing."""
+        return await queue.add_call(self.call(data, **options))
+
+    def add_sync(self, queue: Queue, data: D, **options: Unpack[JobOptions]) -> SyncJobHandle[R]:
+        """`add` for code without an event loop."""
+        return queue.sync.add_call(self.call(data, **options))
+
+    def call(self, data: D, **options: Unpack[JobOptions]) -> Call[R]:
+        """What `add` would store, to be added together with others by `queue.add_many`."""
+        read_options(options)
+        plain = self.data.dump(data, "data")
+        try:
+            self.data.load(plain)
+        except msgspec.ValidationError as wrong:
+            raise InvalidArguments(self.name, str(wrong), repr(self.data)) from None
+        return Call(self.name, plain, {**self.options, **options}, self.result.load)
+
+
+def _shape(name: str, what: str, annotation: Any) -> Shape[Any]:
+    try:
+        return Shape(annotation)
+    except (NameError, TypeError, ValueError) as wrong:
+        raise InvalidInput(f"the {what} of job type {name!r} cannot be {annotation!r:.80}: {wrong}") from None

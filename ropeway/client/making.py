@@ -1,0 +1,67 @@
+"""From a function to a task, or to the error that says why not."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from ..errors import InvalidOption, InvalidTask
+from ..job.names import job_name
+from ..job.options import JobOptions, read_options
+from .running import is_async
+from .signature import TaskSignature
+from .tasks import AnyTask, TaskFunction
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+InProcessOnly: TypeAlias = Literal["process"] | None
+
+
+class TaskMaker(NamedTuple):
+    """What `@queue.task(...)` was told."""
+
+    queue: Queue
+    name: str | None = None
+    context: bool = False
+    run_in: InProcessOnly = None
+    options: JobOptions = {}  # noqa: RUF012 - the field of a tuple, and never changed
+
+    def check(self) -> None:
+        """Wrong options are an error where they stand, before there is a function."""
+        if self.run_in not in (None, "process"):
+            raise InvalidOption("run_in", f'cannot be {self.run_in!r}: use "process", or leave it out')
+        if "id" in self.options:
+            raise InvalidOption("id", "is for a single job, not for all of a task: use task.using(id=...)")
+        read_options(self.options)
+
+    def make(self, function: Any) -> AnyTask:
+        name = _name_of(function) if self.name is None else job_name(self.name)
+        for is_wrong, problem in _NO_TASKS:
+            if is_wrong(function):
+                raise InvalidTask(name, problem)
+        run_in = self.run_in or ("loop" if is_async(function) else "thread")
+        signature = TaskSignature(name, function, context=self.context, run_in=run_in)
+        task: AnyTask = TaskFunction(self.queue, name, signature, self.options)
+        self.queue.tasks.register(task)
+        return task
+
+
+_NO_TASKS: Final = (
+    (lambda function: isinstance(function, TaskFunction), "it is one already: decorate its function instead"),
+    (lambda function: isinstance(function, staticmethod), "put @staticmethod above @queue.task"),
+    (lambda function: isinstance(function, classmethod), "its class is not data: use a function or a staticmethod"),
+    (inspect.isclass, "it is a class: use a function"),
+    (lambda function: not callable(function), "it is not a function"),
+    (inspect.isgeneratorfunction, "it is a generator, and nobody would take its values: return a list"),
+    (inspect.isasyncgenfunction, "it is a generator, and nobody would take its values: return a list"),
+)
+
+
+def _name_of(function: Any) -> str:
+    if isinstance(function, str):
+        raise InvalidTask(function, f"it is text, not a function: use @queue.task(name={function!r})")
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str) or name == "<lambda>":
+        raise InvalidTask(f"{function!r:.80}", 'it has no name of its own: use queue.task(name="...")')
+    return job_name(name)

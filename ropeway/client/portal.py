@@ -1,0 +1,277 @@
+"""One event loop in the background of a process, for code that has none.
+
+Every sync call runs there, whatever thread it comes from: so adds of many threads share trips to the store, as those of
+many tasks do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections import deque
+from collections.abc import Coroutine
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any, Final, Generic, TypeVar, cast
+from weakref import finalize
+
+from ..errors import SyncRefused
+from ..store.contract import Store
+
+T = TypeVar("T")
+
+END_LIMIT: Final = 5.0
+"""Seconds that the end of Python waits for stores to be closed."""
+
+
+class PortalLoop(asyncio.SelectorEventLoop):
+    """Belongs to one process. A forked child has a copy of it without its thread, and lets it lie.
+
+    The selector behind both is the same one: what a child took out of it, the parent would no longer hear.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pid = os.getpid()
+
+    def __del__(self) -> None:
+        if self._pid == os.getpid():
+            super().__del__()
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if self._pid == os.getpid():
+            super().call_exception_handler(context)
+
+
+class Call(Generic[T]):
+    """A coroutine on its way, and the thread that waits for its answer."""
+
+    __slots__ = ("_context", "_coroutine", "_error", "_is_cancelled", "_result", "_task", "answered")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self._context = copy_context()
+        self._result: T | None = None
+        self._error: BaseException | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_cancelled = False
+        # Half the cost of a concurrent.futures.Future, and a wait that Ctrl-C ends all the same.
+        self.answered = threading.Lock()
+        self.answered.acquire()
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not self._is_cancelled:
+            self._task = loop.create_task(self._run(), context=self._context)
+
+    def cancel(self) -> None:
+        """On the loop, as `start` is."""
+        self._is_cancelled = True
+        if self._task is None:
+            self._coroutine.close()
+        else:
+            self._task.cancel()
+            # A task that never began has not begun it either.
+            self._task.add_done_callback(lambda _: self._coroutine.close())
+
+    def answer(self) -> T:
+        error, self._error = self._error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                # Its traceback holds this frame.
+                del error
+        return cast(T, self._result)
+
+    async def _run(self) -> None:
+        try:
+            self._result = await self._coroutine
+        except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
+            if _is_ending:
+                # Only daemon threads are left. They end with the process, and shall not complain of it.
+                return
+            self._error = error
+        self.answered.release()
+
+
+class Portal:
+    def __init__(self) -> None:
+        self.loop = PortalLoop()
+        self._calls: deque[Call[Any]] = deque()
+        self._is_woken = False
+        self._stores: set[Store] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._serve, name="ropeway-portal", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self.loop.close()
+            raise SyncRefused(f"its background thread could not be started ({error}): end some threads") from error
+        self.thread_id = self._thread.ident
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        call = Call(coroutine)
+        try:
+            self.submit(call)
+            call.answered.acquire()
+        except BaseException:
+            # Ctrl-C, most likely. Nobody will take the answer any more.
+            self._forget(call)
+            raise
+        return call.answer()
+
+    def submit(self, call: Call[Any]) -> None:
+        self._calls.append(call)
+        # In this order: the loop takes the note down before it looks for calls, so none is left behind.
+        if not self._is_woken:
+            self._is_woken = True
+            self.loop.call_soon_threadsafe(self._start_calls)
+
+    def keep(self, store: Store, owner: object) -> None:
+        self._stores.add(store)
+        finalize(owner, self._let_go, store).atexit = False
+
+    def end(self) -> None:
+        with suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(END_LIMIT)
+
+    def _forget(self, call: Call[Any]) -> None:
+        try:
+            self.loop.call_soon_threadsafe(call.cancel)
+        except RuntimeError:
+            # The loop was closed between the call's first step and this one.
+            call.cancel()
+            _refuse_at_the_end()
+
+    def _let_go(self, store: Store) -> None:
+        """By the garbage collector: on any thread, and perhaps in a forked child, whose this store is not."""
+        if self is _portal and not _is_ending:
+            self.loop.call_soon_threadsafe(self._close, store)
+
+    def _close(self, store: Store) -> None:
+        self._stores.discard(store)
+        task = self.loop.create_task(store.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    def _start_calls(self) -> None:
+        self._is_woken = False
+        while self._calls:
+            self._calls.popleft().start(self.loop)
+
+    def _serve(self) -> None:
+        self.loop.run_forever()
+        self.loop.run_until_complete(self._leave())
+        self.loop.close()
+
+    async def _leave(self) -> None:
+        while self._calls:
+            self._calls.popleft().cancel()
+        # Once round, so that no task is cancelled before it has begun.
+        await asyncio.sleep(0)
+        tasks = asyncio.all_tasks(self.loop) - {asyncio.current_task()} - self._closing
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.loop.shutdown_asyncgens()
+        closes = [store.close() for store in self._stores]
+        await asyncio.gather(*closes, *self._closing, return_exceptions=True)
+
+
+_portal: Portal | None = None
+_lock = threading.Lock()
+_is_ending = False
+_inherited: Final[list[Portal]] = []
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine on the background loop and waits for it. What it raises is raised here.
+
+    Ctrl-C in the main thread ends the wait at once, and cancels the coroutine.
+    """
+    try:
+        refuse_on_a_loop(getattr(coroutine, "__qualname__", "it"))
+        portal = _opened()
+    except BaseException:
+        coroutine.close()
+        raise
+    return portal.run(coroutine)
+
+
+def dismiss(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Runs a coroutine on the background loop, if there is one, and does not wait: for tidying up, on any thread."""
+    if _portal is None or _is_ending:
+        coroutine.close()
+    else:
+        _portal.submit(Call(coroutine))
+
+
+async def do(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Awaits on any loop a coroutine that belongs on the background loop."""
+    if is_here():
+        return await coroutine
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, _opened().loop))
+
+
+def is_here() -> bool:
+    """Whether this is the background loop's thread."""
+    return _portal is not None and _portal.thread_id == threading.get_ident()
+
+
+def keep(store: Store, owner: object) -> None:
+    """Closes a store of the background loop when its owner is gone, or Python ends."""
+    _opened().keep(store, owner)
+
+
+def loop() -> asyncio.AbstractEventLoop | None:
+    """The background loop, if it was needed yet."""
+    return None if _portal is None else _portal.loop
+
+
+def refuse_on_a_loop(call: str) -> None:
+    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - documented; raises nothing, and so costs nothing
+        raise SyncRefused(
+            f"this thread runs an event loop, which would stand still meanwhile: await {call} itself, as in "
+            "`await queue.add(...)`, or make the sync call in another thread, as with asyncio.to_thread"
+        )
+
+
+def _opened() -> Portal:
+    global _portal  # noqa: PLW0603 - there is one in a process
+    portal = _portal
+    if _is_ending:
+        _refuse_at_the_end()
+    if portal is None:
+        with _lock:
+            portal = _portal = _portal or Portal()
+    return portal
+
+
+def _refuse_at_the_end() -> None:
+    if threading.current_thread().daemon:
+        # It is about to be ended in the middle of whatever it does; an error would only be printed.
+        threading.Event().wait()
+    raise SyncRefused("Python is ending, and the stores are closed: make the call before, or in an atexit function")
+
+
+def _end() -> None:
+    global _is_ending  # noqa: PLW0603
+    _is_ending = True
+    if _portal is not None:
+        _portal.end()
+
+
+def _after_fork() -> None:
+    global _portal, _lock
+    if _portal is not None:
+        # Kept: whatever waits there belongs to the parent, and must not be tidied up by the child.
+        _inherited.append(_portal)
+    _portal, _lock = None, threading.Lock()
+
+
+atexit.register(_end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,24 @@
+"""Where handlers run, and what the jobs that they are given there share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, TypeAlias
+
+RunIn: TypeAlias = Literal["loop", "thread", "process"]
+
+
+class RunningJob:
+    """A job as its handler holds it. A task whose first parameter is one is given it; its callers do not see it."""
+
+    __slots__ = ()
+
+    run_in: ClassVar[RunIn]
+    """Where handlers are given this kind."""
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an object whose __call__ is async def
+    )

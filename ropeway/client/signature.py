@@ -1,0 +1,142 @@
+"""What a task takes and returns, read from its function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Final, Never, NoReturn, get_args, get_origin, get_type_hints
+
+from ..errors import InvalidTask
+from ..job.shape import Shape
+from .arguments import Arguments
+from .running import RunIn, RunningJob
+
+_GIVEN: Final = 'async def is given a Job, def a SyncJob, and a function with run_in="process" a ProcessJob'
+_ANY_NUMBER: Final = {
+    inspect.Parameter.VAR_POSITIONAL: "take a list",
+    inspect.Parameter.VAR_KEYWORD: "take a dict, or name them",
+}
+
+
+class NotYetDefined(InvalidTask):
+    """An annotation names something that does not exist, or not yet."""
+
+
+class TaskSignature:
+    """Read at decoration; annotations that refer to what is defined further down are read when first needed."""
+
+    def __init__(self, task: str, function: Callable[..., Any], *, context: bool, run_in: RunIn) -> None:
+        self.function = function
+        self.run_in: RunIn = run_in
+        self._task = task
+        self._context = context
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError) as unknown:
+            raise InvalidTask(task, f"its parameters cannot be read: {unknown}") from None
+        self._parameters = _checked(task, list(signature.parameters.values()), context)
+        self._returns = signature.return_annotation
+        self._names = getattr(_definition(function), "__globals__", {})
+        with suppress(NotYetDefined):
+            _ = self.arguments, self.result
+
+    @cached_property
+    def takes_job(self) -> bool:
+        """Whether its first parameter is the running job."""
+        if self._context or not self._parameters:
+            return self._context
+        kind = self._annotation(self._parameters[0])
+        if not (isinstance(kind, type) and issubclass(kind, RunningJob)):
+            return False
+        if kind.run_in != self.run_in:
+            raise InvalidTask(self._task, f"it asks for a {kind.__name__}; {_GIVEN}")
+        if self._parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
+            raise InvalidTask(self._task, "the job is given by position, and its parameter has to be named")
+        return True
+
+    @cached_property
+    def arguments(self) -> Arguments:
+        parameters = self._parameters[self.takes_job :]
+        return Arguments(self._task, parameters, {each.name: self._shape(each) for each in parameters})
+
+    @cached_property
+    def result(self) -> Shape[Any]:
+        annotation = self._evaluated("its result", self._returns)
+        if get_origin(annotation) in (Awaitable, Coroutine):
+            # A plain function that answers a coroutine: its result is what that gives.
+            annotation = get_args(annotation)[-1]
+        if annotation in (NoReturn, Never):
+            annotation = Any
+        return self._checked_shape("its result", annotation)
+
+    def _shape(self, parameter: inspect.Parameter) -> Shape[Any]:
+        annotation = self._annotation(parameter)
+        if isinstance(annotation, type) and issubclass(annotation, RunningJob):
+            raise InvalidTask(self._task, f"the job is given as the first parameter, not as {parameter.name!r}")
+        return self._checked_shape(f"parameter {parameter.name!r}", annotation)
+
+    def _checked_shape(self, what: str, annotation: Any) -> Shape[Any]:
+        try:
+            return Shape(annotation)
+        except NameError as missing:
+            raise self._undefined(what, missing) from None
+        except (TypeError, ValueError) as wrong:
+            shown = getattr(annotation, "__qualname__", annotation)
+            raise InvalidTask(self._task, f"{what} is {shown}, which JSON cannot hold: {wrong}") from None
+
+    def _annotation(self, parameter: inspect.Parameter) -> Any:
+        return self._evaluated(f"parameter {parameter.name!r}", parameter.annotation)
+
+    def _evaluated(self, what: str, annotation: Any) -> Any:
+        """One at a time: that one cannot be read says nothing of the others, and the error can name it."""
+        if annotation is inspect.Signature.empty:
+            return annotation
+        holder = SimpleNamespace(__annotations__={"it": annotation})
+        try:
+            return get_type_hints(holder, self._names, include_extras=True)["it"]
+        except NameError as missing:
+            raise self._undefined(what, missing) from None
+        except (AttributeError, SyntaxError, TypeError) as wrong:
+            raise InvalidTask(self._task, f"the annotation of {what} cannot be read: {wrong}") from None
+
+    def _undefined(self, what: str, missing: NameError) -> NotYetDefined:
+        return NotYetDefined(
+            self._task,
+            f"{missing} (in the annotation of {what}): import it also at run time, or define it at the top of a module",
+        )
+
+
+def _checked(task: str, parameters: list[inspect.Parameter], context: bool) -> list[inspect.Parameter]:
+    for parameter in parameters:
+        if parameter.kind in _ANY_NUMBER:
+            remedy = _ANY_NUMBER[parameter.kind]
+            raise InvalidTask(
+                task,
+                f"parameter {str(parameter).partition(':')[0]!r} has no name of its own for each value: {remedy} "
+                "(a decorator in between needs functools.wraps)",
+            )
+    first = parameters[0] if parameters else None
+    if first is not None and first.name in ("self", "cls"):
+        raise InvalidTask(task, "a method has no instance when a worker runs it: use a function or a staticmethod")
+    if context and (first is None or first.kind is inspect.Parameter.KEYWORD_ONLY):
+        raise InvalidTask(task, "with context=True its first parameter is given the job, and it has none")
+    return parameters
+
+
+def _definition(function: Any) -> Any:
+    """The function that was written: below decorators, partials, bound methods and objects that can be called."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif hasattr(function, "__wrapped__"):
+            function = function.__wrapped__
+        elif inspect.ismethod(function):
+            function = function.__func__
+        elif not inspect.isroutine(function) and callable(function):
+            function = type(function).__call__
+        else:
+            return function

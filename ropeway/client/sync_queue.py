@@ -1,0 +1,221 @@
+"""The queue, for code without an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Self, Unpack
+
+import msgspec
+
+from ..job.codec import Json
+from ..job.durations import Duration
+from ..job.events import Event
+from ..job.options import JobOptions
+from ..store.values import Counts, History, Metric, Settings
+from .portal import dismiss, run
+from .requests import Call, Request
+from .results import R
+from .sync_handle import SyncJobHandle, SyncJobPage
+from .workers import WorkerInfo
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+
+class SyncQueue:
+    """The twin of `Queue`: the same calls, and each waits for its answer.
+
+    Safe in any number of threads, beside a loop that awaits the queue itself, and after a fork. On the thread of an
+    event loop its calls raise `SyncRefused`.
+    """
+
+    __slots__ = ("_queue",)
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+
+    def __repr__(self) -> str:
+        return f"<SyncQueue {self.name!r} on {self._queue.store.url}>"
+
+    def __enter__(self) -> Self:
+        run(self._queue.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def name(self) -> str:
+        return self._queue.name
+
+    @property
+    def size_limit(self) -> int:
+        """The most bytes that data or a result may take as JSON."""
+        return self._queue.size_limit
+
+    @property
+    def defaults(self) -> JobOptions:
+        return self._queue.defaults
+
+    def close(self) -> None:
+        """Closes the queue, for those who await it too; a store that was given to it by its caller stays open."""
+        run(self._queue.close())
+
+    # Adding
+
+    def add(self, name: str, data: Json = None, **options: Unpack[JobOptions]) -> SyncJobHandle:
+        """Stores a job; when this returns, it is as durable as its store promises.
+
+        With an `id` of your own, an add that finds the id with the same name and data answers that job, with
+        `created` False; with other data it raises `DuplicateJob`.
+        """
+        return SyncJobHandle(run(self._queue.add(name, data, **options)))
+
+    def add_call(self, call: Call[R]) -> SyncJobHandle[R]:
+        """Stores the job of one `task.call(...)`."""
+        return SyncJobHandle(run(self._queue.add_call(call)))
+
+    def add_many(self, requests: Iterable[Request[R]]) -> list[SyncJobHandle[R]]:
+        """Stores all of them or none, in one trip.
+
+        Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
+        """
+        # What the caller computes on the way must not hold up the calls of other threads.
+        given = list(requests) if isinstance(requests, Iterator) else requests
+        return [SyncJobHandle(job) for job in run(self._queue.add_many(given))]
+
+    # Looking
+
+    def get(self, id: str) -> SyncJobHandle | None:
+        job = run(self._queue.get(id))
+        return None if job is None else SyncJobHandle(job)
+
+    def find(
+        self,
+        *states: str,
+        name: str | None = None,
+        limit: int = 100,
+        after: str | None = None,
+        newest_first: bool = False,
+    ) -> SyncJobPage:
+        """A page of jobs of the given states, or of all of them, state by state.
+
+        Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
+        """
+        page = run(self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first))
+        return SyncJobPage([SyncJobHandle(job) for job in page], page.next)
+
+    def counts(self) -> Counts:
+        """How many jobs are in each state."""
+        return run(self._queue.counts())
+
+    def metrics(self, *, since: datetime | None = None) -> list[Metric]:
+        """What happened in each minute, oldest first; kept for two weeks."""
+        return run(self._queue.metrics(since=since))
+
+    def history(self, id: str) -> History:
+        """The job's failed attempts and log lines."""
+        return run(self._queue.history(id))
+
+    def settings(self) -> Settings:
+        return run(self._queue.settings())
+
+    def workers(self) -> list[WorkerInfo]:
+        """The workers that are alive and serve this queue."""
+        return run(self._queue.workers())
+
+    def events(self, after: str = "now") -> Generator[Event, None, None]:
+        """What happens in the queue, in order, for as long as you iterate.
+
+        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), or the `id`
+        of an event to resume from. `close()` it, or drop it, when you have seen enough.
+        """
+        events = run(self._events(after))
+        try:
+            while True:
+                yield run(_next(events))
+        except GeneratorExit:
+            # Perhaps by the garbage collector, on a thread that must not wait.
+            dismiss(events.aclose())
+            raise
+
+    async def _events(self, after: str) -> AsyncGenerator[Event, None]:
+        """Made on the background loop, and so from that loop's own handle on the store."""
+        return self._queue.events(after)
+
+    # Moving one job
+
+    def cancel(self, id: str, reason: str | None = None) -> bool:
+        """Ends a job that is not finished, a running one too; False if it was cancelled before."""
+        return run(self._queue.cancel(id, reason))
+
+    def retry(self, id: str, *, reset: bool = False) -> None:
+        """Lets a finished job run once more; `reset` gives it all its attempts again."""
+        run(self._queue.retry(id, reset=reset))
+
+    def promote(self, id: str) -> None:
+        """Ends a job's delay."""
+        run(self._queue.promote(id))
+
+    def remove(self, id: str, *, force: bool = False) -> None:
+        """Forgets a job; one that is active only with `force`."""
+        run(self._queue.remove(id, force=force))
+
+    def change(
+        self,
+        id: str,
+        *,
+        priority: int | None = None,
+        lifo: bool | None = None,
+        delay: Duration | datetime | None = None,
+        data: Json = msgspec.UNSET,
+    ) -> None:
+        """Changes a job that is not finished: all of what is given, or nothing.
+
+        Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
+        """
+        run(self._queue.change(id, priority=priority, lifo=lifo, delay=delay, data=data))
+
+    def report_progress(self, id: str, progress: Json) -> None:
+        """Sets a job's progress from outside its handler."""
+        run(self._queue.report_progress(id, progress))
+
+    # Moving many
+
+    def retry_all(self, state: str = "failed", *, limit: int | None = None, reset: bool = False) -> int:
+        """Retries finished jobs of a state, oldest first, in batches; those that end later are left out."""
+        return run(self._queue.retry_all(state, limit=limit, reset=reset))
+
+    def promote_all(self, *, limit: int | None = None) -> int:
+        """Ends the delay of every delayed job, in batches, the first due first."""
+        return run(self._queue.promote_all(limit=limit))
+
+    def drain(self, *, delayed: bool = False) -> int:
+        """Removes what waits, and on request what is delayed; running and finished jobs stay."""
+        return run(self._queue.drain(delayed=delayed))
+
+    def clean(self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None) -> list[str]:
+        """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
+        return run(self._queue.clean(older_than, state, limit=limit))
+
+    def obliterate(self, *, force: bool = False) -> int:
+        """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
+        return run(self._queue.obliterate(force=force))
+
+    # Holding back
+
+    def pause(self, name: str | None = None) -> None:
+        """Nothing more is claimed, for the whole queue or for one job name; what runs goes on."""
+        run(self._queue.pause(name))
+
+    def resume(self, name: str | None = None) -> None:
+        run(self._queue.resume(name))
+
+    def set_global_concurrency(self, limit: int | None) -> None:
+        """The most jobs of this queue that may be active at once, over all workers; None for no limit."""
+        run(self._queue.set_global_concurrency(limit))
+
+
+async def _next(events: AsyncGenerator[Event, None]) -> Event:
+    return await anext(events)

@@ -1,0 +1,95 @@
+"""Tasks: functions whose jobs are added with the arguments of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
+
+from ..errors import InvalidTask
+from ..job.options import JobOptions, read_options
+from .handle import JobHandle
+from .requests import Call
+from .signature import TaskSignature
+from .sync_handle import SyncJobHandle
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+P = ParamSpec("P")
+R = TypeVar("R")
+CallP = ParamSpec("CallP")
+CallR = TypeVar("CallR")
+
+
+class Task(Generic[P, R]):
+    """Adds jobs of one function, with arguments that type checkers see: `await resize.add("a.png", width=100)`."""
+
+    def __init__(self, queue: Queue, name: str, signature: TaskSignature, options: JobOptions) -> None:
+        self.queue = queue
+        self.name = name
+        self.signature = signature
+        self.options = options
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name!r} of {self.queue.name!r}>"
+
+    def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:
+        """The same task with other options for its jobs: `await resize.using(delay=60).add("a.png")`."""
+        read_options(options)
+        return Task(self.queue, self.name, self.signature, {**self.options, **options})
+
+    async def add(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Stores a job that runs the function with these arguments.
+
+        Raises `InvalidArguments` when they do not fit the function, and then stores nothing.
+        """
+        return await self.queue.add_call(self.call(*args, **kwargs))
+
+    def add_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncJobHandle[R]:
+        """`add` for code without an event loop."""
+        return self.queue.sync.add_call(self.call(*args, **kwargs))
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        """What `add` would store, to be added together with others by `queue.add_many`."""
+        data = self.signature.arguments.dump(args, kwargs)
+        return Call(self.name, data, self.options, self.signature.result.load)
+
+
+class TaskFunction(Task[P, R], Generic[CallP, CallR, P, R]):
+    """A task as its decorator leaves it: calling it runs the function, here and now, and stores nothing."""
+
+    __name__: str
+
+    def __init__(self, queue: Queue, name: str, signature: TaskSignature, options: JobOptions) -> None:
+        super().__init__(queue, name, signature, options)
+        self.function: Callable[CallP, CallR] = signature.function
+        update_wrapper(self, self.function, updated=())
+
+    def __call__(self, *args: CallP.args, **kwargs: CallP.kwargs) -> CallR:
+        return self.function(*args, **kwargs)
+
+
+AnyTask: TypeAlias = TaskFunction[..., Any, ..., Any]
+
+
+class Tasks(Mapping[str, AnyTask]):
+    """The tasks of a queue, by name."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, AnyTask] = {}
+
+    def register(self, task: AnyTask) -> None:
+        known = self._by_name.setdefault(task.name, task)
+        if known is not task:
+            where = f"{known.function.__module__}.{getattr(known.function, '__qualname__', known.name)}"
+            raise InvalidTask(task.name, f'{known!r} ({where}) has this name already: use @queue.task(name="...")')
+
+    def __getitem__(self, name: str) -> AnyTask:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)

@@ -1,0 +1,194 @@
+"""Running a queue to its end inside a test."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, Unpack
+
+from ..client.queue import Queue
+from ..errors import InvalidOption, RopewayError
+from ..job.durations import Duration, milliseconds
+from ..job.instants import Instant, Milliseconds
+from ..job.numbers import whole
+from ..store.values import BATCH, Query
+from ..worker.handlers import HandlerFunction
+from ..worker.job import Job
+from ..worker.options import WorkerOptions
+from ..worker.worker import Worker
+from .clock import FakeClock
+from .diary import Diary
+from .drained import Drained
+from .governor import Governor, Jump, Pace, Wait
+from .store import fake_store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Until: TypeAlias = Literal["idle", "due"]
+
+CHANCE: Final = 0.005
+"""Real seconds in which something else may end a handler's sleep, before the clock does."""
+
+
+async def drain(
+    what: Queue | Worker,
+    handler: HandlerFunction | Mapping[str, HandlerFunction] | None = None,
+    *,
+    until: Until = "idle",
+    raise_failures: bool = True,
+    max_jobs: int = 1_000,
+    patience: Duration = 60,
+    **options: Unpack[WorkerOptions],
+) -> Drained:
+    """Runs the jobs of a queue, or of a worker's queues, until there is nothing left to do.
+
+    A real worker runs them, one at a time and in order unless a `concurrency` is given. The store's clock is moved
+    to whatever comes next: retries, delays, locks that run out, and sleeps of handlers. With `until="due"` it does what
+    is due now, and what follows from that at once.
+
+    If jobs failed for good it raises what the first one's handler raised, unless `raise_failures` is False. It gives
+    up after `max_jobs` runs (jobs may add jobs for ever), and when a handler waits for `patience` real seconds for
+    something that no passing of time brings.
+    """
+    if until not in ("idle", "due"):
+        raise InvalidOption("until", f'cannot be {until!r}: use "idle" or "due"')
+    concurrency = options.pop("concurrency", 1)
+    worker = _worker(what, handler, options)
+    draining = Draining(worker, until, whole("max_jobs", max_jobs, 1, 2**31), milliseconds(patience) / 1000)
+    usual, worker.concurrency = worker.concurrency, concurrency
+    try:
+        drained = await draining.run()
+    finally:
+        worker.concurrency = usual
+    if raise_failures:
+        drained.raise_failures()
+    return drained
+
+
+def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(function(*args, **kwargs))
+        name = function.__name__
+        raise RopewayError(f"{name}_sync is for code without an event loop: use `await {name}(...)` here")
+
+    return run
+
+
+drain_sync = _sync(drain)
+"""The same for tests without an event loop."""
+
+
+class Draining(Pace):
+    def __init__(self, worker: Worker, until: Until, max_jobs: int, patience: float) -> None:
+        self._worker = worker
+        self._until = until
+        self._max_jobs = max_jobs
+        self._patience = patience
+        self._clock = _clock_of(worker)
+        self._diary = Diary(worker, self._started)
+        self._names: Counter[str] = Counter()
+        self._quiet: asyncio.Future[Milliseconds | None] = asyncio.get_running_loop().create_future()
+        self._governor: Governor | None = None
+        self._jump: Milliseconds = 0
+        self._slept: asyncio.TimerHandle | None = None
+        self._since = time.monotonic()
+
+    async def run(self) -> Drained:
+        with self._clock.governing() as self._governor, self._diary.kept():
+            async with self._worker.started():
+                with self._governor.paced_by(self):
+                    try:
+                        await self._follow()
+                    except BaseException:
+                        # Asked twice, it does not wait for handlers.
+                        self._worker.stop()
+                        self._worker.stop()
+                        raise
+            return await self._diary.read()
+
+    async def _follow(self) -> None:
+        while True:
+            distance = await self._quiet
+            self._quiet = asyncio.get_running_loop().create_future()
+            next_at = None if self._until == "due" else await self._next_at()
+            if next_at is None:
+                return
+            ahead = next_at - self._clock.instant
+            # What is due and was not yet noticed waits for the worker's next look.
+            self._jump = ahead if ahead > 0 else distance or 0
+
+    async def _next_at(self) -> Instant | None:
+        """When the next delay or lock ends; the clock need not stop at what lies between."""
+        instants: list[Instant | None] = []
+        for queue in self._worker.queues:
+            delayed = await queue.store.find(Query(queue.name, ("delayed",), limit=1))
+            active = await queue.store.find(Query(queue.name, ("active",), limit=BATCH))
+            instants += [job.due_at for job in delayed.jobs] + [job.lock_until for job in active.jobs]
+        return min((instant for instant in instants if instant is not None), default=None)
+
+    def idle(self, distance: Milliseconds | None) -> Jump | Wait:
+        assert self._governor is not None
+        if self._jump or self._quiet.done():
+            by, self._jump = self._jump, 0
+            return Jump(by)
+        if not self._worker.running:
+            self._since = time.monotonic()
+            self._quiet.set_result(distance)
+            return Jump(0)
+        sleeper = self._governor.sleeper
+        if sleeper is None:
+            return self._wait()
+        if sleeper is not self._slept:
+            self._slept = sleeper
+            return Wait(CHANCE)
+        self._since = time.monotonic()
+        return Jump(distance or 0)
+
+    def _wait(self) -> Wait:
+        """A handler is in a thread or a process, or waits for something of the real world."""
+        left = self._patience - (time.monotonic() - self._since)
+        if left > 0:
+            return Wait(left)
+        self._quiet.set_exception(
+            RopewayError(
+                f"{self._worker.running!r} did not end in {self._patience:g} s: drain moves the clock for what sleeps, "
+                "not for what waits for something else; call `await clock.advance(...)` beside it to reach a timeout"
+            )
+        )
+        return Wait(0)
+
+    def _started(self, job: Job) -> None:
+        self._since = time.monotonic()
+        self._names[job.name] += 1
+        if self._names.total() > self._max_jobs and not self._quiet.done():
+            often = ", ".join(f"{name!r} {count} times" for name, count in self._names.most_common(3))
+            self._quiet.set_exception(
+                RopewayError(
+                    f"the queue does not come to its end: after {self._max_jobs} runs there are still more ({often}). "
+                    'Do jobs add jobs for ever? Use until="due", or a higher max_jobs'
+                )
+            )
+
+
+def _worker(what: Queue | Worker, handler: Any, options: WorkerOptions) -> Worker:
+    if isinstance(what, Queue):
+        return Worker(what, handler, **options)
+    if not isinstance(what, Worker):
+        raise InvalidOption("queue", f"cannot be {what!r:.80}: give a queue and its handlers, or a worker")
+    if handler is not None or options:
+        raise InvalidOption("handler", "and options are those of the worker: give them to it")
+    return what
+
+
+def _clock_of(worker: Worker) -> FakeClock:
+    first, *others = [fake_store(queue).time for queue in worker.queues]
+    if any(clock is not first for clock in others):
+        raise InvalidOption("queues", "of this worker are on stores with different clocks: give them the same one")
+    return first

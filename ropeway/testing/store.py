@@ -1,0 +1,68 @@
+"""The store of a test: in memory, by a fake clock, and with a memory of what was added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from ..client.queue import Queue
+from ..errors import InvalidOption
+from ..job.instants import Instant
+from ..job.record import NewJob
+from ..store.contract import Store
+from ..store.url import connect
+from ..store.values import Added
+from ..worker.keeper import Keeper, Leave, Make
+from .adds import AddedJob, added_job
+from .clock import FakeClock
+from .keeper import LoopKeeper
+from .proxy import StoreProxy
+
+
+class FakeStore(StoreProxy):
+    """`Queue("emails", store=FakeStore())`. Each is empty, and shares its jobs with nobody.
+
+    `time` is its clock; a worker that runs on it lives by that clock too.
+    """
+
+    def __init__(self, time: FakeClock | None = None, *, like: FakeStore | None = None) -> None:
+        super().__init__(connect("memory://") if like is None else like.inner.sibling())
+        self.url = "memory:// (of a test)"
+        self.time = time or FakeClock()
+        self.jobs_added: list[AddedJob] = [] if like is None else like.jobs_added
+        """Every job that was added to any queue here, in order; it forgets none."""
+
+    def now(self, given: Instant | None) -> Instant:
+        return self.time.instant if given is None else given
+
+    def sibling(self) -> Self:
+        return type(self)(self.time, like=self)
+
+    def keeper(self, make: Make, leave: Leave) -> Keeper:
+        return LoopKeeper(self.time, make, leave)
+
+    async def clock(self) -> Instant:
+        return self.time.instant
+
+    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        at = self.now(now)
+        answers = await super().add(bundles, now=at)
+        self.jobs_added += [
+            added_job(job, at)
+            for bundle, verdicts in zip(bundles, answers, strict=True)
+            for job, answer in zip(bundle, verdicts, strict=True)
+            if answer.verdict == "created"
+        ]
+        return answers
+
+
+def fake_store(queue: Queue) -> FakeStore:
+    """The queue's store, if it is a test's: others may hold jobs of somebody."""
+    store: Store = queue.store
+    if not isinstance(store, FakeStore):
+        raise InvalidOption(
+            "queue",
+            f"{queue.name!r} is on {store.url}, which is no test's store: "
+            "make it with store=FakeStore(), or put the test in `with isolated(queue):`",
+        )
+    return store

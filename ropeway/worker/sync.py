@@ -1,0 +1,71 @@
+"""A job claimed by hand, in code without an event loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from ..client.portal import run
+from ..client.sync_handle import SyncJobHandle
+from ..job.codec import Json
+from ..job.durations import Duration
+
+if TYPE_CHECKING:
+    from .manual import ClaimedJob
+
+
+class SyncClaimedJob(SyncJobHandle):
+    """The twin of `ClaimedJob`: nothing renews its lock for you; complete, fail, delay and release end your hold."""
+
+    __slots__ = ("_claimed",)
+
+    def __init__(self, job: ClaimedJob) -> None:
+        super().__init__(job)
+        self._claimed = job
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first attempt; postponements and stalls do not count."""
+        return self._claimed.attempt
+
+    @property
+    def cancelled(self) -> bool:
+        return self._claimed.cancelled
+
+    def progress(self, value: Json) -> None:
+        """Any JSON value; a number from 0 to 100 shows as a bar."""
+        run(self._claimed.progress(value))
+
+    def log(self, text: object) -> None:
+        """Keeps a line with the job; the newest 1,000 unless `keep_logs` says otherwise."""
+        run(self._claimed.log(text))
+
+    def update_data(self, data: Json) -> None:
+        """Replaces the job's data, for this attempt and the next ones."""
+        run(self._claimed.update_data(data))
+
+    def postpone(self, delay: Duration = 0) -> NoReturn:
+        self._claimed.postpone(delay)
+
+    def discard(self) -> None:
+        """If this attempt fails there will be no other."""
+        self._claimed.discard()
+
+    def renew(self, duration: Duration | None = None) -> None:
+        """Extends the lock, by the worker's `lock_duration` from now unless another is given."""
+        run(self._claimed.renew(duration))
+
+    def complete(self, result: Json = None) -> None:
+        """Refuses a result that is not JSON, and then changes nothing."""
+        run(self._claimed.complete(result))
+
+    def fail(self, error: BaseException | str) -> None:
+        """Records a failed attempt; the job's own `attempts` and `backoff` decide whether it is retried."""
+        run(self._claimed.fail(error))
+
+    def delay(self, delay: Duration) -> None:
+        """Gives it back to be claimed after the delay; uses no attempt."""
+        run(self._claimed.delay(delay))
+
+    def release(self) -> None:
+        """Gives it back; uses no attempt."""
+        run(self._claimed.release())

@@ -1,0 +1,76 @@
+"""Calling typed functions with what their jobs carry. What can be prepared is prepared once, not for every job."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ..client.jobtype import JobType
+from ..client.signature import TaskSignature
+from ..errors import InvalidOption
+from ..job.codec import Json, JsonText
+from ..job.shape import Shape
+from .failures import PayloadRefused
+
+Caller: TypeAlias = Callable[[Any], Any]
+"""Takes the running job, of whichever kind its function is given."""
+Dump: TypeAlias = Callable[[Any], Json]
+"""From a function's result to JSON."""
+
+
+def call_task(signature: TaskSignature) -> Caller:
+    function, read, keywords = signature.function, _reader(signature.arguments.decoder()), signature.arguments.keywords
+    if keywords:
+        function = _naming(function, keywords)
+    if signature.takes_job:
+        return lambda job: function(job, *read(job.record.data))
+    return lambda job: function(*read(job.record.data))
+
+
+def call_handler(job_type: JobType[Any, Any], function: Callable[..., Any]) -> Caller:
+    """A handler of a job type takes its data, or the job and its data."""
+    read = _reader(job_type.data.decoder())
+    taken = len(_positional(job_type, function))
+    if taken == 1:
+        return lambda job: function(read(job.record.data))
+    if taken == 2:
+        return lambda job: function(job, read(job.record.data))
+    raise InvalidOption("handler", f"for {job_type!r} takes {taken} arguments: let it take (data) or (job, data)")
+
+
+def dump_result(shape: Shape[Any]) -> Dump | None:
+    """None if results need no conversion."""
+    return None if shape.is_plain else partial(shape.dump, what="result")
+
+
+def _reader(decode: Callable[[JsonText], Any]) -> Callable[[JsonText], Any]:
+    def read(data: JsonText) -> Any:
+        try:
+            return decode(data)
+        except (msgspec.DecodeError, RecursionError) as wrong:
+            raise PayloadRefused.because(wrong) from None
+
+    return read
+
+
+def _naming(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Any]:
+    """The same function for callers who give the last values in order, though it wants them by name."""
+    count = len(keywords)
+
+    def call(*values: Any) -> Any:
+        return function(*values[:-count], **dict(zip(keywords, values[-count:], strict=True)))
+
+    return call
+
+
+def _positional(job_type: JobType[Any, Any], function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise InvalidOption("handler", f"for {job_type!r} is {function!r:.80}: give a function") from None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [each for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]

@@ -1,0 +1,239 @@
+"""Tasks, as those who add their jobs use them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ropeway import (
+    DuplicateJob,
+    InvalidArguments,
+    InvalidInput,
+    InvalidOption,
+    JobFailed,
+    Queue,
+    UnexpectedResult,
+    Worker,
+)
+from ropeway.errors import InvalidPayload
+
+from .fixtures import MakeQueue
+
+
+@dataclass
+class Box:
+    width: int
+    since: datetime | None = None
+
+
+WHEN = datetime(2024, 5, 6, tzinfo=UTC)
+
+
+async def is_empty(queue: Queue) -> bool:
+    return not any((await queue.counts()).values())
+
+
+async def complete_next(queue: Queue, result: Any) -> None:
+    [claimed] = await Worker(queue).claim()
+    await claimed.complete(result)
+
+
+def resizing(queue: Queue) -> Any:
+    @queue.task
+    async def resize(path: str, /, width: int = 800, *, box: Box | None = None) -> Box:
+        return box or Box(width)
+
+    return resize
+
+
+async def test_a_job_carries_its_arguments_by_name(queue: Queue):
+    job = await resizing(queue).add("a.png", 100, box=Box(3, WHEN))
+    data = {"path": "a.png", "width": 100, "box": {"width": 3, "since": "2024-05-06T00:00:00Z"}}
+    assert job.data == data
+    stored = await job.refresh()
+    assert (stored.name, stored.data, stored.state) == ("resize", data, "waiting")
+
+
+async def test_defaults_are_not_stored(queue: Queue):
+    assert (await resizing(queue).add("a.png")).data == {"path": "a.png"}
+
+
+async def test_calling_a_task_runs_its_function_and_adds_nothing(queue: Queue):
+    assert await resizing(queue)("a.png", 3) == Box(3)
+    assert await is_empty(queue)
+
+
+def test_a_task_looks_like_its_function(queue: Queue):
+    @queue.task
+    def shrink(path: str) -> int:
+        """Makes it smaller."""
+        return len(path)
+
+    assert (shrink.__name__, shrink.__doc__, shrink.__module__) == ("shrink", "Makes it smaller.", __name__)
+    assert shrink("abc") == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "problem"),
+    [
+        ((), {}, "missing a required argument: 'path'"),
+        (("a", 1, 2), {}, "too many positional arguments"),
+        (("a",), {"widht": 1}, "unexpected keyword argument 'widht'"),
+        (("a", 1), {"width": 1}, "multiple values for argument 'width'"),
+        (("a", "wide"), {}, r"Expected `int`, got `str` - at `\$.width`"),
+        ((5,), {}, r"Expected `str`, got `int` - at `\$.path`"),
+        (("a",), {"box": Box("wide")}, r"\$.box.width"),  # type: ignore[arg-type]  # the point
+        (("a",), {"box": object()}, "box"),
+        (("a",), {"delay": 60}, r"resize.using\(delay=...\)"),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_refused_and_nothing_is_stored(
+    queue: Queue, args: Any, kwargs: Any, problem: str
+):
+    with pytest.raises(InvalidInput, match=problem):
+        await resizing(queue).add(*args, **kwargs)
+    assert await is_empty(queue)
+
+
+async def test_the_error_says_what_the_task_takes(queue: Queue):
+    with pytest.raises(InvalidArguments) as refused:
+        await resizing(queue).add()
+    assert refused.value.name == "resize"
+    assert refused.value.takes == "(path, /, width=800, *, box=None)"
+
+
+async def test_what_has_no_annotation_must_be_json(queue: Queue):
+    @queue.task
+    def keep(value, other: Any = None):
+        return value
+
+    assert (await keep.add({"a": [1]})).data == {"value": {"a": [1]}}
+    with pytest.raises(InvalidPayload, match=r"\$.other is a datetime"):
+        await keep.add(1, other=WHEN)
+
+
+async def test_options_go_from_queue_to_task_to_call(make_queue: MakeQueue):
+    queue = make_queue(attempts=2, priority=2)
+
+    @queue.task(priority=3, timeout=60)
+    async def ping() -> None: ...
+
+    assert await options_of(await ping.add()) == (2, 3)
+    assert await options_of(await ping.using(priority=4).add()) == (2, 4)
+    assert await options_of(await ping.using(priority=4).using(attempts=5).add()) == (5, 4)
+    assert await options_of(await ping.add()) == (2, 3)
+
+
+async def options_of(job: Any) -> tuple[int, int]:
+    stored = await job.refresh()
+    return stored.attempts, stored.priority
+
+
+async def test_a_task_can_use_an_id_of_ones_own(queue: Queue):
+    resize = resizing(queue).using(id="a")
+    assert (await resize.add("a.png")).created
+    assert not (await resize.add("a.png")).created
+    with pytest.raises(DuplicateJob):
+        await resize.add("b.png")
+
+
+@pytest.mark.parametrize("options", [{"atempts": 3}, {"attempts": 0}, {"delay": "soonish"}])
+def test_a_wrong_option_is_an_error_where_it_stands(queue: Queue, options: Any):
+    with pytest.raises(InvalidInput):
+        queue.task(**options)
+    with pytest.raises(InvalidInput):
+        resizing(queue).using(**options)
+
+
+def test_an_id_is_no_option_of_a_task(queue: Queue):
+    with pytest.raises(InvalidOption, match="using"):
+        queue.task(id="a")
+
+
+async def test_calls_of_several_tasks_are_added_together(queue: Queue):
+    @queue.task
+    def shrink(path: str) -> int:
+        return len(path)
+
+    jobs = await queue.add_many(
+        [resizing(queue).call("a.png"), shrink.using(priority=-1).call("b.png"), ("plain", {"a": 1})]
+    )
+    assert [(job.name, job.data) for job in jobs] == [
+        ("resize", {"path": "a.png"}),
+        ("shrink", {"path": "b.png"}),
+        ("plain", {"a": 1}),
+    ]
+
+
+async def test_a_result_is_read_as_the_task_says(queue: Queue):
+    one, many = await resizing(queue).add("a"), (await queue.add_many([queue.tasks["resize"].call("b")]))[0]
+    for job in (one, many):
+        await complete_next(queue, {"width": 3, "since": "2024-05-06T00:00:00Z"})
+        assert await job.result(timeout=20) == Box(3, WHEN)
+    plain = await queue.get(one.id)
+    assert plain is not None
+    assert await plain.result() == {"width": 3, "since": "2024-05-06T00:00:00Z"}
+
+
+async def test_a_result_of_another_type_is_named(queue: Queue):
+    job = await resizing(queue).add("a")
+    await complete_next(queue, {"width": "wide"})
+    with pytest.raises(UnexpectedResult, match=r"\$.width") as refused:
+        await job.result(timeout=20)
+    assert (refused.value.queue, refused.value.job_id) == (queue.name, job.id)
+    assert (await job.refresh()).result == {"width": "wide"}
+
+
+async def test_a_task_without_a_result_type_answers_what_is_stored(queue: Queue):
+    @queue.task
+    async def loose(a: int):
+        return a
+
+    job = await loose.add(1)
+    await complete_next(queue, {"any": 1})
+    assert await job.result(timeout=20) == {"any": 1}
+
+
+async def test_a_failed_job_of_a_task_says_so(queue: Queue):
+    job = await resizing(queue).add("a")
+    await job.cancel()
+    with pytest.raises(Exception, match="cancelled") as ended:
+        await job.result(timeout=20)
+    assert not isinstance(ended.value, JobFailed | UnexpectedResult)
+
+
+async def test_adds_of_tasks_share_a_trip(queue: Queue):
+    resize = resizing(queue)
+    jobs = await asyncio.gather(*(resize.add(str(n)) for n in range(50)))
+    assert len({job.id for job in jobs}) == 50
+    assert (await queue.counts())["waiting"] == 50
+
+
+def test_a_queue_knows_its_tasks(queue: Queue):
+    resize = resizing(queue)
+    assert dict(queue.tasks) == {"resize": resize}
+    assert repr(resize) == f"<Task 'resize' of {queue.name!r}>"
+
+
+async def test_jobs_are_added_and_awaited_without_a_loop(queue: Queue):
+    resize = resizing(queue)
+
+    def add_and_wait() -> Box:
+        job = resize.using(priority=5).add_sync("a.png", box=Box(3, WHEN))
+        assert job.created
+        assert job.data == {"path": "a.png", "box": {"width": 3, "since": "2024-05-06T00:00:00Z"}}
+        result: Box = job.result(timeout=10)
+        return result
+
+    async with Worker(queue).started():
+        assert await asyncio.to_thread(add_and_wait) == Box(3, WHEN)
+
+
+async def test_wrong_arguments_are_refused_without_a_loop_too(queue: Queue):
+    with pytest.raises(InvalidArguments):
+        await asyncio.to_thread(resizing(queue).add_sync, "a.png", hight=3)
+    assert await is_empty(queue)

@@ -1,0 +1,204 @@
+"""Right uses of typed tasks: both type checkers accept every line, and know these types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, assert_type
+
+from ropeway import (
+    Backoff,
+    Call,
+    Job,
+    JobHandle,
+    JobType,
+    ProcessJob,
+    Queue,
+    SyncJob,
+    SyncJobHandle,
+    Task,
+    Worker,
+)
+
+queue = Queue("typed", "memory://")
+
+
+@dataclass
+class Email:
+    to: str
+    when: datetime | None = None
+
+
+@dataclass
+class Receipt:
+    id: int
+
+
+@queue.task
+async def resize(path: str, width: int = 800) -> str:
+    return f"{path}@{width}"
+
+
+@queue.task(attempts=3, backoff=Backoff.exponential(1), timeout="1 minute", remove_on_complete=True)
+async def fetch(url: str, *, limit: float = 1.5) -> list[Receipt]:
+    return [Receipt(int(limit))]
+
+
+@queue.task
+def shrink(path: str) -> int:
+    return len(path)
+
+
+@queue.task(name="shrink-all")
+def shrink_all(paths: list[str], /) -> None: ...
+
+
+@queue.task
+async def report(job: Job, title: str, copies: int = 1) -> Receipt:
+    await job.progress(50)
+    return Receipt(copies)
+
+
+@queue.task(priority=5)
+def send(job: SyncJob, email: Email) -> Receipt:
+    job.progress(len(email.to))
+    return Receipt(1)
+
+
+@queue.task(run_in="process")
+def crunch(job: ProcessJob, number: int) -> float:
+    job.log(str(number))
+    return number / 2
+
+
+@queue.task(context=True, attempts=2)
+async def sweep(job: Any, folder: str) -> int:
+    return len(folder) + int(job.attempt)
+
+
+@queue.task
+async def ping() -> None: ...
+
+
+@queue.task
+def anything(data: Any, more: int = 0) -> int:
+    return more
+
+
+@queue.task
+def whatever(path: str) -> Any:
+    return path
+
+
+async def adds() -> None:
+    job = await resize.add("a.png", width=100)
+    assert_type(job, JobHandle[str])
+    assert_type(await job.result(timeout=60), str)
+    assert_type(await resize.add(path="a.png"), JobHandle[str])
+    assert_type(await (await fetch.add("a", limit=2)).result(), list[Receipt])
+    assert_type(await shrink.add("a.png"), JobHandle[int])
+    assert_type(await shrink_all.add(["a.png"]), JobHandle[None])
+    assert_type(await ping.add(), JobHandle[None])
+    # The job is the worker's to give.
+    assert_type(await report.add("Title", copies=2), JobHandle[Receipt])
+    assert_type(await send.add(Email("you")), JobHandle[Receipt])
+    assert_type(await crunch.add(number=3), JobHandle[float])
+    assert_type(await sweep.add("tmp"), JobHandle[int])
+    await anything.add({"a": 1}, more=2)
+    await anything.add(data=[1])
+    await whatever.add("a")
+
+
+async def options() -> None:
+    later = resize.using(delay=60, priority=-1, id="one")
+    assert_type(await later.add("a.png", 100), JobHandle[str])
+    assert_type(await later.using(attempts=2).add("a.png"), JobHandle[str])
+    assert_type(await report.using(delay="5 minutes").add("Title"), JobHandle[Receipt])
+
+
+async def bulks() -> None:
+    assert_type(resize.call("a.png", 3), Call[str])
+    assert_type(
+        await queue.add_many([resize.call("a.png"), resize.using(lifo=True).call("b.png")]), list[JobHandle[str]]
+    )
+    assert_type(await queue.add_many(shrink.call(path) for path in "ab"), list[JobHandle[int]])
+    assert_type(await queue.add_many(["a", ("b", 1), ("c", 2, {"attempts": 2})]), list[JobHandle[Any]])
+    await queue.add_many([resize.call("a.png"), shrink.call("b"), ("plain", {"a": 1}), Call("other", 1)])
+
+
+async def direct_calls(job: Job, sync_job: SyncJob) -> None:
+    assert_type(await resize("a.png", width=3), str)
+    assert_type(shrink("a.png"), int)
+    assert_type(await report(job, "Title"), Receipt)
+    assert_type(send(sync_job, Email("you")), Receipt)
+    print(whatever("a")["key"])
+
+
+def takes_any_task(task: Task[..., str]) -> None:
+    print(task.name)
+
+
+takes_any_task(resize)
+takes_any_task(resize.using(delay=1))
+
+SEND = JobType("send-email", Email, Receipt, attempts=3)
+COUNT = JobType("count", dict[str, int])
+FORGET = JobType("forget", str, None)
+worker = Worker(queue)
+
+
+@worker.handler(SEND)
+async def send_email(email: Email) -> Receipt:
+    return Receipt(len(email.to))
+
+
+@worker.handler(SEND)
+async def send_with_progress(job: Job, email: Email) -> Receipt:
+    await job.progress(50)
+    return Receipt(len(email.to))
+
+
+@worker.handler(SEND)
+def send_in_a_thread(email: Email) -> Receipt:
+    return Receipt(len(email.to))
+
+
+@worker.handler(SEND)
+def send_in_a_thread_with_progress(job: SyncJob, email: Email) -> Receipt:
+    job.progress(50)
+    return Receipt(len(email.to))
+
+
+@worker.handler(COUNT)
+async def count(counts: dict[str, int]) -> object:
+    return sum(counts.values())
+
+
+@worker.handler("plain")
+async def plain(job: Job) -> None:
+    print(job.data)
+
+
+async def job_types() -> None:
+    assert_type(SEND, JobType[Email, Receipt])
+    assert_type(COUNT, JobType[dict[str, int], Any])
+    assert_type(FORGET, JobType[str, None])
+    assert_type(await SEND.add(queue, Email("you"), delay=60), JobHandle[Receipt])
+    assert_type(await COUNT.add(queue, {"a": 1}), JobHandle[Any])
+    assert_type(SEND.call(Email("you"), priority=1), Call[Receipt])
+    assert_type(await queue.add_many([FORGET.call("a")]), list[JobHandle[None]])
+
+
+async def untyped(handles: list[JobHandle]) -> None:
+    job = await queue.add("name", {"a": 1}, attempts=2)
+    assert_type(job, JobHandle[Any])
+    handles.append(job)
+    assert_type(await job.result(), Any)
+
+
+def without_a_loop() -> None:
+    assert_type(resize.add_sync("a.png", width=100), SyncJobHandle[str])
+    assert_type(resize.using(delay=60).add_sync("a.png").result(timeout=5), str)
+    assert_type(SEND.add_sync(queue, Email("you")), SyncJobHandle[Receipt])
+    assert_type(queue.sync.add("name"), SyncJobHandle[Any])
+    assert_type(queue.sync.add_many([resize.call("a.png")]), list[SyncJobHandle[str]])

@@ -1,0 +1,41 @@
+"""That the check of right and wrong uses notices both kinds of failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from . import right
+from .check import differences, main, marked
+
+
+def test_a_wrong_use_that_is_accepted_is_a_failure():
+    assert differences("mypy", {("wrong.py", 3)}, set()) == ["mypy accepts wrong.py:3, which is marked as wrong"]
+
+
+def test_a_right_use_that_is_refused_is_a_failure():
+    assert differences("mypy", set(), {("right.py", 7)}) == ["mypy refuses right.py:7, which is not marked"]
+
+
+def test_the_marked_lines_are_found(tmp_path: Path):
+    (tmp_path / "uses.py").write_text("fine()\nbroken()  # wrong\n")
+    assert marked((tmp_path / "uses.py",)) == {("uses.py", 2)}
+
+
+@pytest.mark.parametrize("also", [set(), {("right.py", 1)}], ids=["one is missing", "one too many"])
+def test_the_check_fails_when_a_checker_disagrees(also: set[tuple[str, int]]):
+    reported = marked() | also if also else set(list(marked())[1:])
+    with pytest.raises(SystemExit) as ended:
+        main((lambda: reported,))
+    assert ended.value.code
+
+
+def test_the_check_passes_when_the_checkers_report_what_is_marked():
+    with pytest.raises(SystemExit) as ended:
+        main((marked,))
+    assert not ended.value.code
+
+
+def test_the_right_uses_can_be_imported():
+    assert {"resize", "fetch", "shrink-all", "crunch"} <= right.queue.tasks.keys()
