@@ -19,9 +19,12 @@ def settlement(
     outcomes: Sequence[Outcome], then: ClaimRequest | None, now: Instant | None
 ) -> tuple[bytes, Sequence[Outcome]]:
     """The argument of the script, and the outcomes in the order of its answers: completions come first."""
-    completed = [outcome for outcome in outcomes if outcome.move == "complete"]
-    others = [outcome for outcome in outcomes if outcome.move != "complete"] if len(completed) < len(outcomes) else []
-    ordered = [*completed, *others] if others else completed
+    completed: list[Outcome] = []
+    # An id that occurs twice is judged in the order of the outcomes.
+    if len({outcome.id for outcome in outcomes}) == len(outcomes):
+        completed = [outcome for outcome in outcomes if outcome.move == "complete"]
+    others = [outcome for outcome in outcomes if outcome.move != "complete"] if completed else outcomes
+    ordered = [*completed, *others] if completed else outcomes
     keeps: dict[Retention, int] = {}
     completions = [_completion(outcome, keeps) for outcome in completed]
     is_plain = len(keeps) == 1 and all(len(completion) == 1 for completion in completions)
@@ -41,10 +44,10 @@ def settlement(
 
 def in_order(outcomes: Sequence[Outcome], ordered: Sequence[Outcome], answers: list[Answer]) -> list[Answer]:
     """Answers for the outcomes as they were given."""
-    if outcomes[-1:] == ordered[-1:] and len({outcome.move for outcome in outcomes}) == 1:
+    if ordered == outcomes:
         return answers
-    found = {id(outcome): answer for outcome, answer in zip(ordered, answers, strict=True)}
-    return [found[id(outcome)] for outcome in outcomes]
+    by_id = {outcome.id: answer for outcome, answer in zip(ordered, answers, strict=True)}
+    return [by_id[outcome.id] for outcome in outcomes]
 
 
 def _keep(keep: Retention) -> tuple[int | bool, int | bool]:
@@ -58,6 +61,8 @@ def _completion(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...
 
 def _other(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...]:
     match outcome.move:
+        case "complete":
+            return "complete", *_completion(outcome, keeps)
         case "fail":
             keep = keeps.setdefault(outcome.keep, len(keeps) + 1)
             return "fail", keep, *_failure(outcome), outcome.exhausted

@@ -4,7 +4,7 @@
 -- none), the others ended as the outcomes say.
 -- Returns two letters for each id (the verdict and the state before), and what was claimed.
 -- Uses: pack, queue, events, jobs, lines, endings, records, claims
-local MOVE, KEEP, DELAY, REASON, REASON_JSON, TRACE, TRACES, EXHAUSTED = 1, 2, 2, 3, 4, 5, 6, 7
+local MOVE, KEEP, RESULT, DELAY, REASON, REASON_JSON, TRACE, TRACES, EXHAUSTED = 1, 2, 3, 2, 3, 4, 5, 6, 7
 local TARGETS = {
   complete = { completed = true }, fail = { failed = true }, ['hand back'] = { waiting = true },
   retry = { delayed = true, waiting = true }, postpone = { delayed = true, waiting = true },
@@ -13,7 +13,7 @@ local now, ids, tokens, completions, outcomes, request, keeps = unpack(cmsgpack.
 local q = open_queue(KEYS[1], now)
 local base, row = q.base, q.row
 local answers, runs, unlocked, lost, ends, number = {}, {}, {}, {}, {}, 0
-local results, cleared, reasons, told, back, is_settled = {}, {}, {}, {}, {}, {}
+local results, cleared, reasons, told, back, settled, went, completed = {}, {}, {}, {}, {}, {}, {}, {}
 local packed_tokens, stamp = {}, pack_time(q.now)
 
 for i = 1, #keeps do
@@ -25,20 +25,26 @@ end
 local function write(id, run)
   number = number + 1
   unlocked[number], runs[2 * number - 1], runs[2 * number] = id, id, run
-  is_settled[id] = true
+  settled[id] = run
 end
 
--- What a call means that comes too late, or again. Answers the two letters.
-local function refuse(id, run, token, move)
-  local job = load_job(q, id)
-  if not job then
-    return 'm-'
+-- What a call means that comes too late, or again, before anything of this one is written. Answers the two letters.
+local function refuse(id, token, move)
+  local run, state = settled[id], nil
+  if run then
+    state = went[id] or STATES[sub(run, 1, 1)]
+  else
+    local job = load_job(q, id)
+    if not job then
+      return 'm-'
+    end
+    run, state = job.run, job.state
   end
-  if run and TARGETS[move][job.state] and sub(run, TOKEN, TOKEN + #token - 1) == token then
-    return 'd' .. LETTERS[job.state]
+  if run and TARGETS[move][state] and sub(run, TOKEN, TOKEN + #token - 1) == token then
+    return 'd' .. LETTERS[state]
   end
   lost[#lost + 1] = '["' .. id .. '",{"move":"' .. move .. '"}]'
-  return 'l' .. LETTERS[job.state]
+  return 'l' .. LETTERS[state]
 end
 
 local function packed_token(i)
@@ -50,35 +56,38 @@ local function packed_token(i)
   return token
 end
 
+local function complete(id, run, keep, result)
+  write(id, keep.run .. sub(run, STARTED_AT))
+  finish(q, ends, 'c', sequence_of(run) .. id, keep)
+  if result then
+    results[#results + 1] = id
+    results[#results + 1] = result
+  end
+  -- What failed or stalled before left its reason.
+  if sub(run, MADE, STARTS - 1) ~= NONE or sub(run, STALLED, TOKEN - 1) ~= NONE then
+    cleared[#cleared + 1] = id
+  end
+  completed[#completed + 1] = result and result ~= 'null' and { id, result } or id
+end
+
 local function complete_all(stored, last)
-  local is_plain, completed = type(completions) == 'number', {}
+  local is_plain = type(completions) == 'number'
   local keep, result = keeps[is_plain and completions or 1], nil
   for i = 1, last do
     local id, run, token = ids[i], stored[i], packed_token(i)
-    if run and not is_settled[id] and is_held(run, token) then
+    if run and not settled[id] and is_held(run, token) then
       if not is_plain then
         keep, result = keeps[completions[i][1]], completions[i][2]
       end
-      write(id, keep.run .. sub(run, STARTED_AT))
-      finish(q, ends, 'c', sequence_of(run) .. id, keep)
-      if result then
-        results[#results + 1] = id
-        results[#results + 1] = result
-      end
-      -- What failed or stalled before left its reason.
-      if sub(run, MADE, STARTS - 1) ~= NONE or sub(run, STALLED, TOKEN - 1) ~= NONE then
-        cleared[#cleared + 1] = id
-      end
-      completed[number] = result and result ~= 'null' and { id, result } or id
+      complete(id, run, keep, result)
       answers[i] = 'da'
     else
-      answers[i] = false
+      answers[i] = refuse(id, token, 'complete')
     end
   end
-  return completed
 end
 
-local function tell_completed(completed)
+local function tell_completed()
   if #completed == 0 then
     return
   end
@@ -124,11 +133,10 @@ local function send_back(outcome, id, run)
       .. whole(delay) .. '}'
   end
   back[#back + 1] = { id = id, place = sub(run, -20), due_at = due_at }
-  tell(move, due_at and 'delayed' or 'waiting', '["' .. id .. '",' .. detail .. ']')
+  went[id] = due_at and 'delayed' or 'waiting'
+  tell(move, went[id], '["' .. id .. '",' .. detail .. ']')
   return ended_run(run, 'o', NEVER, NEVER, made)
 end
-
-local MOVES = { fail = fail, retry = send_back, postpone = send_back, ['hand back'] = send_back }
 
 local function put_back()
   local waiting, lines, delayed = {}, {}, {}
@@ -151,12 +159,20 @@ local function put_back()
 end
 
 local stored, last = fields_of(base .. ':runs', ids), #ids - #outcomes
-local completed = complete_all(stored, last)
+complete_all(stored, last)
 for i = last + 1, #ids do
-  local run = stored[i]
-  answers[i] = false
-  if run and not is_settled[ids[i]] and is_held(run, packed_token(i)) then
-    write(ids[i], MOVES[outcomes[i - last][MOVE]](outcomes[i - last], ids[i], run))
+  local id, run, outcome = ids[i], stored[i], outcomes[i - last]
+  local move = outcome[MOVE]
+  if not run or settled[id] or not is_held(run, packed_token(i)) then
+    answers[i] = refuse(id, packed_token(i), move)
+  else
+    if move == 'complete' then
+      complete(id, run, keeps[outcome[KEEP]], outcome[RESULT])
+    elseif move == 'fail' then
+      write(id, fail(outcome, id, run))
+    else
+      write(id, send_back(outcome, id, run))
+    end
     answers[i] = 'da'
   end
 end
@@ -165,7 +181,7 @@ call_with('ZREM', base .. ':locks', unlocked)
 call_with('HSET', base .. ':results', results)
 call_with('HDEL', base .. ':reasons', cleared)
 call_with('HSET', base .. ':reasons', reasons)
-tell_completed(completed)
+tell_completed()
 if #back > 0 then
   put_back()
 end
@@ -173,13 +189,6 @@ for key, texts in pairs(told) do
   local move, to = string.match(key, '^(.-)|(.*)$')
   count(q, ACTIVE, COUNTERS[to], #texts)
   announce_all(q, move, to, texts)
-end
--- Those that came too late, or again, are judged by what the others left; retention takes nothing before.
-for i = 1, #ids do
-  if not answers[i] then
-    local move = i <= last and 'complete' or outcomes[i - last][MOVE]
-    answers[i] = refuse(ids[i], call('HGET', base .. ':runs', ids[i]), packed_token(i), move)
-  end
 end
 retain(q, ends)
 if #lost > 0 then
