@@ -9,6 +9,7 @@ from typing import Any, Final
 import hiredis
 
 from ...errors import StoreUnavailable
+from .checks import check
 from .failures import PASSING, code_of, typed
 from .link import Argument, Hear, Link
 from .scripts import Script
@@ -63,16 +64,19 @@ class Connection:
     async def run(self, script: Script, keys: tuple[str, ...], *arguments: bytes) -> Any:
         """Runs a script, which the server may have forgotten."""
         try:
-            return await self.execute("EVALSHA", script.sha, len(keys), *keys, *arguments)
+            return await self._ask("EVALSHA", script.sha, len(keys), *keys, *arguments)
         except hiredis.ReplyError as error:
             if code_of(error) != "NOSCRIPT":
                 raise typed(self.target.url, error) from error
+        return await self.execute("EVAL", script.text, len(keys), *keys, *arguments)
+
+    async def execute(self, *command: Argument) -> Any:
         try:
-            return await self.execute("EVAL", script.text, len(keys), *keys, *arguments)
+            return await self._ask(*command)
         except hiredis.ReplyError as error:
             raise typed(self.target.url, error) from error
 
-    async def execute(self, *command: Argument) -> Any:
+    async def _ask(self, *command: Argument) -> Any:
         """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
         link = self._link
         if link is None or not link.is_up:
@@ -119,14 +123,24 @@ class Connection:
         pause = FIRST_PAUSE
         while True:
             try:
-                self._link = await open_link(self.target)
-                self._was_up = True
-                return self._link
+                link = await open_link(self.target)
+                if not self._was_up:
+                    await self._check(link)
+                self._link, self._was_up = link, True
+                return link
             except StoreUnavailable:
                 if asyncio.get_running_loop().time() + pause > deadline:
                     raise
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _check(self, link: Link) -> None:
+        try:
+            await check(link, self.target)
+        except BaseException as error:
+            link.abort()
+            await link.closed.wait()
+            raise typed(self.target.url, error) from error
 
     def drop(self) -> None:
         if self._link is not None:

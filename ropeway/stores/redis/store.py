@@ -67,8 +67,8 @@ class RedisStore:
         self._registered: set[str] = set()
 
     @classmethod
-    def from_url(cls, url: str, *, create: bool = True) -> Self:
-        """`redis://host:6379/0`; see `Target` for what else it may say. A server is there or not: none is made."""
+    def from_url(cls, url: str, *, create: bool = True) -> Self:  # noqa: ARG003 - a server is there or not
+        """`redis://host:6379/0`; see `Target` for what else it may say."""
         return cls(Target.from_url(url))
 
     def sibling(self) -> Self:
