@@ -71,6 +71,11 @@ class RedisStore:
         """`redis://host:6379/0`; see `Target` for what else it may say."""
         return cls(Target.from_url(url))
 
+    @classmethod
+    def from_client(cls, client: object) -> Self:
+        """Connects as a client of redis-py does, and leaves the client alone."""
+        return cls(Target.from_client(client))
+
     def sibling(self) -> Self:
         return type(self)(self._target)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
@@ -67,6 +67,30 @@ class Target(msgspec.Struct, frozen=True):
             _prefix(options.get("prefix", DEFAULT_PREFIX)),
             timeout,
             _switch(options, "allow_eviction"),
+        )
+
+    @classmethod
+    def from_client(cls, client: Any) -> Self:
+        """Where a client of redis-py connects to, and as whom."""
+        pool = getattr(client, "connection_pool", None)
+        said: dict[str, Any] | None = getattr(pool, "connection_kwargs", None)
+        if said is None or said.get("credential_provider") is not None:
+            raise InvalidOption(
+                "url", f"cannot be {client!r:.80}: use a client of one server with a plain password, or a URL"
+            )
+        path, uses_tls = said.get("path"), "SSL" in getattr(pool, "connection_class", type(None)).__name__
+        host, port, database = said.get("host") or "localhost", said.get("port") or 6379, said.get("db") or 0
+        place = f"/{database}?unix={path}" if path else f"{host}:{port}/{database}"
+        return cls(
+            f"redis{'s' if uses_tls else ''}://{place}",
+            host,
+            port,
+            path,
+            said.get("username"),
+            said.get("password"),
+            database,
+            uses_tls,
+            said.get("ssl_ca_certs"),
         )
 
     @property
