@@ -15,10 +15,11 @@ DEFAULT_URL: Final = "sqlite:///ropeway.db"
 _STORES: Final[dict[str, tuple[str, str]]] = {
     "memory": ("ropeway.stores.memory", "MemoryStore"),
     "sqlite": ("ropeway.stores.sqlite", "SQLiteStore"),
-    "redis": ("ropeway.stores.redis", "RedisStore"),
-    "rediss": ("ropeway.stores.redis", "RedisStore"),
-    "valkey": ("ropeway.stores.redis", "RedisStore"),
-    "valkeys": ("ropeway.stores.redis", "RedisStore"),
+    **{
+        f"{scheme}{suffix}": ("ropeway.stores.redis", "RedisStore")
+        for scheme in ("redis", "rediss", "valkey", "valkeys")
+        for suffix in ("", "+cluster", "+sentinel")
+    },
 }
 _CLIENTS: Final = ("redis", "valkey")
 """Packages whose clients are taken instead of a URL."""

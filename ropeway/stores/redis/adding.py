@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -13,7 +13,8 @@ from ...store.values import Added
 from .encoding import as_json, given, pack
 from .keys import Keys
 
-Bundles = Sequence[Sequence[NewJob]]
+Bundle: TypeAlias = Sequence[NewJob]
+Bundles: TypeAlias = Sequence[Bundle]
 
 _VERDICTS: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] = {
     "c": "created",
@@ -25,9 +26,9 @@ _text: Final = msgspec.msgpack.Encoder().encode
 
 
 class Load:
-    """Bundles as the script takes them."""
+    """Bundles as the script takes them; `looks` leaves all as it is and only judges."""
 
-    def __init__(self, keys: Keys, bundles: Bundles, now: Instant | None) -> None:
+    def __init__(self, keys: Keys, bundles: Bundles, now: Instant | None, *, looks: bool = False) -> None:
         self.queues: list[str] = []
         self._numbers: dict[str, int] = {}
         self._names: dict[str, int] = {}
@@ -35,7 +36,7 @@ class Load:
         packed = [[self._job(job) for job in bundle] for bundle in bundles]
         names = [(name, as_json(name).decode()) for name in self._names]
         self.keys = tuple(keys.queue(queue) for queue in self.queues)
-        self.arguments = pack((given(now), names, packed)), b"".join(self._texts)
+        self.arguments = pack((given(now), names, packed, len(self.queues), looks)), b"".join(self._texts)
 
     def _job(self, job: NewJob) -> tuple[Any, ...]:
         queue = self._numbers.get(job.queue)

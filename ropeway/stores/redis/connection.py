@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
 
 import hiredis
 
@@ -19,6 +20,8 @@ FIRST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.5
 PATIENCE: Final = 3.0
 """Seconds in which a server that worked before may come back before anybody hears of it."""
+
+Find: TypeAlias = Callable[[], Awaitable[Target]]
 
 
 async def open_link(target: Target, hear: Hear | None = None) -> Link:
@@ -39,8 +42,9 @@ async def open_link(target: Target, hear: Hear | None = None) -> Link:
     except BaseException as error:
         if link is not None:
             link.abort()
-        if isinstance(error, TimeoutError):
-            error = TimeoutError(f"{target.address} did not answer within {target.timeout:g} s")
+        if isinstance(error, OSError):
+            what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else str(error)
+            raise StoreUnavailable(target.url, f"{target.address} cannot be reached: {what}") from error
         raise typed(target.url, error) from error
 
 
@@ -52,31 +56,61 @@ async def _log_in(link: Link, target: Target) -> None:
         await link.ask("SELECT", target.database)
 
 
-class Connection:
-    """All commands of one handle go through it, side by side."""
+class NotConnected(StoreUnavailable):
+    """Nobody answered, so nothing was sent."""
+
+
+class Commands:
+    """Scripts and commands to whoever has their key."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._link: Link | None = None
-        self._opening: asyncio.Task[Link] | None = None
-        self._was_up = False
 
     async def run(self, script: Script, keys: tuple[str, ...], *arguments: bytes) -> Any:
         """Runs a script, which the server may have forgotten."""
         try:
-            return await self._ask("EVALSHA", script.sha, len(keys), *keys, *arguments)
+            return await self.ask(keys[0], "EVALSHA", script.sha, len(keys), *keys, *arguments)
         except hiredis.ReplyError as error:
             if code_of(error) != "NOSCRIPT":
                 raise typed(self.target.url, error) from error
-        return await self.execute("EVAL", script.text, len(keys), *keys, *arguments)
-
-    async def execute(self, *command: Argument) -> Any:
         try:
-            return await self._ask(*command)
+            return await self.ask(keys[0], "EVAL", script.text, len(keys), *keys, *arguments)
         except hiredis.ReplyError as error:
             raise typed(self.target.url, error) from error
 
-    async def _ask(self, *command: Argument) -> Any:
+    async def execute(self, command: str, key: str, *arguments: Argument) -> Any:
+        try:
+            return await self.ask(key, command, key, *arguments)
+        except hiredis.ReplyError as error:
+            raise typed(self.target.url, error) from error
+
+    async def ask(self, key: str, *command: Argument) -> Any:
+        """Raises the server's own errors as they are."""
+        raise NotImplementedError
+
+    async def open(self) -> None:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+
+class Connection(Commands):
+    """All commands of one handle to one server go through it, side by side."""
+
+    def __init__(self, target: Target, find: Find | None = None, patience: float = PATIENCE) -> None:
+        """`find` says where the server is now; without it, where it always was."""
+        super().__init__(target)
+        self._find = find
+        self._patience = patience
+        self._link: Link | None = None
+        self._opening: asyncio.Task[Link] | None = None
+        self._was_up = False
+
+    async def open(self) -> None:
+        await self.link()
+
+    async def ask(self, key: str, *command: Argument) -> Any:
         """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
         link = self._link
         if link is None or not link.is_up:
@@ -119,18 +153,18 @@ class Connection:
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> Link:
-        deadline = asyncio.get_running_loop().time() + (PATIENCE if self._was_up else 0)
+        deadline = asyncio.get_running_loop().time() + (self._patience if self._was_up else 0)
         pause = FIRST_PAUSE
         while True:
             try:
-                link = await open_link(self.target)
+                link = await open_link(await self._find() if self._find else self.target)
                 if not self._was_up:
                     await self._check(link)
                 self._link, self._was_up = link, True
                 return link
-            except StoreUnavailable:
+            except StoreUnavailable as error:
                 if asyncio.get_running_loop().time() + pause > deadline:
-                    raise
+                    raise NotConnected(self.target.url, _reason(error)) from error
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
             pause = min(pause * 2, LONGEST_PAUSE)
 
@@ -154,3 +188,7 @@ class Connection:
             self._link.abort()
             await self._link.closed.wait()
             self._link = None
+
+
+def _reason(error: StoreUnavailable) -> str:
+    return str(error).removeprefix(f"{error.store}: ")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from weakref import WeakKeyDictionary
 
-from .connection import Connection
+from .reaching import reach
 from .target import Target
 from .wake import Ear
 
@@ -14,8 +14,8 @@ from .wake import Ear
 class Here:
     def __init__(self, target: Target) -> None:
         self.loop = asyncio.get_running_loop()
-        self.connection = Connection(target)
-        self.ear = Ear(target)
+        self.commands, find = reach(target)
+        self.ear = Ear(find)
         self._end: AsyncGenerator[None, None] | None = None
 
     @property
@@ -36,7 +36,7 @@ class Here:
 
     async def close(self) -> None:
         await self.ear.close()
-        await self.connection.close()
+        await self.commands.close()
 
 
 class Everywhere:

@@ -32,6 +32,8 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "revoked": "sorted set by number: revoked locks",
     "metrics": "hash: minute and metric to a number",
     "minutes": "sorted set: the minutes that have metrics",
+    "outbox": "hash, in a cluster: token to jobs for queues of other slots, until they have arrived there",
+    "never": "no key is ever made of it: see cluster.py",
 }
 """What follows the tag and a colon."""
 

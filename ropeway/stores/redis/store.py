@@ -42,11 +42,12 @@ from ...store.values import (
     Topic,
 )
 from . import adding, looking
+from .across import add_across, deliver
 from .encoding import DEFAULTS, answers_of, as_json, claimed_of, given, pack, records, records_or_none, request_of
 from .here import Everywhere, Here
 from .keys import Keys
 from .link import Argument
-from .scripts import script
+from .scripts import SCRIPTS
 from .settling import in_order, settlement
 from .target import Target
 from .wake import RedisListener
@@ -80,7 +81,7 @@ class RedisStore:
         return type(self)(self._target)
 
     async def open(self) -> None:
-        await (await self._settled()).connection.link()
+        await (await self._settled()).commands.open()
 
     async def close(self) -> None:
         if self._is_closed:
@@ -111,15 +112,15 @@ class RedisStore:
             await here.settle()
         return here
 
-    async def _execute(self, *command: Argument) -> Any:
-        return await (await self._settled()).connection.execute(*command)
+    async def _execute(self, command: str, key: str, *arguments: Argument) -> Any:
+        return await (await self._settled()).commands.execute(command, key, *arguments)
 
     async def _run(self, verb: str, queue: str, *arguments: Any) -> Any:
         """Runs a script on one queue."""
         return await self._call(verb, (self._keys.queue(queue),), pack(arguments))
 
     async def _call(self, verb: str, keys: tuple[str, ...], *arguments: bytes) -> Any:
-        return await (await self._settled()).connection.run(script(verb), keys, *arguments)
+        return await (await self._settled()).commands.run(SCRIPTS[verb], keys, *arguments)
 
     async def _register(self, queues: Sequence[str]) -> None:
         """Notes that these queues may exist: `queues` looks there first."""
@@ -135,6 +136,8 @@ class RedisStore:
             self._usable()
             return [[] for _ in bundles]
         await self._register(load.queues)
+        if self._target.kind == "cluster" and len(load.queues) > 1:
+            return await add_across(self._keys, self._call, bundles, now)
         letters, new = await self._call("add", load.keys, *load.arguments)
         await self._notice_new([load.queues[number - 1] for number in new])
         return adding.answers_of(bundles, letters.decode())
@@ -199,7 +202,9 @@ class RedisStore:
             # Records are in a slot of their own.
             self._call("expire_records", (self._keys.expiring, self._keys.kinds), pack((given(now),))),
         )
-        promoted, stalled, given_up, removed, next_at, more, at = answer
+        promoted, stalled, given_up, removed, next_at, more, at, in_outbox = answer
+        if in_outbox:
+            await deliver(self._keys, self._call, queue)
         return Ticked(
             promoted,
             [id.decode() for id in stalled],

@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from ...errors import StoreClosed, StoreError
 from ...store.values import ClaimRequest, Served
-from .connection import FIRST_PAUSE, open_link
+from .connection import FIRST_PAUSE, Find, open_link
 from .link import Link
-from .target import Target
 
 LONGEST_PAUSE: Final = 2.0
+FIRST_PATIENCE: Final = 1.0
 WATCH: Final = 5.0
 """Seconds of silence after which the server is asked whether it is still there, and has as many to answer."""
 
@@ -25,8 +26,8 @@ WATCH: Final = 5.0
 class Ear:
     """Subscribes to what the listeners of one handle want to hear, and keeps the connection alive."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, find: Find) -> None:
+        self._find = find
         self._listeners: dict[str, set[RedisListener]] = {}
         self._link: Link | None = None
         self._task: asyncio.Task[None] | None = None
@@ -60,7 +61,7 @@ class Ear:
         pause = FIRST_PAUSE
         while True:
             try:
-                link = await open_link(self._target, self._hear)
+                link = await open_link(await self._find(), self._hear)
             except StoreError:
                 # Whoever waits has a safety poll, which tells what is wrong.
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
@@ -113,6 +114,8 @@ class RedisListener:
         self._url = url
         self._is_open = True
         self._is_woken = False
+        self._heard = asyncio.Event()
+        self._was_patient = False
         self._waiters: set[asyncio.Future[bool]] = set()
         try:
             asyncio.get_running_loop()
@@ -127,6 +130,7 @@ class RedisListener:
         if not self._is_open:
             raise StoreClosed(self._url, "this listener was closed: listen again")
         self._add()
+        await self._hearing()
         if self._take():
             return True
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -141,6 +145,14 @@ class RedisListener:
         # Of several waiters one takes the wake, but all of them heard it.
         return self._take() or (waiter.done() and not waiter.cancelled() and waiter.result())
 
+    async def _hearing(self) -> None:
+        """Lets the subscription come to stand first, once: whoever asks in a hurry would wait without hearing."""
+        if not self._was_patient:
+            self._was_patient = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_PATIENCE):
+                    await self._heard.wait()
+
     async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
         """Only waits: a claim of its own is one trip, and no job is ever given to a worker that does not hear of it."""
         await self.wait(timeout)
@@ -151,11 +163,13 @@ class RedisListener:
 
     def wake(self) -> None:
         self._is_woken = True
+        self._heard.set()
         self._resolve(woken=True)
 
     def close(self) -> None:
         if self._is_open:
             self._is_open = False
+            self._heard.set()
             if self._ear is not None:
                 self._ear.remove(self)
             self._resolve(woken=True)

@@ -9,6 +9,7 @@ import pytest
 from ropeway.errors import StoreUnavailable
 from ropeway.store.values import Added
 from ropeway.stores.redis import RedisStore
+from ropeway.stores.redis.connection import Connection
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
@@ -123,7 +124,7 @@ async def test_a_queue_works_again_after_somebody_emptied_the_server(start_serve
     await add(store, *new_jobs(2))
     [job] = await claim(store, 1)
     place = (await store.events(QUEUE)).cursor
-    await store._execute("FLUSHALL")
+    await store._execute("FLUSHALL", "SYNC")
 
     settled = await store.settle(QUEUE, [complete(job)])
     await add(store, new_job("after"))
@@ -136,6 +137,8 @@ async def test_a_queue_works_again_after_somebody_emptied_the_server(start_serve
 
 async def _noticed(store: RedisStore) -> None:
     """Waits until the handle knows that its connection has ended."""
-    link = store._everywhere.here().connection._link
+    connection = store._everywhere.here().commands
+    assert isinstance(connection, Connection)
+    link = connection._link
     assert link is not None
     await link.ended.wait()

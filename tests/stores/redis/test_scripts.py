@@ -10,7 +10,7 @@ import pytest
 
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.keys import QUEUE_KEYS
-from ropeway.stores.redis.scripts import script
+from ropeway.stores.redis.scripts import SCRIPTS
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import QUEUE, complete, new_job, new_jobs
 
@@ -30,7 +30,7 @@ def test_every_script_says_what_it_does_takes_and_returns(verb: str):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_scripts_use_only_the_keys_that_are_listed(verb: str):
-    used = set(re.findall(r"(?:base|KEYS\[1\]) \.\. ':([a-z]+:?)", script(verb).text))
+    used = set(re.findall(r"(?:base|KEYS\[1\]) \.\. ':([a-z]+:?)", SCRIPTS[verb].text))
 
     assert used <= QUEUE_KEYS.keys()
 

@@ -1,14 +1,15 @@
 -- Stores bundles of jobs, each whole or not at all.
--- Takes bases of queues; [now, [[name, name as JSON]], [[job]]] and the jobs' texts one after the other.
+-- Takes bases of queues; [now, [[name, name as JSON]], [[job]], number of queues, whether it only looks], the jobs' texts
+-- one after the other, and what goes into the outbox of the first queue: a number and a text.
 -- Returns a letter for each job (c created, f found, x conflict, s skipped), and the numbers of queues that are new.
 -- Uses: pack, queue, events, jobs, lines
 local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT = 1, 2, 3, 4, 5, 6, 7, 8
 local LAST_INSTANT = 253402300799999
-local now, names, bundles = unpack(cmsgpack.unpack(ARGV[1]))
+local now, names, bundles, number_of_queues, only_looks = unpack(cmsgpack.unpack(ARGV[1]))
 local texts, text_at = ARGV[2], 1
 local queues, verdicts, new_queues = {}, {}, {}
 
-for i = 1, #KEYS do
+for i = 1, number_of_queues do
   local q = open_queue(KEYS[i], now)
   q.jobs, q.delayed, q.groups, q.told_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
   q.ids, q.seen, q.asked, q.number, q.waiting = {}, {}, 0, 0, 0
@@ -40,7 +41,7 @@ local function are_equal(one, other)
   return name == other_name and read_text(one, data_at) == read_text(other, other_data_at)
 end
 
-local function store(job)
+local store = function(job)
   local q = queues[job[QUEUE]]
   local row, id, name, seq = q.row, job[ID], names[job[NAME]], q.row[SEQ] + 1
   row[SEQ] = seq
@@ -119,6 +120,12 @@ for i = 1, #queues do
     end
   end
 end
+if only_looks then
+  is_plain = false
+  store = function(job)
+    queues[job[QUEUE]].known[job[ID]] = job.text
+  end
+end
 -- Nearly always every id is new, and occurs once.
 for i = 1, #bundles do
   if is_plain then
@@ -128,6 +135,12 @@ for i = 1, #bundles do
   else
     judge(bundles[i])
   end
+end
+if only_looks then
+  return { table.concat(verdicts), {} }
+end
+if ARGV[3] then
+  call('HSET', KEYS[1] .. ':outbox', ARGV[3], ARGV[4])
 end
 for i = 1, #queues do
   local q = queues[i]

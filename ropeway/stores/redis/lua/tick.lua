@@ -1,6 +1,7 @@
 -- Promotes what is due, recovers what stalled, removes what retention ends, trims what is old.
 -- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, default options].
--- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock.
+-- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and how
+-- many bundles are in the outbox.
 -- Uses: pack, queue, events, jobs, lines, endings, options
 local METRICS_KEPT, REVOKED_KEPT, MINUTES_TRIMMED = 14 * 86400000, 60000, 500
 local now, most_stalls, fails_at_once, is_attempt, defaults = unpack(cmsgpack.unpack(ARGV[1]))
@@ -143,4 +144,4 @@ local removed = expire()
 notice_drained(q)
 local more = trim() or promoted == BATCH or removed == BATCH or #stalled + #given_up == BATCH
 close_queue(q)
-return { promoted, stalled, given_up, removed, next_at(), more and 1 or 0, q.now }
+return { promoted, stalled, given_up, removed, next_at(), more and 1 or 0, q.now, call('HLEN', base .. ':outbox') }
