@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+from binascii import crc_hqx
 from typing import Any, Final
 
 import hiredis
-from redis.crc import key_slot
 
 from ...errors import StoreError, StoreUnavailable
 from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, NotConnected, open_link
@@ -47,7 +47,7 @@ class Cluster(Commands):
         return await super().run(script, (*keys, f"{keys[0]}:never"), *arguments)
 
     async def ask(self, key: str, *command: Argument) -> Any:
-        slot = key_slot(key.encode())
+        slot = slot_of(key)
         deadline = asyncio.get_running_loop().time() + PATIENCE
         pause = FIRST_PAUSE
         for _ in range(MOST_HOPS):
@@ -144,3 +144,8 @@ class Cluster(Commands):
 
 
 _ASK_THERE: Final = object()
+
+
+def slot_of(key: str) -> int:
+    """Of a key with a tag in braces, which all keys here have."""
+    return crc_hqx(key[key.index("{") + 1 : key.index("}")].encode(), 0) % 16384

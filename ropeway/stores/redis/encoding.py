@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -29,9 +29,14 @@ _STATES: Final[dict[str, State | None]] = {
     "x": "cancelled",
     "-": None,
 }
-_VERDICTS: Final = {"d": "done", "l": "lost", "m": "missing", "r": "refused"}
+_VERDICTS: Final[dict[str, Literal["done", "lost", "missing", "refused"]]] = {
+    "d": "done",
+    "l": "lost",
+    "m": "missing",
+    "r": "refused",
+}
 _ANSWERS: Final[dict[bytes, Answer]] = {
-    f"{letter}{state}".encode(): Answer(verdict, name)  # type: ignore[arg-type]  # the letters are those of verdicts
+    f"{letter}{state}".encode(): Answer(verdict, name)
     for letter, verdict in _VERDICTS.items()
     for state, name in _STATES.items()
 }

@@ -138,6 +138,6 @@ class Link(asyncio.Protocol):
             self._end(ConnectionError(f"not understood: {error}"))
             cast(asyncio.Transport, self._transport).abort()
 
-    def connection_lost(self, error: Exception | None) -> None:
-        self._end(ConnectionResetError(str(error) if error else "the server closed the connection"))
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(ConnectionResetError(str(exc) if exc else "the server closed the connection"))
         self.closed.set()
