@@ -2,7 +2,8 @@
 -- Takes bases of queues; [now, [[name, name as JSON]], [[job]], number of queues, whether it only looks], the jobs' texts
 -- one after the other, and what goes into the outbox of the first queue: a number and a text.
 -- Returns a letter for each job (c created, f found, x conflict, s skipped), and the numbers of queues that are new.
--- Uses: pack, queue, events, jobs, lines
+-- Uses: calls, queue, events, places, lines
+-- Rarely: unpack, telling
 local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT = 1, 2, 3, 4, 5, 6, 7, 8
 local LAST_INSTANT = 253402300799999
 local now, names, bundles, number_of_queues, only_looks = unpack(cmsgpack.unpack(ARGV[1]))
@@ -36,6 +37,7 @@ end
 
 -- Whether name and data are the same; options may differ.
 local function are_equal(one, other)
+  local read_text = rarely().read_text
   local name, data_at = read_text(one, 1)
   local other_name, other_data_at = read_text(other, 1)
   return name == other_name and read_text(one, data_at) == read_text(other, other_data_at)
@@ -158,7 +160,7 @@ for i = 1, #queues do
     wake(q, 'jobs')
   end
   if #q.told_delayed > 0 then
-    announce_all(q, 'add', 'delayed', q.told_delayed)
+    rarely().announce_all(q, 'add', 'delayed', q.told_delayed)
     wake(q, 'jobs')
   end
   if #q.duplicated > 0 then

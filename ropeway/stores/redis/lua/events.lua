@@ -1,7 +1,7 @@
 -- Reads the stream of a queue from a place on.
 -- Takes the queue's base; [number or false, epoch or false, inclusive, limit, whether a place was given].
 -- Returns [id, entry] pairs, the place where reading starts, the newest place, and whether entries were missed.
--- Uses: pack, queue
+-- Uses: calls, queue
 local number, epoch, inclusive, limit, is_given = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
 local row, stream = q.row, q.base .. ':events'

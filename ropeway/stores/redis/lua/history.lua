@@ -1,7 +1,7 @@
 -- Reads what a job went through.
 -- Takes the queue's base; [id].
 -- Returns failed attempts (packed), log lines (packed), how many lines were written; or nil if there is no such job.
--- Uses: pack
+-- Uses: calls
 local base, id = KEYS[1], cmsgpack.unpack(ARGV[1])[1]
 if call('HEXISTS', base .. ':jobs', id) == 0 then
   return false

@@ -1,7 +1,7 @@
 -- Reads what happened, minute by minute.
 -- Takes the queue's base; [since, names of metrics].
 -- Returns the minutes, and the numbers of each, in the order of the names.
--- Uses: pack
+-- Uses: calls
 local since, metrics = unpack(cmsgpack.unpack(ARGV[1]))
 local base = KEYS[1]
 local minutes = call('ZRANGEBYSCORE', base .. ':minutes', since, '+inf')

@@ -1,7 +1,8 @@
 -- Extends locks.
 -- Takes the queue's base; [now, [[id, token]], lock].
 -- Returns two letters for each lock: its verdict and the job's state.
--- Uses: pack, queue, jobs
+-- Uses: calls, pack, queue, runs
+-- Rarely: unpack, places, jobs
 local now, locks, lock = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local ids, answers, runs, scores = {}, {}, {}, {}
@@ -19,8 +20,7 @@ for i = 1, #locks do
     scores[#scores + 1] = id
     answers[i] = 'da'
   else
-    local job = load_job(q, id)
-    answers[i] = job and 'l' .. LETTERS[job.state] or 'm-'
+    answers[i] = rarely().lost_letters(q, id)
   end
 end
 call_with('HSET', q.base .. ':runs', runs)

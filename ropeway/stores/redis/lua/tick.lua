@@ -2,12 +2,17 @@
 -- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, default options].
 -- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and how
 -- many bundles are in the outbox.
--- Uses: pack, queue, events, jobs, lines, endings, options
+-- Uses: calls, pack, unpack, queue, events, telling, places, runs, lines, groups, jobs, promotion, endings, history, changing, options
 local METRICS_KEPT, REVOKED_KEPT, MINUTES_TRIMMED = 14 * 86400000, 60000, 500
 local now, most_stalls, fails_at_once, is_attempt, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, row = q.base, q.row
 local stalled, given_up = {}, {}
+
+local function worker_of(run)
+  local _, worker = holder_of(run)
+  return worker ~= NIL and read_text(worker, 1) or nil
+end
 
 local function date_of(instant)
   local days, seconds = math.floor(instant / 86400000), math.floor(instant % 86400000 / 1000)
@@ -98,7 +103,8 @@ local function trim()
   if row[EVENTS] > EVENTS_KEPT then
     local oldest = call('XRANGE', base .. ':events', '-', '+', 'COUNT', 1)[1]
     if oldest and tonumber(string.match(oldest[1], '^%d+')) <= row[EVENTS] - EVENTS_KEPT then
-      trim_events(q)
+      call('XTRIM', base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0')
+      row[EVENTS_FROM], q.changed = -1, true
     end
   end
   local minutes = call('ZRANGEBYSCORE', base .. ':minutes', '-inf', '(' .. whole(q.now - METRICS_KEPT), 'LIMIT', 0,

@@ -1,7 +1,7 @@
 -- Writes down progress, data and log lines of jobs.
 -- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs]]] with false for what is not given.
 -- Returns two letters for each change: its verdict and the job's state.
--- Uses: pack, queue, events, jobs
+-- Uses: calls, pack, unpack, queue, events, telling, places, runs, jobs, changing
 local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, progress, changed = q.base, {}, {}, {}

@@ -96,20 +96,6 @@ local function choose(q, request, limit)
   return chosen
 end
 
--- Without jobs whose data somebody evicted: they leave the line too, or they would stand in the way for ever.
-local function without_lost(q, members, ids, values)
-  local kept = { {}, {}, {} }
-  for i = 1, #ids do
-    if values[i] then
-      table.insert(kept[1], members[i])
-      table.insert(kept[2], ids[i])
-      table.insert(kept[3], values[i])
-    end
-  end
-  count(q, WAITING, nil, #ids - #kept[2])
-  return unpack(kept)
-end
-
 -- Answers ids, values of `jobs`, and what follows created_at for those that ran before (the client knows the others').
 local function activate(q, request, members)
   local number, ids, runs, locks, rests = #members, {}, {}, {}, false
@@ -119,7 +105,7 @@ local function activate(q, request, members)
   local values, before = fields_of(q.base .. ':jobs', ids), fields_of(q.base .. ':runs', ids)
   for i = 1, number do
     if not values[i] then
-      members, ids, values = without_lost(q, members, ids, values)
+      members, ids, values = rarely().without_lost(q, members, ids, values)
       before, number = fields_of(q.base .. ':runs', ids), #ids
       break
     end
@@ -133,11 +119,11 @@ local function activate(q, request, members)
   for i = 1, number do
     local id, run, place = ids[i], before[i], sub(members[i], 1, 20)
     if run then
-      run = times .. sub(run, MADE, STARTS - 1) .. pack_count(count_at(run, STARTS) + 1) .. sub(run, STALLED, TOKEN - 1)
+      run = times .. sub(run, MADE, STARTS - 1) .. pack_count(rarely().count_at(run, STARTS) + 1) .. sub(run, STALLED, TOKEN - 1)
         .. holder .. place
       rests = rests or {}
       local reason, progress = call('HGET', q.base .. ':reasons', id), call('HGET', q.base .. ':progress', id)
-      rests[#rests + 1] = { i, pack_rest({ run = run, state = 'active' }, reason, progress) }
+      rests[#rests + 1] = { i, rarely().pack_rest({ run = run, state = 'active' }, reason, progress) }
     else
       run = first_run .. place
     end
@@ -151,38 +137,18 @@ local function activate(q, request, members)
   return ids, values, rests
 end
 
--- What a claim under this token still holds.
-local function held(q, request)
-  local all, mine, token = call('ZRANGE', q.base .. ':locks', 0, -1), {}, pack_text(request.token)
-  local runs = fields_of(q.base .. ':runs', all)
-  for i = 1, #all do
-    if runs[i] and is_held(runs[i], token) then
-      mine[#mine + 1] = sub(runs[i], -20) .. all[i]
-    end
-  end
-  table.sort(mine)
-  local ids, rests = {}, {}
-  for i = 1, #mine do
-    ids[i] = sub(mine[i], 21)
-  end
-  runs = fields_of(q.base .. ':runs', ids)
-  for i = 1, #ids do
-    local reason, progress = call('HGET', q.base .. ':reasons', ids[i]), call('HGET', q.base .. ':progress', ids[i])
-    rests[i] = { i, pack_rest({ run = runs[i], state = 'active' }, reason, progress) }
-  end
-  return ids, fields_of(q.base .. ':jobs', ids), rests
-end
-
 local function claim(q, request)
   request = {
     token = request[1], worker = request[2], worker_json = request[3], limit = request[4], lock = request[5],
     names = request[6], is_repeat = request[7],
   }
-  promote_due(q)
   local row = q.row
+  if row[DELAYED] > 0 then
+    rarely().promote_due(q)
+  end
   local ids, values, rests = {}, {}, false
   if request.is_repeat then
-    ids, values, rests = held(q, request)
+    ids, values, rests = rarely().held(q, request)
   end
   if #ids == 0 and not row[PAUSED] then
     local limit = math.min(request.limit, row[WAITING])

@@ -1,14 +1,11 @@
 -- How jobs end, how long they are kept then, and how they go.
 local FINAL = { c = 'completed', f = 'failed', x = 'cancelled' }
+local ENDED = { c = COMPLETED, f = FAILED, x = CANCELLED }
 local LAST_INSTANT = 253402300799999
-
-local function kept_until(q, age)
-  return age and math.min(q.now + age, LAST_INSTANT) or LAST_INSTANT
-end
 
 -- How long a job is kept that ends now.
 local function make_keep(q, age, most)
-  local keep = { age = age, count = most, expires_at = kept_until(q, age) }
+  local keep = { age = age, count = most, expires_at = age and math.min(q.now + age, LAST_INSTANT) or LAST_INSTANT }
   keep.score, keep.piece = whole(keep.expires_at), pack_time(keep.expires_at)
   return keep
 end
@@ -37,27 +34,17 @@ local function finish(q, ends, letter, member, keep)
   end
 end
 
-local function lists_of(q, ids)
-  local past = fields_of(q.base .. ':past', ids)
-  local lists = {}
-  for i = 1, #ids do
-    if past[i] then
-      lists[#lists + 1] = q.base .. ':failures:' .. ids[i]
-      lists[#lists + 1] = q.base .. ':log:' .. ids[i]
-    end
-  end
-  return lists
-end
-
 -- Everything about jobs but their places.
 local function erase(q, ids)
   local base = q.base
   call_with('HDEL', base .. ':jobs', ids)
   call_with('HDEL', base .. ':runs', ids)
   if call('EXISTS', base .. ':results', base .. ':reasons', base .. ':progress', base .. ':past') > 0 then
-    local lists = lists_of(q, ids)
-    for i = 1, #lists do
-      call('UNLINK', lists[i])
+    local past = fields_of(base .. ':past', ids)
+    for i = 1, #ids do
+      if past[i] then
+        call('UNLINK', base .. ':failures:' .. ids[i], base .. ':log:' .. ids[i])
+      end
     end
     for _, what in ipairs({ ':results', ':reasons', ':progress', ':past' }) do
       call_with('HDEL', base .. what, ids)
@@ -79,7 +66,7 @@ local function remove_finished(q, letter, members, are_oldest)
   end
   call_with('ZREM', q.base .. ':expiring', expiring)
   erase(q, ids)
-  count(q, COUNTERS[state], nil, number)
+  count(q, ENDED[letter], nil, number)
   announce(q, 'remove', nil, number, each(ids, '{"prev":"' .. state .. '"}'))
 end
 
@@ -92,32 +79,9 @@ local function retain(q, ends)
     if #ended.at_once > 0 then
       remove_finished(q, letter, ended.at_once)
     end
-    local beyond = ended.count and q.row[COUNTERS[FINAL[letter]]] - ended.count or 0
+    local beyond = ended.count and q.row[ENDED[letter]] - ended.count or 0
     if beyond > 0 then
       remove_finished(q, letter, call('ZRANGE', set, 0, math.min(beyond, BATCH) - 1), true)
     end
   end
-end
-
--- Keeps the newest `most` failed attempts of a job.
-local function remember_failure(q, id, run, reason, trace, most)
-  local list = q.base .. ':failures:' .. id
-  local _, worker = holder_of(run)
-  if most > 0 then
-    call('RPUSH', list, '\149' .. sub(run, STARTS, STARTS + 4) .. pack_time(q.now) .. worker .. pack_text(reason)
-      .. pack_text(trace))
-    call('LTRIM', list, -most, -1)
-    call('HSETNX', q.base .. ':past', id, 0)
-  else
-    call('UNLINK', list)
-  end
-end
-
-local function revoke(q, id, run)
-  local token = holder_of(run)
-  token = token ~= NIL and read_text(token, 1) or ''
-  q.row[REVOKED] = q.row[REVOKED] + 1
-  call('ZADD', q.base .. ':revoked', q.row[REVOKED], cmsgpack.pack({ q.row[REVOKED], q.now, id, token }))
-  q.changed = true
-  wake(q, 'revoked')
 end

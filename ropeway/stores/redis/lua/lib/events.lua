@@ -1,16 +1,8 @@
 -- What happened, told in the stream of the queue and in its metrics.
--- How many events readers make of each job of an entry; one where nothing is said.
-local NAMES = { add = 2, retry = 2, stall = 2, ['give up'] = 2 }
 local METRICS = {
-  add = { 'added' }, complete = { 'completed' }, retry = { 'retried' }, fail = { 'failed' }, stall = { 'stalled' },
-  ['give up'] = { 'failed', 'stalled' }, cancel = { 'cancelled' }, remove = { 'removed' },
+  add = 'added', complete = 'completed', retry = 'retried', fail = 'failed', stall = 'stalled', ['give up'] = 'failed',
+  cancel = 'cancelled', remove = 'removed',
 }
-
-local function trim_events(q)
-  call('XTRIM', q.base .. ':events', 'MINID', '~', whole(q.row[EVENTS] - EVENTS_KEPT) .. '-0')
-  q.row[EVENTS_FROM] = -1
-  q.changed = true
-end
 
 -- The jobs of an entry, as JSON, where each has the same detail.
 local function each(ids, detail)
@@ -21,15 +13,18 @@ end
 local function announce(q, what, to, number, jobs, detail)
   local row = q.row
   local before = row[EVENTS]
-  row[EVENTS] = before + (NAMES[what] or 1) * math.max(number, 1)
+  -- Readers make two events of each job that is told of so.
+  local is_double = what == 'add' or what == 'retry' or what == 'stall' or what == 'give up'
+  row[EVENTS] = before + (is_double and 2 or 1) * math.max(number, 1)
   local entry = '["' .. what .. '",' .. whole(q.now) .. ',' .. (to and '"' .. to .. '"' or 'null') .. ',[' .. (jobs or '')
     .. '],' .. (detail or 'null') .. ']'
   call('XADD', q.base .. ':events', whole(row[EVENTS]) .. '-' .. row[EPOCH], 'e', entry)
-  local metrics = METRICS[what]
-  if metrics then
+  local metric = METRICS[what]
+  if metric then
     local minute = q.now - q.now % 60000
-    for i = 1, #metrics do
-      call('HINCRBY', q.base .. ':metrics', whole(minute) .. metrics[i], number)
+    call('HINCRBY', q.base .. ':metrics', whole(minute) .. metric, number)
+    if what == 'give up' then
+      call('HINCRBY', q.base .. ':metrics', whole(minute) .. 'stalled', number)
     end
     if row[MINUTE] ~= minute then
       row[MINUTE] = minute
@@ -38,19 +33,9 @@ local function announce(q, what, to, number, jobs, detail)
   end
   -- Producers alone, without a worker that ticks, must not fill the memory with events.
   if math.floor(row[EVENTS] / EVENTS_KEPT) > math.floor(before / EVENTS_KEPT) and row[EVENTS] > 2 * EVENTS_KEPT then
-    trim_events(q)
+    call('XTRIM', q.base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0')
+    row[EVENTS_FROM] = -1
   end
   q.changed = true
   wake(q, 'events')
-end
-
--- The same for jobs told one by one.
-local function announce_all(q, what, to, jobs, detail)
-  announce(q, what, to, #jobs, table.concat(jobs, ','), detail)
-end
-
-local function notice_drained(q)
-  if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
-    announce(q, 'drained', nil, 0)
-  end
 end

@@ -4,22 +4,6 @@ local CONFIGURED, PAUSED, MAX_ACTIVE, PAUSED_NAMES = 9, 10, 11, 12
 local WAITING, WAITING_CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED = 13, 14, 15, 16, 17, 18, 19
 local BATCH, EVENTS_KEPT = 1000, 10000
 
-local function server_time()
-  local time = call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
--- The server's clock, which goes on from the newest instant stored if it was set back.
-local function read_clock(row)
-  local time = server_time()
-  if time >= row[AT] then
-    row[SKEW] = 0
-  else
-    row[SKEW] = math.max(row[SKEW], row[AT] - time)
-  end
-  return time + row[SKEW]
-end
-
 local function open_queue(base, given)
   local stored = call('GET', base)
   local q = { base = base, wakes = {}, row = stored and cmsgpack.unpack(stored) }
@@ -29,7 +13,15 @@ local function open_queue(base, given)
     q.row = { time[2] + 1, 0, 0, 0, 0, 0, 0, 0, false, false, 0, {}, 0, 0, 0, 0, 0, 0, 0 }
     q.is_new = true
   end
-  q.now = given or read_clock(q.row)
+  if given then
+    q.now = given
+  else
+    local time, row = call('TIME'), q.row
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    -- A clock that was set back goes on from the newest instant stored.
+    row[SKEW] = now >= row[AT] and 0 or math.max(row[SKEW], row[AT] - now)
+    q.now = now + row[SKEW]
+  end
   q.busy = q.row[WAITING] + q.row[ACTIVE]
   return q
 end

@@ -1,0 +1,10 @@
+-- Locks taken from their holders.
+
+local function revoke(q, id, run)
+  local token = holder_of(run)
+  token = token ~= NIL and read_text(token, 1) or ''
+  q.row[REVOKED] = q.row[REVOKED] + 1
+  call('ZADD', q.base .. ':revoked', q.row[REVOKED], cmsgpack.pack({ q.row[REVOKED], q.now, id, token }))
+  q.changed = true
+  wake(q, 'revoked')
+end
