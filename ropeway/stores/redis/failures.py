@@ -48,6 +48,5 @@ def _refused(url: str, error: BaseException) -> StoreError:
         return StoreUnavailable(url, f"the server cannot serve now ({error})")
     if code in _FORBIDDEN or "invalid password" in str(error) or "AUTH" in str(error):
         return StoreRefused(url, f"the server refused us: check user, password and their rights ({error})")
-    if "script" in str(error):
-        return StoreRefused(url, f"a script of the store failed, please report it: {error}")
-    return StoreRefused(url, f"the server does not understand us: Redis 6.2 or newer, or Valkey, is needed ({error})")
+    what = "a script of the store failed, please report it" if "script" in str(error) else "it does not understand us"
+    return StoreRefused(url, f"{what} (Redis 6.2 or newer, or Valkey, is needed): {error}")

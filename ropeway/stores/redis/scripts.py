@@ -1,8 +1,8 @@
 """The Lua of the `lua` folder, read once.
 
-A file is named as its verb. Its comment says what it does, takes and returns, and which files of `lib` it uses: those that
-it uses rarely are made when `rarely()` is first called, because every function that a script makes costs time in every
-call.
+A file is named as its verb. Its comment says what it does, takes and returns, and which files of `lib` it uses: those
+that it uses rarely are made when `rarely()` is first called, because every function that a script makes costs time in
+every call.
 """
 
 from __future__ import annotations

@@ -1,5 +1,18 @@
 -- The way out of wherever a state keeps its jobs.
 
+-- Call it after a line was changed, with the member that was first before.
+local function set_head(q, name, line, before)
+  local after = first_in(line)
+  if after ~= before then
+    if before then
+      call('ZREM', q.base .. ':heads', sub(before, 1, 20) .. name)
+    end
+    if after then
+      call('ZADD', q.base .. ':heads', 0, sub(after, 1, 20) .. name)
+    end
+  end
+end
+
 local function take_out_of_line(q, name, members)
   local line = line_of(q, name)
   local before = first_in(line)
