@@ -7,9 +7,11 @@ import logging
 import pytest
 
 from ropeway.errors import StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
+from ropeway.store.values import StallRules
+from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.target import Target
-from ropeway.testing.arrange import add, read
-from ropeway.testing.factories import new_job
+from ropeway.testing.arrange import add, claim, read
+from ropeway.testing.factories import LOCK, NOW, QUEUE, new_job
 
 from .conftest import OpenStore, StartServer
 
@@ -88,3 +90,17 @@ def test_a_password_is_never_shown():
     assert "s3cret" not in target.url
     assert (target.host, target.port, target.database, target.prefix) == ("jobs.example", 6380, 2, "shop")
     assert (target.username, target.password, target.uses_tls) == ("me", "s3cret", True)
+
+
+async def test_a_job_whose_data_was_evicted_does_not_stop_its_queue(store: RedisStore):
+    await add(store, new_job("lost"), new_job("kept"), new_job("later", delay=1), new_job("gone", delay=1))
+    held = await claim(store, 1)
+    for id in ("gone", held[0].id):
+        await store._execute("HDEL", f"{store._keys.queue(QUEUE)}:jobs", id)
+
+    ticked = await store.tick(QUEUE, StallRules(), now=NOW + LOCK)
+
+    assert ticked.stalled == []
+    assert [job.id for job in await claim(store, 5, now=NOW + LOCK)] == ["kept", "later"]
+    counts = await store.count(QUEUE)
+    assert (counts["waiting"], counts["active"], counts["delayed"]) == (0, 2, 0)
