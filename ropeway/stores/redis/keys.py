@@ -24,7 +24,7 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "completed": "sorted set by finished_at: sequence and id",
     "failed": "sorted set by finished_at: sequence and id",
     "cancelled": "sorted set by finished_at: sequence and id",
-    "expiring": "sorted set by expires_at: letter of the state, sequence and id",
+    "expiring:": "sorted set per final state, by expires_at: sequence and id",
     "past": "hash: id to the number of log lines ever written, for jobs with failures or a log",
     "failures:": "list per job: failed attempts, oldest first",
     "log:": "list per job: log lines, oldest first",

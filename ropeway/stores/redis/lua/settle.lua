@@ -24,7 +24,6 @@ end
 function s.write(id, run)
   number = number + 1
   unlocked[number], runs[2 * number - 1], runs[2 * number] = id, id, run
-  settled[id] = run
 end
 
 function s.packed_token(i)
@@ -36,47 +35,50 @@ function s.packed_token(i)
   return token
 end
 
+local FIRST_START = NONE .. pack_count(1) .. NONE
 function s.complete(id, run, keep, result)
-  s.write(id, keep.run .. sub(run, STARTED_AT))
+  number = number + 1
+  unlocked[number], runs[2 * number - 1], runs[2 * number] = id, id, keep.run .. sub(run, STARTED_AT)
   finish(q, ends, 'c', sequence_of(run) .. id, keep)
   -- What failed or stalled before left its reason.
-  if sub(run, MADE, STARTS - 1) ~= NONE or sub(run, STALLED, TOKEN - 1) ~= NONE then
+  if sub(run, MADE, TOKEN - 1) ~= FIRST_START then
     cleared[#cleared + 1] = id
   end
-  local text = id
   if result then
     results[#results + 1] = id
     results[#results + 1] = result
-    if result ~= 'null' then
-      text, has_results = { id, result }, true
-    end
+    has_results = has_results or result ~= 'null'
   end
-  completed[#completed + 1] = text
+  completed[#completed + 1] = id
 end
 
 local function tell_completed()
-  local texts = completed
-  if has_results then
-    texts = {}
-    for i, job in ipairs(completed) do
-      texts[i] = type(job) == 'table' and '["' .. job[1] .. '",{"result":' .. job[2] .. '}]' or '["' .. job .. '",null]'
+  local told = not has_results and each(completed, 'null')
+  if not told then
+    local texts, result_of = {}, {}
+    for i = 1, #results, 2 do
+      result_of[results[i]] = results[i + 1] ~= 'null' and results[i + 1] or nil
     end
+    for i, id in ipairs(completed) do
+      texts[i] = '["' .. id .. (result_of[id] and '",{"result":' .. result_of[id] .. '}]' or '",null]')
+    end
+    told = table.concat(texts, ',')
   end
   count(q, ACTIVE, COMPLETED, #completed)
-  local told = has_results and table.concat(texts, ',') or each(completed, 'null')
   announce(q, 'complete', 'completed', #completed, told)
 end
 
+-- Ids of completions are all different: see the client.
 local stored, last = fields_of(base .. ':runs', ids), #ids - #outcomes
-local is_plain = type(completions) == 'number'
+local is_plain, complete, packed_token = type(completions) == 'number', s.complete, s.packed_token
 local keep, result = keeps[1], nil
 for i = 1, last do
-  local id, run, token = ids[i], stored[i], s.packed_token(i)
-  if run and not settled[id] and is_held(run, token) then
+  local id, run, token = ids[i], stored[i], packed_token(i)
+  if run and is_held(run, token) then
     if not is_plain then
       keep, result = keeps[completions[i][1]], completions[i][2]
     end
-    s.complete(id, run, keep, result)
+    complete(id, run, keep, result)
     answers[i] = 'da'
   else
     answers[i] = rarely().refuse(q, s, id, token, 'complete')

@@ -88,14 +88,16 @@ local function recover()
 end
 
 local function expire()
-  local members, by_state = call('ZRANGEBYSCORE', base .. ':expiring', '-inf', q.now, 'LIMIT', 0, BATCH), {}
-  for i = 1, #members do
-    add_to(by_state, sub(members[i], 1, 1), sub(members[i], 2))
+  local removed = 0
+  for letter, state in pairs(FINAL) do
+    local set = base .. ':expiring:' .. state
+    local members = call('ZRANGEBYSCORE', set, '-inf', q.now, 'LIMIT', 0, BATCH - removed)
+    if #members > 0 then
+      remove_finished(q, letter, members)
+      removed = removed + #members
+    end
   end
-  for letter, finished in pairs(by_state) do
-    remove_finished(q, letter, finished)
-  end
-  return #members
+  return removed
 end
 
 local function trim()
@@ -135,7 +137,7 @@ end
 
 local function next_at()
   local earliest = nil
-  for _, set in ipairs({ ':delayed', ':locks', ':expiring' }) do
+  for _, set in ipairs({ ':delayed', ':locks', ':expiring:completed', ':expiring:failed', ':expiring:cancelled' }) do
     local at = tonumber(call('ZRANGE', base .. set, 0, 0, 'WITHSCORES')[2])
     if at and (not earliest or at < earliest) then
       earliest = at

@@ -26,7 +26,7 @@ local function finish(q, ends, letter, member, keep)
   end
   if keep.expires_at < LAST_INSTANT then
     local expire = state.expire + 2
-    state.expiring[expire - 1], state.expiring[expire] = keep.score, letter .. member
+    state.expiring[expire - 1], state.expiring[expire] = keep.score, member
     state.expire = expire
   end
   if keep.count then
@@ -54,17 +54,16 @@ end
 
 -- Removes finished jobs by their members in the set of their state, and says so.
 local function remove_finished(q, letter, members, are_oldest)
-  local state, ids, expiring, number = FINAL[letter], {}, {}, #members
+  local state, ids, number = FINAL[letter], {}, #members
   for i = 1, number do
     ids[i] = sub(members[i], 15)
-    expiring[i] = letter .. members[i]
   end
   if are_oldest then
     call('ZREMRANGEBYRANK', q.base .. ':' .. state, 0, number - 1)
   else
     call_with('ZREM', q.base .. ':' .. state, members)
   end
-  call_with('ZREM', q.base .. ':expiring', expiring)
+  call_with('ZREM', q.base .. ':expiring:' .. state, members)
   erase(q, ids)
   count(q, ENDED[letter], nil, number)
   announce(q, 'remove', nil, number, each(ids, '{"prev":"' .. state .. '"}'))
@@ -75,7 +74,7 @@ local function retain(q, ends)
   for letter, ended in pairs(ends) do
     local set = q.base .. ':' .. FINAL[letter]
     call_with('ZADD', set, ended.scores)
-    call_with('ZADD', q.base .. ':expiring', ended.expiring)
+    call_with('ZADD', q.base .. ':expiring:' .. FINAL[letter], ended.expiring)
     if #ended.at_once > 0 then
       remove_finished(q, letter, ended.at_once)
     end

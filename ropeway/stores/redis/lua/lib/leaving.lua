@@ -32,6 +32,6 @@ local function leave(q, job)
   else
     local member = sequence_of(job.place) .. job.id
     call('ZREM', q.base .. ':' .. state, member)
-    call('ZREM', q.base .. ':expiring', LETTERS[state] .. member)
+    call('ZREM', q.base .. ':expiring:' .. state, member)
   end
 end

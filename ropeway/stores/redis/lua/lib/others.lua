@@ -63,13 +63,14 @@ local function settle_others(q, s, ids, stored, outcomes, first)
       s.answers[i] = refuse(q, s, id, token, move)
     else
       if move == 'complete' then
-        s.complete(id, run, s.keeps[outcome[KEEP]], outcome[RESULT])
-      elseif move == 'fail' then
-        s.write(id, fail(q, s, outcome, id, run))
+        local keep = s.keeps[outcome[KEEP]]
+        s.complete(id, run, keep, outcome[RESULT])
+        run = keep.run .. sub(run, STARTED_AT)
       else
-        s.write(id, send_back(q, s, outcome, id, run))
+        run = (move == 'fail' and fail or send_back)(q, s, outcome, id, run)
+        s.write(id, run)
       end
-      s.answers[i] = 'da'
+      s.settled[id], s.answers[i] = run, 'da'
     end
   end
 end
