@@ -11,7 +11,7 @@ from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.states import State
-from ...store.values import Answer, Claimed, ClaimRequest
+from ...store.values import Answer, Change, Claimed, ClaimRequest
 
 pack: Final[Callable[[Any], bytes]] = msgspec.msgpack.Encoder().encode
 as_json: Final = msgspec.json.Encoder().encode
@@ -64,6 +64,12 @@ def request_of(request: ClaimRequest) -> tuple[Any, ...]:
     names: Sequence[str] | bool = False if request.names is None else request.names
     worker = as_json(request.worker).decode()
     return request.token, request.worker, worker, request.limit, min(request.lock, LAST_INSTANT), names, request.repeat
+
+
+def change_of(change: Change) -> tuple[Any, ...]:
+    progress = False if change.progress is None else change.progress
+    data = False if change.data is None else change.data
+    return change.id, change.token or False, progress, data, change.log, change.keep_logs
 
 
 _ARRAY: Final = b"\xdd"

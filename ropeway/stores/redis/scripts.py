@@ -27,16 +27,28 @@ class Script(NamedTuple):
 
 def _read(verb: str) -> Script:
     text = (_FOLDER / f"{verb}.lua").read_text("utf-8")
-    rare = _library(text, _RARELY)
-    parts = ["local rarely", _library(text, _USES), _rare(rare), text] if rare else [_library(text, _USES), text]
-    whole = _COMMENT.sub("", "\n".join(parts))
+    always = _parts(text, _USES)
+    rare = [part for part in _parts(text, _RARELY) if part not in always]
+    pieces = [*("local rarely" for _ in rare[:1]), _library(always), *(_rare(_library(rare)) for _ in rare[:1]), text]
+    whole = _COMMENT.sub("", "\n".join(pieces))
     return Script(verb, whole, sha1(whole.encode(), usedforsecurity=False).hexdigest())
 
 
-def _library(text: str, header: re.Pattern[str]) -> str:
+def _parts(text: str, header: re.Pattern[str]) -> list[str]:
+    """The files of `lib` that a text names, each after those that it uses itself."""
     named = header.search(text)
-    parts = named[1].split(", ") if named else []
-    return "\n".join((_FOLDER / "lib" / f"{part}.lua").read_text("utf-8") for part in parts)
+    parts: list[str] = []
+    for part in named[1].split(", ") if named else []:
+        parts += [*_parts(_part(part), _USES), part]
+    return list(dict.fromkeys(parts))
+
+
+def _part(name: str) -> str:
+    return (_FOLDER / "lib" / f"{name}.lua").read_text("utf-8")
+
+
+def _library(parts: list[str]) -> str:
+    return "\n".join(_part(part) for part in parts)
 
 
 def _rare(library: str) -> str:

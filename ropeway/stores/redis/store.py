@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import os
 from collections.abc import Sequence
 from typing import Any, Self
@@ -43,7 +42,8 @@ from ...store.values import (
 )
 from . import adding, looking
 from .across import add_across, deliver
-from .encoding import DEFAULTS, answers_of, as_json, claimed_of, given, pack, records, records_or_none, request_of
+from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
+from .finding import find, oldest
 from .here import Everywhere, Here
 from .keys import Keys
 from .link import Argument
@@ -173,17 +173,7 @@ class RedisStore:
         return answers_of(await self._run("renew", queue, given(now), held, min(lock, LAST_INSTANT)))
 
     async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
-        packed = [
-            (
-                change.id,
-                change.token or False,
-                False if change.progress is None else change.progress,
-                False if change.data is None else change.data,
-                change.log,
-                change.keep_logs,
-            )
-            for change in changes
-        ]
+        packed = [change_of(change) for change in changes]
         return answers_of(await self._run("update", queue, given(now), packed))
 
     # Keep in order
@@ -275,22 +265,10 @@ class RedisStore:
         more = False
         if state not in FINAL:
             until = (now if now is not None else await self.clock()) - older_than
-            found = await self._oldest(queue, state, until, limit + 1)
+            found = await oldest(self._run, queue, state, until, limit + 1)
             ids, more = found[:limit], len(found) > limit
         removed, others = await self._run("clean", queue, given(now), state, older_than, limit, ids)
         return Cleaned([id.decode() for id in removed], more=more or bool(others))
-
-    async def _oldest(self, queue: str, state: State, until: Instant, limit: int) -> list[str]:
-        """Ids of the oldest jobs of a state that no index keeps by age: it looks at all of them, a page at a time."""
-        oldest: list[tuple[Instant, int, str]] = []
-        after = None
-        while True:
-            page = await self.find(Query(queue, (state,), limit=BATCH, after=after))
-            found = [(job.created_at, abs(job.order), job.id) for job in page.jobs if job.created_at <= until]
-            oldest = heapq.nsmallest(limit, [*oldest, *found])
-            after = page.next
-            if after is None:
-                return [id for _, _, id in oldest]
 
     async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
         removed, more, active = await self._run("obliterate", queue, given(now), force)
@@ -302,38 +280,7 @@ class RedisStore:
         return records_or_none(await self._run("get", queue, queue, ids))
 
     async def find(self, query: Query) -> Page:
-        states = query.states[::-1] if query.newest_first else query.states
-        start = looking.read_cursor(query, len(states))
-        jobs: list[JobRecord] = []
-        last = start
-        for number, state in enumerate(states):
-            if start is not None and number < start.state:
-                continue
-            place = start if start is not None and number == start.state else None
-            while True:
-                # One more than fits says whether there is another page.
-                most = query.limit - len(jobs) + 1 if query.name is None else BATCH
-                score, member = (place.score, place.member) if place else (0, False)
-                packed, keys, end = await self._run(
-                    "find",
-                    query.queue,
-                    query.queue,
-                    state,
-                    query.name or False,
-                    score,
-                    member,
-                    query.newest_first,
-                    most,
-                )
-                for job, key in zip(records(packed), keys, strict=True):
-                    if len(jobs) == query.limit:
-                        return Page(jobs, as_json(last).decode())
-                    jobs.append(job)
-                    last = looking.Cursor(number, int(key[0]), key[1].decode())
-                if end is None:
-                    break
-                place = looking.Cursor(number, int(end[0]), end[1].decode())
-        return Page(jobs)
+        return await find(self._run, query)
 
     async def count(self, queue: str) -> Counts:
         return (await self._row(queue)).counts

@@ -1,8 +1,8 @@
 -- Stores bundles of jobs, each whole or not at all.
--- Takes bases of queues; [now, [[name, name as JSON]], [[job]], number of queues, whether it only looks], the jobs' texts
--- one after the other, and what goes into the outbox of the first queue: a number and a text.
+-- Takes bases of queues; [now, [[name, name as JSON]], [[job]], number of queues, whether it only looks], the jobs'
+-- texts one after the other, and what goes into the outbox of the first queue: a number and a text.
 -- Returns a letter for each job (c created, f found, x conflict, s skipped), and the numbers of queues that are new.
--- Uses: calls, queue, events, places, lines
+-- Uses: events, places, lines
 -- Rarely: unpack, telling
 local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT = 1, 2, 3, 4, 5, 6, 7, 8
 local LAST_INSTANT = 253402300799999

@@ -1,7 +1,7 @@
 -- Changes where jobs stand, or their data; each edit whole or not at all.
 -- Takes the queue's base; [now, [[id, priority, lifo, delay, due_at, data]]] with null for what stays.
 -- Returns two letters for each edit: its verdict and the job's state.
--- Uses: calls, pack, unpack, queue, events, telling, places, runs, lines, groups, jobs, leaving
+-- Uses: telling, leaving
 local LAST_INSTANT = 253402300799999
 local now, edits = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)

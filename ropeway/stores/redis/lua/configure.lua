@@ -2,7 +2,7 @@
 -- Takes the queue's base; [now, pause, names to pause, names to resume, max_active] with null for what stays,
 -- and the names as JSON, in the same order.
 -- Returns paused, the paused names, max_active (0 for none), and whether the queue is new.
--- Uses: calls, queue, events
+-- Uses: events
 local given = cmsgpack.unpack(ARGV[1])
 local pause, to_pause, to_resume, max_active = given[2], given[3], given[4], given[5]
 local q = open_queue(KEYS[1], given[1])

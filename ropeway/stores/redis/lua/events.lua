@@ -1,7 +1,7 @@
 -- Reads the stream of a queue from a place on.
 -- Takes the queue's base; [number or false, epoch or false, inclusive, limit, whether a place was given].
 -- Returns [id, entry] pairs, the place where reading starts, the newest place, and whether entries were missed.
--- Uses: calls, queue
+-- Uses: queue
 local number, epoch, inclusive, limit, is_given = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
 local row, stream = q.row, q.base .. ':events'
@@ -18,7 +18,10 @@ if is_given then
     from = inclusive and id or '(' .. id
   end
 end
-local start = gap and '0-0' or is_given and whole(number) .. '-' .. whole(epoch) or '0-' .. (q.is_new and '0' or row[EPOCH])
+local start = '0-' .. (q.is_new and '0' or row[EPOCH])
+if is_given then
+  start = gap and '0-0' or whole(number) .. '-' .. whole(epoch)
+end
 local found = limit > 0 and call('XRANGE', stream, from, '+', 'COUNT', limit) or {}
 for i = 1, #found do
   found[i] = { found[i][1], found[i][2][2] }

@@ -1,7 +1,7 @@
 -- Reads jobs of one state in its order, from a place on.
 -- Takes the queue's base; [queue name, state, job name or false, score, member, backwards, how many to look at].
 -- Returns the jobs (packed), the score and member of each, and those of the last one looked at or false at the end.
--- Uses: calls, pack, unpack, queue, places, runs, lines, jobs, records, reading
+-- Uses: lines, reading
 local queue, state, name, score, member, backwards, most = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
 q.name = pack_text(queue)

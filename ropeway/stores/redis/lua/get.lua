@@ -1,7 +1,7 @@
 -- Reads jobs by id.
 -- Takes the queue's base; [queue name, ids].
 -- Returns the jobs (packed), with nil for those that are not there.
--- Uses: calls, pack, unpack, queue, places, runs, jobs, records, reading
+-- Uses: reading
 local queue, ids = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
 q.name = pack_text(queue)

@@ -1,7 +1,7 @@
 -- Lets delayed jobs wait now.
 -- Takes the queue's base; [now, ids].
 -- Returns two letters for each id: the verdict and the state before.
--- Uses: calls, pack, unpack, queue, events, places, runs, lines, groups, jobs, promotion
+-- Uses: promotion
 local now, ids = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local answers, members, seen = {}, {}, {}

@@ -1,7 +1,7 @@
 -- Reads the records of a kind, or one of them.
 -- Takes the hash of the kind; [now, key or false].
 -- Returns keys and records (packed) in turn; expired ones are left out.
--- Uses: calls, clock
+-- Uses: clock
 local now, key = unpack(cmsgpack.unpack(ARGV[1]))
 now = now or server_time()
 local found, kept = nil, {}

@@ -1,8 +1,8 @@
 -- Extends locks.
 -- Takes the queue's base; [now, [[id, token]], lock].
 -- Returns two letters for each lock: its verdict and the job's state.
--- Uses: calls, pack, queue, runs
--- Rarely: unpack, places, jobs
+-- Uses: queue, pack, runs
+-- Rarely: jobs
 local now, locks, lock = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local ids, answers, runs, scores = {}, {}, {}, {}

@@ -1,7 +1,7 @@
 -- Lets finished jobs wait for one more run.
 -- Takes the queue's base; [now, ids, whether counters are reset].
 -- Returns two letters for each id: the verdict and the state before.
--- Uses: calls, pack, unpack, queue, events, places, runs, lines, groups, jobs, leaving, changing
+-- Uses: events, leaving, changing
 local now, ids, reset = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, told = q.base, {}, {}

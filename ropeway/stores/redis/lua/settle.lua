@@ -3,8 +3,8 @@
 -- ids were completed, as the completions say ([keep] or [keep, result], or one number if all are kept alike and have
 -- none), the others ended as the outcomes say.
 -- Returns two letters for each id (the verdict and the state before), and what was claimed.
--- Uses: calls, pack, queue, events, runs, lines, endings, claims
--- Rarely: unpack, groups, telling, places, jobs, records, promotion, holding, history, others
+-- Uses: endings, claims
+-- Rarely: promotion, holding, others
 local now, ids, tokens, completions, outcomes, request, keeps = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, number, packed_tokens = q.base, 0, {}

@@ -1,7 +1,7 @@
 -- Writes down progress, data and log lines of jobs.
 -- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs]]] with false for what is not given.
 -- Returns two letters for each change: its verdict and the job's state.
--- Uses: calls, pack, unpack, queue, events, telling, places, runs, jobs, changing
+-- Uses: telling, changing
 local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, progress, changed = q.base, {}, {}, {}
@@ -43,7 +43,8 @@ local function apply(job, change)
   if change[4] then
     local _, data_at = read_text(job.value, 1)
     local _, options_at = read_text(job.value, data_at)
-    call('HSET', base .. ':jobs', id, sub(job.value, 1, data_at - 1) .. pack_text(change[4]) .. sub(job.value, options_at))
+    local value = sub(job.value, 1, data_at - 1) .. pack_text(change[4]) .. sub(job.value, options_at)
+    call('HSET', base .. ':jobs', id, value)
     changed[#changed + 1] = '["' .. id .. '",{"data":true}]'
   end
   if #change[5] > 0 then

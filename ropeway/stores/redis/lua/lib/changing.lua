@@ -1,4 +1,5 @@
 -- Runs of jobs that no worker holds.
+-- Uses: jobs
 
 local function blank_run(place)
   return 'o' .. NEVER .. NEVER .. NEVER .. NEVER .. NONE .. NONE .. NONE .. NIL .. NIL .. place

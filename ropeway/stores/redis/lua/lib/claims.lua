@@ -1,4 +1,5 @@
 -- Which jobs a claim takes, and how they become active.
+-- Uses: pack, events, runs, lines
 local CHUNK = 16
 
 -- The lines that may give jobs, each with the first members that are known of it, the most urgent line first.
@@ -119,8 +120,8 @@ local function activate(q, request, members)
   for i = 1, number do
     local id, run, place = ids[i], before[i], sub(members[i], 1, 20)
     if run then
-      run = times .. sub(run, MADE, STARTS - 1) .. pack_count(rarely().count_at(run, STARTS) + 1) .. sub(run, STALLED, TOKEN - 1)
-        .. holder .. place
+      local starts = pack_count(rarely().count_at(run, STARTS) + 1)
+      run = times .. sub(run, MADE, STARTS - 1) .. starts .. sub(run, STALLED, TOKEN - 1) .. holder .. place
       rests = rests or {}
       local reason, progress = call('HGET', q.base .. ':reasons', id), call('HGET', q.base .. ':progress', id)
       rests[#rests + 1] = { i, rarely().pack_rest({ run = run, state = 'active' }, reason, progress) }

@@ -1,4 +1,5 @@
 -- The clock of what belongs to no queue.
+-- Uses: calls
 
 local function server_time()
   local time = call('TIME')

@@ -1,4 +1,5 @@
 -- How jobs end, how long they are kept then, and how they go.
+-- Uses: pack, events, runs
 local FINAL = { c = 'completed', f = 'failed', x = 'cancelled' }
 local ENDED = { c = COMPLETED, f = FAILED, x = CANCELLED }
 local LAST_INSTANT = 253402300799999

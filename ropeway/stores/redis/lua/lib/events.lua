@@ -1,4 +1,5 @@
 -- What happened, told in the stream of the queue and in its metrics.
+-- Uses: queue
 local METRICS = {
   add = 'added', complete = 'completed', retry = 'retried', fail = 'failed', stall = 'stalled', ['give up'] = 'failed',
   cancel = 'cancelled', remove = 'removed',
@@ -16,8 +17,8 @@ local function announce(q, what, to, number, jobs, detail)
   -- Readers make two events of each job that is told of so.
   local is_double = what == 'add' or what == 'retry' or what == 'stall' or what == 'give up'
   row[EVENTS] = before + (is_double and 2 or 1) * math.max(number, 1)
-  local entry = '["' .. what .. '",' .. whole(q.now) .. ',' .. (to and '"' .. to .. '"' or 'null') .. ',[' .. (jobs or '')
-    .. '],' .. (detail or 'null') .. ']'
+  local entry = '["' .. what .. '",' .. whole(q.now) .. ',' .. (to and '"' .. to .. '"' or 'null') .. ',['
+    .. (jobs or '') .. '],' .. (detail or 'null') .. ']'
   call('XADD', q.base .. ':events', whole(row[EVENTS]) .. '-' .. row[EPOCH], 'e', entry)
   local metric = METRICS[what]
   if metric then

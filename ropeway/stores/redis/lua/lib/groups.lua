@@ -1,4 +1,5 @@
 -- Lists by a key, and lines by the names of jobs.
+-- Uses: lines
 
 local function add_to(groups, key, item)
   local group = groups[key]

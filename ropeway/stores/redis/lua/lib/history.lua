@@ -1,4 +1,5 @@
 -- Failed attempts.
+-- Uses: jobs
 
 -- Keeps the newest `most` failed attempts of a job.
 local function remember_failure(q, id, run, reason, trace, most)

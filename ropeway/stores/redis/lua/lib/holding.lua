@@ -1,4 +1,5 @@
 -- What a claim does when something was lost before.
+-- Uses: records
 
 -- Without jobs whose data somebody evicted: they leave the line too, or they would stand in the way for ever.
 local function without_lost(q, members, ids, values)

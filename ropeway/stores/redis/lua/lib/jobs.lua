@@ -1,4 +1,5 @@
 -- Jobs, one by one.
+-- Uses: queue, pack, unpack, places, runs
 local STATES = { a = 'active', c = 'completed', f = 'failed', x = 'cancelled' }
 local COUNTERS = {
   waiting = WAITING, delayed = DELAYED, active = ACTIVE, completed = COMPLETED, failed = FAILED, cancelled = CANCELLED,
@@ -25,8 +26,9 @@ end
 
 -- The run after an attempt: back in line, or at its end. Counters may be given as packed pieces.
 local function ended_run(run, letter, until_piece, finished_piece, made, stalled)
-  return letter .. until_piece .. finished_piece .. sub(run, STARTED_AT, MADE - 1) .. (made or sub(run, MADE, STARTS - 1))
-    .. sub(run, STARTS, STALLED - 1) .. (stalled or sub(run, STALLED, TOKEN - 1)) .. sub(run, TOKEN)
+  return letter .. until_piece .. finished_piece .. sub(run, STARTED_AT, MADE - 1)
+    .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED - 1)
+    .. (stalled or sub(run, STALLED, TOKEN - 1)) .. sub(run, TOKEN)
 end
 
 -- Everything about one job that decides what may be done to it; nil if there is none.

@@ -1,4 +1,5 @@
 -- The way out of wherever a state keeps its jobs.
+-- Uses: lines, jobs
 
 -- Call it after a line was changed, with the member that was first before.
 local function set_head(q, name, line, before)

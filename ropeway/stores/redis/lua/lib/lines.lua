@@ -1,4 +1,5 @@
 -- Waiting jobs stand in one line per job name; `heads` holds the place of each line's first job.
+-- Uses: calls
 
 -- Waiting jobs stand in one line per job name; `heads` holds the place of each line's first job.
 local function line_of(q, name)

@@ -1,4 +1,5 @@
 -- The few options that a store must read when a job ends without its worker; damaged ones count as none.
+-- Uses: unpack, endings
 local function read_stored_options(q, value, defaults)
   local _, data_at = read_text(value, 1)
   local _, options_at = read_text(value, data_at)

@@ -1,4 +1,5 @@
 -- Outcomes that are no completions, and those that come too late or again.
+-- Uses: telling, groups, endings, history
 local MOVE, KEEP, RESULT, DELAY, REASON, REASON_JSON, TRACE, TRACES, EXHAUSTED = 1, 2, 3, 2, 3, 4, 5, 6, 7
 local TARGETS = {
   complete = { completed = true }, fail = { failed = true }, ['hand back'] = { waiting = true },

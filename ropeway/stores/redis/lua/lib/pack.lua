@@ -1,5 +1,6 @@
 -- MessagePack pieces, put together by hand: the client decodes whole records of them at once.
 -- Numbers have a fixed width, so that a field of a stored text is found, and replaced, by its place.
+-- Uses: calls
 local NIL, NEVER, NONE = '\192', '\207\0\0\0\0\0\0\0\0', '\206\0\0\0\0'
 
 local function pack_time(n)

@@ -2,6 +2,7 @@
 --
 -- A value of `jobs` is name, data and options as MessagePack texts, then priority, order and created_at (23 bytes).
 -- A place is priority (6 hex digits) and order (14): places sort as jobs are claimed.
+-- Uses: calls
 local LEAST_PRIORITY, ORDER_ZERO = 2097152, 4503599627370496
 
 local function pack_tail(priority, order, created_at)

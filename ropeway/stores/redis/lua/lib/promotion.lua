@@ -1,4 +1,5 @@
 -- From delayed to waiting.
+-- Uses: events, groups, jobs
 
 local function promote(q, members)
   local ids, by_name, told = {}, {}, {}

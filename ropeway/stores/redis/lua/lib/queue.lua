@@ -1,4 +1,5 @@
 -- A queue's row: its counters and settings, read once and written once by each script.
+-- Uses: calls
 local EPOCH, AT, SKEW, SEQ, EVENTS, EVENTS_FROM, MINUTE, REVOKED = 1, 2, 3, 4, 5, 6, 7, 8
 local CONFIGURED, PAUSED, MAX_ACTIVE, PAUSED_NAMES = 9, 10, 11, 12
 local WAITING, WAITING_CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED = 13, 14, 15, 16, 17, 18, 19

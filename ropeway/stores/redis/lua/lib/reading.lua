@@ -1,4 +1,5 @@
 -- Whole jobs, read by their ids.
+-- Uses: records
 
 local function pack_record(q, job, reason, progress, result)
   local value = job.value

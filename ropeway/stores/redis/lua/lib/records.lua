@@ -1,4 +1,5 @@
 -- Whole jobs for the client: a MessagePack array in the order of `JobRecord`.
+-- Uses: jobs
 local RECORD = '\220\0\23'
 
 local function or_nil(piece)

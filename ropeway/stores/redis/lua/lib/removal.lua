@@ -1,4 +1,5 @@
 -- Removal of jobs in any state, one by one.
+-- Uses: telling, leaving, endings, revoking
 local function remove(q, jobs, is_silent)
   local ids, told = {}, {}
   for i = 1, #jobs do

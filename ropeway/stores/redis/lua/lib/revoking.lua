@@ -1,4 +1,5 @@
 -- Locks taken from their holders.
+-- Uses: jobs
 
 local function revoke(q, id, run)
   local token = holder_of(run)

@@ -1,8 +1,9 @@
 -- What became of jobs since they were added.
 --
--- A value of `runs` begins with a letter for the job's state (o: waiting or delayed, a: active, c, f, x: completed, failed,
--- cancelled), then pieces of fixed width, its token and its worker, and ends with its place. A job that was never claimed
--- has none.
+-- A value of `runs` begins with a letter for the job's state (o: waiting or delayed, a: active, c, f, x: completed,
+-- failed, cancelled), then pieces of fixed width, its token and its worker, and ends with its place. A job that was
+-- never claimed has none.
+-- Uses: calls
 local UNTIL, FINISHED_AT, STARTED_AT, RENEWED_AT, MADE, STARTS, STALLED, TOKEN = 2, 11, 20, 29, 38, 43, 48, 53
 
 local function is_held(run, token)

@@ -1,4 +1,5 @@
 -- More about events, for those who need it.
+-- Uses: events
 
 -- The same for jobs told one by one.
 local function announce_all(q, what, to, jobs, detail)

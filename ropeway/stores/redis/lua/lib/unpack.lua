@@ -1,4 +1,5 @@
 -- What `pack` wrote, read.
+-- Uses: calls
 
 -- A text piece as the client or `pack_text` wrote it: answers the text, and where the next piece begins.
 local function read_text(packed, at)
