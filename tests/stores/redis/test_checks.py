@@ -104,3 +104,11 @@ async def test_a_job_whose_data_was_evicted_does_not_stop_its_queue(store: Redis
     assert [job.id for job in await claim(store, 5, now=NOW + LOCK)] == ["kept", "later"]
     counts = await store.count(QUEUE)
     assert (counts["waiting"], counts["active"], counts["delayed"]) == (0, 2, 0)
+
+
+async def test_a_line_that_was_evicted_does_not_stop_its_queue(store: RedisStore):
+    await add(store, new_job("lost", name="send"), new_job("kept", name="print"))
+    await store._execute("UNLINK", f"{store._keys.queue(QUEUE)}:waiting:send")
+
+    assert [job.id for job in await claim(store, 1)] == []
+    assert [job.id for job in await claim(store, 1)] == ["kept"]

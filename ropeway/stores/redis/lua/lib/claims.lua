@@ -40,6 +40,7 @@ local function next_of(q, line, wanted)
     for i = 1, #more do
       line.members[from + i] = more[i]
     end
+    line.is_gone = from == 0 and #more == 0
   end
   return line.members[line.taken + 1]
 end
@@ -48,10 +49,13 @@ local function take_from(q, lines)
   local gone, heads = {}, {}
   for i = 1, #lines do
     local line = lines[i]
-    if line.taken > 0 then
+    -- A line that somebody evicted leaves its head behind.
+    if line.taken > 0 or line.is_gone then
       local key = line_of(q, line.name)
       gone[#gone + 1] = sub(line.first, 1, 20) .. line.name
-      call('ZREMRANGEBYRANK', key, 0, line.taken - 1)
+      if line.taken > 0 then
+        call('ZREMRANGEBYRANK', key, 0, line.taken - 1)
+      end
       local head = line.members[line.taken + 1] or first_in(key)
       if head then
         heads[#heads + 1] = 0
@@ -69,7 +73,7 @@ local function choose(q, request, limit)
   if #lines == 1 then
     local line = lines[1]
     line.members = call('ZRANGE', line_of(q, line.name), 0, limit - 1)
-    line.taken = #line.members
+    line.taken, line.is_gone = #line.members, #line.members == 0
     take_from(q, lines)
     return line.members
   end
