@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Final, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
-from ..errors import InvalidOption
+from ..errors import InvalidOption, StoreRefused
 from .contract import Store
 
 DEFAULT_URL: Final = "sqlite:///ropeway.db"
@@ -15,22 +15,47 @@ DEFAULT_URL: Final = "sqlite:///ropeway.db"
 _STORES: Final[dict[str, tuple[str, str]]] = {
     "memory": ("ropeway.stores.memory", "MemoryStore"),
     "sqlite": ("ropeway.stores.sqlite", "SQLiteStore"),
+    **{
+        f"{scheme}{suffix}": ("ropeway.stores.redis", "RedisStore")
+        for scheme in ("redis", "rediss", "valkey", "valkeys")
+        for suffix in ("", "+cluster", "+sentinel")
+    },
 }
+_CLIENTS: Final = ("redis", "valkey")
+"""Packages whose clients are taken instead of a URL."""
 
 
-def connect(url: str | None = None, *, create: bool = True) -> Store:
+def connect(url: str | object | None = None, *, create: bool = True) -> Store:
     """A store to share between queues; nothing connects until it is used.
+
+    Instead of a URL it takes a client of redis-py: the store makes connections of its own as the client would, and
+    never touches those of the client.
 
     Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder. With `create=False` a store that does
     not exist yet is not made: `StoreUnavailable` is raised, when it is first used at the latest.
     """
     url = url or os.environ.get("ROPEWAY_URL") or DEFAULT_URL
     if not isinstance(url, str):
-        raise InvalidOption("url", f"cannot be {url!r}: use text such as {DEFAULT_URL!r}")
+        if type(url).__module__.partition(".")[0] not in _CLIENTS:
+            raise InvalidOption("url", f"cannot be {url!r}: use text such as {DEFAULT_URL!r}")
+        return cast(Store, _store("redis").from_client(url))
+    return cast(Store, _store_for(url).from_url(url, create=create))
+
+
+def _store_for(url: str) -> Any:
     scheme = urlsplit(url).scheme
-    try:
-        module, name = _STORES[scheme]
-    except KeyError:
+    if scheme not in _STORES:
         known = ", ".join(f"{scheme}://" for scheme in _STORES)
-        raise InvalidOption("url", f"{url!r} names no store that this Ropeway knows; it knows {known}") from None
-    return cast(Store, getattr(import_module(module), name).from_url(url, create=create))
+        raise InvalidOption("url", f"{url!r} names no store that this Ropeway knows; it knows {known}")
+    return _store(scheme)
+
+
+def _store(scheme: str) -> Any:
+    module, name = _STORES[scheme]
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as missing:
+        extra = module.rpartition(".")[2]
+        raise StoreRefused(
+            f"{scheme}://", f'{missing.name} is not installed: pip install "ropeway[{extra}]"'
+        ) from missing

@@ -9,12 +9,14 @@ from typing import Final, cast
 import pytest
 
 from ropeway import Queue
+from tests.stores.servers import new_place
 
 from .chronicle import Chronicle
 from .harness import Fleet, Gate
 
 SHARED_STORES: Final[dict[str, Callable[[Path], str]]] = {
     "sqlite": lambda folder: f"sqlite:///{folder}/ropeway.db",
+    "redis": lambda _: new_place(),
 }
 """The URL of a new and empty store, given a folder of its own."""
 

@@ -36,9 +36,9 @@ class Orders(msgspec.Struct, forbid_unknown_fields=True):
 
 async def work(orders: Orders) -> int:
     diary = Diary(orders.diary)
+    store: Any = connect(orders.url)
     if orders.open_files is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (orders.open_files, orders.open_files))
-    store: Any = connect(orders.url)
     if orders.fault == "die after the settling":
         store = DiesAfterSettling(store)
     queue = Queue(orders.queue, store=store)

@@ -9,12 +9,12 @@ import pytest
 
 from ropeway.testing.conformance.fixtures import NewHandle, sibling, store
 
-from .places import PLACES, empty_folder
+from .places import EVERYWHERE, empty_folder
 
 __all__ = ["new_handle", "sibling", "store"]
 
 
-@pytest.fixture(params=PLACES)
+@pytest.fixture(params=EVERYWHERE)
 def new_handle(request: pytest.FixtureRequest) -> Iterator[NewHandle]:
     with empty_folder() as folder:
-        yield PLACES[cast(str, request.param)](folder)
+        yield EVERYWHERE[cast(str, request.param)](folder)

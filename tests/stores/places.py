@@ -12,6 +12,8 @@ from typing import Final, TypeAlias
 from ropeway.store.url import connect
 from ropeway.testing.conformance.fixtures import NewHandle
 
+from .servers import new_place, new_prefix, shared_cluster
+
 Place: TypeAlias = Callable[[Path], NewHandle]
 """Takes an empty folder of its own; answers handles on jobs that outlive each of them."""
 
@@ -25,10 +27,23 @@ def sqlite(folder: Path) -> NewHandle:
     return lambda: connect(f"sqlite:///{folder}/ropeway.db")
 
 
+def redis(_: Path) -> NewHandle:
+    url = new_place()
+    return lambda: connect(url)
+
+
+def cluster(_: Path) -> NewHandle:
+    url = shared_cluster().url(new_prefix())
+    return lambda: connect(url)
+
+
 PLACES: Final[dict[str, Place]] = {
     "memory": memory,
     "sqlite": sqlite,
+    "redis": redis,
 }
+EVERYWHERE: Final[dict[str, Place]] = {**PLACES, "redis-cluster": cluster}
+"""Also the places that are another one spread out: the suite says enough about them."""
 
 
 @contextmanager

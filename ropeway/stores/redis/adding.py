@@ -1,0 +1,64 @@
+"""add: bundles of jobs, each whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from ...job.instants import Instant
+from ...job.record import NewJob
+from ...store.values import Added
+from .encoding import as_json, given, pack
+from .keys import Keys
+
+Bundle: TypeAlias = Sequence[NewJob]
+Bundles: TypeAlias = Sequence[Bundle]
+
+_VERDICTS: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] = {
+    "c": "created",
+    "f": "found",
+    "x": "conflict",
+    "s": "skipped",
+}
+_text: Final = msgspec.msgpack.Encoder().encode
+
+
+class Load:
+    """Bundles as the script takes them; `looks` leaves all as it is and only judges."""
+
+    def __init__(self, keys: Keys, bundles: Bundles, now: Instant | None, *, looks: bool = False) -> None:
+        self.queues: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._names: dict[str, int] = {}
+        self._texts: list[bytes] = []
+        packed = [[self._job(job) for job in bundle] for bundle in bundles]
+        names = [(name, as_json(name).decode()) for name in self._names]
+        self.keys = tuple(keys.queue(queue) for queue in self.queues)
+        self.arguments = pack((given(now), names, packed, len(self.queues), looks)), b"".join(self._texts)
+
+    def _job(self, job: NewJob) -> tuple[Any, ...]:
+        queue = self._numbers.get(job.queue)
+        if queue is None:
+            self.queues.append(job.queue)
+            queue = self._numbers[job.queue] = len(self.queues)
+        name = self._names.setdefault(job.name, len(self._names) + 1)
+        # An array of three begins with one byte; what follows are the three texts themselves.
+        text = _text((job.name, job.data, job.options))[1:]
+        self._texts.append(text)
+        if job.priority or job.lifo or job.delay or job.due_at is not None:
+            due_at = False if job.due_at is None else job.due_at
+            return job.id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at
+        return job.id, len(text), name, queue
+
+
+def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:
+    if letters.count("c") == len(letters):
+        return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
+    answers: list[list[Added]] = []
+    at = 0
+    for bundle in bundles:
+        answers.append([Added(job.id, _VERDICTS[letters[at + n]]) for n, job in enumerate(bundle)])
+        at += len(bundle)
+    return answers

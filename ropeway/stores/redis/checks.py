@@ -1,0 +1,70 @@
+"""What is asked of a server before jobs are trusted to it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import hiredis
+
+from ...errors import StoreReadOnly, StoreRefused, StoreVersion
+from .link import Link
+from .target import Target
+
+log: Final = logging.getLogger("ropeway")
+
+OLDEST: Final = (6, 2)
+_warned: set[str] = set()
+
+
+async def check(link: Link, target: Target) -> None:
+    """Refuses a server that would lose jobs; one that does not tell about itself is taken by its word."""
+    try:
+        said = await link.ask("INFO")
+    except hiredis.ReplyError:
+        # A user without this right.
+        return
+    facts = _facts(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said))
+    _check_version(target, facts)
+    if facts.get("role") == "slave":
+        raise StoreReadOnly(target.url, f"{target.address} is a replica: use the primary's address, or Sentinel")
+    _check_eviction(target, facts)
+    if facts.get("aof_enabled") == "0" and await _saves_nothing(link) and target.address not in _warned:
+        _warned.add(target.address)
+        log.warning(
+            "%s: this server keeps nothing on disk, so a restart loses every job: set appendonly yes", target.url
+        )
+
+
+def _facts(said: str) -> dict[str, str]:
+    lines = (line.partition(":") for line in said.splitlines())
+    return {fact: value for fact, colon, value in lines if colon}
+
+
+def _check_version(target: Target, facts: dict[str, str]) -> None:
+    version = facts.get("redis_version", "")
+    try:
+        numbers = tuple(int(part) for part in version.split(".")[:2])
+    except ValueError:
+        return
+    if numbers < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        raise StoreVersion(target.url, f"the server is Redis {version}: {wanted} or newer, or Valkey, is needed")
+
+
+def _check_eviction(target: Target, facts: dict[str, str]) -> None:
+    policy = facts.get("maxmemory_policy", "noeviction")
+    if policy != "noeviction" and not target.allows_eviction:
+        raise StoreRefused(
+            target.url,
+            f"its maxmemory-policy is {policy}, which throws away jobs when memory runs out: "
+            "set it to noeviction (CONFIG SET maxmemory-policy noeviction), or allow it with ?allow_eviction=1",
+        )
+
+
+async def _saves_nothing(link: Link) -> bool:
+    try:
+        answer = await link.ask("CONFIG", "GET", "save")
+    except hiredis.ReplyError:
+        return False
+    return len(answer) == 2 and answer[1] == b""

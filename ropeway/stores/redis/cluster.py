@@ -1,0 +1,151 @@
+"""A cluster: each queue in one slot, each slot on one of the servers.
+
+While a slot moves the old way, some of its keys are here and some are there, and a script would take those that are
+there for missing. So every script names, beside the tag, a key that never exists: servers then refuse it with TRYAGAIN
+until the slot has moved whole, and the call waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from binascii import crc_hqx
+from typing import Any, Final
+
+import hiredis
+
+from ...errors import StoreError, StoreUnavailable
+from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, NotConnected, open_link
+from .failures import code_of, typed
+from .link import Argument
+from .scripts import Script
+from .target import Target
+
+MOST_HOPS: Final = 16
+PATIENCE: Final = 5.0
+"""Seconds in which a slot may find its next primary before anybody hears of it."""
+
+
+class Cluster(Commands):
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self._places: dict[int, tuple[str, int]] = {}
+        self._connections: dict[tuple[str, int], Connection] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        await self._read_map()
+
+    async def close(self) -> None:
+        if self._reading is not None and not self._reading.done():
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
+        for connection in self._connections.values():
+            await connection.close()
+
+    async def run(self, script: Script, keys: tuple[str, ...], *arguments: bytes) -> Any:
+        return await super().run(script, (*keys, f"{keys[0]}:never"), *arguments)
+
+    async def ask(self, key: str, *command: Argument) -> Any:
+        slot = slot_of(key)
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        pause = FIRST_PAUSE
+        for _ in range(MOST_HOPS):
+            place = self._places.get(slot)
+            if place is None:
+                await self._read_map()
+                place = self._places.get(slot)
+            if place is None:
+                raise StoreUnavailable(self.target.url, f"no server of the cluster has slot {slot}")
+            try:
+                return await self._connection(place).ask(key, *command)
+            except NotConnected:
+                # Nothing was sent. Its replica may take over.
+                self._places.clear()
+                if asyncio.get_running_loop().time() + pause > deadline:
+                    raise
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+                pause = min(pause * 2, LONGEST_PAUSE)
+            except StoreUnavailable:
+                self._places.clear()
+                raise
+            except hiredis.ReplyError as error:
+                answer = await self._follow(slot, place, error, command)
+                if answer is not _ASK_THERE:
+                    return answer
+        raise StoreUnavailable(self.target.url, f"the servers of the cluster do not agree on who has slot {slot}")
+
+    async def _follow(self, slot: int, place: tuple[str, int], error: hiredis.ReplyError, command: Any) -> Any:
+        """Goes where the server says that the slot is: for good, or for this once."""
+        code, *there = str(error).split(" ")
+        if code not in ("MOVED", "ASK"):
+            raise error
+        host, _, port = there[1].rpartition(":")
+        target = (host or place[0], int(port))
+        if code == "MOVED":
+            self._places[slot] = target
+            return _ASK_THERE
+        link = await self._connection(target).link()
+        asking = link.ask("ASKING")
+        answer = link.ask(*command)
+        try:
+            await asking
+            return await answer
+        except hiredis.ReplyError as refused:
+            if code_of(refused) not in ("TRYAGAIN", "MOVED"):
+                raise
+            await asyncio.sleep(LONGEST_PAUSE * random.random())  # noqa: S311 - spreads load
+            return _ASK_THERE
+        except OSError as lost:
+            raise typed(self.target.url, lost) from lost
+
+    def _connection(self, place: tuple[str, int]) -> Connection:
+        connection = self._connections.get(place)
+        if connection is None:
+            connection = self._connections[place] = Connection(self.target.at(*place), patience=0)
+        return connection
+
+    def any_place(self) -> Target:
+        """Some server that is likely to be there."""
+        places = [*set(self._places.values()), *self.target.seeds]
+        return self.target.at(*random.choice(places))  # noqa: S311 - spreads load
+
+    async def _read_map(self) -> None:
+        """Asks one server after the other who has which slot; callers at the same time share it."""
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._ask_for_map())
+        await asyncio.shield(self._reading)
+
+    async def _ask_for_map(self) -> None:
+        trouble: StoreError | None = None
+        for place in dict.fromkeys([*self._connections, *self.target.seeds]):
+            try:
+                link = await open_link(self.target.at(*place))
+            except StoreError as error:
+                trouble = error
+                continue
+            try:
+                said = await link.ask("CLUSTER", "SLOTS")
+            except hiredis.ReplyError as error:
+                raise typed(self.target.url, error) from error
+            except OSError as error:
+                raise typed(self.target.url, error) from error
+            finally:
+                link.abort()
+                await link.closed.wait()
+            self._places = {
+                slot: (primary[0].decode() or place[0], primary[1])
+                for first, last, primary, *_ in said
+                for slot in range(first, last + 1)
+            }
+            return
+        assert trouble is not None, "a cluster has seeds"
+        raise NotConnected(self.target.url, str(trouble)) from trouble
+
+
+_ASK_THERE: Final = object()
+
+
+def slot_of(key: str) -> int:
+    """Of a key with a tag in braces, which all keys here have."""
+    return crc_hqx(key[key.index("{") + 1 : key.index("}")].encode(), 0) % 16384

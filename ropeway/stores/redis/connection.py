@@ -1,0 +1,194 @@
+"""Commands to one server, over a link that is made anew when it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+import hiredis
+
+from ...errors import StoreUnavailable
+from .checks import check
+from .failures import PASSING, code_of, typed
+from .link import Argument, Hear, Link
+from .scripts import Script
+from .target import Target
+
+FIRST_PAUSE: Final = 0.02
+LONGEST_PAUSE: Final = 0.5
+PATIENCE: Final = 3.0
+"""Seconds in which a server that worked before may come back before anybody hears of it."""
+
+Find: TypeAlias = Callable[[], Awaitable[Target]]
+
+
+async def open_link(target: Target, hear: Hear | None = None) -> Link:
+    """A link that is logged in. Raises what `failures.typed` makes of whatever went wrong."""
+    loop = asyncio.get_running_loop()
+    link: Link | None = None
+    try:
+        async with asyncio.timeout(target.timeout):
+            link = made = Link(target.timeout)
+            if target.path is not None:
+                await loop.create_unix_connection(lambda: made, target.path, ssl=target.tls())
+            else:
+                await loop.create_connection(lambda: made, target.host, target.port, ssl=target.tls())
+            await _log_in(link, target)
+            if hear is not None:
+                link.hear(hear)
+            return link
+    except BaseException as error:
+        if link is not None:
+            link.abort()
+        if isinstance(error, OSError):
+            what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else str(error)
+            raise StoreUnavailable(target.url, f"{target.address} cannot be reached: {what}") from error
+        raise typed(target.url, error) from error
+
+
+async def _log_in(link: Link, target: Target) -> None:
+    if target.password is not None:
+        user = (target.username,) if target.username is not None else ()
+        await link.ask("AUTH", *user, target.password)
+    if target.database:
+        await link.ask("SELECT", target.database)
+
+
+class NotConnected(StoreUnavailable):
+    """Nobody answered, so nothing was sent."""
+
+
+class Commands:
+    """Scripts and commands to whoever has their key."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    async def run(self, script: Script, keys: tuple[str, ...], *arguments: bytes) -> Any:
+        """Runs a script, which the server may have forgotten."""
+        try:
+            return await self.ask(keys[0], "EVALSHA", script.sha, len(keys), *keys, *arguments)
+        except hiredis.ReplyError as error:
+            if code_of(error) != "NOSCRIPT":
+                raise typed(self.target.url, error) from error
+        try:
+            return await self.ask(keys[0], "EVAL", script.text, len(keys), *keys, *arguments)
+        except hiredis.ReplyError as error:
+            raise typed(self.target.url, error) from error
+
+    async def execute(self, command: str, key: str, *arguments: Argument) -> Any:
+        try:
+            return await self.ask(key, command, key, *arguments)
+        except hiredis.ReplyError as error:
+            raise typed(self.target.url, error) from error
+
+    async def ask(self, key: str, *command: Argument) -> Any:
+        """Raises the server's own errors as they are."""
+        raise NotImplementedError
+
+    async def open(self) -> None:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+
+class Connection(Commands):
+    """All commands of one handle to one server go through it, side by side."""
+
+    def __init__(self, target: Target, find: Find | None = None, patience: float = PATIENCE) -> None:
+        """`find` says where the server is now; without it, where it always was."""
+        super().__init__(target)
+        self._find = find
+        self._patience = patience
+        self._link: Link | None = None
+        self._opening: asyncio.Task[Link] | None = None
+        self._was_up = False
+
+    async def open(self) -> None:
+        await self.link()
+
+    async def ask(self, key: str, *command: Argument) -> Any:
+        """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
+        link = self._link
+        if link is None or not link.is_up:
+            link = await self.link()
+        try:
+            return await link.ask(*command)
+        except hiredis.ReplyError as error:
+            if code_of(error) not in PASSING:
+                raise
+            return await self._insist(command, error)
+        except OSError as error:
+            raise typed(self.target.url, error) from error
+
+    async def _insist(self, command: tuple[Argument, ...], error: hiredis.ReplyError) -> Any:
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        pause = FIRST_PAUSE
+        while asyncio.get_running_loop().time() < deadline:
+            if code_of(error) == "READONLY":
+                # The primary is another one now: whoever knows it is asked when the next link is made.
+                self.drop()
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+            pause = min(pause * 2, LONGEST_PAUSE)
+            try:
+                link = await self.link()
+                return await link.ask(*command)
+            except hiredis.ReplyError as again:
+                if code_of(again) not in PASSING:
+                    raise
+                error = again
+            except OSError as lost:
+                raise typed(self.target.url, lost) from lost
+        raise typed(self.target.url, error) from error
+
+    async def link(self) -> Link:
+        """The link that is up, or another; callers at the same time share the making of it."""
+        if self._link is not None and self._link.is_up:
+            return self._link
+        if self._opening is None or self._opening.done():
+            self._opening = asyncio.create_task(self._open())
+        return await asyncio.shield(self._opening)
+
+    async def _open(self) -> Link:
+        deadline = asyncio.get_running_loop().time() + (self._patience if self._was_up else 0)
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                link = await open_link(await self._find() if self._find else self.target)
+                if not self._was_up:
+                    await self._check(link)
+                self._link, self._was_up = link, True
+                return link
+            except StoreUnavailable as error:
+                if asyncio.get_running_loop().time() + pause > deadline:
+                    raise NotConnected(self.target.url, _reason(error)) from error
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _check(self, link: Link) -> None:
+        try:
+            await check(link, self.target)
+        except BaseException as error:
+            link.abort()
+            await link.closed.wait()
+            raise typed(self.target.url, error) from error
+
+    def drop(self) -> None:
+        if self._link is not None:
+            self._link.abort()
+
+    async def close(self) -> None:
+        if self._opening is not None and not self._opening.done():
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+        if self._link is not None:
+            self._link.abort()
+            await self._link.closed.wait()
+            self._link = None
+
+
+def _reason(error: StoreUnavailable) -> str:
+    return str(error).removeprefix(f"{error.store}: ")

@@ -1,0 +1,104 @@
+"""What goes to scripts and comes back: MessagePack, and answers of two letters each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from ...job.instants import LAST_INSTANT, Instant
+from ...job.options import StoredOptions
+from ...job.record import JobRecord
+from ...job.states import State
+from ...store.values import Answer, Change, Claimed, ClaimRequest
+
+pack: Final[Callable[[Any], bytes]] = msgspec.msgpack.Encoder().encode
+as_json: Final = msgspec.json.Encoder().encode
+records: Final[Callable[[bytes], list[JobRecord]]] = msgspec.msgpack.Decoder(list[JobRecord]).decode
+records_or_none: Final[Callable[[bytes], list[JobRecord | None]]] = msgspec.msgpack.Decoder(
+    list[JobRecord | None]
+).decode
+
+_STATES: Final[dict[str, State | None]] = {
+    "w": "waiting",
+    "d": "delayed",
+    "a": "active",
+    "c": "completed",
+    "f": "failed",
+    "x": "cancelled",
+    "-": None,
+}
+_VERDICTS: Final[dict[str, Literal["done", "lost", "missing", "refused"]]] = {
+    "d": "done",
+    "l": "lost",
+    "m": "missing",
+    "r": "refused",
+}
+_ANSWERS: Final[dict[bytes, Answer]] = {
+    f"{letter}{state}".encode(): Answer(verdict, name)
+    for letter, verdict in _VERDICTS.items()
+    for state, name in _STATES.items()
+}
+
+_NO_OPTIONS: Final = StoredOptions()
+DEFAULTS: Final = (
+    _NO_OPTIONS.attempts,
+    _NO_OPTIONS.stack_traces,
+    False if _NO_OPTIONS.keep_failed.age is None else _NO_OPTIONS.keep_failed.age,
+    False if _NO_OPTIONS.keep_failed.count is None else _NO_OPTIONS.keep_failed.count,
+)
+"""What holds for jobs that say nothing about it; scripts that end a job without its worker need it."""
+
+
+def answers_of(letters: bytes) -> list[Answer]:
+    return [_ANSWERS[letters[at : at + 2]] for at in range(0, len(letters), 2)]
+
+
+def given(now: Instant | None) -> Instant | bool:
+    """Scripts take false for `now` where the server's clock decides."""
+    return False if now is None else now
+
+
+def request_of(request: ClaimRequest) -> tuple[Any, ...]:
+    names: Sequence[str] | bool = False if request.names is None else request.names
+    worker = as_json(request.worker).decode()
+    return request.token, request.worker, worker, request.limit, min(request.lock, LAST_INSTANT), names, request.repeat
+
+
+def change_of(change: Change) -> tuple[Any, ...]:
+    progress = False if change.progress is None else change.progress
+    data = False if change.data is None else change.data
+    return change.id, change.token or False, progress, data, change.log, change.keep_logs
+
+
+_ARRAY: Final = b"\xdd"
+_RECORD: Final = b"\xdc\x00\x17"
+"""How an array of 23 begins: the fields of a `JobRecord`."""
+_TEXT: Final = [b"\xd9" + bytes([length]) for length in range(256)]
+"""How a text of each length begins; ids have at most 255 letters."""
+_ACTIVE: Final = pack("active")
+_TAIL: Final = 23
+"""Bytes of priority, order and created_at at the end of a value of `jobs`."""
+
+
+def claimed_of(request: ClaimRequest, answer: Sequence[Any]) -> Claimed:
+    """Puts whole records together from what the script gave, which looks into none of them."""
+    now, again_at, ids, values, rests = answer
+    if not ids:
+        return Claimed([], now, again_at)
+    # An array of fourteen begins with one byte; a record goes on with what follows it.
+    fresh = pack(
+        (0, 1, 0, None, request.token, request.worker, now, now, now + min(request.lock, LAST_INSTANT), *_NOTHING_YET)
+    )[1:]
+    ran_before = {number - 1: rest for number, rest in rests} if rests else {}
+    head = _RECORD + pack(request.queue)
+    pieces = [_ARRAY, len(ids).to_bytes(4, "big")]
+    for number, (id, value) in enumerate(zip(ids, values, strict=True)):
+        rest = ran_before.get(number, fresh) if ran_before else fresh
+        pieces += (head, _TEXT[len(id)], id, value[:-_TAIL], _ACTIVE, value[-_TAIL:], rest)
+    return Claimed(records(b"".join(pieces)), now, again_at)
+
+
+_NOTHING_YET: Final = (None,) * 5
+"""finished_at, expires_at, reason, progress, result"""

@@ -1,0 +1,61 @@
+"""Every key that the store uses: its name, its type and what it holds.
+
+All keys of a queue share the hash tag `{prefix:queue}`, so that in a cluster a queue lives in one slot and one script
+may touch all of it. Scripts take the tag, which is also the key of the queue's row, and append the endings listed here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...store.values import Topic
+
+QUEUE_KEYS: Final[dict[str, str]] = {
+    "": "string: the row, which holds counters and settings",
+    "jobs": "hash: id to what was added (see lua/lib/jobs.lua)",
+    "runs": "hash: id to what became of it since its first claim",
+    "results": "hash: id to the JSON of a completion, unless it is null",
+    "reasons": "hash: id to why it failed, stalled or was cancelled",
+    "progress": "hash: id to the newest progress",
+    "waiting:": "sorted set per job name, all scores 0: place and id, in the order of claims",
+    "heads": "sorted set, all scores 0: the first place of each line, and the line's job name",
+    "delayed": "sorted set by due_at: order and id",
+    "locks": "sorted set by lock_until: id of an active job",
+    "completed": "sorted set by finished_at: sequence and id",
+    "failed": "sorted set by finished_at: sequence and id",
+    "cancelled": "sorted set by finished_at: sequence and id",
+    "expiring:": "sorted set per final state, by expires_at: sequence and id",
+    "past": "hash: id to the number of log lines ever written, for jobs with failures or a log",
+    "failures:": "list per job: failed attempts, oldest first",
+    "log:": "list per job: log lines, oldest first",
+    "events": "stream of entries",
+    "revoked": "sorted set by number: revoked locks",
+    "metrics": "hash: minute and metric to a number",
+    "minutes": "sorted set: the minutes that have metrics",
+    "outbox": "hash, in a cluster: token to jobs for queues of other slots, until they have arrived there",
+    "never": "no key is ever made of it: see cluster.py",
+}
+"""What follows the tag and a colon."""
+
+
+class Keys:
+    """The keys under one prefix."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self.queues: Final = f"{{{prefix}}}:queues"
+        """set: the names of queues that may exist; a hint, because it is in another slot than they are"""
+        self.expiring: Final = f"{{{prefix}}}:expiring"
+        """sorted set by expires_at: kind and key of records that do not last"""
+        self.kinds: Final = f"{{{prefix}}}:records:"
+        """beginning of the hashes of records, one per kind: key to version, end and value"""
+
+    def queue(self, name: str) -> str:
+        return f"{{{self._prefix}:{name}}}"
+
+    def kind(self, kind: str) -> str:
+        return self.kinds + kind
+
+    def channel(self, topic: Topic, queue: str) -> str:
+        """Where wakes are published."""
+        return f"{self.queue(queue)}:{topic}"

@@ -1,0 +1,143 @@
+"""One connection to a server, which pipelines by itself.
+
+Answers come in the order of the commands, so a caller that was cancelled leaves its place in the row, and its answer
+is dropped when it comes: nobody ever gets another one's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, cast
+
+import hiredis
+
+Argument: TypeAlias = str | bytes | int
+Hear: TypeAlias = Callable[[list[Any]], None]
+
+_NOT_ENOUGH: Final = object()
+# Its stub says that a command has one word.
+_pack: Final[Callable[[tuple[Argument, ...]], bytes]] = cast(Any, hiredis.pack_command)
+
+
+class Link(asyncio.Protocol):
+    """Ends for good when the connection does; `Connection` makes another.
+
+    After `hear` it is for subscriptions: what the server says goes there, and commands have no answers.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self.is_up = False
+        self._loop = asyncio.get_running_loop()
+        self.ended: Final[asyncio.Event] = asyncio.Event()
+        """Set when it is no longer up."""
+        self.closed: Final[asyncio.Event] = asyncio.Event()
+        """Set when its socket is closed too."""
+        self._timeout = timeout
+        self._hear: Hear | None = None
+        self._reader = hiredis.Reader(notEnoughData=_NOT_ENOUGH)
+        self._transport: asyncio.Transport | None = None
+        self._pending: deque[asyncio.Future[Any]] = deque()
+        self._unsent: list[bytes] = []
+        self._watch: asyncio.TimerHandle | None = None
+        self._quiet_since = self._loop.time()
+
+    def ask(self, *command: Argument) -> asyncio.Future[Any]:
+        """The answer; a `hiredis.ReplyError` is raised. A link that is no longer up raises ConnectionError."""
+        answer: asyncio.Future[Any] = self._loop.create_future()
+        if not self.is_up:
+            answer.set_exception(ConnectionResetError("the connection ended"))
+            return answer
+        self._send(_pack(command))
+        if not self._pending:
+            self._quiet_since = self._loop.time()
+            if self._watch is None:
+                self._watch = self._loop.call_later(self._timeout, self._look)
+        self._pending.append(answer)
+        return answer
+
+    def hear(self, hear: Hear) -> None:
+        self._hear = hear
+
+    def tell(self, *command: Argument) -> None:
+        """Sends a command whose answer, if any, comes to `hear`."""
+        if self.is_up:
+            self._send(_pack(command))
+
+    def abort(self) -> None:
+        """Ends it at once; what is under way fails."""
+        if self._transport is None:
+            self.closed.set()
+        else:
+            self._transport.abort()
+        self._end(ConnectionResetError("the connection was given up"))
+
+    def _send(self, packed: bytes) -> None:
+        transport = cast(asyncio.Transport, self._transport)
+        if not self._pending and not self._unsent:
+            transport.write(packed)
+            return
+        # Others are under way: what is asked in this turn of the loop goes out together.
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(packed)
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        if self.is_up:
+            cast(asyncio.Transport, self._transport).write(b"".join(unsent))
+
+    def _look(self) -> None:
+        """Whether a server that owes answers has been silent for too long."""
+        self._watch = None
+        if not self._pending or not self.is_up:
+            return
+        left = self._quiet_since + self._timeout - self._loop.time()
+        if left <= 0:
+            self._end(TimeoutError(f"no answer within {self._timeout:g} s"))
+            cast(asyncio.Transport, self._transport).abort()
+        else:
+            self._watch = self._loop.call_later(left, self._look)
+
+    def _end(self, error: Exception) -> None:
+        self.is_up = False
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        pending, self._pending = self._pending, deque()
+        for answer in pending:
+            if not answer.done():
+                answer.set_exception(error)
+        self.ended.set()
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self.is_up = True
+
+    def data_received(self, data: bytes) -> None:
+        self._quiet_since = self._loop.time()
+        reader, pending = self._reader, self._pending
+        try:
+            reader.feed(data)
+            while (reply := reader.gets()) is not _NOT_ENOUGH:
+                if self._hear is not None:
+                    self._hear(reply)
+                    continue
+                answer = pending.popleft()
+                if answer.done():
+                    continue
+                if isinstance(reply, hiredis.ReplyError):
+                    answer.set_exception(reply)
+                else:
+                    answer.set_result(reply)
+        except (hiredis.ProtocolError, IndexError) as error:
+            # Whatever speaks there is no Redis, or no longer in step.
+            self._end(ConnectionError(f"not understood: {error}"))
+            cast(asyncio.Transport, self._transport).abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(ConnectionResetError(str(exc) if exc else "the server closed the connection"))
+        self.closed.set()

@@ -1,0 +1,146 @@
+"""What the answers of reading scripts mean."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from ...errors import InvalidOption
+from ...job.events import Entry
+from ...job.rules import MetricName
+from ...job.states import STATES
+from ...store.values import (
+    Counts,
+    Entries,
+    FailedAttempt,
+    History,
+    LogLine,
+    Metric,
+    Query,
+    Record,
+    Settings,
+    StoredEntry,
+)
+
+METRICS: Final[tuple[MetricName, ...]] = (
+    "added",
+    "completed",
+    "failed",
+    "retried",
+    "stalled",
+    "cancelled",
+    "removed",
+)
+_entry: Final = msgspec.json.Decoder(Entry).decode
+_failure: Final = msgspec.msgpack.Decoder(tuple[int, int, str | None, str, str]).decode
+_line: Final = msgspec.msgpack.Decoder(tuple[int, str]).decode
+_record: Final = msgspec.msgpack.Decoder(tuple[int, int | bool, str]).decode
+
+
+class Row(msgspec.Struct, array_like=True, frozen=True):
+    """A queue's counters and settings, as `lua/lib/queue.lua` writes them."""
+
+    epoch: int = 0
+    at: int = 0
+    skew: int = 0
+    seq: int = 0
+    events: int = 0
+    events_from: int = 0
+    minute: int = 0
+    revoked: int = 0
+    is_configured: bool = False
+    is_paused: bool = False
+    max_active: int = 0
+    paused_names: tuple[str, ...] = ()
+    waiting: int = 0
+    waiting_children: int = 0
+    delayed: int = 0
+    active: int = 0
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+    @property
+    def counts(self) -> Counts:
+        return {state: getattr(self, state.replace("-", "_")) for state in STATES}
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.is_paused, self.paused_names, self.max_active or None)
+
+    @property
+    def exists(self) -> bool:
+        return self.is_configured or any(self.counts.values())
+
+
+_row: Final = msgspec.msgpack.Decoder(Row).decode
+NO_ROW: Final = Row()
+
+
+def row_of(stored: bytes | None) -> Row:
+    return NO_ROW if stored is None else _row(stored)
+
+
+class Cursor(msgspec.Struct, frozen=True, array_like=True):
+    """The last job of a page: its state's place in the query, and its key in that state's order."""
+
+    state: int
+    score: int
+    member: str
+
+
+_cursor: Final = msgspec.json.Decoder(Cursor).decode
+
+
+def read_cursor(query: Query, states: int) -> Cursor | None:
+    if query.after is None:
+        return None
+    try:
+        cursor = _cursor(query.after)
+    except (msgspec.MsgspecError, UnicodeError):
+        cursor = None
+    if cursor is None or not 0 <= cursor.state < states:
+        raise InvalidOption("after", f"cannot be {query.after!r:.80}: use the `next` of the page before")
+    return cursor
+
+
+def entries_of(answer: list[Any]) -> Entries:
+    found, start, _, gap = answer
+    is_gap = bool(gap)
+    entries: list[StoredEntry] = []
+    for id, body in found:
+        try:
+            entries.append(StoredEntry(id.decode(), _entry(body)))
+        except msgspec.DecodeError:
+            # Damaged by somebody: the others are still worth reading.
+            is_gap = True
+    cursor = found[-1][0] if found else start
+    return Entries(entries, cursor.decode(), is_gap)
+
+
+def read_event_id(after: str) -> tuple[int | bool, int | bool]:
+    number, _, epoch = after.partition("-")
+    if not all(part.isascii() and part.isdecimal() and len(part) < 16 for part in (number, epoch)):
+        return False, False
+    return int(number), int(epoch)
+
+
+def history_of(answer: list[Any] | None) -> History | None:
+    if answer is None:
+        return None
+    failures, lines, written = answer
+    log = [LogLine(*_line(line)) for line in lines]
+    return History([FailedAttempt(*_failure(failure)) for failure in failures], log, max(0, written - len(log)))
+
+
+def metrics_of(answer: list[Any]) -> list[Metric]:
+    return [
+        Metric(int(minute), **{name: int(number or 0) for name, number in zip(METRICS, numbers, strict=True)})
+        for minute, numbers in zip(*answer, strict=True)
+    ]
+
+
+def record_of(kind: str, key: str, packed: bytes) -> Record:
+    version, expires_at, value = _record(packed)
+    return Record(kind, key, value, version, expires_at or None)

@@ -1,0 +1,85 @@
+-- Changes where jobs stand, or their data; each edit whole or not at all.
+-- Takes the queue's base; [now, [[id, priority, lifo, delay, due_at, data]]] with null for what stays.
+-- Returns two letters for each edit: its verdict and the job's state.
+-- Uses: telling, leaving
+local LAST_INSTANT = 253402300799999
+local now, edits = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], now)
+local base, answers, told = q.base, {}, {}
+local IN_LINE = { waiting = true, delayed = true }
+
+local function may(state, edit)
+  local _, priority, lifo, delay, due_at = edit[1], edit[2], edit[3], edit[4], edit[5]
+  if not IN_LINE[state] and state ~= 'active' then
+    return false
+  end
+  if (delay ~= nil or due_at ~= nil) and state ~= 'delayed' then
+    return false
+  end
+  return state ~= 'active' or (priority == nil and lifo == nil)
+end
+
+local function with_data(value, data)
+  local _, data_at = read_text(value, 1)
+  local _, options_at = read_text(value, data_at)
+  return sub(value, 1, data_at - 1) .. pack_text(data) .. sub(value, options_at)
+end
+
+local function change(job, edit)
+  local id, value, changes = job.id, job.value, {}
+  local _, priority, lifo, delay, due_at, data = edit[1], edit[2], edit[3], edit[4], edit[5], edit[6]
+  if delay ~= nil then
+    due_at = math.min(q.now + delay, LAST_INSTANT)
+  end
+  if priority ~= nil or lifo ~= nil or due_at ~= nil then
+    leave(q, job)
+    local tail = #value - 22
+    local order = struct.unpack('>i8', value, tail + 6)
+    if priority == nil then
+      priority = struct.unpack('>i4', value, tail + 1)
+    else
+      changes[#changes + 1] = '"priority":' .. priority
+    end
+    if lifo ~= nil then
+      order = lifo and -math.abs(order) or math.abs(order)
+      changes[#changes + 1] = '"lifo":' .. tostring(lifo)
+    end
+    value = sub(value, 1, tail - 1) .. pack_tail(priority, order, unpack_time(sub(value, -9)))
+    job.place = make_place(priority, order)
+    if job.state == 'delayed' then
+      call('ZADD', base .. ':delayed', due_at or job.due, sub(job.place, 7) .. id)
+    else
+      put_in_line(q, name_of(value), { job.place .. id })
+    end
+    if job.run then
+      call('HSET', base .. ':runs', id, sub(job.run, 1, -21) .. job.place)
+    end
+  end
+  if due_at ~= nil then
+    changes[#changes + 1] = '"due_at":' .. whole(due_at)
+  end
+  if data ~= nil then
+    value = with_data(value, data)
+    changes[#changes + 1] = '"data":true'
+  end
+  call('HSET', base .. ':jobs', id, value)
+  told[#told + 1] = '["' .. id .. '",{' .. table.concat(changes, ',') .. '}]'
+end
+
+for i = 1, #edits do
+  local job = load_job(q, edits[i][1])
+  if not job then
+    answers[i] = 'm-'
+  elseif may(job.state, edits[i]) then
+    answers[i] = 'd' .. LETTERS[job.state]
+    change(job, edits[i])
+  else
+    answers[i] = 'r' .. LETTERS[job.state]
+  end
+end
+if #told > 0 then
+  announce_all(q, 'changed', nil, told)
+  wake(q, 'jobs')
+end
+close_queue(q)
+return table.concat(answers)

@@ -1,0 +1,37 @@
+-- Removes finished jobs that ended long enough ago, oldest first; or others, by ids that the client chose.
+-- Takes the queue's base; [now, state, older_than, limit, ids or false].
+-- Returns the ids it removed, and whether others remain.
+-- Uses: removal
+local now, state, older_than, limit, ids = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], now)
+local removed, more = {}, false
+if ids then
+  local jobs = {}
+  for i = 1, #ids do
+    local job = load_job(q, ids[i])
+    if job and job.state == state and unpack_time(sub(job.value, -9)) <= q.now - older_than then
+      jobs[#jobs + 1] = job
+    end
+  end
+  removed = remove(q, jobs)
+else
+  -- One more than may go says whether others remain.
+  local members =
+    call('ZRANGEBYSCORE', q.base .. ':' .. state, '-inf', q.now - older_than, 'LIMIT', 0, limit + 1)
+  more = #members > limit
+  if more then
+    members[#members] = nil
+  end
+  for i = 1, #members do
+    removed[i] = sub(members[i], 15)
+  end
+  if #members > 0 then
+    remove_finished(q, LETTERS[state], members, true)
+  end
+end
+if #removed > 0 then
+  announce(q, 'cleaned', nil, 0, nil, '{"count":' .. #removed .. ',"state":"' .. state .. '"}')
+  notice_drained(q)
+end
+close_queue(q)
+return { removed, more and 1 or 0 }

@@ -1,0 +1,54 @@
+-- Changes the settings of a queue.
+-- Takes the queue's base; [now, pause, names to pause, names to resume, max_active] with null for what stays,
+-- and the names as JSON, in the same order.
+-- Returns paused, the paused names, max_active (0 for none), and whether the queue is new.
+-- Uses: events
+local given = cmsgpack.unpack(ARGV[1])
+local pause, to_pause, to_resume, max_active = given[2], given[3], given[4], given[5]
+local q = open_queue(KEYS[1], given[1])
+local row, names, before, paused, resumed = q.row, {}, {}, {}, {}
+local has_changed = false
+
+for _, name in ipairs(row[PAUSED_NAMES]) do
+  names[name], before[name] = true, true
+end
+for _, pair in ipairs(to_pause) do
+  names[pair[1]] = true
+end
+for _, pair in ipairs(to_resume) do
+  names[pair[1]] = nil
+end
+if pause ~= nil and pause ~= row[PAUSED] then
+  row[PAUSED] = pause
+  announce(q, pause and 'paused' or 'resumed', nil, 0)
+  has_changed = true
+end
+for _, pair in ipairs(to_pause) do
+  if names[pair[1]] and not before[pair[1]] then
+    before[pair[1]] = true
+    announce(q, 'paused', nil, 0, nil, '{"name":' .. pair[2] .. '}')
+    has_changed = true
+  end
+end
+for _, pair in ipairs(to_resume) do
+  if before[pair[1]] then
+    before[pair[1]] = nil
+    announce(q, 'resumed', nil, 0, nil, '{"name":' .. pair[2] .. '}')
+    has_changed = true
+  end
+end
+if max_active ~= nil and max_active ~= row[MAX_ACTIVE] then
+  row[MAX_ACTIVE] = max_active
+  has_changed = true
+end
+local list = {}
+for name in pairs(names) do
+  list[#list + 1] = name
+end
+table.sort(list)
+row[PAUSED_NAMES], row[CONFIGURED], q.changed = list, true, true
+if has_changed then
+  wake(q, 'jobs')
+end
+close_queue(q)
+return { row[PAUSED] and 1 or 0, list, row[MAX_ACTIVE], q.is_new and 1 or 0 }

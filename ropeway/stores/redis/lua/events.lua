@@ -1,0 +1,29 @@
+-- Reads the stream of a queue from a place on.
+-- Takes the queue's base; [number or false, epoch or false, inclusive, limit, whether a place was given].
+-- Returns [id, entry] pairs, the place where reading starts, the newest place, and whether entries were missed.
+-- Uses: queue
+local number, epoch, inclusive, limit, is_given = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], 0)
+local row, stream = q.row, q.base .. ':events'
+-- A queue that is not there yet has no epoch.
+local newest = q.is_new and '0-0' or whole(row[EVENTS]) .. '-' .. row[EPOCH]
+local gap, from = false, '-'
+if is_given then
+  local id = number and epoch and whole(number) .. '-' .. whole(epoch)
+  local is_there = id and #call('XRANGE', stream, id, id) > 0
+  -- Or it is where the stream begins, if that was never trimmed.
+  local is_beginning = number and number == row[EVENTS_FROM] and not inclusive and (epoch == row[EPOCH] or epoch == 0)
+  gap = not (is_there or is_beginning)
+  if is_there then
+    from = inclusive and id or '(' .. id
+  end
+end
+local start = '0-' .. (q.is_new and '0' or row[EPOCH])
+if is_given then
+  start = gap and '0-0' or whole(number) .. '-' .. whole(epoch)
+end
+local found = limit > 0 and call('XRANGE', stream, from, '+', 'COUNT', limit) or {}
+for i = 1, #found do
+  found[i] = { found[i][1], found[i][2][2] }
+end
+return { found, start, newest, gap and 1 or 0 }

@@ -1,0 +1,110 @@
+-- Reads jobs of one state in its order, from a place on.
+-- Takes the queue's base; [queue name, state, job name or false, score, member, backwards, how many to look at].
+-- Returns the jobs (packed), the score and member of each, and those of the last one looked at or false at the end.
+-- Uses: lines, reading
+local queue, state, name, score, member, backwards, most = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], 0)
+q.name = pack_text(queue)
+
+local function is_before(one_score, one, other_score, other)
+  return one_score < other_score or (one_score == other_score and one < other)
+end
+
+-- How many members of a sorted set stand before the place, or at it.
+local function rank_of(set, size, including)
+  local low, high = 0, size
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local found = call('ZRANGE', set, middle, middle, 'WITHSCORES')
+    local is_there = found[1] == member and tonumber(found[2]) == score
+    if is_before(tonumber(found[2]), found[1], score, member) or (including and is_there) then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+-- Pairs of score and member beyond the place, nearest first.
+local function look_in(set)
+  local size, found, pairs_found = call('ZCARD', set), nil, {}
+  if backwards then
+    local rank = member and rank_of(set, size, false) or size
+    found = rank > 0 and call('ZREVRANGE', set, size - rank, size - rank + most - 1, 'WITHSCORES') or {}
+  else
+    local rank = member and rank_of(set, size, true) or 0
+    found = call('ZRANGE', set, rank, rank + most - 1, 'WITHSCORES')
+  end
+  for i = 1, #found, 2 do
+    pairs_found[#pairs_found + 1] = { tonumber(found[i + 1]), found[i] }
+  end
+  return pairs_found
+end
+
+local function sorted(found)
+  table.sort(found, function(one, other)
+    if backwards then
+      one, other = other, one
+    end
+    return is_before(one[1], one[2], other[1], other[2])
+  end)
+  for i = most + 1, #found do
+    found[i] = nil
+  end
+  return found
+end
+
+local function look_in_lines()
+  if name then
+    return look_in(line_of(q, name))
+  end
+  local found = {}
+  for _, head in ipairs(call('ZRANGE', q.base .. ':heads', 0, -1)) do
+    for _, pair in ipairs(look_in(line_of(q, sub(head, 21)))) do
+      found[#found + 1] = pair
+    end
+  end
+  return sorted(found)
+end
+
+local function look_at_active()
+  local ids, found = call('ZRANGE', q.base .. ':locks', 0, -1), {}
+  local runs = fields_of(q.base .. ':runs', ids)
+  for i = 1, #ids do
+    if runs[i] then
+      local at, key = time_at(runs[i], STARTED_AT), sequence_of(runs[i]) .. ids[i]
+      if not member or (backwards and is_before(at, key, score, member))
+        or (not backwards and is_before(score, member, at, key)) then
+        found[#found + 1] = { at, key }
+      end
+    end
+  end
+  return sorted(found)
+end
+
+local found
+if state == 'waiting' then
+  found = look_in_lines()
+elseif state == 'active' then
+  found = look_at_active()
+elseif state == 'waiting-children' then
+  found = {}
+else
+  found = look_in(q.base .. ':' .. state)
+end
+
+local ids, records, keys = {}, {}, {}
+for i = 1, #found do
+  ids[i] = sub(found[i][2], state == 'waiting' and 21 or 15)
+end
+local all = records_of(q, ids)
+local values = name and fields_of(q.base .. ':jobs', ids)
+for i = 1, #found do
+  if all[i] and (not name or name_of(values[i]) == name) then
+    records[#records + 1] = all[i]
+    keys[#keys + 1] = { whole(found[i][1]), found[i][2] }
+  end
+end
+local last = #found == most and { whole(found[most][1]), found[most][2] } or false
+return { pack_list(records), keys, last }

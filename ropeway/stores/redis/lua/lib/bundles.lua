@@ -1,0 +1,169 @@
+-- Bundles of jobs, in one queue or several.
+-- Uses: unpack, telling, places, lines
+local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT = 1, 2, 3, 4, 5, 6, 7, 8
+local LAST_INSTANT = 253402300799999
+
+local function add_all(now, names, bundles, number_of_queues, only_looks)
+  local texts, text_at = ARGV[2], 1
+  local queues, verdicts, new_queues = {}, {}, {}
+
+  for i = 1, number_of_queues do
+    local q = open_queue(KEYS[i], now)
+    q.jobs, q.delayed, q.groups, q.told_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
+    q.ids, q.seen, q.asked, q.number, q.waiting = {}, {}, 0, 0, 0
+    queues[i] = q
+    if q.is_new then
+      new_queues[#new_queues + 1] = i
+    end
+  end
+
+  local is_plain, total = true, 0
+
+  local function read_texts(job)
+    local length, q, id = job[LENGTH], queues[job[QUEUE]], job[ID]
+    job.text = sub(texts, text_at, text_at + length - 1)
+    text_at = text_at + length
+    total = total + 1
+    if q.seen[id] then
+      is_plain = false
+    end
+    q.seen[id] = true
+    local asked = q.asked + 1
+    q.ids[asked], q.asked = id, asked
+  end
+
+  -- Whether name and data are the same; options may differ.
+  local function are_equal(one, other)
+    local name, data_at = read_text(one, 1)
+    local other_name, other_data_at = read_text(other, 1)
+    return name == other_name and read_text(one, data_at) == read_text(other, other_data_at)
+  end
+
+  local store = function(job)
+    local q = queues[job[QUEUE]]
+    local row, id, name, seq = q.row, job[ID], names[job[NAME]], q.row[SEQ] + 1
+    row[SEQ] = seq
+    local priority, order, due_at = job[PRIORITY] or 0, job[LIFO] and -seq or seq, nil
+    if job[DELAY] and job[DELAY] > 0 then
+      due_at = math.min(q.now + job[DELAY], LAST_INSTANT)
+    elseif job[DUE_AT] and job[DUE_AT] > q.now then
+      due_at = job[DUE_AT]
+    end
+    local jobs, place = q.jobs, make_place(priority, order)
+    local value, number = job.text .. pack_tail(priority, order, q.now), q.number + 2
+    jobs[number - 1], jobs[number] = id, value
+    q.number = number
+    if not is_plain then
+      q.known[id] = value
+    end
+    if due_at then
+      q.delayed[#q.delayed + 1] = due_at
+      q.delayed[#q.delayed + 1] = sub(place, 7) .. id
+      local detail = '{"name":' .. name[2] .. ',"due_at":' .. whole(due_at) .. '}'
+      q.told_delayed[#q.told_delayed + 1] = '["' .. id .. '",' .. detail .. ']'
+      return
+    end
+    q.waiting = q.waiting + 1
+    -- Jobs of one name that follow each other are told together, and put into their line together.
+    local group = q.last
+    if not group or group.name ~= name then
+      group = { name = name, ids = {}, members = {}, number = 0 }
+      q.groups[#q.groups + 1], q.last = group, group
+    end
+    number = group.number + 1
+    group.ids[number], group.members[number], group.number = id, place .. id, number
+  end
+
+  local function judge(bundle)
+    local own, letters, has_conflict = {}, {}, false
+    for i = 1, #bundle do
+      local job = bundle[i]
+      local key = job[QUEUE] .. ' ' .. job[ID]
+      local there = queues[job[QUEUE]].known[job[ID]] or own[key]
+      if not there then
+        own[key] = job.text
+        letters[i] = 'c'
+      elseif are_equal(there, job.text) then
+        letters[i] = 'f'
+      else
+        letters[i], has_conflict = 'x', true
+      end
+    end
+    for i = 1, #bundle do
+      local job = bundle[i]
+      local q = queues[job[QUEUE]]
+      if has_conflict and letters[i] ~= 'x' and not q.known[job[ID]] then
+        letters[i] = 's'
+      elseif letters[i] == 'c' then
+        store(job)
+      end
+      if letters[i] == 'f' then
+        q.duplicated[#q.duplicated + 1] = job[ID]
+      end
+      verdicts[#verdicts + 1] = letters[i]
+    end
+  end
+
+  for i = 1, #bundles do
+    for j = 1, #bundles[i] do
+      read_texts(bundles[i][j])
+    end
+  end
+  for i = 1, #queues do
+    local q = queues[i]
+    local values = fields_of(q.base .. ':jobs', q.ids)
+    for j = 1, #values do
+      if values[j] then
+        is_plain = false
+        q.known[q.ids[j]] = values[j]
+      end
+    end
+  end
+  if only_looks then
+    is_plain = false
+    store = function(job)
+      queues[job[QUEUE]].known[job[ID]] = job.text
+    end
+  end
+  -- Nearly always every id is new, and occurs once.
+  for i = 1, #bundles do
+    if is_plain then
+      for j = 1, #bundles[i] do
+        store(bundles[i][j])
+      end
+    else
+      judge(bundles[i])
+    end
+  end
+  if only_looks then
+    return { table.concat(verdicts), {} }
+  end
+  if ARGV[3] then
+    call('HSET', KEYS[1] .. ':outbox', ARGV[3], ARGV[4])
+  end
+  for i = 1, #queues do
+    local q = queues[i]
+    call_with('HSET', q.base .. ':jobs', q.jobs)
+    local told = {}
+    for j, group in ipairs(q.groups) do
+      put_in_line(q, group.name[1], group.members)
+      told[j] = each(group.ids, '{"name":' .. group.name[2] .. '}')
+    end
+    call_with('ZADD', q.base .. ':delayed', q.delayed)
+    count(q, nil, WAITING, q.waiting)
+    count(q, nil, DELAYED, #q.told_delayed)
+    if q.waiting > 0 then
+      announce(q, 'add', 'waiting', q.waiting, table.concat(told, ','))
+      wake(q, 'jobs')
+    end
+    if #q.told_delayed > 0 then
+      announce_all(q, 'add', 'delayed', q.told_delayed)
+      wake(q, 'jobs')
+    end
+    if #q.duplicated > 0 then
+      announce(q, 'duplicated', nil, #q.duplicated, each(q.duplicated, 'null'))
+    end
+    close_queue(q)
+  end
+  return { is_plain and string.rep('c', total) or table.concat(verdicts), new_queues }
+end

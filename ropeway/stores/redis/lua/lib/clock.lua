@@ -1,0 +1,7 @@
+-- The clock of what belongs to no queue.
+-- Uses: calls
+
+local function server_time()
+  local time = call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end

@@ -1,0 +1,38 @@
+-- What a claim does when something was lost before.
+-- Uses: records
+
+-- Without jobs whose data somebody evicted: they leave the line too, or they would stand in the way for ever.
+local function without_lost(q, members, ids, values)
+  local kept = { {}, {}, {} }
+  for i = 1, #ids do
+    if values[i] then
+      table.insert(kept[1], members[i])
+      table.insert(kept[2], ids[i])
+      table.insert(kept[3], values[i])
+    end
+  end
+  count(q, WAITING, nil, #ids - #kept[2])
+  return unpack(kept)
+end
+
+-- What a claim under this token still holds.
+local function held(q, request)
+  local all, mine, token = call('ZRANGE', q.base .. ':locks', 0, -1), {}, pack_text(request.token)
+  local runs = fields_of(q.base .. ':runs', all)
+  for i = 1, #all do
+    if runs[i] and is_held(runs[i], token) then
+      mine[#mine + 1] = sub(runs[i], -20) .. all[i]
+    end
+  end
+  table.sort(mine)
+  local ids, rests = {}, {}
+  for i = 1, #mine do
+    ids[i] = sub(mine[i], 21)
+  end
+  runs = fields_of(q.base .. ':runs', ids)
+  for i = 1, #ids do
+    local reason, progress = call('HGET', q.base .. ':reasons', ids[i]), call('HGET', q.base .. ':progress', ids[i])
+    rests[i] = { i, pack_rest({ run = runs[i], state = 'active' }, reason, progress) }
+  end
+  return ids, fields_of(q.base .. ':jobs', ids), rests
+end

@@ -1,0 +1,54 @@
+-- Jobs, one by one.
+-- Uses: queue, pack, unpack, places, runs
+local STATES = { a = 'active', c = 'completed', f = 'failed', x = 'cancelled' }
+local COUNTERS = {
+  waiting = WAITING, delayed = DELAYED, active = ACTIVE, completed = COMPLETED, failed = FAILED, cancelled = CANCELLED,
+}
+local LETTERS = { waiting = 'w', delayed = 'd', active = 'a', completed = 'c', failed = 'f', cancelled = 'x' }
+
+local function place_of(value)
+  local tail = #value - 22
+  return make_place(struct.unpack('>i4', value, tail + 1), struct.unpack('>i8', value, tail + 6))
+end
+
+local function name_of(value)
+  return (read_text(value, 1))
+end
+
+-- Token and worker of a run, as packed pieces.
+local function holder_of(run)
+  local worker_at = TOKEN + 1
+  if byte(run, TOKEN) ~= 192 then
+    worker_at = select(2, read_text(run, TOKEN))
+  end
+  return sub(run, TOKEN, worker_at - 1), sub(run, worker_at, -21)
+end
+
+-- The run after an attempt: back in line, or at its end. Counters may be given as packed pieces.
+local function ended_run(run, letter, until_piece, finished_piece, made, stalled)
+  return letter .. until_piece .. finished_piece .. sub(run, STARTED_AT, MADE - 1)
+    .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED - 1)
+    .. (stalled or sub(run, STALLED, TOKEN - 1)) .. sub(run, TOKEN)
+end
+
+-- Everything about one job that decides what may be done to it; nil if there is none.
+local function load_job(q, id)
+  local value = call('HGET', q.base .. ':jobs', id)
+  if not value then
+    return nil
+  end
+  local run = call('HGET', q.base .. ':runs', id)
+  local job = { id = id, value = value, run = run, place = place_of(value) }
+  job.state = run and STATES[sub(run, 1, 1)]
+  if not job.state then
+    job.due = q.row[DELAYED] > 0 and call('ZSCORE', q.base .. ':delayed', sub(job.place, 7) .. id)
+    job.state = job.due and 'delayed' or 'waiting'
+  end
+  return job
+end
+
+-- What a lock is told that holds no more.
+local function lost_letters(q, id)
+  local job = load_job(q, id)
+  return job and 'l' .. LETTERS[job.state] or 'm-'
+end

@@ -1,0 +1,38 @@
+-- The way out of wherever a state keeps its jobs.
+-- Uses: lines, jobs
+
+-- Call it after a line was changed, with the member that was first before.
+local function set_head(q, name, line, before)
+  local after = first_in(line)
+  if after ~= before then
+    if before then
+      call('ZREM', q.base .. ':heads', sub(before, 1, 20) .. name)
+    end
+    if after then
+      call('ZADD', q.base .. ':heads', 0, sub(after, 1, 20) .. name)
+    end
+  end
+end
+
+local function take_out_of_line(q, name, members)
+  local line = line_of(q, name)
+  local before = first_in(line)
+  call_with('ZREM', line, members)
+  set_head(q, name, line, before)
+end
+
+-- Takes a job out of wherever its state keeps it.
+local function leave(q, job)
+  local state = job.state
+  if state == 'waiting' then
+    take_out_of_line(q, name_of(job.value), { job.place .. job.id })
+  elseif state == 'delayed' then
+    call('ZREM', q.base .. ':delayed', sub(job.place, 7) .. job.id)
+  elseif state == 'active' then
+    call('ZREM', q.base .. ':locks', job.id)
+  else
+    local member = sequence_of(job.place) .. job.id
+    call('ZREM', q.base .. ':' .. state, member)
+    call('ZREM', q.base .. ':expiring:' .. state, member)
+  end
+end

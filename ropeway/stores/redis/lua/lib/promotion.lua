@@ -1,0 +1,35 @@
+-- From delayed to waiting.
+-- Uses: events, groups, jobs
+
+local function promote(q, members)
+  local ids, by_name, told = {}, {}, {}
+  for i = 1, #members do
+    ids[i] = sub(members[i], 15)
+  end
+  local values = fields_of(q.base .. ':jobs', ids)
+  for i = 1, #members do
+    if values[i] then
+      add_to(by_name, name_of(values[i]), place_of(values[i]) .. ids[i])
+      told[#told + 1] = ids[i]
+    end
+  end
+  call_with('ZREM', q.base .. ':delayed', members)
+  put_all_in_line(q, by_name)
+  count(q, DELAYED, nil, #members)
+  count(q, nil, WAITING, #told)
+  if #told > 0 then
+    announce(q, 'promote', 'waiting', #told, each(told, 'null'))
+  end
+  wake(q, 'jobs')
+end
+
+local function promote_due(q)
+  if q.row[DELAYED] == 0 then
+    return 0
+  end
+  local members = call('ZRANGEBYSCORE', q.base .. ':delayed', '-inf', q.now, 'LIMIT', 0, BATCH)
+  if #members > 0 then
+    promote(q, members)
+  end
+  return #members
+end

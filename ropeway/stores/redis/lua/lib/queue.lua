@@ -1,0 +1,53 @@
+-- A queue's row: its counters and settings, read once and written once by each script.
+-- Uses: calls
+local EPOCH, AT, SKEW, SEQ, EVENTS, EVENTS_FROM, MINUTE, REVOKED = 1, 2, 3, 4, 5, 6, 7, 8
+local CONFIGURED, PAUSED, MAX_ACTIVE, PAUSED_NAMES = 9, 10, 11, 12
+local WAITING, WAITING_CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED = 13, 14, 15, 16, 17, 18, 19
+local BATCH, EVENTS_KEPT = 1000, 10000
+
+local function open_queue(base, given)
+  local stored = call('GET', base)
+  local q = { base = base, wakes = {}, row = stored and cmsgpack.unpack(stored) }
+  if not q.row then
+    -- The epoch tells the events of this queue from those of one that was here before a FLUSHALL.
+    local time = call('TIME')
+    q.row = { time[2] + 1, 0, 0, 0, 0, 0, 0, 0, false, false, 0, {}, 0, 0, 0, 0, 0, 0, 0 }
+    q.is_new = true
+  end
+  if given then
+    q.now = given
+  else
+    local time, row = call('TIME'), q.row
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    -- A clock that was set back goes on from the newest instant stored.
+    row[SKEW] = now >= row[AT] and 0 or math.max(row[SKEW], row[AT] - now)
+    q.now = now + row[SKEW]
+  end
+  q.busy = q.row[WAITING] + q.row[ACTIVE]
+  return q
+end
+
+local function wake(q, topic)
+  q.wakes[topic] = true
+end
+
+local function close_queue(q)
+  if q.changed then
+    q.row[AT] = math.max(q.row[AT], q.now)
+    call('SET', q.base, cmsgpack.pack(q.row))
+  end
+  for topic in pairs(q.wakes) do
+    call('PUBLISH', q.base .. ':' .. topic, '')
+  end
+end
+
+local function count(q, from, to, number)
+  local row = q.row
+  if from then
+    row[from] = row[from] - number
+  end
+  if to then
+    row[to] = row[to] + number
+  end
+  q.changed = true
+end

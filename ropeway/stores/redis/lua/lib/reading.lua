@@ -1,0 +1,33 @@
+-- Whole jobs, read by their ids.
+-- Uses: records
+
+local function pack_record(q, job, reason, progress, result)
+  local value = job.value
+  return RECORD .. q.name .. pack_text(job.id) .. sub(value, 1, -24) .. pack_text(job.state) .. sub(value, -23)
+    .. pack_rest(job, reason, progress, result)
+end
+
+local function pack_list(pieces)
+  return '\221' .. struct.pack('>I4', #pieces) .. table.concat(pieces)
+end
+
+-- Many jobs by id, as packed records; false where there is none.
+local function records_of(q, ids)
+  local base = q.base
+  local values, runs = fields_of(base .. ':jobs', ids), fields_of(base .. ':runs', ids)
+  local reasons, progress = fields_of(base .. ':reasons', ids), fields_of(base .. ':progress', ids)
+  local results, records = fields_of(base .. ':results', ids), {}
+  for i = 1, #ids do
+    local value, run, record = values[i], runs[i], false
+    if value then
+      local job = { id = ids[i], value = value, run = run, state = run and STATES[sub(run, 1, 1)] }
+      if not job.state then
+        job.due = q.row[DELAYED] > 0 and call('ZSCORE', base .. ':delayed', sub(place_of(value), 7) .. ids[i])
+        job.state = job.due and 'delayed' or 'waiting'
+      end
+      record = pack_record(q, job, reasons[i], progress[i], results[i])
+    end
+    records[i] = record
+  end
+  return records
+end

@@ -1,0 +1,70 @@
+-- Pauses a queue and removes what is in it, a batch at a time; the last call forgets the queue.
+-- Takes the queue's base; [now, whether active jobs go too].
+-- Returns the ids it removed, whether there are more, and how many active jobs stood in the way.
+-- Uses: removal
+local now, force = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], now)
+local base, row = q.base, q.row
+if q.is_new then
+  return { {}, 0, 0 }
+end
+row[PAUSED], row[CONFIGURED], q.changed = true, true, true
+if row[ACTIVE] > 0 and not force then
+  close_queue(q)
+  return { {}, 0, row[ACTIVE] }
+end
+
+local function some_ids()
+  for _, state in ipairs({ 'completed', 'failed', 'cancelled', 'delayed' }) do
+    local members = call('ZRANGE', base .. ':' .. state, 0, BATCH - 1)
+    if #members > 0 then
+      for i = 1, #members do
+        members[i] = sub(members[i], 15)
+      end
+      return members
+    end
+  end
+  local locked = call('ZRANGE', base .. ':locks', 0, BATCH - 1)
+  if #locked > 0 then
+    return locked
+  end
+  local head = call('ZRANGE', base .. ':heads', 0, 0)[1]
+  local members = head and call('ZRANGE', line_of(q, sub(head, 21)), 0, BATCH - 1) or {}
+  for i = 1, #members do
+    members[i] = sub(members[i], 21)
+  end
+  return members
+end
+
+local removed, jobs = {}, {}
+while #removed < BATCH do
+  local ids = some_ids()
+  if #ids == 0 then
+    break
+  end
+  jobs = {}
+  for i = 1, math.min(#ids, BATCH - #removed) do
+    jobs[#jobs + 1] = load_job(q, ids[i])
+  end
+  if #jobs == 0 then
+    break
+  end
+  for _, id in ipairs(remove(q, jobs, true)) do
+    removed[#removed + 1] = id
+  end
+end
+
+local left = 0
+for counter = WAITING, CANCELLED do
+  left = left + row[counter]
+end
+if left == 0 then
+  -- As if the queue had never been; only the numbers of its events go on.
+  for _, what in ipairs({ ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs' }) do
+    call('UNLINK', base .. what)
+  end
+  row[PAUSED], row[CONFIGURED], row[MAX_ACTIVE], row[PAUSED_NAMES] = false, false, 0, {}
+  row[EVENTS_FROM], row[MINUTE] = row[EVENTS], 0
+end
+close_queue(q)
+return { removed, left > 0 and 1 or 0, 0 }

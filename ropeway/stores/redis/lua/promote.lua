@@ -1,0 +1,24 @@
+-- Lets delayed jobs wait now.
+-- Takes the queue's base; [now, ids].
+-- Returns two letters for each id: the verdict and the state before.
+-- Uses: promotion
+local now, ids = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], now)
+local answers, members, seen = {}, {}, {}
+for i = 1, #ids do
+  local job = load_job(q, ids[i])
+  if not job then
+    answers[i] = 'm-'
+  elseif job.state == 'delayed' and not seen[ids[i]] then
+    answers[i] = 'dd'
+    seen[ids[i]] = true
+    members[#members + 1] = sub(job.place, 7) .. job.id
+  else
+    answers[i] = 'r' .. (seen[ids[i]] and 'w' or LETTERS[job.state])
+  end
+end
+if #members > 0 then
+  promote(q, members)
+end
+close_queue(q)
+return table.concat(answers)

@@ -1,0 +1,23 @@
+-- Removes jobs and everything about them.
+-- Takes the queue's base; [now, ids, whether active ones go too].
+-- Returns two letters for each id: the verdict and the state before.
+-- Uses: removal
+local now, ids, force = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], now)
+local answers, jobs, seen = {}, {}, {}
+for i = 1, #ids do
+  local job = not seen[ids[i]] and load_job(q, ids[i])
+  if not job then
+    answers[i] = 'm-'
+  elseif job.state == 'active' and not force then
+    answers[i] = 'ra'
+  else
+    answers[i] = 'd' .. LETTERS[job.state]
+    seen[ids[i]] = true
+    jobs[#jobs + 1] = job
+  end
+end
+remove(q, jobs)
+notice_drained(q)
+close_queue(q)
+return table.concat(answers)

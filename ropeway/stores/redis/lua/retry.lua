@@ -1,0 +1,38 @@
+-- Lets finished jobs wait for one more run.
+-- Takes the queue's base; [now, ids, whether counters are reset].
+-- Returns two letters for each id: the verdict and the state before.
+-- Uses: events, leaving, changing
+local now, ids, reset = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], now)
+local base, answers, told = q.base, {}, {}
+local FINISHED = { completed = true, failed = true, cancelled = true }
+
+local function retry(job)
+  local id, none = job.id, reset and NONE or nil
+  leave(q, job)
+  local run = without_token(ended_run(job.run, 'o', NEVER, NEVER, none, none))
+  if reset then
+    run = sub(run, 1, STARTS - 1) .. NONE .. sub(run, STALLED)
+  end
+  call('HSET', base .. ':runs', id, run)
+  for _, what in ipairs({ ':results', ':reasons', ':progress' }) do
+    call('HDEL', base .. what, id)
+  end
+  put_in_line(q, name_of(job.value), { job.place .. id })
+  count(q, COUNTERS[job.state], WAITING, 1)
+  told[#told + 1] = id
+end
+
+for i = 1, #ids do
+  local job = load_job(q, ids[i])
+  answers[i] = job and (FINISHED[job.state] and 'd' or 'r') .. LETTERS[job.state] or 'm-'
+  if sub(answers[i], 1, 1) == 'd' then
+    retry(job)
+  end
+end
+if #told > 0 then
+  announce(q, 'retry by hand', 'waiting', #told, each(told, 'null'))
+  wake(q, 'jobs')
+end
+close_queue(q)
+return table.concat(answers)

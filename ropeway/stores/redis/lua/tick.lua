@@ -1,0 +1,155 @@
+-- Promotes what is due, recovers what stalled, removes what retention ends, trims what is old.
+-- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, default options].
+-- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and
+-- how many bundles are in the outbox.
+-- Uses: telling, promotion, history, changing, options
+local METRICS_KEPT, REVOKED_KEPT, MINUTES_TRIMMED = 14 * 86400000, 60000, 500
+local now, most_stalls, fails_at_once, is_attempt, defaults = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], now)
+local base, row = q.base, q.row
+local stalled, given_up = {}, {}
+
+local function worker_of(run)
+  local _, worker = holder_of(run)
+  return worker ~= NIL and read_text(worker, 1) or nil
+end
+
+local function date_of(instant)
+  local days, seconds = math.floor(instant / 86400000), math.floor(instant % 86400000 / 1000)
+  local z = days + 719468
+  local era = math.floor(z / 146097)
+  local doe = z - era * 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+  local mp = math.floor((5 * doy + 2) / 153)
+  local month = mp < 10 and mp + 3 or mp - 9
+  return format('%04d-%02d-%02dT%02d:%02d:%02d.%03dZ', yoe + era * 400 + (month <= 2 and 1 or 0), month,
+    doy - math.floor((153 * mp + 2) / 5) + 1, math.floor(seconds / 3600), math.floor(seconds % 3600 / 60), seconds % 60,
+    instant % 1000)
+end
+
+local function reason_of(worker, run, is_lost)
+  return (is_lost and 'stalled more than allowable limit' or 'stalled') .. ': worker ' .. (worker or 'unknown')
+    .. ' last renewed its lock at ' .. date_of(time_at(run, RENEWED_AT))
+end
+
+local function recover()
+  local ids = call('ZRANGEBYSCORE', base .. ':locks', '-inf', q.now, 'LIMIT', 0, BATCH)
+  if #ids == 0 then
+    return
+  end
+  local values, runs = fields_of(base .. ':jobs', ids), fields_of(base .. ':runs', ids)
+  local lines, ends, written, reasons, told_stalled, told_lost = {}, {}, {}, {}, {}, {}
+  for i = 1, #ids do
+    local id, value, run = ids[i], values[i], runs[i]
+    if value and run then
+      local options = read_stored_options(q, value, defaults)
+      local stalls = count_at(run, STALLED) + 1
+      local made = count_at(run, MADE) + (is_attempt and 1 or 0)
+      local is_lost = fails_at_once or stalls > most_stalls or (is_attempt and made >= options.attempts)
+      local worker = worker_of(run)
+      local reason = reason_of(worker, run, is_lost)
+      local detail = '["' .. id .. '",{"worker":' .. cjson.encode(worker or cjson.null) .. ',"stalled_count":' .. stalls
+      local until_piece, finished = NEVER, NEVER
+      remember_failure(q, id, run, reason, '', options.stack_traces)
+      if is_lost then
+        until_piece, finished = options.keep.piece, pack_time(q.now)
+        finish(q, ends, 'f', sequence_of(run) .. id, options.keep)
+        told_lost[#told_lost + 1] = detail .. ',"reason":' .. cjson.encode(reason) .. '}]'
+        given_up[#given_up + 1] = id
+      else
+        add_to(lines, name_of(value), sub(run, -20) .. id)
+        told_stalled[#told_stalled + 1] = detail .. '}]'
+        stalled[#stalled + 1] = id
+      end
+      run = ended_run(run, is_lost and 'f' or 'o', until_piece, finished, pack_count(made), pack_count(stalls))
+      written[#written + 1] = id
+      written[#written + 1] = without_token(run)
+      reasons[#reasons + 1] = id
+      reasons[#reasons + 1] = reason
+    end
+  end
+  call_with('ZREM', base .. ':locks', ids)
+  call_with('HSET', base .. ':runs', written)
+  call_with('HSET', base .. ':reasons', reasons)
+  put_all_in_line(q, lines)
+  -- Jobs whose data somebody evicted are no longer active either.
+  count(q, ACTIVE, nil, #ids)
+  count(q, nil, WAITING, #stalled)
+  count(q, nil, FAILED, #given_up)
+  if #stalled > 0 then
+    announce_all(q, 'stall', 'waiting', told_stalled)
+  end
+  if #given_up > 0 then
+    announce_all(q, 'give up', 'failed', told_lost)
+  end
+  retain(q, ends)
+  wake(q, 'jobs')
+end
+
+local function expire()
+  local removed = 0
+  for letter, state in pairs(FINAL) do
+    local set = base .. ':expiring:' .. state
+    local members = call('ZRANGEBYSCORE', set, '-inf', q.now, 'LIMIT', 0, BATCH - removed)
+    if #members > 0 then
+      remove_finished(q, letter, members)
+      removed = removed + #members
+    end
+  end
+  return removed
+end
+
+local function trim()
+  local more = false
+  if row[EVENTS] > EVENTS_KEPT then
+    local oldest = call('XRANGE', base .. ':events', '-', '+', 'COUNT', 1)[1]
+    if oldest and tonumber(string.match(oldest[1], '^%d+')) <= row[EVENTS] - EVENTS_KEPT then
+      call('XTRIM', base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0')
+      row[EVENTS_FROM], q.changed = -1, true
+    end
+  end
+  local minutes = call('ZRANGEBYSCORE', base .. ':minutes', '-inf', '(' .. whole(q.now - METRICS_KEPT), 'LIMIT', 0,
+    MINUTES_TRIMMED)
+  if #minutes > 0 then
+    local fields = {}
+    for _, metric in ipairs({ 'added', 'completed', 'failed', 'retried', 'stalled', 'cancelled', 'removed' }) do
+      for i = 1, #minutes do
+        fields[#fields + 1] = minutes[i] .. metric
+      end
+    end
+    call_with('HDEL', base .. ':metrics', fields)
+    call_with('ZREM', base .. ':minutes', minutes)
+    more = #minutes == MINUTES_TRIMMED
+  end
+  local revoked, old = call('ZRANGE', base .. ':revoked', 0, BATCH - 1), 0
+  for i = 1, #revoked do
+    if cmsgpack.unpack(revoked[i])[2] >= q.now - REVOKED_KEPT then
+      break
+    end
+    old = i
+  end
+  if old > 0 then
+    call('ZREMRANGEBYRANK', base .. ':revoked', 0, old - 1)
+  end
+  return more or old == BATCH
+end
+
+local function next_at()
+  local earliest = nil
+  for _, set in ipairs({ ':delayed', ':locks', ':expiring:completed', ':expiring:failed', ':expiring:cancelled' }) do
+    local at = tonumber(call('ZRANGE', base .. set, 0, 0, 'WITHSCORES')[2])
+    if at and (not earliest or at < earliest) then
+      earliest = at
+    end
+  end
+  return earliest or false
+end
+
+local promoted = promote_due(q)
+recover()
+local removed = expire()
+notice_drained(q)
+local more = trim() or promoted == BATCH or removed == BATCH or #stalled + #given_up == BATCH
+close_queue(q)
+return { promoted, stalled, given_up, removed, next_at(), more and 1 or 0, q.now, call('HLEN', base .. ':outbox') }

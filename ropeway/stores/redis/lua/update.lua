@@ -1,0 +1,69 @@
+-- Writes down progress, data and log lines of jobs.
+-- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs]]] with false for what is not given.
+-- Returns two letters for each change: its verdict and the job's state.
+-- Uses: telling, changing
+local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
+local q = open_queue(KEYS[1], now)
+local base, answers, progress, changed = q.base, {}, {}, {}
+local FINISHED = { completed = true, failed = true, cancelled = true }
+
+local function verdict(change, job)
+  if not job then
+    return 'm-'
+  elseif change[2] then
+    return (job.run and is_held(job.run, pack_text(change[2])) and 'd' or 'l') .. LETTERS[job.state]
+  end
+  return (FINISHED[job.state] and 'r' or 'd') .. LETTERS[job.state]
+end
+
+local function log(id, lines, most)
+  local list, texts = base .. ':log:' .. id, {}
+  for i = 1, #lines do
+    texts[i] = '\146' .. pack_time(q.now) .. pack_text(lines[i])
+  end
+  call_with('RPUSH', list, texts)
+  if most > 0 then
+    call('LTRIM', list, -most, -1)
+  else
+    call('UNLINK', list)
+  end
+  call('HINCRBY', base .. ':past', id, #lines)
+end
+
+local function apply(job, change)
+  local id = job.id
+  if change[3] then
+    call('HSET', base .. ':progress', id, change[3])
+    if not job.run then
+      -- Claims look for progress only where there is a run.
+      call('HSET', base .. ':runs', id, blank_run(job.place))
+    end
+    progress[#progress + 1] = '["' .. id .. '",{"progress":' .. change[3] .. '}]'
+  end
+  if change[4] then
+    local _, data_at = read_text(job.value, 1)
+    local _, options_at = read_text(job.value, data_at)
+    local value = sub(job.value, 1, data_at - 1) .. pack_text(change[4]) .. sub(job.value, options_at)
+    call('HSET', base .. ':jobs', id, value)
+    changed[#changed + 1] = '["' .. id .. '",{"data":true}]'
+  end
+  if #change[5] > 0 then
+    log(id, change[5], change[6])
+  end
+end
+
+for i = 1, #changes do
+  local job = load_job(q, changes[i][1])
+  answers[i] = verdict(changes[i], job)
+  if sub(answers[i], 1, 1) == 'd' then
+    apply(job, changes[i])
+  end
+end
+if #progress > 0 then
+  announce_all(q, 'progress', nil, progress)
+end
+if #changed > 0 then
+  announce_all(q, 'changed', nil, changed)
+end
+close_queue(q)
+return table.concat(answers)

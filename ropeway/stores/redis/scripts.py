@@ -1,0 +1,74 @@
+"""The Lua of the `lua` folder, read once.
+
+A file is named as its verb. Its comment says what it does, takes and returns, and which files of `lib` it uses: those
+that it uses rarely are made when `rarely()` is first called, because every function that a script makes costs time in
+every call.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha1
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+_FOLDER: Final = files("ropeway.stores.redis") / "lua"
+_USES: Final = re.compile(r"^-- Uses: (.+)$", re.MULTILINE)
+_RARELY: Final = re.compile(r"^-- Rarely: (.+)$", re.MULTILINE)
+_FUNCTION: Final = re.compile(r"^local function (\w+)", re.MULTILINE)
+_COMMENT: Final = re.compile(r"^\s*--.*\n", re.MULTILINE)
+
+
+class Script(NamedTuple):
+    verb: str
+    text: str
+    sha: str
+
+
+def _read(verb: str) -> Script:
+    text = (_FOLDER / f"{verb}.lua").read_text("utf-8")
+    always = _parts(text, _USES)
+    rare = [part for part in _parts(text, _RARELY) if part not in always]
+    pieces = [*("local rarely" for _ in rare[:1]), _library(always), *(_rare(_library(rare)) for _ in rare[:1]), text]
+    whole = _COMMENT.sub("", "\n".join(pieces))
+    return Script(verb, whole, sha1(whole.encode(), usedforsecurity=False).hexdigest())
+
+
+def _parts(text: str, header: re.Pattern[str]) -> list[str]:
+    """The files of `lib` that a text names, each after those that it uses itself."""
+    named = header.search(text)
+    parts: list[str] = []
+    for part in named[1].split(", ") if named else []:
+        parts += [*_parts(_part(part), _USES), part]
+    return list(dict.fromkeys(parts))
+
+
+def _part(name: str) -> str:
+    return (_FOLDER / "lib" / f"{name}.lua").read_text("utf-8")
+
+
+def _library(parts: list[str]) -> str:
+    return "\n".join(_part(part) for part in parts)
+
+
+def _rare(library: str) -> str:
+    functions = ", ".join(f"{name} = {name}" for name in _FUNCTION.findall(library))
+    return f"""
+local rare
+rarely = function()
+if rare then
+return rare
+end
+{library}
+rare = {{ {functions} }}
+return rare
+end
+"""
+
+
+# All of them now: later the process may have no file left to open.
+SCRIPTS: Final = {
+    verb: _read(verb)
+    for verb, dot, _ in (file.name.partition(".lua") for file in _FOLDER.iterdir() if file.is_file())
+    if dot
+}

@@ -1,0 +1,77 @@
+"""settle: how attempts ended, as the script takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ...job.failure import UNKNOWN_REASON, Failure
+from ...job.instants import LAST_INSTANT, Instant
+from ...job.outcomes import Outcome
+from ...job.retention import Retention
+from ...store.values import Answer, ClaimRequest
+from .encoding import as_json, given, pack, request_of
+
+_NO_FAILURE: Final = Failure(UNKNOWN_REASON)
+
+
+def settlement(
+    outcomes: Sequence[Outcome], then: ClaimRequest | None, now: Instant | None
+) -> tuple[bytes, Sequence[Outcome]]:
+    """The argument of the script, and the outcomes in the order of its answers: completions come first."""
+    completed: list[Outcome] = []
+    # An id that occurs twice is judged in the order of the outcomes.
+    if len({outcome.id for outcome in outcomes}) == len(outcomes):
+        completed = [outcome for outcome in outcomes if outcome.move == "complete"]
+    others = [outcome for outcome in outcomes if outcome.move != "complete"] if completed else outcomes
+    ordered = [*completed, *others] if completed else outcomes
+    keeps: dict[Retention, int] = {}
+    completions = [_completion(outcome, keeps) for outcome in completed]
+    is_plain = len(keeps) == 1 and all(len(completion) == 1 for completion in completions)
+    packed = pack(
+        (
+            given(now),
+            [outcome.id for outcome in ordered],
+            [outcome.token for outcome in ordered],
+            1 if is_plain else completions,
+            [_other(outcome, keeps) for outcome in others],
+            request_of(then) if then else False,
+            [_keep(keep) for keep in keeps],
+        )
+    )
+    return packed, ordered
+
+
+def in_order(outcomes: Sequence[Outcome], ordered: Sequence[Outcome], answers: list[Answer]) -> list[Answer]:
+    """Answers for the outcomes as they were given."""
+    if ordered == outcomes:
+        return answers
+    by_id = {outcome.id: answer for outcome, answer in zip(ordered, answers, strict=True)}
+    return [by_id[outcome.id] for outcome in outcomes]
+
+
+def _keep(keep: Retention) -> tuple[int | bool, int | bool]:
+    return False if keep.age is None else keep.age, False if keep.count is None else keep.count
+
+
+def _completion(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...]:
+    keep = keeps.setdefault(outcome.keep, len(keeps) + 1)
+    return (keep,) if outcome.result is None else (keep, outcome.result)
+
+
+def _other(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...]:
+    match outcome.move:
+        case "complete":
+            return "complete", *_completion(outcome, keeps)
+        case "fail":
+            keep = keeps.setdefault(outcome.keep, len(keeps) + 1)
+            return "fail", keep, *_failure(outcome), outcome.exhausted
+        case "retry":
+            return "retry", min(outcome.delay, LAST_INSTANT), *_failure(outcome)
+        case move:
+            return move, min(outcome.delay, LAST_INSTANT)
+
+
+def _failure(outcome: Outcome) -> tuple[str, str, str, int]:
+    failure = outcome.failure or _NO_FAILURE
+    return failure.reason, as_json(failure.reason).decode(), failure.trace, outcome.stack_traces

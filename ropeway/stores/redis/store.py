@@ -1,0 +1,363 @@
+"""The verbs of the contract, as they are awaited. Their work is done by the scripts of the `lua` folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import Any, Self
+
+import msgspec
+
+from ...errors import InvalidOption, StoreClosed
+from ...job.instants import LAST_INSTANT, Instant, Milliseconds
+from ...job.outcomes import Outcome
+from ...job.record import JobRecord, NewJob
+from ...job.states import FINAL, State
+from ...store.contract import Listener
+from ...store.values import (
+    BATCH,
+    Added,
+    Answer,
+    Change,
+    Claimed,
+    ClaimRequest,
+    Cleaned,
+    Counts,
+    Edit,
+    Entries,
+    History,
+    Lock,
+    Metric,
+    Page,
+    Query,
+    Record,
+    Remembered,
+    Revoked,
+    Settings,
+    Settled,
+    StallRules,
+    Ticked,
+    Topic,
+)
+from . import adding, looking
+from .across import add_across, deliver
+from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
+from .finding import find, oldest
+from .here import Everywhere, Here
+from .keys import Keys
+from .link import Argument
+from .scripts import SCRIPTS
+from .settling import in_order, settlement
+from .target import Target
+from .wake import RedisListener
+
+_revoked = msgspec.msgpack.Decoder(tuple[int, int, str, str]).decode
+
+
+class RedisStore:
+    """Jobs in one server, which any number of machines may use at once."""
+
+    def __init__(self, target: Target) -> None:
+        self.url = target.url
+        self._target = target
+        self._keys = Keys(target.prefix)
+        self._everywhere = Everywhere(target)
+        self._pid: int | None = None
+        self._is_closed = False
+        self._registered: set[str] = set()
+
+    @classmethod
+    def from_url(cls, url: str, *, create: bool = True) -> Self:  # noqa: ARG003 - a server is there or not
+        """`redis://host:6379/0`; see `Target` for what else it may say."""
+        return cls(Target.from_url(url))
+
+    @classmethod
+    def from_client(cls, client: object) -> Self:
+        """Connects as a client of redis-py does, and leaves the client alone."""
+        return cls(Target.from_client(client))
+
+    def sibling(self) -> Self:
+        return type(self)(self._target)
+
+    async def open(self) -> None:
+        await (await self._settled()).commands.open()
+
+    async def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._pid == os.getpid():
+            await self._everywhere.close()
+
+    def _usable(self) -> None:
+        if self._is_closed:
+            raise StoreClosed(self.url, "this handle was closed: make another with connect()")
+        if self._pid is None:
+            self._pid = os.getpid()
+        elif self._pid != os.getpid():
+            raise StoreClosed(
+                self.url,
+                f"this handle was opened by process {self._pid} and is used in its forked child {os.getpid()}: "
+                "make another there with connect() or sibling()",
+            )
+
+    def _here(self) -> Here:
+        self._usable()
+        return self._everywhere.here()
+
+    async def _settled(self) -> Here:
+        here = self._here()
+        if not here.is_settled:
+            await here.settle()
+        return here
+
+    async def _execute(self, command: str, key: str, *arguments: Argument) -> Any:
+        return await (await self._settled()).commands.execute(command, key, *arguments)
+
+    async def _run(self, verb: str, queue: str, *arguments: Any) -> Any:
+        """Runs a script on one queue."""
+        return await self._call(verb, (self._keys.queue(queue),), pack(arguments))
+
+    async def _call(self, verb: str, keys: tuple[str, ...], *arguments: bytes) -> Any:
+        return await (await self._settled()).commands.run(SCRIPTS[verb], keys, *arguments)
+
+    async def _register(self, queues: Sequence[str]) -> None:
+        """Notes that these queues may exist: `queues` looks there first."""
+        if new := [queue for queue in queues if queue not in self._registered]:
+            await self._execute("SADD", self._keys.queues, *new)
+            self._registered.update(new)
+
+    # Produce
+
+    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        load = adding.Load(self._keys, bundles, now)
+        if not load.queues:
+            self._usable()
+            return [[] for _ in bundles]
+        await self._register(load.queues)
+        if self._target.kind == "cluster" and len(load.queues) > 1:
+            return await add_across(self._keys, self._call, bundles, now)
+        letters, new = await self._call("add", load.keys, *load.arguments)
+        await self._notice_new([load.queues[number - 1] for number in new])
+        return adding.answers_of(bundles, letters.decode())
+
+    async def _notice_new(self, queues: Sequence[str]) -> None:
+        """A queue that is new although it was noted: somebody emptied the server."""
+        if queues:
+            self._registered.difference_update(queues)
+            await self._register(queues)
+
+    # Run
+
+    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
+        return claimed_of(request, await self._run("claim", request.queue, given(now), request_of(request)))
+
+    async def settle(
+        self,
+        queue: str,
+        outcomes: Sequence[Outcome],
+        then: ClaimRequest | None = None,
+        *,
+        now: Instant | None = None,
+    ) -> Settled:
+        packed, ordered = settlement(outcomes, then, now)
+        letters, claimed = await self._call("settle", (self._keys.queue(queue),), packed)
+        answers = in_order(outcomes, ordered, answers_of(letters))
+        return Settled(answers, claimed_of(then, claimed) if then else None)
+
+    async def renew(
+        self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
+    ) -> list[Answer]:
+        held = [(lock.id, lock.token) for lock in locks]
+        return answers_of(await self._run("renew", queue, given(now), held, min(lock, LAST_INSTANT)))
+
+    async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
+        packed = [change_of(change) for change in changes]
+        return answers_of(await self._run("update", queue, given(now), packed))
+
+    # Keep in order
+
+    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+        answer, expired = await asyncio.gather(
+            self._run(
+                "tick",
+                queue,
+                given(now),
+                rules.max_stalled_count,
+                rules.on_stalled == "fail",
+                rules.counts_as_attempt,
+                DEFAULTS,
+            ),
+            # Records are in a slot of their own.
+            self._call("expire_records", (self._keys.expiring, self._keys.kinds), pack((given(now),))),
+        )
+        promoted, stalled, given_up, removed, next_at, more, at, in_outbox = answer
+        if in_outbox:
+            await deliver(self._keys, self._call, queue)
+        return Ticked(
+            promoted,
+            [id.decode() for id in stalled],
+            [id.decode() for id in given_up],
+            removed,
+            next_at,
+            more=bool(more) or expired == BATCH,
+            now=at,
+        )
+
+    # Operate
+
+    async def cancel(
+        self, queue: str, ids: Sequence[str], reason: str | None = None, *, now: Instant | None = None
+    ) -> list[Answer]:
+        words = (False, False) if reason is None else (reason, as_json(reason).decode())
+        return answers_of(await self._run("cancel", queue, given(now), ids, *words, DEFAULTS))
+
+    async def retry(
+        self, queue: str, ids: Sequence[str], *, reset: bool = False, now: Instant | None = None
+    ) -> list[Answer]:
+        return answers_of(await self._run("retry", queue, given(now), ids, reset))
+
+    async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]:
+        return answers_of(await self._run("promote", queue, given(now), ids))
+
+    async def change(self, queue: str, edits: Sequence[Edit], *, now: Instant | None = None) -> list[Answer]:
+        packed = [msgspec.structs.astuple(edit) for edit in edits]
+        return answers_of(await self._run("change", queue, given(now), packed))
+
+    async def remove(
+        self, queue: str, ids: Sequence[str], *, force: bool = False, now: Instant | None = None
+    ) -> list[Answer]:
+        return answers_of(await self._run("remove", queue, given(now), ids, force))
+
+    async def configure(
+        self,
+        queue: str,
+        *,
+        pause: bool | None = None,
+        pause_names: Sequence[str] = (),
+        resume_names: Sequence[str] = (),
+        max_active: int | None = None,
+        now: Instant | None = None,
+    ) -> Settings:
+        to_pause, to_resume = (
+            [(name, as_json(name).decode()) for name in names] for names in (pause_names, resume_names)
+        )
+        await self._register([queue])
+        answer = await self._run("configure", queue, given(now), pause, to_pause, to_resume, max_active)
+        is_paused, names, limit, is_new = answer
+        await self._notice_new([queue] if is_new else [])
+        return Settings(bool(is_paused), tuple(sorted(name.decode() for name in names)), limit or None)
+
+    async def clean(
+        self,
+        queue: str,
+        state: State,
+        *,
+        older_than: Milliseconds = 0,
+        limit: int = 1_000,
+        now: Instant | None = None,
+    ) -> Cleaned:
+        if state == "active":
+            raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
+        limit = max(0, min(limit, BATCH))
+        ids: list[str] | bool = False
+        more = False
+        if state not in FINAL:
+            until = (now if now is not None else await self.clock()) - older_than
+            found = await oldest(self._run, queue, state, until, limit + 1)
+            ids, more = found[:limit], len(found) > limit
+        removed, others = await self._run("clean", queue, given(now), state, older_than, limit, ids)
+        return Cleaned([id.decode() for id in removed], more=more or bool(others))
+
+    async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
+        removed, more, active = await self._run("obliterate", queue, given(now), force)
+        return Cleaned([id.decode() for id in removed], more=bool(more), active=active)
+
+    # Look
+
+    async def get(self, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
+        return records_or_none(await self._run("get", queue, queue, ids))
+
+    async def find(self, query: Query) -> Page:
+        return await find(self._run, query)
+
+    async def count(self, queue: str) -> Counts:
+        return (await self._row(queue)).counts
+
+    async def settings(self, queue: str) -> Settings:
+        return (await self._row(queue)).settings
+
+    async def _row(self, queue: str) -> looking.Row:
+        return looking.row_of(await self._execute("GET", self._keys.queue(queue)))
+
+    async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
+        return looking.metrics_of(await self._run("metrics", queue, since, looking.METRICS))
+
+    async def history(self, queue: str, id: str) -> History | None:
+        return looking.history_of(await self._run("history", queue, id))
+
+    async def queues(self) -> list[str]:
+        names = sorted(name.decode() for name in await self._execute("SMEMBERS", self._keys.queues))
+        rows = await asyncio.gather(*(self._row(name) for name in names))
+        return [name for name, row in zip(names, rows, strict=True) if row.exists]
+
+    async def clock(self) -> Instant:
+        return int(await self._call("clock", (self._keys.queues,)))
+
+    # Hear
+
+    async def events(
+        self, queue: str, after: str | None = None, *, inclusive: bool = False, limit: int = 1_000
+    ) -> Entries:
+        is_given = after not in (None, "now")
+        number, epoch = looking.read_event_id(after) if is_given and after is not None else (False, False)
+        answer = await self._run("events", queue, number, epoch, inclusive, 0 if after == "now" else limit, is_given)
+        if after == "now":
+            return Entries([], answer[2].decode())
+        return looking.entries_of(answer)
+
+    async def revoked(self, queue: str, after: str | None = None) -> Revoked:
+        is_known = after is not None and after.isascii() and after.isdecimal() and len(after) < 16
+        number = int(after) if is_known and after is not None else False if after is None else 0
+        locks, newest = await self._run("revoked", queue, number)
+        found = [_revoked(lock) for lock in locks]
+        if after is None:
+            return Revoked([], newest.decode())
+        return Revoked([Lock(id, token) for _, _, id, token in found], str(found[-1][0]) if found else after)
+
+    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+        self._usable()
+        channels = [self._keys.channel(topic, queue) for queue in queues]
+        return RedisListener(lambda: self._here().ear, channels, self._usable, self.url)
+
+    # Remember
+
+    async def remember(
+        self,
+        record: Record,
+        *,
+        expect: int | None = None,
+        lasting: Milliseconds | None = None,
+        now: Instant | None = None,
+    ) -> Remembered:
+        arguments = (
+            given(now),
+            record.kind,
+            record.key,
+            record.value,
+            False if expect is None else expect,
+            False if lasting is None else lasting,
+        )
+        keys = self._keys.kind(record.kind), self._keys.expiring
+        is_done, stored = await self._call("remember", keys, pack(arguments))
+        current = looking.record_of(record.kind, record.key, stored) if stored else None
+        return Remembered("done" if is_done else "lost", current)
+
+    async def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> list[Record]:
+        arguments = pack((given(now), False if key is None else key))
+        found = await self._call("recall", (self._keys.kind(kind),), arguments)
+        return [looking.record_of(kind, found[at].decode(), found[at + 1]) for at in range(0, len(found), 2)]
+
+    async def forget(self, kind: str, key: str) -> bool:
+        return bool(await self._call("forget", (self._keys.kind(kind), self._keys.expiring), pack((kind, key))))

@@ -1,0 +1,165 @@
+"""What a `redis:` URL says."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from typing import Any, Final, Literal, Self, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from ...errors import InvalidOption
+
+Kind: TypeAlias = Literal["server", "cluster", "sentinel"]
+
+_SUFFIXES: Final[dict[str, Kind]] = {"": "server", "+cluster": "cluster", "+sentinel": "sentinel"}
+_TLS: Final = {"redis": False, "rediss": True, "valkey": False, "valkeys": True}
+SCHEMES: Final[dict[str, tuple[Kind, bool]]] = {
+    f"{scheme}{suffix}": (kind, uses_tls) for scheme, uses_tls in _TLS.items() for suffix, kind in _SUFFIXES.items()
+}
+"""What each leads to, and whether it speaks TLS."""
+PORTS: Final[dict[Kind, int]] = {"server": 6379, "cluster": 6379, "sentinel": 26379}
+DEFAULT_PREFIX: Final = "ropeway"
+_KNOWN: Final = ("prefix", "timeout", "allow_eviction", "ca_file", "unix")
+_PREFIX: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Target(msgspec.Struct, frozen=True):
+    url: str
+    """Without the password."""
+    host: str = "localhost"
+    port: int = 6379
+    path: str | None = None
+    """Of a Unix socket, instead of host and port."""
+    username: str | None = None
+    password: str | None = None
+    database: int = 0
+    uses_tls: bool = False
+    ca_file: str | None = None
+    prefix: str = DEFAULT_PREFIX
+    timeout: float = 10.0
+    """Seconds after which a server that does not answer counts as gone."""
+    allows_eviction: bool = False
+    kind: Kind = "server"
+    seeds: tuple[tuple[str, int], ...] = ()
+    """Some nodes of a cluster, or the sentinels; whom they name is asked then."""
+    service: str = ""
+    """What the sentinels call the primary."""
+
+    @classmethod
+    def from_url(cls, url: str) -> Self:
+        """`redis://user:password@host:6379/0?prefix=shop`; `redis:///0?unix=/run/redis.sock` for a Unix socket.
+
+        `redis+cluster://host:6379,other:6379`; `redis+sentinel://host:26379,other:26379/service/0`.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in SCHEMES:
+            raise InvalidOption("url", f"cannot be {url!r}: use redis://host:6379/0 or rediss:// for TLS")
+        kind, uses_tls = SCHEMES[parts.scheme]
+        shown = _without_password(url)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        for option in options:
+            if option not in _KNOWN:
+                raise InvalidOption(option, f"is unknown in {shown!r}; there are {', '.join(_KNOWN)}")
+        login, _, places = parts.netloc.rpartition("@")
+        user, colon, password = login.partition(":")
+        service, _, number = parts.path.strip("/").rpartition("/") if kind == "sentinel" else ("", "", parts.path[1:])
+        if kind == "sentinel" and not service:
+            service, number = number, "0"
+        try:
+            seeds = tuple(_place(place, PORTS[kind]) for place in places.split(","))
+            database = int(number.strip("/") or "0")
+            timeout = float(options.get("timeout", "10"))
+        except ValueError:
+            raise InvalidOption("url", f"cannot be {shown!r}: port, database and timeout are numbers") from None
+        if database < 0 or not 0 < timeout <= 3600 or (kind == "cluster" and database):
+            raise InvalidOption(
+                "url", f"cannot be {shown!r}: the database is 0 or more (0 in a cluster), the timeout 0 to 3600 s"
+            )
+        if kind == "sentinel" and not service:
+            raise InvalidOption(
+                "url", f"cannot be {shown!r}: name the service, as in redis+sentinel://host:26379/main/0"
+            )
+        return cls(
+            shown,
+            *seeds[0],
+            path=options.get("unix"),
+            username=unquote(user) or None,
+            password=unquote(password) if colon else None,
+            database=database,
+            uses_tls=uses_tls,
+            ca_file=options.get("ca_file"),
+            prefix=_prefix(options.get("prefix", DEFAULT_PREFIX)),
+            timeout=timeout,
+            allows_eviction=_switch(options, "allow_eviction"),
+            kind=kind,
+            seeds=seeds,
+            service=service,
+        )
+
+    def at(self, host: str, port: int) -> Self:
+        """One server of those that this leads to."""
+        return msgspec.structs.replace(self, host=host, port=port, kind="server")
+
+    def nameless(self) -> Self:
+        """The same place without logging in."""
+        return msgspec.structs.replace(self, username=None, password=None, database=0)
+
+    @classmethod
+    def from_client(cls, client: Any) -> Self:
+        """Where a client of redis-py connects to, and as whom."""
+        pool = getattr(client, "connection_pool", None)
+        said: dict[str, Any] | None = getattr(pool, "connection_kwargs", None)
+        if said is None or said.get("credential_provider") is not None:
+            raise InvalidOption(
+                "url", f"cannot be {client!r:.80}: use a client of one server with a plain password, or a URL"
+            )
+        path, uses_tls = said.get("path"), "SSL" in getattr(pool, "connection_class", type(None)).__name__
+        host, port, database = said.get("host") or "localhost", said.get("port") or 6379, said.get("db") or 0
+        place = f"/{database}?unix={path}" if path else f"{host}:{port}/{database}"
+        return cls(
+            f"redis{'s' if uses_tls else ''}://{place}",
+            host,
+            port,
+            path,
+            said.get("username"),
+            said.get("password"),
+            database,
+            uses_tls,
+            said.get("ssl_ca_certs"),
+        )
+
+    @property
+    def address(self) -> str:
+        return self.path or f"{self.host}:{self.port}"
+
+    def tls(self) -> ssl.SSLContext | None:
+        return ssl.create_default_context(cafile=self.ca_file) if self.uses_tls else None
+
+
+def _place(given: str, port: int) -> tuple[str, int]:
+    host, colon, number = given.rpartition(":")
+    if not colon or given.endswith("]"):
+        host, number = given, str(port)
+    return host.strip("[]") or "localhost", int(number)
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    login, _, places = parts.netloc.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return parts._replace(netloc=f"{user}:***@{places}").geturl() if colon else url
+
+
+def _prefix(given: str) -> str:
+    if not _PREFIX.fullmatch(given):
+        raise InvalidOption("prefix", f"cannot be {given!r}: use 1 to 64 letters, digits, '.', '_' or '-'")
+    return given
+
+
+def _switch(options: dict[str, str], option: str) -> bool:
+    given = options.get(option, "0")
+    if given not in ("0", "1"):
+        raise InvalidOption(option, f"cannot be {given!r}: use 1 or 0")
+    return given == "1"

