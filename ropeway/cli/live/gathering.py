@@ -12,6 +12,7 @@ from ...errors import RopewayError
 from ...job.instants import Instant
 from ...store.contract import Store
 from ...store.url import connect
+from ..stores import known_queues
 from .picture import Picture, WorkerPicture
 from .watching import EVENTS, FAILURES, QueueWatch
 
@@ -46,7 +47,8 @@ class Gatherer:
                 await store.close()
 
     async def _look(self, store: Store) -> Picture:
-        known = await store.queues()
+        workers = await read_workers(store)
+        known = await known_queues(store, workers)
         wanted = [queue for queue in known if queue in self._asked] if self._asked else known
         names = wanted[:WATCHED]
         self._watches = {name: self._watches.get(name) or QueueWatch(name, is_new=self._has_looked) for name in names}
@@ -54,7 +56,7 @@ class Gatherer:
         now = await store.clock()
         for watch in self._watches.values():
             await watch.look(store, now)
-        infos = [worker for worker in await read_workers(store) if set(worker.queues) & set(names)]
+        infos = [worker for worker in workers if set(worker.queues) & set(names)]
         return self._picture(store.url, now, infos, len(wanted) - len(names), known)
 
     def _held(self) -> Counter[str] | None:
