@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from ..client.workers import read_workers
 from ..errors import RopewayError
 from ..job.states import STATES
 from ..store.contract import Store
-from .stores import known_queues, live_workers, opened
+from .stores import known_queues, opened
 
 
 def complete_queue(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -23,7 +24,7 @@ def complete_name(context: click.Context, _: click.Parameter, incomplete: str) -
     queue = context.params.get("queue")
 
     async def handled(store: Store) -> list[str]:
-        workers = [worker for worker in await live_workers(store) if queue is None or queue in worker.queues]
+        workers = [worker for worker in await read_workers(store) if queue is None or queue in worker.queues]
         return sorted({name for worker in workers for name in worker.handlers or ()})
 
     return _asked(context, handled, incomplete)

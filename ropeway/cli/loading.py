@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
@@ -107,7 +108,7 @@ def _blame_app(error: BaseException, while_doing: str) -> NoReturn:
 
 
 def _leave_out_ours(told: traceback.TracebackException | None) -> None:
-    ours = (str(Path(__file__).parent), "<frozen importlib", importlib.__file__)
+    ours = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib", importlib.__file__)
     while told is not None:
         frames = [frame for frame in told.stack if not frame.filename.startswith(ours)]
         told.stack = traceback.StackSummary.from_list(frames)

@@ -15,6 +15,7 @@ from .. import __version__
 from .exits import MEANINGS
 from .failures import ClosedPipe, guarded
 from .helping import examples
+from .streams import open_closed_streams
 
 COMMANDS: Final = {
     "worker": "Run the jobs of an app's queues.",
@@ -64,6 +65,7 @@ class Commands(click.Group):
         run = partial(super().main, args, NAME, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
             return run()
+        open_closed_streams()
         for stream in (sys.stdout, sys.stderr):
             if reconfigure := getattr(stream, "reconfigure", None):
                 # What the terminal cannot show must not end the command that shows it.

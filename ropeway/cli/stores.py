@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import msgspec
-
 from ..client.queue import Queue
-from ..client.workers import WORKER_RECORDS, WorkerInfo
+from ..client.workers import WorkerInfo, read_workers
 from ..store.contract import Store
 from ..store.url import connect
 from .exits import NotFound
@@ -55,15 +53,10 @@ async def opened(url: str | None, *, make: bool = False) -> AsyncIterator[Store]
         await store.close()
 
 
-async def live_workers(store: Store) -> list[WorkerInfo]:
-    """Of all queues."""
-    records = await store.recall(WORKER_RECORDS)
-    return [msgspec.json.decode(record.value, type=WorkerInfo) for record in records]
-
-
-async def known_queues(store: Store) -> list[str]:
-    """Every queue that has jobs, settings or a worker, by name."""
-    served = {name for worker in await live_workers(store) for name in worker.queues}
+async def known_queues(store: Store, workers: Sequence[WorkerInfo] | None = None) -> list[str]:
+    """Every queue that has jobs, settings or a worker, by name; whoever has read the workers gives them."""
+    alive = await read_workers(store) if workers is None else workers
+    served = {name for worker in alive for name in worker.queues}
     return sorted({*await store.queues(), *served})
 
 

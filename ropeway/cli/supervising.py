@@ -69,17 +69,24 @@ class Supervisor:
             _send(child, number)
 
     async def _generation(self) -> int:
-        watching = asyncio.create_task(self._watch())
+        watching = self._sources and asyncio.create_task(self._watch(self._sources))
         try:
             codes = await asyncio.gather(*(self._keep(number) for number in range(1, self._processes + 1)))
         finally:
-            watching.cancel()
+            if watching:
+                watching.cancel()
         return max(codes)
 
-    async def _watch(self) -> None:
-        if self._sources is not None:
-            log.info("%s changed", await self._sources.changed())
-            self._end(signal.SIGTERM)
+    async def _watch(self, sources: Sources) -> None:
+        while True:
+            try:
+                log.info("%s changed", await sources.changed())
+                break
+            except Exception:
+                # Such as a machine that has no thread left: without a word, edits would seem to have no effect.
+                log.exception("changes cannot be looked for; it is tried again in %.1f s", LONGEST_PAUSE)
+                await asyncio.sleep(LONGEST_PAUSE)
+        self._end(signal.SIGTERM)
 
     async def _keep(self, number: int) -> int:
         """Keeps one process running until it is to end; answers its exit code."""

@@ -6,10 +6,11 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
-from unicodedata import combining, east_asian_width
 
 import click
+from rich.cells import cell_len
 
+from .cells import cut
 from .escaping import one_line
 
 STATE_COLOURS: Final = {
@@ -42,7 +43,7 @@ def show_table(columns: Sequence[Column], rows: Iterable[Iterable[object]]) -> N
     texts = [[one_line(str(cell)) for cell in row] for row in rows]
     columns = [columns[number] for number in chosen]
     lines = [[column.title.upper() for column in columns], *([row[number] for number in chosen] for row in texts)]
-    widths = [max(map(width_of, cells)) for cells in zip(*lines, strict=True)]
+    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
     if room is None or _fit(columns, widths, room):
         for number, line in enumerate(lines):
             click.echo(_line(columns, widths, line, is_title=number == 0))
@@ -65,7 +66,7 @@ def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]
     parts = []
     for column, width, cell in zip(columns, widths, cells, strict=True):
         text = cut(cell, width)
-        space = " " * (width - width_of(text))
+        space = " " * (width - cell_len(text))
         colour = STATE_COLOURS.get(cell)
         styled = click.style(text, fg=colour, bold=is_title or None) if colour or is_title else text
         parts.append(f"{space}{styled}" if column.is_number else f"{styled}{space}")
@@ -78,18 +79,3 @@ def _show_stacked(columns: Sequence[Column], rows: Sequence[Sequence[str]], room
         cells = list(zip(columns, row, strict=True))
         click.echo(_GAP.join(cell for column, cell in cells if column.is_whole))
         click.echo(cut(_GAP + _GAP.join(cell for column, cell in cells if cell and not column.is_whole), room))
-
-
-def width_of(text: str) -> int:
-    """In columns of a terminal: Asian letters take two, accents none."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def cut(text: str, width: int) -> str:
-    if width_of(text) <= width:
-        return text
-    while width_of(text) >= width:
-        text = text[:-1]
-    return f"{text}…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,11 @@ from .escaping import one_line
 
 
 def as_json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    """On one line. Half of a surrogate pair, as an odd file name has it, is written as its escape."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
 def shown(value: Any) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -14,15 +12,17 @@ import click
 from rich.console import Console
 
 from ..job.names import queue_name
-from .exits import ExitCode, NotFound
+from .completing import complete_queue
+from .exits import NotFound
 from .helping import examples
 from .live.drawing import View, draw
 from .live.gathering import Gatherer
 from .live.glyphs import glyphs_for
-from .live.lines import as_json, as_lines, follow
+from .live.lines import follow, json_line, plain_lines
 from .live.picture import Picture
 from .live.screen import LiveScreen
 from .live.signals import ending, until
+from .options import json_option, url_option
 
 LEAST_INTERVAL: Final = 0.2
 
@@ -36,9 +36,14 @@ LEAST_INTERVAL: Final = 0.2
     )
 )
 @click.option(
-    "--queue", "-q", "queues", multiple=True, metavar="NAME", help="Only this queue; may be given several times."
+    "--queue",
+    "-q",
+    "queues",
+    multiple=True,
+    metavar="QUEUE",
+    shell_complete=complete_queue,
+    help="Only this queue; can be repeated.",
 )
-@click.option("--url", metavar="URL", help="The store; otherwise $ROPEWAY_URL, or the file ropeway.db in this folder.")
 @click.option(
     "--interval",
     "-i",
@@ -49,52 +54,51 @@ LEAST_INTERVAL: Final = 0.2
     help="Time between two looks.",
 )
 @click.option("--once", is_flag=True, help="Show one moment, and end.")
-@click.option("--json", "json", is_flag=True, help="Write a line of JSON at every interval.")
-@click.option("--plain", is_flag=True, help="Write a line of text for each queue at every interval.")
-def top(queues: tuple[str, ...], url: str | None, interval: float, once: bool, json: bool, plain: bool) -> None:
+@click.option("--plain", is_flag=True, help="Print a line of text for each queue, at every interval.")
+@url_option
+@json_option
+def top(queues: tuple[str, ...], interval: float, once: bool, plain: bool, url: str | None, as_json: bool) -> int:
     """Show queues, running jobs, workers, failures and events as they change.
 
     In a terminal it is a screen of its own: q quits, p pauses, the arrow keys and Tab choose a queue. Where the output
-    goes into a pipe or a file it is as with --plain: a line for each queue at every interval.
+    goes into a pipe or a file it is as with --plain: a line for each queue at every interval. JSON is an object a line.
     """
-    if json and plain:
+    if as_json and plain:
         raise click.UsageError("--json and --plain were both given: give one of them.")
     gatherer = Gatherer(url, [queue_name(queue) for queue in queues], 0.0 if once else interval)
-    try:
-        code = asyncio.run(_top(gatherer, interval, once, json, plain))
-    except BrokenPipeError:
-        # What Python still holds for the reader who left must not be written at its end.
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = ExitCode.CLOSED_PIPE
-    sys.exit(code)
+    return asyncio.run(_top(gatherer, interval, once, as_json, plain))
 
 
-async def _top(gatherer: Gatherer, interval: float, once: bool, json: bool, plain: bool) -> int:
+async def _top(gatherer: Gatherer, interval: float, once: bool, as_json: bool, plain: bool) -> int:
     console = Console(highlight=False)
-    written = as_json if json else partial(as_lines, encoding=glyphs_for(console.encoding).encoding)
+    written = json_line if as_json else partial(plain_lines, encoding=glyphs_for(console.encoding).encoding)
+    in_words = as_json or plain or not console.is_terminal
     try:
         if once:
-            return await _once(console, gatherer, written if json or plain or not console.is_terminal else None)
-        if json or plain or not console.is_terminal:
+            return await _once(gatherer, written if in_words else partial(_drawn, console))
+        if in_words:
             return await follow(gatherer, interval, written, sys.stdout)
         return await LiveScreen(console, gatherer, interval).run()
     finally:
         await gatherer.close()
 
 
-async def _once(console: Console, gatherer: Gatherer, written: Callable[[Picture], str] | None) -> int:
+async def _once(gatherer: Gatherer, written: Callable[[Picture], str]) -> int:
     async def show() -> None:
         picture = await gatherer.look()
         if picture.unknown_queues:
             raise NotFound(f"there is no queue {', '.join(map(repr, picture.unknown_queues))} in {picture.store}")
-        if written is None:
-            # In a terminal the last row is the prompt's.
-            width, height = console.width, console.height - console.is_terminal
-            console.print(draw(picture, View(keys=False), width, height, glyphs_for(console.encoding)), height=height)
-        else:
-            sys.stdout.write(written(picture))
-            sys.stdout.flush()
+        sys.stdout.write(written(picture))
+        sys.stdout.flush()
 
     with ending() as end:
         return await until(end, asyncio.create_task(show()))
+
+
+def _drawn(console: Console, picture: Picture) -> str:
+    # In a terminal the last row is the prompt's.
+    width, height = console.width, console.height - console.is_terminal
+    # Captured: where the reader has gone, the console itself would end the program in its own way.
+    with console.capture() as captured:
+        console.print(draw(picture, View(keys=False), width, height, glyphs_for(console.encoding)), height=height)
+    return captured.get()

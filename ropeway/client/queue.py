@@ -49,7 +49,7 @@ from .results import R
 from .snapshot import snapshot_of
 from .sync_queue import SyncQueue
 from .tasks import Tasks
-from .workers import WORKER_RECORDS, WorkerInfo
+from .workers import WorkerInfo, read_workers
 
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
 
@@ -257,9 +257,7 @@ class Queue:
 
     async def workers(self) -> list[WorkerInfo]:
         """The workers that are alive and serve this queue."""
-        records = await self.store.recall(WORKER_RECORDS)
-        infos = [msgspec.json.decode(record.value, type=WorkerInfo) for record in records]
-        return [info for info in infos if self.name in info.queues]
+        return [worker for worker in await read_workers(self.store) if self.name in worker.queues]
 
     def events(self, after: str = "now", *, follow: bool = True) -> AsyncGenerator[Event, None]:
         """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
 from ..job.instants import Instant
+from ..store.contract import Store
 
 WORKER_RECORDS: Final = "worker"
 
@@ -25,3 +27,12 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     running: int
     started_at: Instant
     paused: bool = False
+
+
+async def read_workers(store: Store) -> list[WorkerInfo]:
+    """The workers of all queues; one that another version wrote in another form is left out."""
+    infos = []
+    for record in await store.recall(WORKER_RECORDS):
+        with suppress(msgspec.MsgspecError):
+            infos.append(msgspec.json.decode(record.value, type=WorkerInfo))
+    return infos

@@ -10,6 +10,8 @@ import pytest
 import ropeway as package
 from ropeway.cli.exits import MEANINGS, ExitCode
 from ropeway.cli.main import COMMANDS, cli
+from ropeway.client.workers import WORKER_RECORDS
+from ropeway.store.values import Record
 
 from .conftest import Arrange, Ropeway
 
@@ -145,6 +147,19 @@ def test_an_unknown_queue_is_not_found_and_the_near_one_is_named(
     assert "did you mean 'letters'?" in ran.err
 
 
+@pytest.mark.parametrize(
+    "arguments", [["queues", "list"], ["queues", "pause", "letters"], ["jobs", "list"], ["doctor"]], ids=" ".join
+)
+def test_a_worker_of_another_version_is_in_nobodys_way(ropeway: Ropeway, arrange: Arrange, arguments: list[str]):
+    arrange.job("completed")
+    arrange.on_store(lambda store: store.remember(Record(WORKER_RECORDS, "new", '{"id":"new","new_schema":1}')))
+
+    ran = ropeway(*arguments)
+
+    assert (ran.code, ran.err) == (ExitCode.OK, "")
+    assert "letters" in ran.out
+
+
 def test_debug_shows_where_an_error_came_from(ropeway: Ropeway, monkeypatch: pytest.MonkeyPatch):
     assert "Traceback" not in ropeway("queues", "list").err
     assert "Traceback" in ropeway("--debug", "queues", "list").err
@@ -154,7 +169,7 @@ def test_debug_shows_where_an_error_came_from(ropeway: Ropeway, monkeypatch: pyt
 
 def test_a_fault_of_ours_is_one_line_too(ropeway: Ropeway, arrange: Arrange, monkeypatch: pytest.MonkeyPatch):
     arrange.job()
-    monkeypatch.setattr("ropeway.cli.queues.listing.known_queues", lambda _: 1 / 0)
+    monkeypatch.setattr("ropeway.cli.queues.listing.known_queues", lambda *_: 1 / 0)
 
     ran = ropeway("queues", "list")
 

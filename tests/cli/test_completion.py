@@ -47,6 +47,7 @@ def test_queues_are_completed_from_the_store(arrange: Arrange):
 
     assert offered("queues", "pause", "") == [QUEUE, "other"]
     assert offered("jobs", "list", "--queue", "o") == ["other"]
+    assert offered("top", "--queue", "o") == ["other"]
 
 
 def test_job_names_are_completed_from_the_workers(arrange: Arrange):

@@ -140,3 +140,15 @@ def test_a_worker_is_narrowed_to_some_of_its_queues(folder: Path):
     assert [queue.name for queue in worker.queues] == ["parcels"]
     with pytest.raises(click.UsageError, match="did you mean 'parcels'"):
         narrow(worker, ["parcel"])
+
+
+def test_only_our_own_folder_is_left_out_of_what_an_app_raised(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ropeway.cli.loading.__file__", str(folder / "shop" / "loading.py"))
+    (folder / "shop_jobs.py").write_text("1 / 0")
+
+    with pytest.raises(click.exceptions.Exit):
+        load_worker("shop_jobs:queue", folder)
+
+    assert f'{folder / "shop_jobs.py"}", line 1' in capsys.readouterr().err

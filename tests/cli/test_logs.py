@@ -47,6 +47,12 @@ def test_colours_are_for_terminals():
     assert "\x1b[33mWARNING" in Pretty("", is_coloured=True).format(record("hello"))
 
 
+def test_json_loses_no_message_to_a_letter_that_is_half():
+    entry = json.loads(Json("").format(record("caf%s is no file", "\udce9")))
+
+    assert entry["message"] == "caf\udce9 is no file"
+
+
 def test_json_is_one_object_a_line_with_the_facts_of_the_record():
     with_facts = record("%s\nstarts", "worker", error=True)
     with_facts.facts = {"queues": ["letters"]}

@@ -23,8 +23,10 @@ async def hold(job: Job) -> str:
 
 
 def deaf(job: SyncJob) -> None:
+    """Ends when its file is there, whatever it is told."""
     print("not listening", flush=True)  # noqa: T201
-    time.sleep(job.data)
+    while not os.path.exists(job.data):  # noqa: PTH110
+        time.sleep(0.02)
 
 
 def make() -> Worker:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 
+from ...client.workers import read_workers
 from ...errors import StoreError
 from ...job.instants import Instant
 from ...store.contract import Store
 from ...store.inspection import Finding, Inspectable
-from ..stores import known_queues, live_workers
+from ..stores import known_queues
 from ..text import length
 from .queues import examine_queue
 
@@ -39,7 +40,8 @@ async def examine(store: Store) -> list[Finding]:
 async def _examine_contents(store: Store) -> list[Finding]:
     now = await store.clock()
     findings = [examine_clock(now, time.time_ns() // 1_000_000)]
-    names, workers = await known_queues(store), await live_workers(store)
+    workers = await read_workers(store)
+    names = await known_queues(store, workers)
     for name in names:
         serving = [worker for worker in workers if name in worker.queues]
         findings += await examine_queue(store, name, serving, now)

@@ -11,12 +11,13 @@ from rich.layout import Layout
 from rich.panel import Panel
 from rich.text import Text
 
+from ..cells import cut
 from . import panels
 from .glyphs import Glyphs
 from .layout import Plan, plan
 from .picture import Picture
 from .table import queue_table
-from .texts import cut, one_line, seconds, time_of_day
+from .texts import one_line, seconds, time_of_day
 
 
 class View(NamedTuple):

@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
-from ...client.workers import WORKER_RECORDS, WorkerInfo
+from ...client.workers import WorkerInfo, read_workers
 from ...errors import RopewayError
 from ...job.instants import Instant
 from ...store.contract import Store
 from ...store.url import connect
+from ..stores import known_queues
 from .picture import Picture, WorkerPicture
 from .watching import EVENTS, FAILURES, QueueWatch
 
@@ -48,7 +47,8 @@ class Gatherer:
                 await store.close()
 
     async def _look(self, store: Store) -> Picture:
-        known = await store.queues()
+        workers = await read_workers(store)
+        known = await known_queues(store, workers)
         wanted = [queue for queue in known if queue in self._asked] if self._asked else known
         names = wanted[:WATCHED]
         self._watches = {name: self._watches.get(name) or QueueWatch(name, is_new=self._has_looked) for name in names}
@@ -56,17 +56,8 @@ class Gatherer:
         now = await store.clock()
         for watch in self._watches.values():
             await watch.look(store, now)
-        infos = await self._workers(store, names)
+        infos = [worker for worker in workers if set(worker.queues) & set(names)]
         return self._picture(store.url, now, infos, len(wanted) - len(names), known)
-
-    async def _workers(self, store: Store, queues: Sequence[str]) -> list[WorkerInfo]:
-        records = await store.recall(WORKER_RECORDS)
-        infos = []
-        for record in records:
-            # Of another version, or damaged: the others are still worth showing.
-            with contextlib.suppress(msgspec.MsgspecError):
-                infos.append(msgspec.json.decode(record.value, type=WorkerInfo))
-        return [info for info in infos if set(info.queues) & set(queues)]
 
     def _held(self) -> Counter[str] | None:
         """How many jobs each worker runs, as the jobs say; None if there are too many to read all of them."""

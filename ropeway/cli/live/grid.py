@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from rich.text import Text
 
+from ..cells import cut
 from .glyphs import Glyphs
-from .texts import cut, one_line
+from .texts import one_line
 
 
 class Column(NamedTuple):

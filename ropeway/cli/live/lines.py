@@ -8,7 +8,7 @@ from typing import TextIO
 
 import msgspec
 
-from ...job.instants import moment_of
+from ..text import as_json, iso
 from .gathering import Gatherer
 from .picture import Picture, QueuePicture
 from .pictures import pictures
@@ -28,15 +28,14 @@ async def follow(gatherer: Gatherer, interval: float, written: Callable[[Picture
         return await until(end, asyncio.create_task(write()))
 
 
-def as_json(picture: Picture) -> str:
-    """Instants as everywhere in JSON: RFC 3339, in UTC."""
+def json_line(picture: Picture) -> str:
     document = msgspec.to_builtins(picture)
     for dated in (document, *document["events"], *document["failures"]):
-        dated["at"] = moment_of(dated["at"])
-    return f"{msgspec.json.encode(document).decode()}\n"
+        dated["at"] = iso(dated["at"])
+    return f"{as_json(document)}\n"
 
 
-def as_lines(picture: Picture, encoding: str = "utf-8") -> str:
+def plain_lines(picture: Picture, encoding: str = "utf-8") -> str:
     """A line for each queue; one that says so if the store is lost or empty."""
     time = time_of_day(picture.at)
     if picture.trouble is not None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from datetime import datetime
 from typing import Final
 
-from rich.cells import cell_len, chop_cells
-
 from ...job.codec import Json
 from ...job.instants import Instant
+from ..escaping import printable
 
 _DAY: Final = 86_400
 _PLAINER: Final = str.maketrans({"–": "-", "…": "..", "·": "-", "×": "x"})
@@ -72,23 +70,8 @@ def percent(progress: Json) -> float | None:
 
 
 def one_line(text: str, encoding: str = "utf-8") -> str:
-    """Without line breaks, escape sequences and whatever else would move the cursor, or cannot be shown."""
-    spaced = " ".join(text.split())
-    harmless = "".join(character if _is_harmless(character) else "\N{REPLACEMENT CHARACTER}" for character in spaced)
+    """Safe as everywhere, with single spaces for line breaks, and without signs that the encoding does not have."""
+    safe = printable(" ".join(text.split()))
     if encoding == "ascii":
-        harmless = harmless.translate(_PLAINER)
-    return harmless.encode(encoding, "replace").decode(encoding)
-
-
-def _is_harmless(character: str) -> bool:
-    # Controls, formats such as a change of direction, halves of surrogate pairs.
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs")
-
-
-def cut(text: str, width: int, ellipsis: str = "…") -> str:
-    if cell_len(text) <= width:
-        return text
-    room = width - len(ellipsis)
-    if room <= 0:
-        return ellipsis[: max(0, width)]
-    return f"{chop_cells(text, room)[0]}{ellipsis}"
+        safe = safe.translate(_PLAINER)
+    return safe.encode(encoding, "replace").decode(encoding)

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from ...client.queue import Queue
-from ...client.workers import WorkerInfo
+from ...client.workers import WorkerInfo, read_workers
 from ...job.states import STATES
 from ...store.contract import Store
 from ..helping import examples
 from ..options import json_option, url_option
-from ..stores import known_queues, live_workers, on_store
+from ..stores import known_queues, on_store
 from ..tables import Column, show_table
 from ..text import as_json as json_text
 
@@ -25,8 +25,8 @@ from ..text import as_json as json_text
 @on_store()
 async def list_queues(store: Store, as_json: bool) -> None:
     """List queues with their counts, workers and what is paused."""
-    workers = await live_workers(store)
-    described = [await _described(Queue(name, store=store), workers) for name in await known_queues(store)]
+    workers = await read_workers(store)
+    described = [await _described(Queue(name, store=store), workers) for name in await known_queues(store, workers)]
     if as_json:
         click.echo(json_text({"queues": described}))
     elif described:

@@ -118,6 +118,11 @@ async def test_only_the_queues_asked_for_are_looked_at(store: Store, queue: Queu
     assert seen.unknown_queues == ("letters",)
 
 
+async def test_a_queue_that_only_has_a_worker_is_there(store: Store, queue: Queue, gatherer: Gatherer):
+    async with Worker(queue, do_nothing).started():
+        assert names(await gatherer.look()) == names(await Gatherer(store.url, ["emails"]).look()) == ["emails"]
+
+
 async def test_of_very_many_queues_some_are_left_out(store: Store, gatherer: Gatherer):
     for number in range(gathering.WATCHED + 3):
         await add(store, *new_jobs(1, queue=f"queue-{number:03}"))

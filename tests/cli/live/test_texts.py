@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
 
-from ropeway.cli.live.texts import cut, number, one_line, percent, rate, seconds, short_id, short_worker
+from ropeway.cli.live.texts import number, one_line, percent, rate, seconds, short_id, short_worker
 
 
 @pytest.mark.parametrize(
@@ -93,16 +92,3 @@ def test_foreign_text_cannot_move_the_cursor(nasty: str):
 
 def test_what_cannot_be_encoded_is_replaced():
     assert one_line("ä – … 日本", "ascii") == "? - .. ??"
-
-
-@given(st.text(), st.integers(0, 20))
-def test_cut_text_fits(text: str, width: int):
-    shown = one_line(text)
-    assert cell_len(cut(shown, width)) <= width
-    assert cell_len(cut(shown, width, "..")) <= width
-
-
-def test_text_that_fits_is_whole():
-    assert cut("abc", 3) == "abc"
-    assert cut("abcd", 3) == "ab…"
-    assert cut("日本語", 5) == "日本…"

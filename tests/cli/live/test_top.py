@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -13,12 +14,12 @@ import pytest
 from .terminal import clean_environment
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+def start(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "ropeway", "top", *arguments],
         env=clean_environment(),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -89,6 +90,16 @@ def test_a_reader_who_leaves_ends_it(url: str):
     assert process.wait(60) == 141
     assert process.stderr.read() == ""
     process.stderr.close()
+
+
+def test_a_frame_that_nobody_reads_ends_it_the_same_way(url: str):
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = start("--url", url, "--once", stdout=writer)
+    os.close(writer)
+    _, errors = process.communicate(timeout=60)
+
+    assert (process.returncode, errors) == (141, "")
 
 
 def assert_one_line(errors: str, text: str) -> None:

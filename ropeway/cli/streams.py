@@ -1,0 +1,16 @@
+"""Standard streams that the caller closed."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def open_closed_streams() -> None:
+    """Python has None for a stream that was closed (`>&-`): such a one now reads nothing, or writes to nowhere.
+
+    They are opened in the order of their numbers, so that each gets its own, and no file of a store gets one of them.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - open until the end

@@ -1,0 +1,52 @@
+"""Keeping processes, where no real worker is needed to see it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from ropeway.cli import supervising
+from ropeway.cli.exits import ExitCode
+from ropeway.cli.reloading import Sources
+from ropeway.cli.supervising import Supervisor
+
+SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")
+
+
+class TroubledSources(Sources):
+    """Cannot be looked at, then changes; `looked_again` is set when it is asked after that."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self._looks = 0
+        self.looked_again = asyncio.Event()
+
+    async def changed(self) -> str:
+        self._looks += 1
+        if self._looks == 1:
+            raise RuntimeError("can't start new thread")
+        if self._looks > 2:
+            self.looked_again.set()
+            await asyncio.Event().wait()
+        return "app.py"
+
+
+async def test_reloading_goes_on_after_an_error_that_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(supervising, "LONGEST_PAUSE", 0.01)
+    caplog.set_level("INFO", "ropeway")
+    sources = TroubledSources()
+    supervisor = Supervisor(SLEEPER, 1, sources)
+
+    running = asyncio.create_task(supervisor.run())
+    await asyncio.wait_for(sources.looked_again.wait(), 30)
+    supervisor.stop()
+
+    assert await asyncio.wait_for(running, 30) == ExitCode.OK
+    told = [record.getMessage() for record in caplog.records]
+    assert told[0].startswith("changes cannot be looked for")
+    assert told[1:3] == ["app.py changed", "starting anew"]
+    assert "can't start new thread" in caplog.text
