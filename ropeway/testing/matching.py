@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +20,7 @@ def differences(expected: Any, actual: Any, path: str) -> Iterator[str]:
     is equal to, or what JSON holds for it.
     """
     match expected:
-        case Mapping() if (fields := _fields(actual)) is not None:
+        case Mapping() if (fields := _fields(actual, expected)) is not None:
             for key, value in expected.items():
                 where = f"{path}.{key}" if str(key).isidentifier() else f"{path}[{key!r}]"
                 if key in fields:
@@ -34,11 +34,14 @@ def differences(expected: Any, actual: Any, path: str) -> Iterator[str]:
             yield f"{path} is {actual!r:.200}: expected {_shown(expected)}"
 
 
-def _fields(actual: Any) -> Mapping[Any, Any] | None:
+def _fields(actual: Any, names: Iterable[Any]) -> Mapping[Any, Any] | None:
+    """Of an object, by the names that Python has for them, and by those in JSON where these are others."""
     if isinstance(actual, Mapping):
         return actual
     plain = _plain(actual)
-    return {key: getattr(actual, key, value) for key, value in plain.items()} if isinstance(plain, dict) else None
+    if not isinstance(plain, dict):
+        return None
+    return plain | {name: getattr(actual, str(name)) for name in names if hasattr(actual, str(name))}
 
 
 def _matches(expected: Any, actual: Any) -> bool:

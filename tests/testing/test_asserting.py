@@ -9,6 +9,8 @@ from typing import Any
 from unittest.mock import ANY
 from uuid import UUID
 
+import msgspec
+import pydantic
 import pytest
 
 from ropeway import Backoff, InvalidInput, Job, JobType, Keep, Queue
@@ -260,6 +262,25 @@ class TestTasks:
         assert_not_added(deliver, **expected)
         with pytest.raises(AssertionError):
             assert_added(deliver, **expected)
+
+    async def test_a_field_has_its_name_in_python_and_its_name_in_json(self, queue: Queue):
+        class Sender(msgspec.Struct, rename="camel"):
+            first_name: str
+
+        class Receiver(pydantic.BaseModel):
+            last_name: str = pydantic.Field(alias="lastName")
+
+        async def deliver(sender, receiver) -> None: ...
+
+        deliver.__annotations__ |= {"sender": Sender, "receiver": Receiver}
+        task: Any = queue.task(deliver)
+        await task.add(Sender("Ann"), Receiver(lastName="Bob"))
+
+        assert_added(task, sender={"first_name": "Ann"}, receiver={"last_name": "Bob"})
+        assert_added(task, sender={"firstName": "Ann"}, receiver={"lastName": "Bob"})
+        assert_added(task, sender=Sender("Ann"), receiver=Receiver(lastName="Bob"))
+        assert_not_added(task, sender={"first_name": "Bob"})
+        assert_not_added(task, sender={"last_name": "Ann"})
 
     async def test_data_that_does_not_fit_the_task_is_compared_as_it_is(self, queue: Queue):
         @queue.task
