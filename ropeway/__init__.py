@@ -1,7 +1,6 @@
 """Ropeway: a job queue that starts as one import and one file."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .client.handle import JobHandle
@@ -50,6 +49,43 @@ if TYPE_CHECKING:
     from .worker.options import WorkerOptions
     from .worker.sync import SyncClaimedJob
     from .worker.worker import Worker
+else:
+    from .lazy import lazily
+
+    # Imported when first used: a producer needs no worker, and what looks for plugins or completions needs neither.
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "client.handle": "JobHandle",
+            "client.jobtype": "JobType",
+            "client.queue": "JobPage Queue",
+            "client.requests": "Call",
+            "client.snapshot": "Snapshot",
+            "client.sync_handle": "SyncJobHandle SyncJobPage",
+            "client.sync_queue": "SyncQueue",
+            "client.tasks": "Task",
+            "client.workers": "WorkerInfo",
+            "errors": (
+                "DuplicateJob InvalidArguments InvalidInput InvalidMove InvalidOption InvalidTask "
+                "JobCancelled JobFailed JobFinished JobNotFound JobRemoved LockLost PayloadTooLarge "
+                "QueueBusy ResultTimeout RopewayError ShutdownTimeout StoreError StoreUnavailable "
+                "SyncRefused UnexpectedResult Unrecoverable"
+            ),
+            "job.backoff": "Backoff",
+            "job.events": "Event",
+            "job.options": "JobOptions",
+            "job.retention": "Keep",
+            "store.url": "connect",
+            "worker.child": "ProcessJob",
+            "worker.handlers": "in_process",
+            "worker.job": "Job SyncJob",
+            "worker.listeners": "WorkerEvent",
+            "worker.manual": "ClaimedJob",
+            "worker.options": "WorkerOptions",
+            "worker.sync": "SyncClaimedJob",
+            "worker.worker": "Worker",
+        },
+    )
 
 __version__ = "0.1.0"
 
@@ -102,65 +138,3 @@ __all__ = [
     "connect",
     "in_process",
 ]
-
-# Imported when first used: a producer needs no worker, and what looks for plugins or completions needs neither.
-_HOMES: Final = {
-    "Backoff": "job.backoff",
-    "Call": "client.requests",
-    "ClaimedJob": "worker.manual",
-    "DuplicateJob": "errors",
-    "Event": "job.events",
-    "InvalidArguments": "errors",
-    "InvalidInput": "errors",
-    "InvalidMove": "errors",
-    "InvalidOption": "errors",
-    "InvalidTask": "errors",
-    "Job": "worker.job",
-    "JobCancelled": "errors",
-    "JobFailed": "errors",
-    "JobFinished": "errors",
-    "JobHandle": "client.handle",
-    "JobNotFound": "errors",
-    "JobOptions": "job.options",
-    "JobPage": "client.queue",
-    "JobRemoved": "errors",
-    "JobType": "client.jobtype",
-    "Keep": "job.retention",
-    "LockLost": "errors",
-    "PayloadTooLarge": "errors",
-    "ProcessJob": "worker.child",
-    "Queue": "client.queue",
-    "QueueBusy": "errors",
-    "ResultTimeout": "errors",
-    "RopewayError": "errors",
-    "ShutdownTimeout": "errors",
-    "Snapshot": "client.snapshot",
-    "StoreError": "errors",
-    "StoreUnavailable": "errors",
-    "SyncClaimedJob": "worker.sync",
-    "SyncJob": "worker.job",
-    "SyncJobHandle": "client.sync_handle",
-    "SyncJobPage": "client.sync_handle",
-    "SyncQueue": "client.sync_queue",
-    "SyncRefused": "errors",
-    "Task": "client.tasks",
-    "UnexpectedResult": "errors",
-    "Unrecoverable": "errors",
-    "Worker": "worker.worker",
-    "WorkerEvent": "worker.listeners",
-    "WorkerInfo": "client.workers",
-    "WorkerOptions": "worker.options",
-    "connect": "store.url",
-    "in_process": "worker.handlers",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

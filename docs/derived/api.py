@@ -18,8 +18,13 @@ _MADE_BY_USERS: Final = {"Call", "FakeClock", "FakeStore", "JobType", "Keep", "Q
 """Classes whose constructor is for users; the others are answered by calls."""
 _SPEAK_OF_THEMSELVES: Final = {"FakeStore", "JobHandle", "Queue"}
 """Classes that set attributes for users; those of the others are the worker's own."""
-_OURS_ALONE: Final = {"endings"}
-"""What one part of Ropeway offers to another."""
+OURS_ALONE: Final = {
+    "AddedJob": {"expected"},
+    "FakeClock": {"elapsed", "governing", "move"},
+    "FakeStore": {"add", "clock", "keeper", "now", "sibling"},
+    "Queue": {"endings", "twin_store"},
+}
+"""What classes offer to other parts of Ropeway, and users do not call: no page shows it."""
 
 
 def reference() -> str:
@@ -56,7 +61,7 @@ def _attributes(cls: type) -> Iterator[str]:
     texts |= {name: _words(member.__doc__) for name, member in properties.items()}
     lines = []
     for name in dict.fromkeys([*types, *texts]):
-        if not name.startswith("_") and name not in _OURS_ALONE:
+        if _is_shown(cls, name):
             kind = f" *{types[name]}*".replace("|", "\\|") if name in types else ""
             lines.append(f"- `{name}`{kind}" + (f": {texts[name]}" if texts.get(name) else ""))
     if lines:
@@ -70,11 +75,15 @@ def _methods(cls: type) -> Iterator[str]:
     for name, member in vars(cls).items():
         is_bound = not isinstance(member, staticmethod)
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-        if name.startswith("_") or not inspect.isfunction(function):
+        if not _is_shown(cls, name) or not inspect.isfunction(function):
             continue
         prefix = "async def " if inspect.iscoroutinefunction(function) else "def "
         shown = f"{prefix}{name}{_signature(function, bound=is_bound)}"
         yield "\n\n".join(filter(None, [f"**{cls.__name__}.{name}**", _code(shown), _text(function)]))
+
+
+def _is_shown(cls: type, name: str) -> bool:
+    return not name.startswith("_") and name not in OURS_ALONE.get(cls.__name__, ())
 
 
 def _signature(value: Any, *, bound: bool = False) -> str:

@@ -27,7 +27,7 @@ _IMMUTABLE: Final = (str, int, float, bool, type(None))
 class Arguments:
     def __init__(self, task: str, parameters: list[inspect.Parameter], shapes: Mapping[str, Shape[Any]]) -> None:
         self._task = task
-        self._shapes = shapes
+        self.shapes = shapes
         self._signature = inspect.Signature([parameter.replace(annotation=_EMPTY) for parameter in parameters])
         self._struct = msgspec.defstruct(
             "Arguments",
@@ -47,7 +47,7 @@ class Arguments:
             given = self._signature.bind(*args, **kwargs).arguments
         except TypeError as wrong:
             raise self._refusal(f"{wrong}{self._hint(kwargs)}") from None
-        data = {name: self._shapes[name].dump(value, f"argument {name!r}") for name, value in given.items()}
+        data = {name: self.shapes[name].dump(value, f"argument {name!r}") for name, value in given.items()}
         try:
             msgspec.convert(data, self._struct, str_keys=True, dec_hook=load_model)
         except msgspec.ValidationError as wrong:

@@ -52,7 +52,8 @@ class TaskSignature:
         kind = self._annotation(self._parameters[0])
         if not (isinstance(kind, type) and issubclass(kind, RunningJob)):
             return False
-        if kind.run_in != self.run_in:
+        # The base of the kinds is itself given nowhere.
+        if getattr(kind, "run_in", None) != self.run_in:
             raise InvalidTask(self._task, f"it asks for a {kind.__name__}; {_GIVEN}")
         if self._parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
             raise InvalidTask(self._task, "the job is given by position, and its parameter has to be named")

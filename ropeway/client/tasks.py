@@ -26,11 +26,15 @@ CallR = TypeVar("CallR")
 class Task(Generic[P, R]):
     """Adds jobs of one function, with arguments that type checkers see: `await resize.add("a.png", width=100)`."""
 
-    def __init__(self, queue: Queue, name: str, signature: TaskSignature, options: JobOptions) -> None:
+    def __init__(
+        self, queue: Queue, name: str, signature: TaskSignature, options: JobOptions, using: JobOptions | None = None
+    ) -> None:
         self.queue = queue
         self.name = name
         self.signature = signature
-        self.options = options
+        self.used_options: JobOptions = using or {}
+        """Those that `using` gave; the others are of the decorator."""
+        self.options: JobOptions = {**options, **self.used_options}
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} of {self.queue.name!r}>"
@@ -38,7 +42,7 @@ class Task(Generic[P, R]):
     def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:
         """The same task with other options for its jobs: `await resize.using(delay=60).add("a.png")`."""
         read_options(options)
-        return Task(self.queue, self.name, self.signature, {**self.options, **options})
+        return Task(self.queue, self.name, self.signature, self.options, {**self.used_options, **options})
 
     async def add(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Stores a job that runs the function with these arguments.

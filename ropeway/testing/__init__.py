@@ -5,8 +5,7 @@ its end, `assert_added` for what was added, `isolated` for applications that hav
 plugin with fixtures for all of them. Ours: the suite that every store passes, an auditor, a model and small factories.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .adds import AddedJob
@@ -16,6 +15,22 @@ if TYPE_CHECKING:
     from .draining import drain, drain_sync
     from .isolation import isolated
     from .store import FakeStore
+else:
+    from ..lazy import lazily
+
+    # Every pytest run loads the plugin beside this file, and most of them need nothing of it.
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "adds": "AddedJob",
+            "asserting": "added assert_added assert_not_added",
+            "clock": "FakeClock",
+            "drained": "Attempt Drained",
+            "draining": "drain drain_sync",
+            "isolation": "isolated",
+            "store": "FakeStore",
+        },
+    )
 
 __all__ = [
     "AddedJob",
@@ -30,29 +45,3 @@ __all__ = [
     "drain_sync",
     "isolated",
 ]
-
-# Every pytest run loads the plugin beside this file, and most of them need nothing of it.
-_HOMES: Final = {
-    "AddedJob": "adds",
-    "Attempt": "drained",
-    "Drained": "drained",
-    "FakeClock": "clock",
-    "FakeStore": "store",
-    "added": "asserting",
-    "assert_added": "asserting",
-    "assert_not_added": "asserting",
-    "drain": "draining",
-    "drain_sync": "draining",
-    "isolated": "isolation",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

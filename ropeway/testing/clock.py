@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import RLock
 
-from ..errors import RopewayError
+from ..client.portal import refuse_on_a_loop
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Instant, Milliseconds, instant_of, moment_of
 from .governor import Governor, Jump, Pace, governor_of
@@ -59,8 +59,7 @@ class FakeClock:
 
     def advance_sync(self, by: Duration = 0) -> None:
         """The same for tests without an event loop, also while a worker runs in another thread."""
-        if _running_loop() is not None:
-            raise RopewayError("advance_sync is for code without an event loop: use `await clock.advance(...)` here")
+        refuse_on_a_loop("clock.advance(...)")
         with self._lock:
             loop = self._governors[0].loop if self._governors else None
         if loop is None:
@@ -108,10 +107,3 @@ class Advance(Pace):
         if left <= 0 and not self.done.done():
             self.done.set_result(None)
         return Jump(max(0, left))
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, Unpack
 
+from ..client.portal import refuse_on_a_loop
 from ..client.queue import Queue
 from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration, milliseconds
@@ -71,12 +72,8 @@ async def drain(
 def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(function(*args, **kwargs))
-        name = function.__name__
-        raise RopewayError(f"{name}_sync is for code without an event loop: use `await {name}(...)` here")
+        refuse_on_a_loop(f"{function.__name__}(...)")
+        return asyncio.run(function(*args, **kwargs))
 
     return run
 

@@ -113,16 +113,14 @@ class Attempts:
 
     async def _invoke(self, handler: Handler, job: Job) -> Any:
         if handler.run_in == "loop":
-            result = await isolated(handler.function(job), job, self.stage)
-        elif handler.source is not None:
-            result = await self._processes.run(handler.source, job)
-        else:
-            result = await self._in_thread(handler, job)
-        return result if handler.dump is None else handler.dump(result)
+            return handler.json_of(await isolated(handler.function(job), job, self.stage))
+        if handler.source is not None:
+            return await self._processes.run(handler.source, job)
+        return await self._in_thread(handler, job)
 
     async def _in_thread(self, handler: Handler, job: Job) -> Any:
         job.threaded = True
-        result = await self._threads.run(handler.function, SyncJob(job, asyncio.get_running_loop()))
+        result = await self._threads.run(handler.call_in_thread, SyncJob(job, asyncio.get_running_loop()))
         job.threaded = False
         if not inspect.isawaitable(result):
             return result
@@ -131,7 +129,7 @@ class Attempts:
             if inspect.iscoroutine(result):
                 result.close()
             raise asyncio.CancelledError
-        return await isolated(_awaiting(result), job, self.stage)
+        return handler.json_of(await isolated(_awaiting(result), job, self.stage))
 
     async def completion(self, job: Job, result: Any) -> Outcome | None:
         options = job.options or _UNREADABLE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -46,6 +47,14 @@ class Handler(NamedTuple):
     dump: Dump | None = None
     """Makes JSON of its results; None where they are JSON already."""
     task: AnyTask | None = None
+
+    def json_of(self, result: Any) -> Any:
+        return result if self.dump is None else self.dump(result)
+
+    def call_in_thread(self, job: SyncJob) -> Any:
+        """Its result as JSON, made here: a large one would hold up the loop. What is to be awaited is left as it is."""
+        result = self.function(job)
+        return result if inspect.isawaitable(result) else self.json_of(result)
 
 
 class Handlers:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ropeway import InvalidTask, Job, ProcessJob, Queue, SyncJob
+from ropeway.client.running import RunningJob
 from ropeway.errors import InvalidName, InvalidOption
 
 if TYPE_CHECKING:
@@ -129,6 +130,9 @@ async def sync_job_on_the_loop(job: SyncJob) -> None: ...
 async def process_job_on_the_loop(job: ProcessJob) -> None: ...
 
 
+async def job_of_no_kind(job: RunningJob) -> None: ...
+
+
 def not_an_annotation(a: int.missing) -> None:  # type: ignore[name-defined]  # the point
     ...
 
@@ -153,6 +157,7 @@ def not_an_annotation(a: int.missing) -> None:  # type: ignore[name-defined]  # 
         (async_job_in_a_thread, "def a SyncJob"),
         (sync_job_on_the_loop, "async def is given a Job"),
         (process_job_on_the_loop, "async def is given a Job"),
+        (job_of_no_kind, "asks for a RunningJob; async def is given a Job"),
         (not_an_annotation, "parameter 'a' cannot be read"),
     ],
 )

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import ropeway
+import ropeway.testing
+from docs.derived.api import OURS_ALONE
 from docs.derived.sections import PAGES, SECTIONS, named, renewed
 
 WITH_SECTIONS = [page for page in sorted(PAGES.glob("*.md")) if named(page.read_text())]
@@ -20,3 +23,16 @@ def test_the_derived_sections_of_a_page_are_current(page: Path):
 
 def test_every_section_stands_in_a_page():
     assert {name for page in WITH_SECTIONS for name in named(page.read_text())} == set(SECTIONS)
+
+
+@pytest.mark.parametrize("kind", OURS_ALONE)
+def test_what_is_ours_alone_is_there_and_not_in_the_reference(kind: str):
+    page = (PAGES / "api.md").read_text()
+    module = ropeway.testing if kind in ropeway.testing.__all__ else ropeway
+    entry = page.partition(f"# {kind}\n")[2].partition("\n## ")[0].partition("\n### ")[0]
+
+    assert entry
+    for name in OURS_ALONE[kind]:
+        assert hasattr(getattr(module, kind), name)
+        assert f"**{kind}.{name}**" not in entry
+        assert f"- `{name}`" not in entry

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import NamedTuple
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from enum import Enum
+from typing import Any
 from unittest.mock import ANY
+from uuid import UUID
 
+import msgspec
+import pydantic
 import pytest
 
-from ropeway import Backoff, InvalidInput, Job, Keep, Queue
+from ropeway import Backoff, InvalidInput, Job, JobType, Keep, Queue
 from ropeway.testing import FakeClock, FakeStore, added, assert_added, assert_not_added, drain
 
 
@@ -140,16 +145,200 @@ class TestAssertAdded:
         with pytest.raises(InvalidInput):
             assert_added(queue, "letter", **wrong)  # type: ignore[arg-type]  # a mistake
 
-    async def test_a_task_is_asked_for_by_its_arguments(self, queue: Queue):
-        class Resize(NamedTuple):
-            queue: Queue
-            name: str = "resize"
-
-        await queue.add("resize", {"path": "a.png", "width": 100})
-
-        assert_added(Resize(queue), path="a.png")
-        assert_not_added(Resize(queue), path="b.png")
-        with pytest.raises(InvalidInput, match="arguments as keywords"):
-            assert_added(Resize(queue), "resize")
+    def test_what_is_no_queue_is_refused(self):
         with pytest.raises(InvalidInput, match="a queue or a task"):
             assert_added("letters")  # type: ignore[arg-type]  # a mistake
+
+
+@dataclass
+class Parcel:
+    weight: int
+    posted: datetime | None = None
+
+
+@dataclass(eq=False)
+class Stamp:
+    cents: int
+
+
+class Speed(Enum):
+    SLOW = "slow"
+
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+ID = UUID("12345678123456781234567812345678")
+
+
+class TestTasks:
+    async def test_a_task_is_asked_for_by_its_arguments(self, queue: Queue):
+        @queue.task
+        async def resize(path: str, width: int = 10) -> None: ...
+
+        await queue.add("resize", {"path": "b.png", "width": 1})
+        await resize.add("a.png", width=100)
+
+        assert assert_added(resize, path="a.png").data == {"path": "a.png", "width": 100}
+        assert_added(resize, path=str, count=2)
+        assert_not_added(resize, path="c.png")
+        assert [job.data["path"] for job in added(resize)] == ["b.png", "a.png"]
+        with pytest.raises(InvalidInput, match="arguments as keywords"):
+            assert_added(resize, "resize")
+
+    @pytest.mark.parametrize(
+        "expected",
+        [
+            {"at": NOON},
+            {"at": NOON.astimezone(timezone(timedelta(hours=5)))},
+            {"at": datetime},
+            {"at": lambda at: at.year == 2030},
+            {"at": "2030-01-01T12:00:00Z"},
+            {"at": str},
+            {"parcel": Parcel(2, NOON)},
+            {"parcel": {"weight": 2}},
+            {"parcel": {"posted": NOON, "weight": int}},
+            {"parcel": lambda parcel: parcel.weight > 1},
+            {"parcel": Parcel},
+            {"stamp": Stamp(85)},
+            {"number": ID},
+            {"tags": {"b", "a", "c"}},
+            {"speed": Speed.SLOW},
+            {"speed": "slow"},
+            {"route": [NOON, datetime]},
+            {"pair": (1, NOON)},
+            {"pair": [int, NOON]},
+            {"by_day": {NOON.date(): Parcel(1)}},
+            {"at": ANY, "number": ID},
+        ],
+    )
+    async def test_an_argument_is_of_the_type_that_the_task_takes(self, queue: Queue, expected: dict[str, Any]):
+        @queue.task
+        async def deliver(
+            at: datetime,
+            parcel: Parcel,
+            stamp: Stamp,
+            *,
+            number: UUID,
+            tags: set[str],
+            speed: Speed,
+            route: list[datetime],
+            pair: tuple[int, datetime],
+            by_day: dict[date, Parcel],
+        ) -> None: ...
+
+        await deliver.add(
+            NOON,
+            Parcel(2, NOON),
+            Stamp(85),
+            number=ID,
+            tags={"a", "b", "c"},
+            speed=Speed.SLOW,
+            route=[NOON, NOON],
+            pair=(1, NOON),
+            by_day={NOON.date(): Parcel(1)},
+        )
+
+        assert_added(deliver, **expected)
+        with pytest.raises(AssertionError):
+            assert_not_added(deliver, **expected)
+
+    @pytest.mark.parametrize(
+        "expected",
+        [
+            {"at": NOON + timedelta(seconds=1)},
+            {"at": UUID},
+            {"at": lambda at: at.year == 2031},
+            {"parcel": Parcel(3)},
+            {"parcel": {"weight": 3}},
+            {"parcel": {"size": 1}},
+            {"stamp": Stamp(86)},
+        ],
+    )
+    async def test_another_value_of_that_type_is_not_it(self, queue: Queue, expected: dict[str, Any]):
+        @queue.task
+        async def deliver(at: datetime, parcel: Parcel, stamp: Stamp) -> None: ...
+
+        await deliver.add(NOON, Parcel(2), Stamp(85))
+
+        assert_not_added(deliver, **expected)
+        with pytest.raises(AssertionError):
+            assert_added(deliver, **expected)
+
+    async def test_a_field_has_its_name_in_python_and_its_name_in_json(self, queue: Queue):
+        class Sender(msgspec.Struct, rename="camel"):
+            first_name: str
+
+        class Receiver(pydantic.BaseModel):
+            last_name: str = pydantic.Field(alias="lastName")
+
+        async def deliver(sender, receiver) -> None: ...
+
+        deliver.__annotations__ |= {"sender": Sender, "receiver": Receiver}
+        task: Any = queue.task(deliver)
+        await task.add(Sender("Ann"), Receiver(lastName="Bob"))
+
+        assert_added(task, sender={"first_name": "Ann"}, receiver={"last_name": "Bob"})
+        assert_added(task, sender={"firstName": "Ann"}, receiver={"lastName": "Bob"})
+        assert_added(task, sender=Sender("Ann"), receiver=Receiver(lastName="Bob"))
+        assert_not_added(task, sender={"first_name": "Bob"})
+        assert_not_added(task, sender={"last_name": "Ann"})
+
+    async def test_data_that_does_not_fit_the_task_is_compared_as_it_is(self, queue: Queue):
+        @queue.task
+        async def deliver(at: datetime) -> None: ...
+
+        await queue.add("deliver", {"at": "noon", "by": "Ann"})
+        await queue.add("deliver")
+
+        assert_added(deliver, at="noon")
+        assert_added(deliver, data=None, count=1)
+        assert_not_added(deliver, at=NOON)
+
+    async def test_options_are_those_of_using_and_not_of_the_decorator(self, queue: Queue):
+        @queue.task(attempts=3, priority=1)
+        async def resize(path: str) -> None: ...
+
+        await resize.using(attempts=5).using(delay="1 minute").add("a.png")
+
+        assert_added(resize, path="a.png")
+        assert_added(resize.using(delay=60), path="a.png")
+        assert_added(resize.using(delay=60).using(attempts=5))
+        assert_added(resize.using(priority=1))
+        assert_not_added(resize.using(attempts=3), path="a.png")
+        assert_not_added(resize.using(delay=60), path="b.png")
+        with pytest.raises(AssertionError, match=r"resize' in 'letters' with data {'path': 'a.png'}, delay 0; found 0"):
+            assert_added(resize.using(delay=0), path="a.png")
+
+    async def test_arguments_with_names_of_the_assertion_itself_are_given_as_data(self, queue: Queue):
+        @queue.task
+        async def count_up(name: str, count: int, data: Parcel, by: int = 1) -> None: ...
+
+        await count_up.add("a", 3, Parcel(1), by=2)
+
+        assert_added(count_up, data={"name": "a", "count": 3, "data": Parcel(1)}, by=2, count=1)
+        assert_not_added(count_up, data={"count": 4}, by=2)
+        assert_added(count_up, data=lambda arguments: arguments["data"].weight == 1)
+
+    async def test_what_is_no_argument_of_the_task_is_refused(self, queue: Queue):
+        @queue.task
+        async def resize(path: str) -> None: ...
+
+        with pytest.raises(InvalidInput, match=r"'pth' is no parameter of <Task 'resize' of 'letters'>.*\(path\)"):
+            assert_added(resize, pth="a.png")
+        with pytest.raises(InvalidInput, match=r"assert_added\(resize.using\(delay=...\), ...\)"):
+            assert_not_added(resize, delay=60)
+        with pytest.raises(InvalidInput, match="beside arguments"):
+            assert_added(resize, data=dict, path="a.png")
+
+
+class TestJobTypes:
+    async def test_a_job_type_is_asked_for_by_data_of_its_type(self, queue: Queue):
+        post = JobType("post", Parcel, attempts=3)
+        await post.add(queue, Parcel(2, NOON), delay=60)
+        await queue.add("letter", {"weight": 2})
+
+        assert_added(queue, post, data=Parcel(2, NOON), delay=60)
+        assert_added(queue, post, data={"posted": NOON})
+        assert_added(queue, post, data=lambda parcel: parcel.weight == 2, count=1)
+        assert_not_added(queue, post, data=Parcel(2))
+        assert_not_added(queue, post, delay=0)
+        assert [job.name for job in added(queue, post)] == ["post"]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ropeway import Backoff, InvalidInput, Job, Keep, Queue, RopewayError, Worker
+from ropeway import Backoff, InvalidInput, Job, Keep, Queue, RopewayError, SyncRefused, Worker
 from ropeway.testing import FakeClock, FakeStore, drain
 from tests.worker.watching import Ear, Gate, entered
 
@@ -39,7 +39,7 @@ class TestTime:
         assert clock.now() == START + timedelta(days=1)
 
     async def test_on_a_loop_it_says_which_call_to_use(self):
-        with pytest.raises(RopewayError, match=r"await clock.advance"):
+        with pytest.raises(SyncRefused, match=r"await clock.advance"):
             FakeClock().advance_sync(1)
 
     async def test_a_duration_that_cannot_be_read_moves_nothing(self):

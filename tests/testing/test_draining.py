@@ -18,6 +18,7 @@ from ropeway import (
     Queue,
     RopewayError,
     SyncJob,
+    SyncRefused,
     Unrecoverable,
     Worker,
     WorkerEvent,
@@ -326,5 +327,5 @@ class TestWithoutALoop:
             drain_sync(Worker(queue, deliver))
 
     async def test_on_a_loop_it_says_which_call_to_use(self, queue: Queue):
-        with pytest.raises(RopewayError, match=r"await drain"):
+        with pytest.raises(SyncRefused, match=r"await drain"):
             drain_sync(queue, echo)

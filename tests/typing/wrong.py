@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import ropeway
+import ropeway.testing
 from ropeway import Call, Job, JobHandle, JobType, ProcessJob, Queue, SyncJob, Task, Worker
 
 queue = Queue("typed", "memory://")
@@ -157,3 +159,8 @@ def wrong_sync_calls() -> None:
     SEND.add_sync(queue, Receipt(1))  # wrong
     queue.sync.add("name", {}, dely=60)  # wrong
     print(number)
+
+
+def wrong_names() -> None:
+    ropeway.Qeue("typed")  # wrong
+    ropeway.testing.FakeClok()  # wrong

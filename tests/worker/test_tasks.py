@@ -239,6 +239,25 @@ async def test_a_result_that_cannot_be_stored_is_not_retried(queue: Queue, is_as
     assert attempts == 1
 
 
+async def test_the_result_of_a_def_task_is_made_json_in_its_thread(queue: Queue):
+    threads: list[int] = []
+
+    class Watched(Person):
+        @pydantic.model_serializer(mode="wrap")
+        def watch(self, write: pydantic.SerializerFunctionWrapHandler) -> Any:
+            threads.append(threading.get_ident())
+            return write(self)
+
+    def find(name: str) -> Person:
+        threads.append(threading.get_ident())
+        return Watched(name=name)
+
+    queue.task(find)
+    assert await result(Worker(queue), queue.tasks["find"].add("Ann")) == Person(name="Ann")
+    assert len(threads) == 2
+    assert threads[0] == threads[1] != threading.get_ident()
+
+
 async def test_a_def_task_may_answer_a_coroutine(queue: Queue):
     async def later(width: int) -> Box:
         return Box(width)
