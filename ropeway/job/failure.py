@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ import msgspec
 REASON_LIMIT: Final = 2_000
 TRACE_LIMIT: Final = 32 * 1024
 UNKNOWN_REASON: Final = "Unknown reason"
-_PACKAGE: Final = str(Path(__file__).parents[1])
+_PACKAGE: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 class Failure(msgspec.Struct, frozen=True):
