@@ -18,7 +18,7 @@ from ropeway import Queue, Worker
 
 
 def open_queue(place, **defaults):
-    return Queue("bench", url=f"sqlite:///{place}/ropeway.db", **defaults)
+    return Queue("bench", url=place if "://" in place else f"sqlite:///{place}/ropeway.db", **defaults)
 
 
 async def nothing(_):
