@@ -30,6 +30,10 @@ def load_worker(target: str, app_dir: Path) -> Worker:
     if module_name.endswith(".py") or "/" in module_name:
         dotted = module_name.removesuffix(".py").strip("./").replace("/", ".")
         raise click.UsageError(f"{module_name!r} is a file: write its module, {dotted}:{path}")
+    if module_name.startswith("."):
+        raise click.UsageError(
+            f"{module_name!r} is relative: write the whole name of the module, {module_name.strip('.')}:{path}"
+        )
     found = _attribute(_module(module_name, app_dir), path)
     return _worker(_made(found, target), target)
 
@@ -46,7 +50,9 @@ def _module(name: str, app_dir: Path) -> Any:
             f"there is no module {missing.name!r} in {app_dir.resolve()} or on the path{near(missing.name, beside)}"
             " (--app-dir names another folder)"
         ) from None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - an app may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - an app may raise anything
         _blame_app(error, f"importing {name}")
 
 
@@ -59,6 +65,8 @@ def _attribute(module: Any, path: str) -> Any:
             what = getattr(found, "__name__", path)
             usable = [each for each, value in vars(module).items() if isinstance(value, Queue | Worker)]
             raise click.UsageError(f"{what!r} has no {name!r}{near(name, usable)}") from None
+        except Exception as error:  # noqa: BLE001 - as above
+            _blame_app(error, f"looking for {name}")
     return found
 
 
@@ -71,7 +79,9 @@ def _made(found: Any, target: str) -> Any:
         raise click.UsageError(f"{target} needs arguments: give {_WHAT_IT_MAY_BE}") from None
     try:
         made = found()
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as above
         _blame_app(error, f"calling {target}")
     if inspect.iscoroutine(made):
         made.close()
@@ -82,14 +92,17 @@ def _made(found: Any, target: str) -> Any:
 def _worker(found: Any, target: str) -> Worker:
     if isinstance(found, Worker):
         return found
-    queues = [found] if isinstance(found, Queue) else _listed(found)
+    queues = [found] if isinstance(found, Queue) else _listed(found, target)
     if not queues:
         raise click.UsageError(f"{target} is {_named(found)}: give {_WHAT_IT_MAY_BE}")
     return Worker(queues)
 
 
-def _listed(found: Any) -> list[Queue]:
-    queues = list(found) if isinstance(found, Iterable) else []
+def _listed(found: Any, target: str) -> list[Queue]:
+    try:
+        queues = list(found) if isinstance(found, Iterable) else []
+    except Exception as error:  # noqa: BLE001 - as above
+        _blame_app(error, f"going through {target}")
     return queues if all(isinstance(queue, Queue) for queue in queues) else []
 
 

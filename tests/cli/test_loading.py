@@ -39,6 +39,15 @@ number, nothing, mixed = 5, [], [letters, 5]
 """
 
 
+MOODY = """
+class Queues(list):
+    def __iter__(self): raise RuntimeError("no list")
+
+queues = Queues()
+def __getattr__(name): raise RuntimeError("not today")
+"""
+
+
 @pytest.fixture(autouse=True)
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every test has a module `app` of its own."""
@@ -96,6 +105,7 @@ def test_an_app_gives_a_worker(folder: Path, target: str, queues: list[str]):
         ("app:makes_nothing", "is a NoneType"),
         ("app:needs", "needs arguments"),
         ("app:later", "is async"),
+        (".app:worker", "is relative: write the whole name of the module, app:worker"),
     ],
 )
 def test_what_is_no_app_is_told_with_what_may_be_meant(folder: Path, target: str, hint: str):
@@ -113,6 +123,9 @@ def test_what_is_no_app_is_told_with_what_may_be_meant(folder: Path, target: str
         ("faulty:worker", ["faulty.py", "1 / 0", "ZeroDivisionError", "while importing faulty"]),
         ("unclear:worker", ["unclear.py", "SyntaxError"]),
         ("missing:worker", ["missing.py", "No module named 'nowhere_to_be_found'"]),
+        ("own:worker", ["own.py", "Own", "while importing own"]),
+        ("moody:worker", ["moody.py", "RuntimeError: not today", "while looking for worker"]),
+        ("moody:queues", ["moody.py", "RuntimeError: no list", "while going through moody:queues"]),
     ],
 )
 def test_what_the_app_raises_is_shown_without_our_part(
@@ -121,6 +134,8 @@ def test_what_the_app_raises_is_shown_without_our_part(
     (folder / "faulty.py").write_text("1 / 0")
     (folder / "unclear.py").write_text("def")
     (folder / "missing.py").write_text("import nowhere_to_be_found")
+    (folder / "own.py").write_text("class Own(BaseException): pass\nraise Own")
+    (folder / "moody.py").write_text(MOODY)
 
     with pytest.raises(click.exceptions.Exit) as left:
         load_worker(target, folder)

@@ -62,39 +62,44 @@ async def list_jobs(
     if as_json:
         click.echo(json_text({"jobs": found, "next": cursor if queue else None}))
         return
-    _show(found, with_queue=queue is None)
+    _show(found, with_queue=queue is None, with_state=len(state) != 1)
     if more:
         how = f"--after '{cursor}'" if queue else "--queue QUEUE to page through one, or a larger --limit"
         click.echo(f"There are more: {how}", err=True)
 
 
-def _show(jobs: list[Snapshot], *, with_queue: bool) -> None:
+def _show(jobs: list[Snapshot], *, with_queue: bool, with_state: bool) -> None:
     if not jobs:
         click.echo("No jobs match.", err=True)
         return
-    queue_column = [Column("queue", 60)] if with_queue else []
+    # What was asked for by a filter needs no column; what a job is about is worth more than the rest.
     columns = [
         Column("id", is_whole=True),
-        *queue_column,
+        *([Column("queue", 90)] if with_queue else []),
         Column("name", 50),
-        Column("state"),
-        Column("tries", 90, is_number=True),
-        Column("age", 70, is_number=True),
-        Column("about", 100),
+        *([Column("state")] if with_state else []),
+        Column("tries", 100, is_number=True),
+        Column("age", 90, is_number=True),
+        Column("about", 60),
     ]
     rows = [
         [
             job.id,
             *([job.queue] if with_queue else []),
             job.name,
-            job.state,
-            f"{job.attempts_made}/{job.attempts}",
+            *([job.state] if with_state else []),
+            f"{_tries(job)}/{job.attempts}",
             age(job.created_at),
             _about(job),
         ]
         for job in jobs
     ]
     show_table(columns, rows)
+
+
+def _tries(job: Snapshot) -> int:
+    """Those that failed, and the one that did not or may not."""
+    return job.attempts_made + (job.state in ("active", "completed"))
 
 
 def _about(job: Snapshot) -> str:
