@@ -24,6 +24,8 @@ Bundle: TypeAlias = Sequence[NewJob]
 Verdict: TypeAlias = Literal["created", "found", "conflict", "skipped"]
 Known: TypeAlias = dict[tuple[str, str], tuple[str, str]]
 """Name and data by queue and id."""
+Due: TypeAlias = dict[int, Instant]
+"""When those are due that are delayed, by sequence number."""
 
 
 def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
@@ -50,17 +52,19 @@ def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
 
 def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant) -> None:
     first = tx.take_seqs(len(jobs))
-    waiting: list[tuple[str, Detail]] = []
-    delayed: list[tuple[str, Detail]] = []
-    due: list[tuple[int, Instant]] = []
-    for seq, job in enumerate(jobs, first):
-        due_at = _due_at(job, now)
-        if due_at is None:
-            waiting.append((job.id, {"name": job.name}))
-        else:
-            delayed.append((job.id, {"name": job.name, "due_at": due_at}))
-            due.append((seq, due_at))
+    due: Due = {
+        seq: due_at
+        for seq, job in enumerate(jobs, first)
+        if (job.delay or job.due_at) and (due_at := _due_at(job, now)) is not None
+    }
     (_insert_one if len(jobs) == 1 else _insert)(tx, row, jobs, first, due, now)
+    waiting: list[tuple[str, Detail]] = [
+        (job.id, {"name": job.name}) for seq, job in enumerate(jobs, first) if seq not in due
+    ]
+    delayed: list[tuple[str, Detail]] = []
+    for seq, due_at in due.items():
+        job = jobs[seq - first]
+        delayed.append((job.id, {"name": job.name, "due_at": due_at}))
     if waiting:
         row.move(None, "waiting", len(waiting))
         row.announce("add", now, "waiting", waiting)
@@ -70,9 +74,7 @@ def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant)
     tx.wake("jobs", row)
 
 
-def _insert(
-    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Sequence[tuple[int, Instant]], now: Instant
-) -> None:
+def _insert(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Due, now: Instant) -> None:
     encoded = as_json(
         [
             (job.id, job.name, job.options, job.data, job.priority, _order(job, seq))
@@ -81,14 +83,12 @@ def _insert(
     )
     tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "now": now, "jobs": encoded})
     if due:
-        tx.run(_SQL["delayed"], {"delayed": as_json(due)})
+        tx.run(_SQL["delayed"], {"delayed": as_json(list(due.items()))})
     if len(due) < len(jobs):
         tx.run(_SQL["waiting"], {"first": first})
 
 
-def _insert_one(
-    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], seq: int, due: Sequence[tuple[int, Instant]], now: Instant
-) -> None:
+def _insert_one(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], seq: int, due: Due, now: Instant) -> None:
     """The same for one, without the way through JSON."""
     [job] = jobs
     values = {
@@ -104,7 +104,7 @@ def _insert_one(
     }
     tx.run(_SQL["job"], values)
     if due:
-        tx.run(_SQL["delayed"], {"delayed": as_json(due)})
+        tx.run(_SQL["delayed"], {"delayed": as_json(list(due.items()))})
     else:
         tx.arrive(Arrival(job, values))
 
