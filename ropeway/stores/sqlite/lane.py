@@ -46,6 +46,10 @@ class Call(Generic[T]):
         """Where to deliver it; None: on any thread."""
         self.answer: T | None = None
         self.error: BaseException | None = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Makes what the caller waits for."""
 
     @property
     def is_given_up(self) -> bool:
@@ -59,16 +63,7 @@ class Call(Generic[T]):
 class AwaitedCall(Call[T]):
     __slots__ = ("future",)
 
-    def __init__(
-        self,
-        verb: Callable[..., T],
-        arguments: tuple[Any, ...],
-        *,
-        now: Instant | None = None,
-        is_durable: bool = True,
-        is_thorough: bool = False,
-    ) -> None:
-        super().__init__(verb, arguments, now=now, is_durable=is_durable, is_thorough=is_thorough)
+    def _prepare(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[T] = self.loop.create_future()
 
@@ -92,10 +87,7 @@ class BlockingCall(Call[T]):
 
     __slots__ = ("_delivered",)
 
-    def __init__(
-        self, verb: Callable[..., T], arguments: tuple[Any, ...], *, now: Instant | None = None, is_durable: bool = True
-    ) -> None:
-        super().__init__(verb, arguments, now=now, is_durable=is_durable)
+    def _prepare(self) -> None:
         self._delivered = threading.Lock()
         self._delivered.acquire()
 
