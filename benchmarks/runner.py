@@ -55,7 +55,7 @@ class Runner:
         for system in self.systems:
             if (system.name, measure.name) in self._skipped or not measure.concerns(system):
                 continue
-            words = f"{title}  {measure.name:18} {system.name:16}"
+            words = f"{title}  {measure.name:18} {system.name:21}"
             try:
                 answer = self._measure(system, measure)
             except StepFailed as failure:

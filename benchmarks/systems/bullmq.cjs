@@ -6,6 +6,7 @@
 // family = "redis"
 // role = "rival"
 // durable = false
+// backlogs = false
 // note = "concurrency 100; a job counts when its completion is acknowledged"
 // jobs = 10_000
 // ///
@@ -28,11 +29,6 @@ const bulk = (n) => Array.from({ length: n }, () => ({ name: "noop", data: PAYLO
 const with_options = (n, opts) => bulk(n).map((job) => ({ ...job, opts: opts() }));
 const random_priorities = (n) => with_options(n, () => ({ priority: 1 + Math.floor(Math.random() * 1000) }));
 const delayed = (n) => with_options(n, () => ({ delay: 24 * 3600 * 1000 }));
-
-async function used_memory(queue) {
-  const info = await (await queue.client).info("memory");
-  return Number(/used_memory:(\d+)/.exec(info)[1]);
-}
 
 // The same for every backend, which opens a queue and starts a worker.
 function functions({ open, start }) {
@@ -94,12 +90,15 @@ function functions({ open, start }) {
   return known;
 }
 
-async function bytes_per_job({ place, n }) {
-  const queue = redis.open(place);
-  const before = await used_memory(queue);
+async function bytes_per_job(client, { place, n }) {
+  const used = async () => Number(/used_memory:(\d+)/.exec(await client.info("memory"))[1]);
+  const before = await used();
   await functions(redis).fill({ place, n });
-  return { bytes: ((await used_memory(queue)) - before) / n };
+  return { bytes: ((await used()) - before) / n };
 }
 
-if (require.main === module) protocol.answer({ ...functions(redis), bytes_per_job });
+if (require.main === module) {
+  const { Redis } = require("ioredis");
+  protocol.answer({ ...functions(redis), bytes_per_job: (given) => bytes_per_job(new Redis(given.place), given) });
+}
 module.exports = { functions };

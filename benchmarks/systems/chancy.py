@@ -13,6 +13,7 @@
 """chancy with its own worker."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 
 from chancy import Chancy, Job, Queue, Worker
@@ -22,7 +23,7 @@ from benchmarks import protocol
 UNSETTLED = "SELECT count(*) FROM chancy_jobs WHERE state IN ('pending', 'running', 'retrying')"
 
 # A job's function is found again by its name, so it cannot be a closure: what it does is put here.
-handlers = {}
+handlers: dict[str, Callable[[object], object]] = {}
 
 
 async def noop(*, data):
