@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -100,6 +101,7 @@ class Runner:
             process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=errors, start_new_session=True)
             limit = STEP_PATIENCE + float(arguments.get("seconds", 0))
             timer = threading.Timer(limit, os.killpg, (process.pid, signal.SIGKILL))
+            started = time.monotonic()
             timer.start()
             _, status, usage = os.wait4(process.pid, 0)
             timer.cancel()
@@ -108,7 +110,7 @@ class Runner:
             errors.seek(0)
             lines = output.read().splitlines()
             if process.returncode != 0 or not lines:
-                hung = f"\nended after {limit:.0f} s" if process.returncode == -signal.SIGKILL else ""
+                hung = f"\nended after {limit:.0f} s" if time.monotonic() - started >= limit else ""
                 raise StepFailed(system, step, errors.read().strip() + hung)
         answer: Answer | None = json.loads(lines[-1])
         return None if answer is None else {**answer, "peak_mb": usage.ru_maxrss / 1024}

@@ -7,7 +7,7 @@
 # role = "rival"
 # durable = true
 # backlogs = false
-# note = "on uvloop, as its command runs it, and asyncpg; at most 200 at once, in batches of 100"
+# note = "on uvloop, as its command runs it, and one asyncpg connection, which beat a pool; 100 at once"
 # jobs = 10_000
 # ///
 """pgqueuer on asyncpg, with its own manager."""
@@ -18,28 +18,27 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 import uvloop
-from pgqueuer import AsyncpgPoolDriver, Queries, QueueManager
+from pgqueuer import AsyncpgDriver, Queries, QueueManager
 
 from benchmarks import protocol
 
 PAYLOAD = json.dumps(protocol.PAYLOAD).encode()
-BATCH = 100
+CONCURRENCY = 100
 
 
 @asynccontextmanager
 async def opened(place):
-    async with asyncpg.create_pool(place) as pool:
-        queries = Queries(AsyncpgPoolDriver(pool))
-        if not await queries.has_table("pgqueuer"):
-            await queries.install()
-        yield queries
+    queries = Queries(AsyncpgDriver(await asyncpg.connect(place)))
+    if not await queries.has_table("pgqueuer"):
+        await queries.install()
+    yield queries
 
 
 @asynccontextmanager
 async def working(queries, function):
     manager = QueueManager(queries)
     manager.entrypoint("noop")(function)
-    yield asyncio.create_task(manager.run(batch_size=BATCH, max_concurrent_tasks=2 * BATCH))
+    yield asyncio.create_task(manager.run(batch_size=CONCURRENCY // 2, max_concurrent_tasks=CONCURRENCY))
 
 
 async def add_one(place, seconds):
@@ -79,16 +78,18 @@ async def process(place, n, seconds):
         return await protocol.settled(n, seconds, started, working(queries, noop), unsettled)
 
 
-async def latency(place, seconds):
+async def latency(place, seconds, watch=protocol.latencies_async):
     samples: asyncio.Queue[float] = asyncio.Queue()
 
     async def noop(job):
         samples.put_nowait(protocol.since(int(job.payload)))
 
     async with opened(place) as queries, working(queries, noop):
-        return await protocol.latencies_async(
-            seconds, lambda sent: queries.enqueue("noop", str(sent).encode()), samples.get
-        )
+        return await watch(seconds, lambda sent: queries.enqueue("noop", str(sent).encode()), samples.get)
+
+
+async def latency_paced(place, seconds):
+    return await latency(place, seconds, protocol.paced_async)
 
 
 if __name__ == "__main__":
