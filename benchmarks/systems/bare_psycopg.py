@@ -9,10 +9,14 @@
 # note = "the limit: two connections, each settling 100 and claiming 100 per transaction in tables like Ropeway's"
 # jobs = 25_000
 # ///
-"""What PostgreSQL itself can do with tables like Ropeway's: the moves, but no events, counters, tokens or retention."""
+"""What PostgreSQL itself can do with tables like Ropeway's: the moves, but no events, counters, tokens or retention.
+
+Arrays are sent in the binary format, which psycopg writes three times as fast as text.
+"""
 
 import json
 import threading
+import time
 
 import psycopg
 
@@ -49,15 +53,15 @@ CREATE INDEX IF NOT EXISTS finished_by_time ON finished (queue, state, finished_
 ADD = """
 WITH added AS (
     INSERT INTO job (ord, created_at, queue, priority, id, name, options, data)
-    SELECT seq, 0, 1, 0, lpad(seq::text, 36, '0'), 'noop', '{}', %(data)s
-    FROM (SELECT nextval('job_seq') AS seq FROM generate_series(1, %(n)s)) AS given
+    SELECT nextval('job_seq'), 0, 1, 0, given.id, given.name, '{}', given.data
+    FROM unnest(%b::text[], %b::text[], %b::text[]) AS given (id, name, data)
     RETURNING ord, queue, priority, id, name
 )
 INSERT INTO waiting (ord, queue, priority, id, name) SELECT ord, queue, priority, id, name FROM added
 """
 SETTLE = """
 WITH ended AS (
-    DELETE FROM active WHERE queue = 1 AND id = ANY(%s) AND token = 'token'
+    DELETE FROM active WHERE queue = 1 AND id = ANY(%b) AND token = 'token'
     RETURNING ord, queue, id, name, token, worker
 )
 INSERT INTO finished (seq, finished_at, expires_at, state, queue, id, name, token, worker)
@@ -84,7 +88,10 @@ def opened(place):
 
 
 def add(connection, n=1):
-    connection.execute(ADD, {"n": n, "data": json.dumps(protocol.PAYLOAD)})
+    # As long as Ropeway's ids, and as they do, each sorts after the one before.
+    now = time.time_ns()
+    ids = [f"{number:036d}" for number in range(now, now + n)]
+    connection.execute(ADD, (ids, ["noop"] * n, [json.dumps(protocol.PAYLOAD)] * n))
 
 
 def add_one(place, seconds):
@@ -99,7 +106,8 @@ def add_bulk(place, seconds):
 
 def fill(place, n):
     with opened(place) as connection:
-        add(connection, n)
+        for first in range(0, n, protocol.BULK):
+            add(connection, min(protocol.BULK, n - first))
     return {}
 
 
