@@ -8,10 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks import goals, machine, report, system
+from benchmarks import machine, report, system
+from benchmarks.goals import GOALS
 from benchmarks.measures import Measure, measures
 from benchmarks.runner import Runner
 from benchmarks.system import System
+from benchmarks.verdicts import judge
 
 HERE = Path(__file__).parent
 
@@ -39,7 +41,7 @@ def main() -> None:
 
 
 def show(family: str, members: list[System], runner: Runner) -> dict[str, Any]:
-    judged = goals.judge(goals.GOALS.get(family, ()), members, runner.results)
+    judged = judge(GOALS.get(family, ()), members, runner.results)
     print(f"\n{family}: medians, and their ratio to {members[0].title}\n")
     print(report.table(members, runner.results, runner.quick), report.notes(members), sep="\n\n")
     for member in members:

@@ -1,58 +1,30 @@
-"""What Ropeway has to reach, as data; figures are medians of one run, and ratios are taken between them."""
+"""What Ropeway has to reach, as data."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 
-from benchmarks.results import Results
-from benchmarks.system import System
+from benchmarks.verdicts import BEST_DURABLE_RIVAL, BEST_PYTHON_RIVAL, BEST_RIVAL, Figure, Goal
 
-BEST_RIVAL = "best rival"
-BEST_DURABLE_RIVAL = "best durable rival"
-
-
-@dataclass(frozen=True)
-class Figure:
-    system: str
-    measure: str
-    key: str = "per_second"
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A figure, or its ratio `over` another, or the difference when another is taken off (`less`)."""
-
-    text: str
-    figure: Figure
-    over: Figure | None = None
-    less: Figure | None = None
-    at_least: float | None = None
-    at_most: float | None = None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    goal: Goal
-    value: float | None
-    """None if a figure is missing."""
-    figures: tuple[tuple[Figure, float | None], ...]
-
-    @property
-    def reached(self) -> bool | None:
-        if self.value is None:
-            return None
-        low, high = self.goal.at_least, self.goal.at_most
-        return (low is None or self.value >= low) and (high is None or self.value <= high)
-
-
-def ours(measure: str, key: str = "per_second") -> Figure:
-    return Figure("ropeway", measure, key)
-
-
-def bare(measure: str) -> Figure:
-    return Figure("bare_apsw", measure)
-
+ours = partial(Figure, "ropeway")
+ours_on_redis = partial(Figure, "ropeway_redis")
+ours_on_postgres = partial(Figure, "ropeway_postgres")
+bare = partial(Figure, "bare_apsw")
+bullmq = partial(Figure, "bullmq")
 
 FLAT = 1.5
+
+
+def flat(ours: Callable[..., Figure]) -> tuple[Goal, ...]:
+    """That what a job costs does not depend on how many others there are."""
+    beside = (
+        ("some waiting", "waiting_small", "waiting_middle"),
+        ("many waiting", "waiting_small", "waiting_large"),
+        ("many waiting, and as many finished", "finished_small", "finished_large"),
+    )
+    return tuple(
+        Goal(f"cost flat: {text}", ours(small), over=ours(large), at_most=FLAT) for text, small, large in beside
+    )
+
 
 SQLITE = (
     Goal("processing: 5 times the best rival", ours("process"), over=Figure(BEST_RIVAL, "process"), at_least=5),
@@ -73,18 +45,11 @@ SQLITE = (
     Goal("adding in bulk: a third of bare inserts", ours("add_bulk"), over=bare("add_bulk"), at_least=1 / 3),
     Goal("latency p50 in one process: under 1 ms", ours("latency", "p50_ms"), at_most=1),
     Goal("latency p50 between two processes: under 2 ms", ours("latency_apart", "p50_ms"), at_most=2),
-    Goal("cost flat: some waiting", ours("waiting_small"), over=ours("waiting_middle"), at_most=FLAT),
-    Goal("cost flat: many waiting", ours("waiting_small"), over=ours("waiting_large"), at_most=FLAT),
+    *flat(ours),
     Goal(
         "cost flat: many waiting, with priorities",
         ours("prioritized_small"),
         over=ours("prioritized_large"),
-        at_most=FLAT,
-    ),
-    Goal(
-        "cost flat: many waiting, and as many finished",
-        ours("finished_small"),
-        over=ours("finished_large"),
         at_most=FLAT,
     ),
     Goal("cost flat: adding one beside many waiting", ours("add_one"), over=ours("add_one_full"), at_most=FLAT),
@@ -99,39 +64,97 @@ SQLITE = (
     Goal("idle worker: under 0.5 % of a core", ours("idle", "cpu_percent"), at_most=0.5),
 )
 
-GOALS = {"sqlite": SQLITE}
+REDIS = (
+    Goal("processing: 3 times BullMQ on Node", ours_on_redis("process"), over=bullmq("process"), at_least=3),
+    Goal("processing: 4 times, as aimed at", ours_on_redis("process"), over=bullmq("process"), at_least=4),
+    Goal(
+        "processing: 10 times the best rival in Python",
+        ours_on_redis("process"),
+        over=Figure(BEST_PYTHON_RIVAL, "process"),
+        at_least=10,
+    ),
+    Goal("processing at 10: ahead of BullMQ at 100", ours_on_redis("process_10"), over=bullmq("process"), at_least=1),
+    Goal(
+        "adding one at a time: ahead of every rival",
+        ours_on_redis("add_one"),
+        over=Figure(BEST_RIVAL, "add_one"),
+        at_least=1,
+    ),
+    Goal(
+        "adding in bulk: 3 times the best rival",
+        ours_on_redis("add_bulk"),
+        over=Figure(BEST_RIVAL, "add_bulk"),
+        at_least=3,
+    ),
+    Goal(
+        "adding 100 at once: half of adding in bulk",
+        ours_on_redis("add_concurrent"),
+        over=ours_on_redis("add_bulk"),
+        at_least=1 / 2,
+    ),
+    *(
+        Goal(
+            f"latency {text}: ahead of every rival",
+            ours_on_redis("latency", key),
+            over=Figure(BEST_RIVAL, "latency", key),
+            at_most=1,
+        )
+        for text, key in (("p50", "p50_ms"), ("p99", "p99_ms"))
+    ),
+    Goal(
+        "memory of a waiting job: at most BullMQ's",
+        ours_on_redis("bytes_per_job", "bytes"),
+        over=bullmq("bytes_per_job", "bytes"),
+        at_most=1,
+    ),
+    *flat(ours_on_redis),
+    Goal(
+        "cost flat: many waiting, with priorities",
+        ours_on_redis("prioritized_small"),
+        over=ours_on_redis("prioritized_large"),
+        at_most=FLAT,
+    ),
+    Goal(
+        "cost flat: many delayed",
+        ours_on_redis("waiting_small"),
+        over=ours_on_redis("delayed_large"),
+        at_most=FLAT,
+    ),
+)
 
+POSTGRES = (
+    Goal(
+        "processing: ahead of graphile-worker in batches",
+        ours_on_postgres("process"),
+        over=Figure("graphile_worker_batch", "process"),
+        at_least=1,
+    ),
+    Goal(
+        "processing: 1.5 times pgqueuer",
+        ours_on_postgres("process"),
+        over=Figure("pgqueuer", "process"),
+        at_least=1.5,
+    ),
+    Goal(
+        "adding one at a time: ahead of every rival",
+        ours_on_postgres("add_one"),
+        over=Figure(BEST_RIVAL, "add_one"),
+        at_least=1,
+    ),
+    Goal(
+        "adding in bulk: ahead of every rival",
+        ours_on_postgres("add_bulk"),
+        over=Figure(BEST_RIVAL, "add_bulk"),
+        at_least=1,
+    ),
+    Goal(
+        "latency p50: ahead of every rival",
+        ours_on_postgres("latency", "p50_ms"),
+        over=Figure(BEST_RIVAL, "latency", "p50_ms"),
+        at_most=1,
+    ),
+    *flat(ours_on_postgres),
+    Goal("while a transaction stays open: p99 under 50 ms", ours_on_postgres("pinned", "p99_ms"), at_most=50),
+)
 
-def judge(goals: Iterable[Goal], systems: Sequence[System], results: Results) -> list[Verdict]:
-    return [_judge(goal, systems, results) for goal in goals]
-
-
-def _judge(goal: Goal, systems: Sequence[System], results: Results) -> Verdict:
-    figures = [figure for figure in (goal.figure, goal.over, goal.less) if figure is not None]
-    found = tuple(_find(figure, systems, results) for figure in figures)
-    values = [value for _, value in found if value is not None]
-    if len(values) < len(figures):
-        return Verdict(goal, None, found)
-    value = values[0]
-    if goal.over:
-        value /= values[1]
-    elif goal.less:
-        value -= values[1]
-    return Verdict(goal, value, found)
-
-
-def _find(figure: Figure, systems: Sequence[System], results: Results) -> tuple[Figure, float | None]:
-    """The figure's median; for the best rival also which one that is."""
-    if figure.system not in (BEST_RIVAL, BEST_DURABLE_RIVAL):
-        return figure, results.median(figure.system, figure.measure, figure.key)
-    rivals = [
-        (value, system.name)
-        for system in systems
-        if system.role == "rival"
-        and (system.durable or figure.system == BEST_RIVAL)
-        and (value := results.median(system.name, figure.measure, figure.key)) is not None
-    ]
-    if not rivals:
-        return figure, None
-    value, name = max(rivals)
-    return Figure(name, figure.measure, figure.key), value
+GOALS = {"sqlite": SQLITE, "redis": REDIS, "postgres": POSTGRES}

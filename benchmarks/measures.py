@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchmarks.system import System
+
 JOBS = "JOBS"
 """Stands for the system's own number of jobs."""
 
@@ -32,6 +34,11 @@ class Measure:
     place: Place | None = None
     rounds: int | None = None
     """Fewer than the run's: for what takes long and varies little."""
+    pinned: bool = False
+    """Whether another transaction is held open meanwhile."""
+
+    def concerns(self, system: System) -> bool:
+        return (system.backlogs or self.place is None) and (system.family == "postgres" or not self.pinned)
 
 
 def measures(quick: bool) -> list[Measure]:
@@ -39,6 +46,9 @@ def measures(quick: bool) -> list[Measure]:
     adding = {"seconds": 0.5 if quick else 1}
     watching = {"seconds": 1 if quick else 2}
     idling = {"seconds": 3 if quick else 10}
+    pacing = {"seconds": 5 if quick else 20}
+    # Ten minutes' worth of jobs at the pace of `latency_paced`, moved as fast as may be.
+    passing = {"n": 20_000 if quick else 120_000}
 
     # The same for all: what the next job costs may depend on how many there are.
     same = 5_000 if quick else 20_000
@@ -57,17 +67,25 @@ def measures(quick: bool) -> list[Measure]:
         Measure("add_one", (Step("add_one", adding),)),
         Measure("add_one_sync", (Step("add_one_sync", adding),)),
         Measure("add_bulk", (Step("add_bulk", adding),)),
+        Measure("add_concurrent", (Step("add_concurrent", adding),)),
         Measure("process", (Step("fill", {"n": same}), Step("process", line))),
         Measure("process_10", (Step("fill", {"n": same}), Step("process_at", {**line, "concurrency": 10}))),
         Measure("process_typed", (Step("fill", {"n": same}), Step("process_typed", line))),
         Measure("latency", (Step("latency", watching),)),
         Measure("latency_apart", (Step("latency_apart", watching),)),
+        Measure(
+            "pinned",
+            (Step("fill", passing), Step("process", {**passing, "seconds": 120}), Step("latency_paced", pacing)),
+            pinned=True,
+        ),
         Measure("idle", (Step("idle", idling),), rounds=1),
+        Measure("bytes_per_job", (Step("bytes_per_job", {"n": large}),), rounds=1),
         beside("waiting_small", Step("fill", {"n": small})),
         beside("waiting_middle", Step("fill", {"n": middle})),
         Measure("waiting_large", (fill, process), full),
         beside("prioritized_small", Step("fill_prioritized", {"n": small}), then=fill_prioritized),
         beside("prioritized_large", Step("fill_prioritized", {"n": large}), then=fill_prioritized),
+        beside("delayed_large", Step("fill_delayed", {"n": large}), Step("fill", {"n": small})),
         beside("finished_small", Step("fill_kept", {"n": small}), then=fill_kept),
         beside(
             "finished_large",

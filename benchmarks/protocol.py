@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ POLL = 0.01
 """Seconds between two looks of a system that cannot be woken; its idle cost is measured with the same."""
 
 FEWEST_SAMPLES = 5
+PACE = 200
+"""Jobs a second, where latency is measured under a load."""
 
 Answer = dict[str, float]
 
@@ -57,6 +59,20 @@ async def repeat_async(seconds: float, step: Callable[[], Awaitable[object]], ea
     while not watch.over:
         await step()
         watch.count += each
+    return watch.rate()
+
+
+async def repeat_at_once(seconds: float, step: Callable[[], Awaitable[object]], tasks: int = 100) -> Answer:
+    """Calls `step` from many tasks at once, each awaiting its own."""
+    await step()
+    watch = Stopwatch(seconds)
+
+    async def one_task() -> None:
+        while not watch.over:
+            await step()
+            watch.count += 1
+
+    await asyncio.gather(*(one_task() for _ in range(tasks)))
     return watch.rate()
 
 
@@ -107,6 +123,41 @@ class Handled(Stopwatch):
         return self.rate()
 
 
+class Started:
+    """Counts handlers that began, and tells when there were enough; its clock starts with the first of them."""
+
+    def __init__(self, enough: int) -> None:
+        self.enough = asyncio.Event()
+        self.first = asyncio.Event()
+        self._left = enough
+
+    def one(self) -> None:
+        self.first.set()
+        self._left -= 1
+        if self._left == 0:
+            self.enough.set()
+
+
+async def settled(
+    n: int,
+    seconds: float,
+    started: Started,
+    working: AbstractAsyncContextManager[object],
+    unsettled: Callable[[], Awaitable[int]],
+) -> Answer:
+    """Works until `n` jobs are settled or the time is over; the store is asked how many are not."""
+    before = await unsettled()
+    async with working:
+        await started.first.wait()
+        watch = Stopwatch(seconds)
+        await asyncio.wait([asyncio.create_task(started.enough.wait())], timeout=seconds)
+        while True:
+            watch.count = before - await unsettled()
+            if watch.count >= n or watch.over:
+                return watch.rate()
+            await asyncio.sleep(0.002)
+
+
 def latencies(seconds: float, add: Callable[[int], object], sample: Callable[[], float]) -> Answer:
     """Adds one job after the other to an idle queue.
 
@@ -132,6 +183,23 @@ async def latencies_async(
         await add(time.monotonic_ns())
         found.append(await sample())
     return percentiles(found)
+
+
+async def paced_async(
+    seconds: float, add: Callable[[int], Awaitable[object]], sample: Callable[[], Awaitable[float]]
+) -> Answer:
+    """Adds at `PACE`, whether or not the jobs before have started."""
+    count = int(seconds * PACE)
+
+    async def collect() -> list[float]:
+        return [await sample() for _ in range(count)]
+
+    collecting = asyncio.create_task(collect())
+    started = time.perf_counter()
+    for number in range(count):
+        await asyncio.sleep(max(0.0, started + number / PACE - time.perf_counter()))
+        await add(time.monotonic_ns())
+    return percentiles(await collecting)
 
 
 def pause() -> float:

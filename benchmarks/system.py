@@ -28,6 +28,8 @@ class System:
     dependencies: tuple[str, ...] = ()
     checkout: bool = False
     """Whether it needs this checkout installed."""
+    backlogs: bool = True
+    """Whether it is measured beside backlogs; without, filling one would take it too long."""
     note: str = ""
 
     @property

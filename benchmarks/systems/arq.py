@@ -6,6 +6,7 @@
 # family = "redis"
 # role = "rival"
 # durable = false
+# backlogs = false
 # note = "polls every 10 ms here (0.5 s as it comes), max_jobs 100"
 # jobs = 1_000
 # ///

@@ -6,127 +6,99 @@
 // family = "redis"
 // role = "rival"
 // durable = false
+// backlogs = false
 // note = "concurrency 100; a job counts when its completion is acknowledged"
 // jobs = 10_000
 // ///
 
 const { Queue, Worker } = require("bullmq");
-
-const PAYLOAD = { n: 1, to: "user@example.com" };
-const BULK = 1_000;
+const protocol = require("../protocol.cjs");
+const { PAYLOAD, BULK } = protocol;
 
 const connection = (place) => {
   const url = new URL(place);
   return { host: url.hostname, port: Number(url.port) };
 };
-const open = (place) => new Queue("bench", { connection: connection(place) });
-const start = (place, handler, concurrency = 100) =>
-  new Worker("bench", handler, { connection: { ...connection(place), maxRetriesPerRequest: null }, concurrency });
-const now = () => Number(process.hrtime.bigint());
-
-async function repeat(seconds, step, each = 1) {
-  await step();
-  const [started, cpu] = [now(), process.cpuUsage()];
-  let count = 0;
-  while (now() - started < seconds * 1e9) {
-    await step();
-    count += each;
-  }
-  return rate(count, started, cpu);
-}
-
-function rate(count, started, cpu) {
-  const used = process.cpuUsage(cpu);
-  return {
-    per_second: count / ((now() - started) / 1e9),
-    cpu_us: count ? (used.user + used.system) / count : 0,
-    jobs: count,
-  };
-}
-
-function percentiles(samples) {
-  const sorted = samples.slice(1).sort((a, b) => a - b);
-  const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
-  return { p50_ms: at(0.5), p99_ms: at(0.99) };
-}
-
-const bulk = (n) => Array.from({ length: n }, () => ({ name: "noop", data: PAYLOAD }));
-const random_priorities = (n) =>
-  Array.from({ length: n }, () => ({
-    name: "noop",
-    data: PAYLOAD,
-    opts: { priority: 1 + Math.floor(Math.random() * 1000) },
-  }));
-
-async function fill_with(place, n, make) {
-  const queue = open(place);
-  for (let done = 0; done < n; done += BULK) await queue.addBulk(make(Math.min(BULK, n - done)));
-  return {};
-}
-
-const functions = {
-  async add_one({ place, seconds }) {
-    const queue = open(place);
-    return repeat(seconds, () => queue.add("noop", PAYLOAD));
-  },
-
-  async add_bulk({ place, seconds }) {
-    const queue = open(place);
-    const jobs = bulk(BULK);
-    return repeat(seconds, () => queue.addBulk(jobs), BULK);
-  },
-
-  fill: ({ place, n }) => fill_with(place, n, bulk),
-  fill_prioritized: ({ place, n }) => fill_with(place, n, random_priorities),
-  process: ({ place, n, seconds }) => functions.process_at({ place, n, seconds, concurrency: 100 }),
-
-  process_at({ place, n, seconds, concurrency }) {
-    return new Promise((resolve) => {
-      let count = 0;
-      const [started, cpu] = [now(), process.cpuUsage()];
-      const end = () => resolve(rate(count, started, cpu));
-      setTimeout(end, seconds * 1000);
-      start(place, async () => {}, concurrency).on("completed", () => {
-        count += 1;
-        if (count === n) end();
-      });
-    });
-  },
-
-  async latency({ place, seconds }) {
-    const queue = open(place);
-    const samples = [];
-    let heard;
-    start(place, async (job) => {
-      samples.push((now() - job.data.sent) / 1e6);
-      heard();
-    });
-    const started = now();
-    while (now() - started < seconds * 1e9 || samples.length < 5) {
-      await new Promise((resolve) => setTimeout(resolve, 5 + 15 * Math.random()));
-      const hearing = new Promise((resolve) => (heard = resolve));
-      await queue.add("noop", { sent: now() });
-      await hearing;
-    }
-    return percentiles(samples);
-  },
-
-  async idle({ place, seconds }) {
-    start(place, async () => {});
-    const wait = (s) => new Promise((resolve) => setTimeout(resolve, s * 1000));
-    await wait(1);
-    const [started, cpu] = [now(), process.cpuUsage()];
-    await wait(seconds);
-    const used = process.cpuUsage(cpu);
-    return {
-      cpu_percent: (100 * (used.user + used.system)) / ((now() - started) / 1e3),
-      rss_mb: process.memoryUsage().rss / 2 ** 20,
-    };
-  },
+const redis = {
+  open: (place) => new Queue("bench", { connection: connection(place) }),
+  start: (place, handler, concurrency = 100) =>
+    new Worker("bench", handler, { connection: { ...connection(place), maxRetriesPerRequest: null }, concurrency }),
 };
 
-const [name, args] = process.argv.slice(2);
-Promise.resolve(functions[name]?.(JSON.parse(args)) ?? null).then((answer) => {
-  console.log(JSON.stringify(answer));
-  process.exit(0);
-});
+const bulk = (n) => Array.from({ length: n }, () => ({ name: "noop", data: PAYLOAD }));
+const with_options = (n, opts) => bulk(n).map((job) => ({ ...job, opts: opts() }));
+const random_priorities = (n) => with_options(n, () => ({ priority: 1 + Math.floor(Math.random() * 1000) }));
+const delayed = (n) => with_options(n, () => ({ delay: 24 * 3600 * 1000 }));
+
+// The same for every backend, which opens a queue and starts a worker.
+function functions({ open, start }) {
+  async function fill_with(place, n, make) {
+    const queue = await open(place);
+    for (let done = 0; done < n; done += BULK) await queue.addBulk(make(Math.min(BULK, n - done)));
+    return {};
+  }
+
+  const known = {
+    async add_one({ place, seconds }) {
+      const queue = await open(place);
+      return protocol.repeat(seconds, () => queue.add("noop", PAYLOAD));
+    },
+
+    async add_concurrent({ place, seconds }) {
+      const queue = await open(place);
+      return protocol.repeat_at_once(seconds, () => queue.add("noop", PAYLOAD));
+    },
+
+    async add_bulk({ place, seconds }) {
+      const queue = await open(place);
+      const jobs = bulk(BULK);
+      return protocol.repeat(seconds, () => queue.addBulk(jobs), BULK);
+    },
+
+    fill: ({ place, n }) => fill_with(place, n, bulk),
+    fill_prioritized: ({ place, n }) => fill_with(place, n, random_priorities),
+    fill_delayed: ({ place, n }) => fill_with(place, n, delayed),
+    process: ({ place, n, seconds }) => known.process_at({ place, n, seconds, concurrency: 100 }),
+
+    process_at({ place, n, seconds, concurrency }) {
+      return new Promise((resolve) => {
+        let count = 0;
+        const watch = protocol.stopwatch();
+        const end = () => resolve(watch.rate(count));
+        setTimeout(end, seconds * 1000);
+        start(place, async () => {}, concurrency).on("completed", () => {
+          count += 1;
+          if (count === n) end();
+        });
+      });
+    },
+
+    async latency({ place, seconds }) {
+      const queue = await open(place);
+      return protocol.latencies(
+        seconds,
+        (heard) => start(place, async (job) => heard(job.data.sent)),
+        (sent) => queue.add("noop", { sent }),
+      );
+    },
+
+    idle({ place, seconds }) {
+      start(place, async () => {});
+      return protocol.idle_cost(seconds);
+    },
+  };
+  return known;
+}
+
+async function bytes_per_job(client, { place, n }) {
+  const used = async () => Number(/used_memory:(\d+)/.exec(await client.info("memory"))[1]);
+  const before = await used();
+  await functions(redis).fill({ place, n });
+  return { bytes: ((await used()) - before) / n };
+}
+
+if (require.main === module) {
+  const { Redis } = require("ioredis");
+  protocol.answer({ ...functions(redis), bytes_per_job: (given) => bytes_per_job(new Redis(given.place), given) });
+}
+module.exports = { functions };

@@ -6,6 +6,7 @@
 # family = "redis"
 # role = "rival"
 # durable = false
+# backlogs = false
 # note = "concurrency 100"
 # jobs = 1_500
 # ///

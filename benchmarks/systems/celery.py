@@ -6,6 +6,7 @@
 # family = "redis"
 # role = "rival"
 # durable = false
+# backlogs = false
 # note = "solo pool, the fastest of its pools for jobs that do nothing; results ignored; acknowledges before it runs"
 # jobs = 700
 # ///

@@ -6,6 +6,7 @@
 # family = "redis"
 # role = "rival"
 # durable = false
+# backlogs = false
 # note = "8 threads, its default, in one process"
 # jobs = 1_500
 # ///

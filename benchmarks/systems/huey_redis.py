@@ -6,6 +6,7 @@
 # family = "redis"
 # role = "rival"
 # durable = false
+# backlogs = false
 # note = "deletes a job as it claims it: a crash loses the job"
 # jobs = 2_500
 # ///

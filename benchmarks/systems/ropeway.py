@@ -41,6 +41,11 @@ async def add_bulk(place, seconds):
         return await protocol.repeat_async(seconds, lambda: queue.add_many(jobs), each=protocol.BULK)
 
 
+async def add_concurrent(place, seconds):
+    async with open_queue(place) as queue:
+        return await protocol.repeat_at_once(seconds, lambda: queue.add("noop", protocol.PAYLOAD))
+
+
 async def fill(place, n, **defaults):
     await add_in_bulk(open_queue(place, **defaults), [("noop", protocol.PAYLOAD)] * n)
     return {}
@@ -53,6 +58,11 @@ async def fill_kept(place, n):
 async def fill_prioritized(place, n):
     jobs = [("noop", protocol.PAYLOAD, {"priority": random.randrange(1_000)}) for _ in range(n)]
     await add_in_bulk(open_queue(place), jobs)
+    return {}
+
+
+async def fill_delayed(place, n):
+    await add_in_bulk(open_queue(place), [("noop", protocol.PAYLOAD, {"delay": "1 day"})] * n)
     return {}
 
 
@@ -103,14 +113,18 @@ async def process_at(place, n, seconds, concurrency, typed=False):
                     return watch.rate()
 
 
-async def latency(place, seconds):
+async def latency(place, seconds, watch=protocol.latencies_async):
     samples: asyncio.Queue[float] = asyncio.Queue()
 
     async def handler(job):
         samples.put_nowait(protocol.since(job.data))
 
     async with open_queue(place) as queue, Worker(queue, handler).started():
-        return await protocol.latencies_async(seconds, lambda sent: queue.add("noop", sent), samples.get)
+        return await watch(seconds, lambda sent: queue.add("noop", sent), samples.get)
+
+
+async def latency_paced(place, seconds):
+    return await latency(place, seconds, protocol.paced_async)
 
 
 async def latency_apart(place, seconds):

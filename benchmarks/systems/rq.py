@@ -6,6 +6,7 @@
 # family = "redis"
 # role = "rival"
 # durable = false
+# backlogs = false
 # note = "SimpleWorker, which runs jobs in its own process; the default forks for each and is a third as fast"
 # jobs = 250
 # ///

@@ -6,6 +6,7 @@
 # family = "redis"
 # role = "rival"
 # durable = false
+# backlogs = false
 # note = "concurrency 100"
 # jobs = 900
 # ///
@@ -28,9 +29,21 @@ def open_task(place, function):
     return worker, worker.task(name="noop")(function)
 
 
+class Status:
+    """What the worker tells that it has started."""
+
+    def __init__(self):
+        self.ready = asyncio.Event()
+
+    def started(self, _=None):
+        self.ready.set()
+
+
 @asynccontextmanager
 async def working(worker):
-    task = asyncio.create_task(worker.run_async())
+    status = Status()
+    task = asyncio.create_task(worker.run_async(task_status=status))
+    await status.ready.wait()
     yield task
 
 
@@ -76,7 +89,7 @@ async def latency(place, seconds):
         samples.put_nowait(protocol.since(sent))
 
     worker, task = open_task(place, noop)
-    async with worker, working(worker):
+    async with working(worker):
         return await protocol.latencies_async(seconds, task.enqueue, samples.get)
 
 

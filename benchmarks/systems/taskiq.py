@@ -6,6 +6,7 @@
 # family = "redis"
 # role = "rival"
 # durable = false
+# backlogs = false
 # note = "RedisStreamBroker, which acknowledges; 100 tasks at once"
 # jobs = 2_000
 # ///
