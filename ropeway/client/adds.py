@@ -15,28 +15,40 @@ from ..store.values import Added
 Bundle: TypeAlias = Sequence[NewJob]
 
 JOBS_PER_TRIP: Final = 1_000
+TRIPS_AT_ONCE: Final = 2
+"""While the store does one, the next is made ready."""
 PAUSE_BEFORE_REPEAT: Final = 0.2
 
 
 class Adds:
-    """A lone add waits for nobody; adds made while one is on its way gather, and the next trip carries them all."""
+    """A lone add waits for nobody; adds made while trips are under way gather, and the next trip carries them all."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._waiting: list[tuple[Bundle, asyncio.Future[list[Added]]]] = []
-        self._busy = False
-        self._trip: asyncio.Task[None] | None = None
+        self._under_way = 0
+        self._departs_soon = False
+        self._trips: set[asyncio.Task[None]] = set()
 
     async def add(self, bundle: Bundle) -> list[Added]:
-        if self._busy:
-            answer: asyncio.Future[list[Added]] = asyncio.get_running_loop().create_future()
-            self._waiting.append((bundle, answer))
-            return await answer
-        self._busy = True
+        if self._under_way:
+            return await self._gather(bundle)
+        self._under_way += 1
         try:
             return (await self._send([bundle]))[0]
         finally:
+            self._under_way -= 1
             self._depart()
+
+    async def _gather(self, bundle: Bundle) -> list[Added]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[Added]] = loop.create_future()
+        self._waiting.append((bundle, answer))
+        if self._under_way < TRIPS_AT_ONCE and not self._departs_soon:
+            # Not at once: who was woken by the same answer adds in the same turn of the loop.
+            self._departs_soon = True
+            loop.call_soon(self._depart)
+        return await answer
 
     async def _send(self, bundles: Sequence[Bundle]) -> list[list[Added]]:
         """Repeats a call whose answer was lost, with the same ids.
@@ -53,11 +65,14 @@ class Adds:
         return [_by_first_try(answers) for answers in await self._store.add(bundles)]
 
     def _depart(self) -> None:
+        self._departs_soon = False
         # Whoever was cancelled meanwhile is left behind; at the end of a loop that is everybody.
         self._waiting = [(bundle, answer) for bundle, answer in self._waiting if not answer.done()]
-        self._busy = bool(self._waiting)
-        if self._busy:
-            self._trip = asyncio.create_task(self._carry(self._load()))
+        if self._waiting and self._under_way < TRIPS_AT_ONCE:
+            self._under_way += 1
+            trip = asyncio.create_task(self._carry(self._load()))
+            self._trips.add(trip)
+            trip.add_done_callback(self._trips.discard)
 
     def _load(self) -> list[tuple[Bundle, asyncio.Future[list[Added]]]]:
         jobs = 0
@@ -83,6 +98,7 @@ class Adds:
                 if not waiter.done():
                     waiter.set_result(answer)
         finally:
+            self._under_way -= 1
             self._depart()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ropeway import DuplicateJob, JobHandle, Queue, connect
 from ropeway.client.adds import JOBS_PER_TRIP
 from ropeway.errors import StoreFull, StoreUnavailable
+from ropeway.job.record import NewJob
 
 from .tampering import Door, Outage, Tampering, tampered
 
@@ -37,6 +39,20 @@ async def test_a_hundred_adds_at_once_take_two_trips(queue: Queue, tampering: Ta
     waiting = (await queue.find("waiting")).jobs
     assert [job.data for job in waiting] == list(range(100))
     assert [job.id for job in waiting] == [job.id for job in jobs]
+
+
+async def test_the_next_trip_leaves_while_one_is_under_way_and_then_they_gather(queue: Queue, tampering: Tampering):
+    door = Door()
+    tampering.before["add"] = door.pass_through
+    tasks = [asyncio.create_task(queue.add("send", number)) for number in range(10)]
+    await door.reached.wait()
+    await asyncio.sleep(0)
+    tasks += [asyncio.create_task(queue.add("send", number)) for number in range(10, 30)]
+    await asyncio.sleep(0)
+    door.opened.set()
+    await asyncio.gather(*tasks)
+
+    assert [len(bundles) for (bundles,) in tampering.given_to("add")] == [1, 9, 20]
 
 
 async def test_adds_one_after_the_other_take_a_trip_each(queue: Queue, tampering: Tampering):
@@ -79,8 +95,12 @@ async def test_a_trip_that_fails_fails_every_add_in_it_and_none_after_it(queue: 
 
 
 async def test_an_add_whose_own_trip_fails_hurts_none_that_wait(queue: Queue, tampering: Tampering):
-    tampering.before["add"] = Outage(2)
-    first, *others = await asyncio.gather(*(queue.add("send") for _ in range(3)), return_exceptions=True)
+    async def lose_the_first(bundles: Sequence[Sequence[NewJob]]) -> None:
+        if bundles[0][0].data == "0":
+            raise StoreUnavailable("test://", "gone")
+
+    tampering.before["add"] = lose_the_first
+    first, *others = await asyncio.gather(*(queue.add("send", number) for number in range(3)), return_exceptions=True)
     assert isinstance(first, StoreUnavailable)
     assert all(isinstance(job, JobHandle) for job in others)
     assert (await queue.counts())["waiting"] == 2

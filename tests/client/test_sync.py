@@ -222,27 +222,28 @@ async def test_one_queue_is_awaited_and_called_at_the_same_time(queue: Queue):
 
 
 def test_adds_of_many_threads_share_trips(tampered_queue: Queue, tampering: Tampering):
-    """While the first trip is held up, the others gather, and one more carries them all."""
-    departed, go = threading.Event(), threading.Event()
+    """While two trips are held up, the others gather, and one more carries them all."""
+    departed, go = threading.Semaphore(0), threading.Event()
     trips: list[int] = []
 
     async def hold(bundles: list[object]) -> None:
         trips.append(len(bundles))
-        departed.set()
+        departed.release()
         await asyncio.to_thread(go.wait)
 
     tampering.before["add"] = hold
     threads = [threading.Thread(target=tampered_queue.sync.add, args=("send",)) for _ in range(20)]
-    threads[0].start()
-    departed.wait()
-    for thread in threads[1:]:
+    for thread in threads[:2]:
         thread.start()
-    while len(waiting(tampered_queue)) < 19:
+        departed.acquire()
+    for thread in threads[2:]:
+        thread.start()
+    while len(waiting(tampered_queue)) < 18:
         pass
     go.set()
     for thread in threads:
         thread.join()
-    assert trips == [1, 19]
+    assert trips == [1, 1, 18]
     assert tampered_queue.sync.counts()["waiting"] == 20
 
 
