@@ -43,6 +43,7 @@ from ...store.values import (
 )
 from . import adding, looking
 from .across import add_across, deliver
+from .clients import target_of
 from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
 from .finding import find, oldest
 from .here import Everywhere, Here
@@ -78,7 +79,7 @@ class RedisStore:
     @classmethod
     def from_client(cls, client: object) -> Self:
         """Connects as a client of redis-py does, and leaves the client alone."""
-        return cls(Target.from_client(client))
+        return cls(target_of(client))
 
     def sibling(self) -> Self:
         return type(self)(self._target)
