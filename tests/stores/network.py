@@ -23,6 +23,7 @@ class Proxy:
         self._listening: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._dead: set[asyncio.StreamWriter] = set()
+        self._due: dict[asyncio.StreamWriter, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_swallowing = False
         self._is_silent = False
@@ -90,6 +91,7 @@ class Proxy:
         finally:
             self._writers -= ends
             self._dead -= ends
+            self._due.pop(writer, None)
             self._tasks.discard(task)
             for end in ends:
                 end.transport.abort()
@@ -119,8 +121,12 @@ class Proxy:
         writer.transport.abort()
 
     async def _pass(self, writer: asyncio.StreamWriter, data: bytes) -> None:
-        if self.latency:
-            asyncio.get_running_loop().call_later(self.latency, self._write, writer, data)
+        loop = asyncio.get_running_loop()
+        now, last = loop.time(), self._due.get(writer, 0.0)
+        if self.latency or last > now:
+            # Never before what was sent before.
+            self._due[writer] = due = max(now + self.latency, last + 0.000_001)
+            loop.call_at(due, self._write, writer, data)
             return
         while self.rate and data:
             piece = max(1, int(self.rate / 50))
