@@ -71,6 +71,20 @@ async def test_a_slow_network_slows_work_and_makes_nothing_stall(queue: Queue, p
     assert counting.runs == dict.fromkeys(range(20), 1)
 
 
+async def test_a_server_that_forgets_its_scripts_under_work_disturbs_nobody(queue: Queue, server: ServerProcess):
+    async def forget(job: Job) -> Any:
+        # Between any two calls of the worker.
+        server.ask("SCRIPT", "FLUSH")
+        return job.data
+
+    worker = Worker(queue, forget, concurrency=5, lock_duration=1)
+    ear = Ear(worker, *TROUBLE)
+    async with worker.started():
+        await asyncio.gather(*(queue.add("send", n) for n in range(100)))
+        await told(queue, "completed", count=100)
+    assert ear.names == []
+
+
 async def _is_later(job: Any, moment: float) -> bool:
     lock = (await job.refresh()).lock_until
     return lock is not None and lock.timestamp() > moment
