@@ -143,6 +143,30 @@ async def test_a_worker_that_has_no_server_for_longer_than_a_lock_stops_its_hand
         assert await job.result(timeout=PATIENCE) == "again"
 
 
+async def test_a_worker_that_has_no_server_stops_its_handlers_before_others_begin(
+    queue: Queue, proxy: Proxy, server: ServerProcess
+):
+    gate, begun = Gate(), asyncio.Event()
+    still_running: list[int] = []
+
+    async def take_over(job: Job) -> None:
+        still_running.append(len(gate.running))
+        begun.set()
+
+    options: Any = {"lock_duration": 2, "stalled_interval": 0.05}
+    async with Worker(queue, gate, **options).started():
+        await queue.add("send")
+        await gate.holds(1)
+        async with (
+            Queue("letters", server.url()) as there,
+            Worker(there, take_over, **options).started(),
+        ):
+            await proxy.stop()
+            await asyncio.wait_for(begun.wait(), PATIENCE)
+            await proxy.start()
+    assert still_running == [0]
+
+
 async def test_workers_are_told_when_somebody_empties_the_server(queue: Queue, server: ServerProcess):
     gate = Gate()
     worker = Worker(queue, {"hold": gate, "send": Counting()}, lock_duration=1, stalled_interval=0.05)
