@@ -62,6 +62,8 @@ class Exchange:
         self._under_way = 0
         self._turn = 0
         self._left_with: Listener | None = None
+        self._waits_with: Listener | None = None
+        slots.emptied = self._fell_idle
 
     def services(self) -> list[Service]:
         return [*(Trips(self) for _ in range(TRIPS_AT_ONCE)), *(Wakes(self, lane) for lane in self.lanes)]
@@ -125,6 +127,16 @@ class Exchange:
             await listener.wait(timeout)
             lane.wake()
             return
+        if self._slots.held:
+            # A handler that blocks the loop would keep from other workers what this one is given meanwhile.
+            self._waits_with = listener
+            try:
+                is_woken = await listener.wait(timeout)
+            finally:
+                self._waits_with = None
+            if is_woken or self._slots.held:
+                lane.wake()
+            return
         self._slots.reserved += wanted
         self._under_way += 1
         self._left_with, wakes = listener, lane.wakes
@@ -141,6 +153,8 @@ class Exchange:
         if served is not None:
             self._note(lane, wanted, served.claimed, wakes)
             self._receive(lane, served.claimed.jobs, served.since)
+            # The handlers begin before this goes on.
+            await asyncio.sleep(0)
 
     def _request(self, lane: Lane, wanted: int) -> ClaimRequest:
         queue = lane.queue.name
@@ -220,6 +234,11 @@ class Exchange:
             return
         self._claimed(jobs)
         self._slots.start(jobs)
+
+    def _fell_idle(self) -> None:
+        """A claim may be left with the store now."""
+        if self._waits_with is not None:
+            self._waits_with.interrupt()
 
     def _tell(self) -> None:
         self._news.set()

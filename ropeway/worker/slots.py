@@ -40,6 +40,8 @@ class Slots:
         """Places that a claim on its way may fill."""
         self.held: set[Job] = set()
         """The jobs whose locks must be renewed: running, or about to."""
+        self.emptied: Callable[[], None] = lambda: None
+        """Called when no job is held any more."""
         self._attempts = attempts
         self._ended = ended
         self._ready: deque[Job] = deque()
@@ -184,6 +186,7 @@ class Slots:
         self.held.discard(job)
         if not self.held:
             self._none_held.set()
+            self.emptied()
 
     async def _pause(self, wait: Awaitable[None]) -> None:
         try:

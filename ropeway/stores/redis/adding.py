@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -12,6 +13,7 @@ from ...job.record import NewJob
 from ...store.values import Added
 from .encoding import as_json, given, pack
 from .keys import Keys
+from .link import Argument
 
 Bundle: TypeAlias = Sequence[NewJob]
 Bundles: TypeAlias = Sequence[Bundle]
@@ -51,6 +53,23 @@ class Load:
             due_at = False if job.due_at is None else job.due_at
             return job.id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at
         return job.id, len(text), name, queue
+
+
+def alone(bundles: Bundles) -> NewJob | None:
+    """The one job that is added, if it waits like most."""
+    if len(bundles) != 1 or len(bundles[0]) != 1:
+        return None
+    job = bundles[0][0]
+    return None if job.priority or job.lifo or job.delay or job.due_at is not None else job
+
+
+def arguments_of(job: NewJob, now: Instant | None) -> tuple[Argument, ...]:
+    """What the script for a lone job takes."""
+    arguments = job.id, job.name, _quoted(job.name), _text((job.name, job.data, job.options))[1:]
+    return arguments if now is None else (*arguments, now)
+
+
+_quoted: Final = lru_cache(maxsize=1024)(as_json)
 
 
 def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:

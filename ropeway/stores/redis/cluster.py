@@ -43,7 +43,7 @@ class Cluster(Commands):
         for connection in self._connections.values():
             await connection.close()
 
-    async def run(self, script: Script, keys: tuple[str, ...], *arguments: bytes) -> Any:
+    async def run(self, script: Script, keys: tuple[str, ...], *arguments: Argument) -> Any:
         return await super().run(script, (*keys, f"{keys[0]}:never"), *arguments)
 
     async def ask(self, key: str, *command: Argument) -> Any:

@@ -72,7 +72,7 @@ class Commands:
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    async def run(self, script: Script, keys: tuple[str, ...], *arguments: bytes) -> Any:
+    async def run(self, script: Script, keys: tuple[str, ...], *arguments: Argument) -> Any:
         """Runs a script, which the server may have forgotten."""
         try:
             return await self.ask(keys[0], "EVALSHA", script.sha, len(keys), *keys, *arguments)

@@ -32,6 +32,7 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "revoked": "sorted set by number: revoked locks",
     "metrics": "hash: minute and metric to a number",
     "minutes": "sorted set: the minutes that have metrics",
+    "standing": "sorted set by the instant at which they end: claims that wait for jobs, and the channel of each",
     "outbox": "hash, in a cluster: token to jobs for queues of other slots, until they have arrived there",
     "never": "no key is ever made of it: see cluster.py",
 }
@@ -58,6 +59,7 @@ class Keys:
     def kind(self, kind: str) -> str:
         return self.kinds + kind
 
-    def channel(self, topic: Topic, queue: str) -> str:
-        """Where wakes are published."""
-        return f"{self.queue(queue)}:{topic}"
+    def channels(self, topic: Topic, queue: str) -> list[str]:
+        """Where wakes are published. What wakes `jobs` is an event too, and told only once."""
+        topics: list[Topic] = ["events", "jobs"] if topic == "events" else [topic]
+        return [f"{self.queue(queue)}:{each}" for each in topics]

@@ -19,11 +19,12 @@ Hear: TypeAlias = Callable[[list[Any]], None]
 SIGN_OF_LIFE: Final = 65_536
 """Bytes after which a server counts as answering although its answer is not whole yet."""
 _NOT_ENOUGH: Final = object()
-# Its stub says that a command has one word.
+_BUFFER: Final = 64 * 1024
+# Its stubs say that a command has one word, and that only bytes can be fed.
 _pack: Final[Callable[[tuple[Argument, ...]], bytes]] = cast(Any, hiredis.pack_command)
 
 
-class Link(asyncio.Protocol):
+class Link(asyncio.BufferedProtocol):
     """Ends for good when the connection does; `Connection` makes another.
 
     After `hear` it is for subscriptions: what the server says goes there, and commands have no answers.
@@ -39,6 +40,9 @@ class Link(asyncio.Protocol):
         self._timeout = timeout
         self._hear: Hear | None = None
         self._reader = hiredis.Reader(notEnoughData=_NOT_ENOUGH)
+        self._feed: Callable[[bytearray, int, int], None] = cast(Any, self._reader).feed
+        # One for all answers: asyncio's own way takes 256 KiB from the system and gives them back for each.
+        self._buffer = bytearray(_BUFFER)
         self._transport: asyncio.Transport | None = None
         self._pending: deque[asyncio.Future[Any]] = deque()
         self._unsent: list[bytes] = []
@@ -120,12 +124,15 @@ class Link(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self.is_up = True
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         reader, pending = self._reader, self._pending
-        self._read_since += len(data)
+        self._read_since += nbytes
         is_alive = self._read_since >= SIGN_OF_LIFE
         try:
-            reader.feed(data)
+            self._feed(self._buffer, 0, nbytes)
             while (reply := reader.gets()) is not _NOT_ENOUGH:
                 is_alive = True
                 if self._hear is not None:

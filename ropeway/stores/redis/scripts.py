@@ -27,9 +27,9 @@ class Script(NamedTuple):
 
 def _read(verb: str) -> Script:
     text = (_FOLDER / f"{verb}.lua").read_text("utf-8")
-    always = _parts(text, _USES)
-    rare = [part for part in _parts(text, _RARELY) if part not in always]
-    pieces = [*("local rarely" for _ in rare[:1]), _library(always), *(_rare(_library(rare)) for _ in rare[:1]), text]
+    rare = _parts(text, _RARELY)
+    # It comes first and shares nothing: each name that a function finds outside costs as much as another function.
+    pieces = [*(_rare(_library(rare)) for _ in rare[:1]), _library(_parts(text, _USES)), text]
     whole = _COMMENT.sub("", "\n".join(pieces))
     return Script(verb, whole, sha1(whole.encode(), usedforsecurity=False).hexdigest())
 
@@ -55,7 +55,7 @@ def _rare(library: str) -> str:
     functions = ", ".join(f"{name} = {name}" for name in _FUNCTION.findall(library))
     return f"""
 local rare
-rarely = function()
+local function rarely()
 if rare then
 return rare
 end

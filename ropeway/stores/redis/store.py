@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import msgspec
@@ -43,6 +44,7 @@ from ...store.values import (
 )
 from . import adding, looking
 from .across import add_across, deliver
+from .claiming import ClaimingListener
 from .clients import target_of
 from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
 from .finding import find, oldest
@@ -123,7 +125,10 @@ class RedisStore:
         """Runs a script on one queue."""
         return await self._call(verb, (self._keys.queue(queue),), pack(arguments))
 
-    async def _call(self, verb: str, keys: tuple[str, ...], *arguments: bytes) -> Any:
+    async def _run_packed(self, queue: str, verb: str, *arguments: bytes) -> Any:
+        return await self._call(verb, (self._keys.queue(queue),), *arguments)
+
+    async def _call(self, verb: str, keys: tuple[str, ...], *arguments: Argument) -> Any:
         return await (await self._settled()).commands.run(SCRIPTS[verb], keys, *arguments)
 
     async def _register(self, queues: Sequence[str]) -> None:
@@ -135,6 +140,8 @@ class RedisStore:
     # Produce
 
     async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        if job := adding.alone(bundles):
+            return await self._add_one(job, now)
         load = adding.Load(self._keys, bundles, now)
         if not load.queues:
             self._usable()
@@ -145,6 +152,20 @@ class RedisStore:
         letters, new = await self._call("add", load.keys, *load.arguments)
         await self._notice_new([load.queues[number - 1] for number in new])
         return adding.answers_of(bundles, letters.decode())
+
+    async def _add_one(self, job: NewJob, now: Instant | None) -> list[list[Added]]:
+        here = self._here()
+        if not here.is_settled:
+            await here.settle()
+        if job.queue not in self._registered:
+            await self._register([job.queue])
+        keys = (self._keys.queue(job.queue),)
+        answer = await here.commands.run(SCRIPTS["add_one"], keys, *adding.arguments_of(job, now))
+        if answer == b"c":
+            return [[Added(job.id, "created")]]
+        letters, new = answer
+        await self._notice_new([job.queue for _ in new])
+        return adding.answers_of([[job]], letters.decode())
 
     async def _notice_new(self, queues: Sequence[str]) -> None:
         """A queue that is new although it was noted: somebody emptied the server."""
@@ -338,7 +359,17 @@ class RedisStore:
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()
-        channels = [self._keys.channel(topic, queue) for queue in queues]
+        channels = [channel for queue in queues for channel in self._keys.channels(topic, queue)]
+        # In a cluster no server can tell whether somebody hears a channel, and jobs would be given to the dead.
+        if topic == "jobs" and len(queues) == 1 and self._target.kind != "cluster":
+            return ClaimingListener(
+                lambda: self._here().ear,
+                channels,
+                self._usable,
+                self.url,
+                partial(self._run_packed, queues[0]),
+                self.settle,
+            )
         return RedisListener(lambda: self._here().ear, channels, self._usable, self.url)
 
     # Remember

@@ -99,8 +99,13 @@ class Ear:
     def _hear(self, said: Any) -> None:
         self._heard_at = asyncio.get_running_loop().time()
         if isinstance(said, list) and said[0] in (b"message", b"subscribe"):
-            for listener in [*self._listeners.get(said[1].decode(), ())]:
-                listener.wake()
+            what, channel, message = said
+            name = channel.decode()
+            for listener in [*self._listeners.get(name, ())]:
+                if what == b"message":
+                    listener.hear(name, message)
+                else:
+                    listener.wake()
 
 
 class RedisListener:
@@ -126,10 +131,6 @@ class RedisListener:
 
     async def wait(self, timeout: float | None = None) -> bool:
         """After `close` it raises `StoreClosed`; a wait that is under way then answers True."""
-        self._usable()
-        if not self._is_open:
-            raise StoreClosed(self._url, "this listener was closed: listen again")
-        self._add()
         await self._hearing()
         if self._take():
             return True
@@ -147,6 +148,10 @@ class RedisListener:
 
     async def _hearing(self) -> None:
         """Lets the subscription come to stand first, once: whoever asks in a hurry would wait without hearing."""
+        self._usable()
+        if not self._is_open:
+            raise StoreClosed(self._url, "this listener was closed: listen again")
+        self._add()
         if not self._was_patient:
             self._was_patient = True
             with suppress(TimeoutError):
@@ -154,12 +159,15 @@ class RedisListener:
                     await self._heard.wait()
 
     async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
-        """Only waits: a claim of its own is one trip, and no job is ever given to a worker that does not hear of it."""
+        """Only waits; see `ClaimingListener`."""
         await self.wait(timeout)
         return None
 
     def interrupt(self) -> None:
         self._resolve(woken=False)
+
+    def hear(self, channel: str, message: bytes) -> None:
+        self.wake()
 
     def wake(self) -> None:
         self._is_woken = True

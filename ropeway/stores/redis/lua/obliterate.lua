@@ -64,7 +64,7 @@ if left == 0 then
     call('UNLINK', base .. what)
   end
   row[PAUSED], row[CONFIGURED], row[MAX_ACTIVE], row[PAUSED_NAMES] = false, false, 0, {}
-  row[EVENTS_FROM], row[MINUTE] = row[EVENTS], 0
+  row[EVENTS_FROM], row[MINUTE], row[ADDED] = row[EVENTS], 0, 0
 end
 close_queue(q)
 return { removed, left > 0 and 1 or 0, 0 }

@@ -122,6 +122,9 @@ local function trim()
     end
     call_with('HDEL', base .. ':metrics', fields)
     call_with('ZREM', base .. ':minutes', minutes)
+    if row[MINUTE] < q.now - METRICS_KEPT then
+      row[ADDED], q.changed = 0, true
+    end
     more = #minutes == MINUTES_TRIMMED
   end
   local revoked, old = call('ZRANGE', base .. ':revoked', 0, BATCH - 1), 0

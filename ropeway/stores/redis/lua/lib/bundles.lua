@@ -1,10 +1,11 @@
 -- Bundles of jobs, in one queue or several.
--- Uses: unpack, telling, places, lines
+-- Uses: unpack, telling, places, lines, standing
 local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT = 1, 2, 3, 4, 5, 6, 7, 8
 local LAST_INSTANT = 253402300799999
 
-local function add_all(now, names, bundles, number_of_queues, only_looks)
-  local texts, text_at = ARGV[2], 1
+-- `texts` are those of all jobs, one after the other.
+local function add_all(now, names, bundles, number_of_queues, only_looks, texts, outbox_token, outbox)
+  local text_at = 1
   local queues, verdicts, new_queues = {}, {}, {}
 
   for i = 1, number_of_queues do
@@ -138,8 +139,8 @@ local function add_all(now, names, bundles, number_of_queues, only_looks)
   if only_looks then
     return { table.concat(verdicts), {} }
   end
-  if ARGV[3] then
-    call('HSET', KEYS[1] .. ':outbox', ARGV[3], ARGV[4])
+  if outbox_token then
+    call('HSET', KEYS[1] .. ':outbox', outbox_token, outbox)
   end
   for i = 1, #queues do
     local q = queues[i]
@@ -154,7 +155,12 @@ local function add_all(now, names, bundles, number_of_queues, only_looks)
     count(q, nil, DELAYED, #q.told_delayed)
     if q.waiting > 0 then
       announce(q, 'add', 'waiting', q.waiting, table.concat(told, ','))
-      wake(q, 'jobs')
+      if q.row[STANDING] >= q.now then
+        serve(q)
+      end
+      if q.row[WAITING] > 0 then
+        wake(q, 'jobs')
+      end
     end
     if #q.told_delayed > 0 then
       announce_all(q, 'add', 'delayed', q.told_delayed)

@@ -1,13 +1,22 @@
 -- What happened, told in the stream of the queue and in its metrics.
 -- Uses: queue
 local METRICS = {
-  add = 'added', complete = 'completed', retry = 'retried', fail = 'failed', stall = 'stalled', ['give up'] = 'failed',
+  complete = 'completed', retry = 'retried', fail = 'failed', stall = 'stalled', ['give up'] = 'failed',
   cancel = 'cancelled', remove = 'removed',
 }
 
 -- The jobs of an entry, as JSON, where each has the same detail.
 local function each(ids, detail)
   return '["' .. table.concat(ids, '",' .. detail .. '],["') .. '",' .. detail .. ']'
+end
+
+local function begin_minute(q, minute)
+  local row = q.row
+  if row[ADDED] > 0 then
+    call('HINCRBY', q.base .. ':metrics', whole(row[MINUTE]) .. 'added', row[ADDED])
+  end
+  row[MINUTE], row[ADDED] = minute, 0
+  call('ZADD', q.base .. ':minutes', minute, whole(minute))
 end
 
 -- `jobs` is JSON: pairs of an id and its details, `number` of them; `detail` is JSON too.
@@ -20,17 +29,17 @@ local function announce(q, what, to, number, jobs, detail)
   local entry = '["' .. what .. '",' .. whole(q.now) .. ',' .. (to and '"' .. to .. '"' or 'null') .. ',['
     .. (jobs or '') .. '],' .. (detail or 'null') .. ']'
   call('XADD', q.base .. ':events', whole(row[EVENTS]) .. '-' .. row[EPOCH], 'e', entry)
-  local metric = METRICS[what]
+  local metric, minute = METRICS[what], q.now - q.now % 60000
+  if (metric or what == 'add') and row[MINUTE] ~= minute then
+    begin_minute(q, minute)
+  end
   if metric then
-    local minute = q.now - q.now % 60000
     call('HINCRBY', q.base .. ':metrics', whole(minute) .. metric, number)
     if what == 'give up' then
       call('HINCRBY', q.base .. ':metrics', whole(minute) .. 'stalled', number)
     end
-    if row[MINUTE] ~= minute then
-      row[MINUTE] = minute
-      call('ZADD', q.base .. ':minutes', minute, whole(minute))
-    end
+  elseif what == 'add' then
+    row[ADDED] = row[ADDED] + number
   end
   -- Producers alone, without a worker that ticks, must not fill the memory with events.
   if math.floor(row[EVENTS] / EVENTS_KEPT) > math.floor(before / EVENTS_KEPT) and row[EVENTS] > 2 * EVENTS_KEPT then

@@ -1,9 +1,5 @@
 -- A queue's row: its counters and settings, read once and written once by each script.
--- Uses: calls
-local EPOCH, AT, SKEW, SEQ, EVENTS, EVENTS_FROM, MINUTE, REVOKED = 1, 2, 3, 4, 5, 6, 7, 8
-local CONFIGURED, PAUSED, MAX_ACTIVE, PAUSED_NAMES = 9, 10, 11, 12
-local WAITING, WAITING_CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED = 13, 14, 15, 16, 17, 18, 19
-local BATCH, EVENTS_KEPT = 1000, 10000
+-- Uses: calls, row
 
 local function open_queue(base, given)
   local stored = call('GET', base)
@@ -11,7 +7,7 @@ local function open_queue(base, given)
   if not q.row then
     -- The epoch tells the events of this queue from those of one that was here before a FLUSHALL.
     local time = call('TIME')
-    q.row = { time[2] + 1, 0, 0, 0, 0, 0, 0, 0, false, false, 0, {}, 0, 0, 0, 0, 0, 0, 0 }
+    q.row = { time[2] + 1, 0, 0, 0, 0, 0, 0, 0, false, false, 0, {}, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
     q.is_new = true
   end
   if given then
@@ -35,6 +31,10 @@ local function close_queue(q)
   if q.changed then
     q.row[AT] = math.max(q.row[AT], q.now)
     call('SET', q.base, cmsgpack.pack(q.row))
+  end
+  -- Whoever waits for events hears wakes of jobs too, because none comes without an event.
+  if q.wakes.jobs then
+    q.wakes.events = nil
   end
   for topic in pairs(q.wakes) do
     call('PUBLISH', q.base .. ':' .. topic, '')
