@@ -36,9 +36,8 @@ async def gathered(queue: Queue, tampering: Tampering, count: int) -> list[async
 async def test_a_hundred_adds_at_once_take_two_trips(queue: Queue, tampering: Tampering):
     jobs = await asyncio.gather(*(queue.add("send", number) for number in range(100)))
     assert tampering.calls["add"] == 2
-    waiting = (await queue.find("waiting")).jobs
-    assert [job.data for job in waiting] == list(range(100))
-    assert [job.id for job in waiting] == [job.id for job in jobs]
+    waiting = {job.id: job.data for job in (await queue.find("waiting")).jobs}
+    assert [waiting[job.id] for job in jobs] == list(range(100))
 
 
 async def test_the_next_trip_leaves_while_one_is_under_way_and_then_they_gather(queue: Queue, tampering: Tampering):
@@ -155,7 +154,7 @@ async def test_an_add_that_is_cancelled_before_it_left_is_not_stored(queue: Queu
     tasks[1].cancel()
     door.opened.set()
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert [job.data for job in (await queue.find("waiting")).jobs] == [0, 2]
+    assert {job.data for job in (await queue.find("waiting")).jobs} == {0, 2}
 
 
 def test_a_loop_that_ends_in_the_middle_of_adds_leaves_the_queue_usable_in_another():
