@@ -66,12 +66,12 @@ async def test_a_claim_does_not_pass_dead_jobs_again_and_again(store: PostgresSt
         other.execute("SELECT 1")
         for _ in range(2):
             await store.add([new_jobs(MANY)])
-            while held := await claim(store, 1_000, now=None):
+            while held := await claim(store, 1_000):
                 await store.settle(QUEUE, [complete(job) for job in held])
 
-        await claim(store, 1, now=None)
+        await claim(store, 1)
 
         floor = store._floors._floors[QUEUE]
         assert floor.is_needed
-        await add(store, new_job("last"), now=None)
-        assert [job.id for job in await claim(store, 1, now=None)] == ["last"]
+        await add(store, new_job("last"))
+        assert [job.id for job in await claim(store, 1)] == ["last"]
