@@ -15,6 +15,7 @@ DEFAULT_URL: Final = "sqlite:///ropeway.db"
 _STORES: Final[dict[str, tuple[str, str]]] = {
     "memory": ("ropeway.stores.memory", "MemoryStore"),
     "sqlite": ("ropeway.stores.sqlite", "SQLiteStore"),
+    **dict.fromkeys(("postgresql", "postgres"), ("ropeway.stores.postgres", "PostgresStore")),
     **{
         f"{scheme}{suffix}": ("ropeway.stores.redis", "RedisStore")
         for scheme in ("redis", "rediss", "valkey", "valkeys")

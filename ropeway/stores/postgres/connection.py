@@ -1,0 +1,163 @@
+"""Calls to the server, over links that are made anew when they break."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from psycopg import AsyncConnection, Error, OperationalError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from ...errors import StoreUnavailable
+from .checks import check_schema, check_server
+from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
+from .link import Link, NotSent, Row, Statement
+from .parameters import Parameter
+from .target import Target
+
+MOST_LINKS: Final = 2
+"""A worker has two trips under way at a time."""
+MOST_TRIES: Final = 10
+FIRST_PAUSE: Final = 0.02
+LONGEST_PAUSE: Final = 0.5
+PATIENCE: Final = 3.0
+"""Seconds in which a server that worked before may come back before anybody hears of it."""
+CONNECT_TIMEOUT: Final = 4
+_USUAL: Final[dict[str, str | int]] = {
+    "application_name": "ropeway",
+    "client_encoding": "utf8",
+    "connect_timeout": CONNECT_TIMEOUT,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+
+
+class NotConnected(StoreUnavailable):
+    """Nobody answered, so nothing was sent."""
+
+
+async def open_link(target: Target) -> Link:
+    """A link to a server that was looked at. Raises what `failures.typed` makes of whatever went wrong."""
+    link: Link | None = None
+    given = {name for name, value in conninfo_to_dict(target.conninfo).items() if value is not None}
+    usual = {name: value for name, value in _USUAL.items() if name not in given}
+    try:
+        async with asyncio.timeout(target.timeout):
+            connection = await AsyncConnection.connect(make_conninfo(target.conninfo, **usual), autocommit=True)
+            link = Link(connection, target.timeout)
+            await check_server(link, target)
+            return link
+    except BaseException as error:
+        if link is not None:
+            link.abort()
+        if isinstance(error, TimeoutError) or (isinstance(error, OperationalError) and code_of(error) is None):
+            what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else str(error)
+            raise StoreUnavailable(target.url, f"it cannot be reached: {' '.join(what.split())}") from error
+        raise typed(target.url, error) from error
+
+
+async def migrate(target: Target) -> None:
+    """Brings the schema to this version, whatever the URL says about it."""
+    link = await open_link(target)
+    try:
+        await check_schema(link, msgspec.structs.replace(target, migrates=True, creates=True))
+    except Error as error:
+        raise typed(target.url, error) from error
+    finally:
+        link.abort()
+
+
+class Lanes:
+    """The links of one handle on one loop: one, and a second as soon as two calls are under way."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._links: list[Link] = []
+        self._opening: asyncio.Task[Link] | None = None
+        self._was_up = False
+
+    async def open(self) -> None:
+        await self._link()
+
+    async def call(self, statement: Statement, parameters: Sequence[Parameter] = ()) -> list[Row]:
+        """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
+        deadline: float | None = None
+        pause, tries = FIRST_PAUSE, 0
+        while True:
+            link = await self._link()
+            try:
+                return await link.ask(statement, parameters)
+            except NotSent:
+                continue
+            except Error as error:
+                code = code_of(error)
+                tries += 1
+                if code in FORGOTTEN and tries < MOST_TRIES:
+                    link.forget_prepared()
+                    continue
+                if code == READ_ONLY:
+                    # The primary is another one now, which is looked for when the next link is made.
+                    link.abort()
+                now = asyncio.get_running_loop().time()
+                deadline = now + PATIENCE if deadline is None else deadline
+                passes = code == READ_ONLY or code in UNDONE
+                if not passes or tries >= MOST_TRIES or now + pause > deadline:
+                    raise typed(self._target.url, error) from error
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _link(self) -> Link:
+        """One that is free, or else the one that will be soonest; callers at the same time share the making of one."""
+        self._links = links = [link for link in self._links if link.is_up]
+        for link in links:
+            if link.is_free:
+                return link
+        if len(links) < MOST_LINKS and (self._opening is None or self._opening.done()):
+            self._opening = asyncio.create_task(self._open())
+            # Whoever waits for it hears of what went wrong; if nobody does, the next one tries again.
+            self._opening.add_done_callback(lambda task: task.cancelled() or task.exception())
+        if links:
+            return min(links, key=lambda link: link.load)
+        assert self._opening is not None
+        return await asyncio.shield(self._opening)
+
+    async def _open(self) -> Link:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (PATIENCE if self._was_up else 0)
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                link = await open_link(self._target)
+                if not self._was_up:
+                    await self._check(link)
+                self._links.append(link)
+                self._was_up = True
+                return link
+            except StoreUnavailable as error:
+                if loop.time() + pause > deadline:
+                    raise NotConnected(self._target.url, _reason(error)) from error
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _check(self, link: Link) -> None:
+        try:
+            await check_schema(link, self._target)
+        except BaseException as error:
+            link.abort()
+            raise typed(self._target.url, error) from error
+
+    async def close(self) -> None:
+        if self._opening is not None and not self._opening.done():
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+        for link in self._links:
+            link.abort()
+        self._links = []
+
+
+def _reason(error: StoreUnavailable) -> str:
+    return str(error).removeprefix(f"{error.store}: ")

@@ -1,0 +1,70 @@
+"""From the server's errors to Ropeway's, each with what to do about it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from psycopg import Error
+
+from ...errors import (
+    RopewayError,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreRefused,
+    StoreUnavailable,
+)
+
+UNDONE: Final = frozenset(
+    {
+        "40001",  # serialization_failure
+        "40P01",  # deadlock_detected
+        "55P03",  # lock_not_available: a lock_timeout of the administrator
+        "57014",  # query_canceled: a statement_timeout of the administrator
+        "25P03",  # idle_in_transaction_session_timeout
+    }
+)
+"""The call was taken back whole, and may succeed when it is made again."""
+FORGOTTEN: Final = frozenset({"26000", "0A000"})
+"""The session does not have what was prepared, or has it for tables that were changed since."""
+_GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P04", "57P05"})
+READ_ONLY: Final = "25006"
+
+
+def code_of(error: BaseException) -> str | None:
+    return error.sqlstate if isinstance(error, Error) else None
+
+
+def typed(url: str, error: BaseException) -> BaseException:
+    """The error to raise for `error`; one that has nothing to do with the server stays as it is."""
+    if isinstance(error, RopewayError) or not isinstance(error, Error | OSError):
+        return error
+    found = _typed(url, code_of(error), " ".join(str(error).split()) or type(error).__name__)
+    found.__cause__ = error
+    return found
+
+
+def _typed(url: str, code: str | None, said: str) -> StoreError:
+    if code is None or code in _GONE or code.startswith("08"):
+        return StoreUnavailable(url, f"{said}; whether the call took effect is unknown")
+    for codes, error, what in _TOLD:
+        if code.startswith(codes):
+            return error(url, what.format(said))
+    return StoreRefused(url, f"a statement of the store failed, please report it: {code} {said}")
+
+
+_TOLD: Final[tuple[tuple[tuple[str, ...], type[StoreError], str], ...]] = (
+    (("53100", "54000"), StoreFull, "the server's disk is full ({})"),
+    (("53",), StoreUnavailable, "the server has no room for us now ({})"),
+    ((READ_ONLY,), StoreReadOnly, "this server takes no writes: use the address of the primary ({})"),
+    (tuple(UNDONE), StoreBusy, "others were in the way again and again ({})"),
+    (("28", "3D000"), StoreRefused, "the server refused us: check user, password and database ({})"),
+    (("42501",), StoreRefused, "{}: grant it to this user, as docs/postgres.md says"),
+    (
+        ("42P01", "42883", "3F000", "42704", "42703"),
+        StoreRefused,
+        "its schema is not whole: run `ropeway migrate` ({})",
+    ),
+)
+"""By the first letters of the server's code, the first that fit."""

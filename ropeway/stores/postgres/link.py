@@ -1,0 +1,228 @@
+"""One connection to the server, driven by the event loop.
+
+A statement is answered while nobody is needed to wait for it: a caller that was cancelled leaves its place, and the
+link is free again when the answer has come. psycopg connects and speaks libpq; its cursors would interrupt the
+statement instead, and take several times as long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from psycopg import AsyncConnection, pq
+from psycopg.adapt import Transformer
+from psycopg.errors import Error, OperationalError, error_from_result
+
+from .parameters import Parameter
+
+Row: TypeAlias = tuple[Any, ...]
+Hear: TypeAlias = Callable[[str], None]
+"""Takes what a notification says."""
+
+_BAD: Final = pq.ConnStatus.BAD
+_TUPLES: Final = pq.ExecStatus.TUPLES_OK
+_DONE: Final = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY})
+
+
+class NotSent(OperationalError):
+    """The connection ended before its turn came, so nothing happened."""
+
+
+class Statement:
+    """A text for the server, prepared once on each link; its parameters are `$1`, `$2` and so on."""
+
+    def __init__(self, text: str) -> None:
+        self.text: Final = text.encode()
+        self.name: Final = f"ropeway_{hash(text) & 0xFFFF_FFFF_FFFF:x}".encode()
+
+
+class Link:
+    """Ends for good when the connection does; `Lanes` makes another."""
+
+    def __init__(self, connection: AsyncConnection, timeout: float) -> None:
+        self.is_up = True
+        self.prepares = True
+        """False behind a pooler, where the next statement may go to another session."""
+        self.ended: Final = asyncio.Event()
+        """Set when it is no longer up."""
+        self._connection = connection
+        self._pgconn = connection.pgconn
+        self._pgconn.nonblocking = 1
+        self._loop = asyncio.get_running_loop()
+        self.heard_at = self._loop.time()
+        self._timeout = timeout
+        self._loads = Transformer(connection)
+        self._prepared: set[bytes] = set()
+        self._waiting: deque[tuple[Callable[[], None], asyncio.Future[list[Row]]]] = deque()
+        self._answer: asyncio.Future[list[Row]] | None = None
+        self._rows: list[Row] = []
+        self._error: Error | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._hear: Hear | None = None
+        self._fd = self._pgconn.socket
+        self._loop.add_reader(self._fd, self._readable)
+        self._writes = False
+
+    @property
+    def is_free(self) -> bool:
+        return self._answer is None and self.is_up
+
+    @property
+    def load(self) -> int:
+        """How many statements are under way or wait for their turn."""
+        return len(self._waiting) + (self._answer is not None)
+
+    @property
+    def is_idle(self) -> bool:
+        """Outside of any transaction."""
+        return self._pgconn.transaction_status == pq.TransactionStatus.IDLE
+
+    @property
+    def backend(self) -> int:
+        """The server process that this link was told to be speaking to."""
+        return self._pgconn.backend_pid
+
+    def hear(self, hear: Hear) -> None:
+        self._hear = hear
+
+    def ask(self, statement: Statement, parameters: Sequence[Parameter] = ()) -> asyncio.Future[list[Row]]:
+        """The rows that it answers; errors of psycopg are raised. One at a time."""
+        values = [value for value, _ in parameters]
+        formats = [is_binary for _, is_binary in parameters]
+
+        def send() -> None:
+            if self.prepares:
+                self._pgconn.send_query_prepared(statement.name, values, formats, 1)
+            else:
+                self._pgconn.send_query_params(statement.text, values, None, formats, 1)
+
+        if self.prepares and statement.name not in self._prepared:
+            self._prepared.add(statement.name)
+            first = self._post(lambda: self._pgconn.send_prepare(statement.name, statement.text))
+            first.add_done_callback(lambda done: self._forget(statement.name, done))
+        return self._post(send)
+
+    def run(self, script: str) -> asyncio.Future[list[Row]]:
+        """Several statements without parameters, in one transaction unless they say otherwise."""
+        return self._post(lambda: self._pgconn.send_query(script.encode()))
+
+    def forget_prepared(self) -> None:
+        """The session was reset behind our back."""
+        self._prepared.clear()
+
+    def _forget(self, name: bytes, prepared: asyncio.Future[list[Row]]) -> None:
+        if prepared.cancelled() or prepared.exception() is not None:
+            self._prepared.discard(name)
+
+    def _post(self, send: Callable[[], None]) -> asyncio.Future[list[Row]]:
+        answer: asyncio.Future[list[Row]] = self._loop.create_future()
+        if not self.is_up:
+            answer.set_exception(NotSent("the connection ended"))
+        elif self._answer is None:
+            self._send(send, answer)
+        else:
+            self._waiting.append((send, answer))
+        return answer
+
+    def _send(self, send: Callable[[], None], answer: asyncio.Future[list[Row]]) -> None:
+        self._answer, self._rows, self._error = answer, [], None
+        self.heard_at = self._loop.time()
+        if self._watch is None:
+            self._watch = self._loop.call_later(self._timeout, self._look)
+        try:
+            send()
+            self._flush()
+        except Error as error:
+            self._end(error)
+
+    def _flush(self) -> None:
+        is_left = self._pgconn.flush() == 1
+        if is_left and not self._writes:
+            self._loop.add_writer(self._fd, self._writable)
+        elif self._writes and not is_left:
+            self._loop.remove_writer(self._fd)
+        self._writes = is_left
+
+    def _writable(self) -> None:
+        try:
+            self._flush()
+        except Error as error:
+            self._end(error)
+
+    def _readable(self) -> None:
+        self.heard_at = self._loop.time()
+        pgconn = self._pgconn
+        try:
+            pgconn.consume_input()
+            if self._writes:
+                # A server that answers while we still send may wait for us to read.
+                self._flush()
+            while (told := pgconn.notifies()) is not None:
+                if self._hear is not None:
+                    self._hear(told.extra.decode())
+            while self._answer is not None and not pgconn.is_busy():
+                result = pgconn.get_result()
+                if result is None:
+                    self._finish()
+                else:
+                    self._take(result)
+            if pgconn.status == _BAD:
+                self._end(OperationalError("the server closed the connection"))
+        except Error as error:
+            self._end(error)
+
+    def _take(self, result: Any) -> None:
+        if result.status == _TUPLES:
+            self._loads.set_pgresult(result)
+            self._rows = self._loads.load_rows(0, result.ntuples, tuple)
+        elif result.status not in _DONE:
+            self._error = error_from_result(result)
+
+    def _finish(self) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.done():
+            if self._error is not None:
+                answer.set_exception(self._error)
+            else:
+                answer.set_result(self._rows)
+        while self._waiting and self._answer is None:
+            send, answer = self._waiting.popleft()
+            if not answer.done():
+                self._send(send, answer)
+
+    def _look(self) -> None:
+        """Whether a server that owes an answer has been silent for too long."""
+        self._watch = None
+        if self._answer is None or not self.is_up:
+            return
+        left = self.heard_at + self._timeout - self._loop.time()
+        if left <= 0:
+            self._end(OperationalError(f"no answer within {self._timeout:g} s"))
+        else:
+            self._watch = self._loop.call_later(left, self._look)
+
+    def abort(self) -> None:
+        """Ends it at once; what is under way fails."""
+        self._end(OperationalError("the connection was given up"))
+
+    def _end(self, error: Error) -> None:
+        if not self.is_up:
+            return
+        self.is_up = False
+        self._loop.remove_reader(self._fd)
+        if self._writes:
+            self._loop.remove_writer(self._fd)
+        if self._watch is not None:
+            self._watch.cancel()
+        self._pgconn.finish()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(self._error or error)
+        self._answer = None
+        for _, answer in self._waiting:
+            if not answer.done():
+                answer.set_exception(NotSent(str(error)))
+        self._waiting.clear()
+        self.ended.set()

@@ -1,0 +1,117 @@
+-- Adds bundles of jobs, each whole or not at all. In a transaction of somebody else it is theirs to commit.
+-- Takes the names of the queues; for each job its queue's place among them (null: the first), its bundle (null: a bundle
+-- for all), id, name, data, options, priority, lifo, delay, due_at, where a null array stands for what is usual; the
+-- instant, and whether it may wake listeners (null: unseen).
+-- Returns a letter for each job (c created, f found, x conflict, s skipped), and the wakes as `wake` says them.
+CREATE OR REPLACE FUNCTION ropeway.add(
+    queues text[], numbers integer[], bundles integer[], ids text[], names text[], datas text[], options text[],
+    priorities integer[], lifos boolean[], delays bigint[], dues bigint[], at bigint DEFAULT NULL,
+    may_wake boolean DEFAULT NULL, OUT verdicts text, OUT wakes text[]
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    instant bigint := ropeway.clock(at);
+    most integer := cardinality(ids);
+    queue_ids integer[];
+    seqs bigint[];
+    letters text[];
+    added integer;
+BEGIN
+    IF most = 1 THEN
+        wakes := ropeway.add_single(
+            queues[1], ids[1], names[1], datas[1], options[1], priorities[1], lifos[1], delays[1], dues[1], instant,
+            may_wake
+        );
+        IF wakes IS NOT NULL THEN
+            verdicts := 'c';
+            RETURN;
+        END IF;
+    END IF;
+    queue_ids := ARRAY(SELECT ropeway.queue_id(given.name) FROM unnest(queues) AS given (name));
+    seqs := ARRAY(SELECT nextval('ropeway.job_seq') FROM generate_series(1, most));
+    -- Nearly always every id is new. In the order of their ids, so that two calls never wait for each other.
+    INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data)
+    SELECT
+        CASE WHEN given.lifo THEN -given.seq ELSE given.seq END, instant, queue_ids[coalesce(given.number, 1)],
+        coalesce(given.priority, 0), given.id, given.name, coalesce(given.options, '{}'), given.data
+    FROM unnest(seqs, numbers, ids, names, datas, options, priorities, lifos)
+        AS given (seq, number, id, name, data, options, priority, lifo)
+    ORDER BY given.id COLLATE "C"
+    ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS added = ROW_COUNT;
+    IF added < most THEN
+        DELETE FROM ropeway.job AS j
+        WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids) AND abs(j.ord) = ANY (seqs);
+        letters := ropeway.add_one_by_one(
+            seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n), bundles,
+            ids, names, datas, options, priorities, lifos, instant
+        );
+    END IF;
+
+    INSERT INTO ropeway.waiting (ord, queue, priority, id, name)
+    SELECT
+        CASE WHEN given.lifo THEN -given.seq ELSE given.seq END, queue_ids[coalesce(given.number, 1)],
+        coalesce(given.priority, 0), given.id, given.name
+    FROM unnest(seqs, numbers, ids, names, priorities, lifos, delays, dues, letters)
+        AS given (seq, number, id, name, priority, lifo, delay, due_at, letter)
+    WHERE coalesce(given.letter, 'c') = 'c' AND coalesce(given.delay, 0) <= 0 AND coalesce(given.due_at, 0) <= instant;
+
+    IF delays IS NOT NULL OR dues IS NOT NULL THEN
+        INSERT INTO ropeway.later (ord, due_at, queue, priority, id, name)
+        SELECT
+            CASE WHEN given.lifo THEN -given.seq ELSE given.seq END,
+            least(CASE WHEN given.delay > 0 THEN instant + given.delay ELSE given.due_at END, 253402300799999),
+            queue_ids[coalesce(given.number, 1)], coalesce(given.priority, 0), given.id, given.name
+        FROM unnest(seqs, numbers, ids, names, priorities, lifos, delays, dues, letters)
+            AS given (seq, number, id, name, priority, lifo, delay, due_at, letter)
+        WHERE coalesce(given.letter, 'c') = 'c' AND (given.delay > 0 OR given.due_at > instant);
+    END IF;
+
+    INSERT INTO ropeway.step (at, queue, events, waiting, delayed, metric_added, entries)
+    SELECT
+        instant, queue_ids[told.number], told.waiting * 2 + told.delayed * 2 + told.found,
+        nullif(told.waiting, 0), nullif(told.delayed, 0), nullif(told.waiting + told.delayed, 0),
+        concat_ws(
+            ',',
+            '["add",' || instant || ',"waiting",[' || told.lined || '],null]',
+            '["add",' || instant || ',"delayed",[' || told.later || '],null]',
+            '["duplicated",' || instant || ',null,[' || told.known || '],null]'
+        )
+    FROM (
+        SELECT
+            coalesce(given.number, 1) AS number,
+            count(*) FILTER (WHERE given.letter IS DISTINCT FROM 'f' AND given.due_at IS NULL) AS waiting,
+            count(*) FILTER (WHERE given.letter IS DISTINCT FROM 'f' AND given.due_at IS NOT NULL) AS delayed,
+            count(*) FILTER (WHERE given.letter = 'f') AS found,
+            string_agg('["' || given.id || '",{"name":' || to_json(given.name) || '}]', ',' ORDER BY given.n)
+                FILTER (WHERE given.letter IS DISTINCT FROM 'f' AND given.due_at IS NULL) AS lined,
+            string_agg(
+                '["' || given.id || '",{"name":' || to_json(given.name) || ',"due_at":' || given.due_at || '}]', ','
+                ORDER BY given.n
+            ) FILTER (WHERE given.letter IS DISTINCT FROM 'f' AND given.due_at IS NOT NULL) AS later,
+            string_agg('["' || given.id || '",null]', ',' ORDER BY given.n)
+                FILTER (WHERE given.letter = 'f') AS known
+        FROM (
+            SELECT
+                each.n, each.number, each.id, each.name, each.letter,
+                CASE
+                    WHEN each.delay > 0 THEN least(instant + each.delay, 253402300799999)
+                    WHEN each.due_at > instant THEN each.due_at
+                END AS due_at
+            FROM unnest(numbers, ids, names, delays, dues, letters)
+                WITH ORDINALITY AS each (number, id, name, delay, due_at, letter, n)
+            WHERE coalesce(each.letter, 'c') IN ('c', 'f')
+        ) AS given
+        GROUP BY coalesce(given.number, 1)
+    ) AS told;
+
+    verdicts := coalesce(array_to_string(letters, ''), repeat('c', most));
+    wakes := array_remove(
+        ARRAY(
+            SELECT ropeway.wake(queue, topic, may_wake)
+            FROM unnest(queue_ids) AS queue, unnest(ARRAY['jobs', 'events']) AS topic
+        ),
+        NULL
+    );
+END
+$$;

@@ -1,0 +1,290 @@
+-- Jobs, where they stand, and what is remembered about them.
+
+CREATE TYPE ropeway.state AS ENUM (
+    'waiting', 'waiting-children', 'delayed', 'active', 'completed', 'failed', 'cancelled'
+);
+
+-- What this schema is: one row, which a newer Ropeway raises.
+CREATE TABLE ropeway.version (
+    number integer NOT NULL
+);
+INSERT INTO ropeway.version VALUES (0);
+
+-- Settings of a queue. A row stays when its queue is obliterated: its id and its event numbers must not come again.
+CREATE TABLE ropeway.queue (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text COLLATE "C" NOT NULL UNIQUE,
+    is_configured boolean NOT NULL DEFAULT false,
+    is_paused boolean NOT NULL DEFAULT false,
+    paused_names text[] NOT NULL DEFAULT '{}',
+    max_active integer CHECK (max_active > 0)
+);
+
+CREATE SEQUENCE ropeway.job_seq AS bigint;
+
+-- What moves do not change, so that a large payload is written once. Priority and ord say where a job waits, whenever
+-- it does; ord is its sequence number, or the negative of it.
+CREATE TABLE ropeway.job (
+    ord bigint NOT NULL,
+    created_at bigint NOT NULL,
+    queue integer NOT NULL,
+    priority integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    options text NOT NULL,
+    data text NOT NULL,
+    PRIMARY KEY (queue, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+-- Every job stands in one of the next four tables. Each is ordered as it is used and carries what its moves need, so
+-- that neither a claim nor a settle looks at what lies beside it.
+
+CREATE TABLE ropeway.waiting (
+    ord bigint NOT NULL,
+    queue integer NOT NULL,
+    priority integer NOT NULL,
+    attempts_made integer NOT NULL DEFAULT 0,
+    attempts_started integer NOT NULL DEFAULT 0,
+    stalled_count integer NOT NULL DEFAULT 0,
+    logged integer NOT NULL DEFAULT 0,
+    id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    started_at bigint,
+    renewed_at bigint,
+    token text COLLATE "C",
+    worker text COLLATE "C",
+    reason text,
+    progress text
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
+    autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0
+);
+
+CREATE UNIQUE INDEX waiting_in_line ON ropeway.waiting (queue, priority, ord);
+CREATE INDEX waiting_by_name ON ropeway.waiting (queue, name, priority, ord);
+
+-- No index but its key, and room in every page: a renewed lock stays on its page and touches no index.
+CREATE TABLE ropeway.active (
+    ord bigint NOT NULL,
+    started_at bigint NOT NULL,
+    renewed_at bigint NOT NULL,
+    lock_until bigint NOT NULL,
+    queue integer NOT NULL,
+    priority integer NOT NULL,
+    attempts_made integer NOT NULL,
+    attempts_started integer NOT NULL CHECK (attempts_started > 0),
+    stalled_count integer NOT NULL,
+    logged integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    token text COLLATE "C" NOT NULL,
+    worker text COLLATE "C" NOT NULL,
+    reason text,
+    progress text,
+    PRIMARY KEY (queue, id)
+) WITH (
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_insert_scale_factor = 1, autovacuum_vacuum_cost_delay = 0
+);
+
+-- What may not run yet: delayed jobs, and those that wait for children, which have no due_at.
+CREATE TABLE ropeway.later (
+    ord bigint NOT NULL,
+    due_at bigint,
+    queue integer NOT NULL,
+    priority integer NOT NULL,
+    attempts_made integer NOT NULL DEFAULT 0,
+    attempts_started integer NOT NULL DEFAULT 0,
+    stalled_count integer NOT NULL DEFAULT 0,
+    logged integer NOT NULL DEFAULT 0,
+    id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    started_at bigint,
+    renewed_at bigint,
+    token text COLLATE "C",
+    worker text COLLATE "C",
+    reason text,
+    progress text,
+    PRIMARY KEY (queue, id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
+    autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0
+);
+
+CREATE INDEX later_due ON ropeway.later (queue, due_at, ord) WHERE due_at IS NOT NULL;
+CREATE INDEX later_children ON ropeway.later (queue, abs(ord)) WHERE due_at IS NULL;
+
+-- It grows at one end, and retention takes from the other.
+CREATE TABLE ropeway.finished (
+    seq bigint NOT NULL,
+    finished_at bigint NOT NULL,
+    expires_at bigint NOT NULL,
+    state ropeway.state NOT NULL CHECK (state IN ('completed', 'failed', 'cancelled')),
+    queue integer NOT NULL,
+    attempts_made integer NOT NULL,
+    attempts_started integer NOT NULL,
+    stalled_count integer NOT NULL,
+    logged integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    started_at bigint,
+    renewed_at bigint,
+    token text COLLATE "C",
+    worker text COLLATE "C",
+    reason text,
+    progress text,
+    result text,
+    PRIMARY KEY (queue, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+CREATE INDEX finished_by_time ON ropeway.finished (queue, state, finished_at, seq);
+-- Without the jobs that are kept for ever: those expire at the last instant of all.
+CREATE INDEX finished_expiring ON ropeway.finished (queue, expires_at) WHERE expires_at < 253402300799999;
+
+-- Failed attempts; a job's numbers have no gaps between the oldest and the newest kept.
+CREATE TABLE ropeway.failure (
+    seq bigint NOT NULL,
+    at bigint NOT NULL,
+    number integer NOT NULL,
+    attempt integer NOT NULL,
+    worker text,
+    reason text NOT NULL,
+    trace text NOT NULL,
+    PRIMARY KEY (seq, number)
+);
+
+CREATE TABLE ropeway.log_line (
+    seq bigint NOT NULL,
+    at bigint NOT NULL,
+    number integer NOT NULL,
+    text text NOT NULL,
+    PRIMARY KEY (seq, number)
+);
+
+-- What every call did, in one row: its event entries (json, comma separated), how many jobs it moved from and to each
+-- state, and what it adds to the metrics. Calls only ever insert here, so that no transaction waits for another, however
+-- long it stays open. The fold adds steps to `tally` and `metric` and gives them their number in the stream: in the order
+-- of id, which is an order of cause and effect, because a call takes its id after it saw what it builds on.
+CREATE TABLE ropeway.step (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    at bigint NOT NULL,
+    -- That of its last event; null until it is folded.
+    number bigint,
+    queue integer NOT NULL,
+    events integer NOT NULL,
+    waiting integer,
+    waiting_children integer,
+    delayed integer,
+    active integer,
+    completed integer,
+    failed integer,
+    cancelled integer,
+    metric_added integer,
+    metric_completed integer,
+    metric_failed integer,
+    metric_retried integer,
+    metric_stalled integer,
+    metric_cancelled integer,
+    metric_removed integer,
+    entries text NOT NULL
+) WITH (
+    fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
+    autovacuum_vacuum_insert_scale_factor = 1, autovacuum_vacuum_cost_delay = 0
+);
+-- Long ones move out of the row, so that the fold does not copy them, and are not worth being compressed.
+ALTER TABLE ropeway.step ALTER COLUMN entries SET STORAGE EXTERNAL;
+
+CREATE INDEX step_not_folded ON ropeway.step (queue, id) WHERE number IS NULL;
+CREATE INDEX step_in_stream ON ropeway.step (queue, number) WHERE number IS NOT NULL;
+
+-- How many jobs each state has, without what is not folded yet, and where the stream of events stands. Every fold puts a
+-- row in the place of the one before: the newest is found at once, however many dead ones an old transaction keeps.
+CREATE TABLE ropeway.tally (
+    fold bigint NOT NULL,
+    waiting bigint NOT NULL DEFAULT 0,
+    waiting_children bigint NOT NULL DEFAULT 0,
+    delayed bigint NOT NULL DEFAULT 0,
+    active bigint NOT NULL DEFAULT 0,
+    completed bigint NOT NULL DEFAULT 0,
+    failed bigint NOT NULL DEFAULT 0,
+    cancelled bigint NOT NULL DEFAULT 0,
+    -- The number of the newest event, and where the stream began; null once its beginning was trimmed.
+    events bigint NOT NULL DEFAULT 0,
+    events_from bigint DEFAULT 0,
+    queue integer NOT NULL,
+    PRIMARY KEY (queue, fold)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+
+-- What moved in each minute, without what is not folded yet.
+CREATE TABLE ropeway.metric (
+    queue integer NOT NULL,
+    minute bigint NOT NULL,
+    added bigint NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    retried bigint NOT NULL,
+    stalled bigint NOT NULL,
+    cancelled bigint NOT NULL,
+    removed bigint NOT NULL,
+    PRIMARY KEY (queue, minute)
+) WITH (fillfactor = 50);
+
+-- Locks of running jobs that were taken away. Whoever writes here holds the queue's lock for it until the commit, so
+-- that a reader who is past a number has seen all before it.
+CREATE TABLE ropeway.revoked (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at bigint NOT NULL,
+    queue integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    token text COLLATE "C" NOT NULL
+);
+
+CREATE INDEX revoked_of_queue ON ropeway.revoked (queue, number);
+
+CREATE TABLE ropeway.record (
+    kind text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    value text NOT NULL,
+    version bigint NOT NULL,
+    expires_at bigint,
+    PRIMARY KEY (kind, key)
+) WITH (fillfactor = 50);
+
+CREATE INDEX record_expiring ON ropeway.record (expires_at) WHERE expires_at IS NOT NULL;
+
+-- A job and where it stands; ask for it by queue and id.
+CREATE VIEW ropeway.place AS
+SELECT
+    job.queue, job.id, job.name, job.data, job.options,
+    (CASE
+        WHEN active.id IS NOT NULL THEN 'active'
+        WHEN waiting.id IS NOT NULL THEN 'waiting'
+        WHEN finished.id IS NOT NULL THEN finished.state::text
+        WHEN later.due_at IS NOT NULL THEN 'delayed'
+        ELSE 'waiting-children'
+    END)::ropeway.state AS state,
+    job.priority, job.ord, job.created_at,
+    coalesce(active.attempts_made, waiting.attempts_made, finished.attempts_made, later.attempts_made)
+        AS attempts_made,
+    coalesce(active.attempts_started, waiting.attempts_started, finished.attempts_started, later.attempts_started)
+        AS attempts_started,
+    coalesce(active.stalled_count, waiting.stalled_count, finished.stalled_count, later.stalled_count)
+        AS stalled_count,
+    later.due_at,
+    coalesce(active.token, waiting.token, finished.token, later.token) AS token,
+    coalesce(active.worker, waiting.worker, finished.worker, later.worker) AS worker,
+    coalesce(active.started_at, waiting.started_at, finished.started_at, later.started_at) AS started_at,
+    coalesce(active.renewed_at, waiting.renewed_at, finished.renewed_at, later.renewed_at) AS renewed_at,
+    active.lock_until,
+    finished.finished_at,
+    finished.expires_at,
+    coalesce(active.reason, waiting.reason, finished.reason, later.reason) AS reason,
+    coalesce(active.progress, waiting.progress, finished.progress, later.progress) AS progress,
+    finished.result,
+    coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged
+FROM ropeway.job
+LEFT JOIN ropeway.active ON active.queue = job.queue AND active.id = job.id
+LEFT JOIN ropeway.waiting
+    ON waiting.queue = job.queue AND waiting.priority = job.priority AND waiting.ord = job.ord
+LEFT JOIN ropeway.finished ON finished.queue = job.queue AND finished.id = job.id
+LEFT JOIN ropeway.later ON later.queue = job.queue AND later.id = job.id;

@@ -1,0 +1,43 @@
+-- Extends locks. No index changes: a renewed lock stays on its page.
+-- Takes the queue, ids and tokens, how long the locks last from now, and the instant.
+-- Returns two letters for each (the verdict and the state), or null if all were held.
+CREATE OR REPLACE FUNCTION ropeway.renew(
+    queue_name text, ids text[], tokens text[], lock bigint, at bigint DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    instant bigint := ropeway.clock(at);
+    queue_id integer;
+    renewed integer;
+BEGIN
+    -- Not worth waiting for the disk: a renewal that a crash of the server takes back is made again in time.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    UPDATE ropeway.active AS a SET lock_until = instant + lock, renewed_at = instant
+    FROM (
+        SELECT mine.spot
+        FROM (SELECT * FROM unnest(ids, tokens) AS each (id, token) ORDER BY each.id COLLATE "C") AS given
+        CROSS JOIN LATERAL (
+            SELECT own.ctid AS spot FROM ropeway.active AS own
+            WHERE own.queue = queue_id AND own.id = given.id AND own.token = given.token
+            FOR UPDATE
+        ) AS mine
+    ) AS held
+    WHERE a.ctid = held.spot;
+    GET DIAGNOSTICS renewed = ROW_COUNT;
+    IF renewed = cardinality(ids) THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT string_agg(ropeway.standing(queue_id, given.id, given.token, NULL), '' ORDER BY given.n)
+        FROM unnest(ids, tokens) WITH ORDINALITY AS given (id, token, n)
+    );
+END
+$$;

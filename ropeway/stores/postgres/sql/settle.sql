@@ -1,0 +1,93 @@
+-- Records how attempts ended, and claims the next jobs.
+-- Takes the queue; of those that completed ids (each once, in order), tokens, results (null: none has one), and how long they are
+-- kept; of the others what `settle_others` takes, or nulls; the request as `claim` takes it (no token: none); the
+-- instant, and whether it may wake listeners.
+-- Returns two letters for each that completed (the verdict and the state before), or null if all were active; letters for each of
+-- the others; and what `claim` returns.
+CREATE OR REPLACE FUNCTION ropeway.settle(
+    queue_name text, done_ids text[], done_tokens text[], done_results text[], done_age bigint, done_count bigint,
+    other_ids text[], other_tokens text[], moves text[], results text[], reasons text[], traces text[], delays bigint[],
+    ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[],
+    token text, worker text, most integer, lock bigint, names text[], repeats boolean,
+    from_priority integer, from_ord bigint, from_due bigint,
+    at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
+    OUT done_letters text, OUT other_letters text, OUT instant bigint, OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[],
+    OUT options text[], OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[],
+    OUT held bigint[], OUT passed bigint, OUT wakes text[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    s ropeway.step;
+    queue ropeway.queue;
+    done record;
+    other record;
+    taken record;
+    brings_work boolean := false;
+BEGIN
+    instant := ropeway.clock(at);
+    SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
+    IF NOT FOUND THEN
+        done_letters := repeat('m-', cardinality(done_ids));
+        other_letters := repeat('m-', cardinality(other_ids));
+        RETURN;
+    END IF;
+
+    IF cardinality(done_ids) > 0 THEN
+        done := ropeway.settle_done(
+            queue.id, done_ids, done_tokens, done_results, done_age, done_count, instant
+        );
+        s := done.s;
+        done_letters := done.letters;
+    END IF;
+    IF cardinality(other_ids) > 0 THEN
+        other := ropeway.settle_others(
+            s, queue.id, other_ids, other_tokens, moves, results, reasons, traces, delays, ages, counts, exhausted,
+            stack_traces, instant
+        );
+        s := other.s;
+        other_letters := other.letters;
+        brings_work := other.back > 0;
+        IF cardinality(other.failed) > 0 THEN
+            s := ropeway.retain(
+                s, queue.id, 'failed', other.failed_at_once, other.failed_count, cardinality(other.failed), instant
+            );
+        END IF;
+        IF cardinality(other.completed) > 0 THEN
+            s := ropeway.retain(
+                s, queue.id, 'completed', other.completed_at_once, other.completed_count,
+                cardinality(other.completed), instant
+            );
+        END IF;
+    END IF;
+    IF done_count > 0 AND s.metric_completed > 0 THEN
+        s := ropeway.retain(s, queue.id, 'completed', NULL, done_count, s.metric_completed, instant);
+    END IF;
+    brings_work := brings_work OR (queue.max_active IS NOT NULL AND s.active < 0);
+
+    IF token IS NOT NULL THEN
+        taken := ropeway.take(
+            s, queue, instant, token, worker, most, lock, names, repeats, from_priority, from_ord, from_due
+        );
+        s := taken.s;
+        again_at := taken.again_at;
+        ids := taken.ids;
+        job_names := taken.job_names;
+        datas := taken.datas;
+        options := taken.options;
+        priorities := taken.priorities;
+        ords := taken.ords;
+        created := taken.created;
+        pasts := taken.pasts;
+        held := taken.held;
+        passed := taken.passed;
+    END IF;
+    wakes := ropeway.write(s, queue.id, instant, brings_work, may_wake);
+END
+$$;
