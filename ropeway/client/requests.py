@@ -34,6 +34,9 @@ Request: TypeAlias = Call[R] | str | tuple[str, Json] | tuple[str, Json, JobOpti
 
 
 def call_of(request: Request[R], position: int) -> Call[R]:
+    if type(request) is tuple and len(request) == 2 and type(request[0]) is str:
+        # What most bulks are made of; a match takes three times as long.
+        return Call(*request)
     match request:
         case (str(name), data):
             return Call(name, data)

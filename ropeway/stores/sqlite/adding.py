@@ -12,7 +12,7 @@ from ...job.record import NewJob
 from ...store.values import Added
 from .reading import reader
 from .statements import statements
-from .transaction import Detail, QueueRow, Transaction, as_json
+from .transaction import Arrival, Detail, QueueRow, Transaction, as_json
 
 _SQL: Final = statements("add")
 _known: Final[Callable[[bytes], list[tuple[str, str, str]]]] = reader(list[tuple[str, str, str]])
@@ -24,6 +24,8 @@ Bundle: TypeAlias = Sequence[NewJob]
 Verdict: TypeAlias = Literal["created", "found", "conflict", "skipped"]
 Known: TypeAlias = dict[tuple[str, str], tuple[str, str]]
 """Name and data by queue and id."""
+Due: TypeAlias = dict[int, Instant]
+"""When those are due that are delayed, by sequence number."""
 
 
 def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
@@ -49,35 +51,66 @@ def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
 
 
 def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant) -> None:
-    first = tx.get(_SQL["next_seq"])
-    # A job's order is its sequence number, or the negative of it.
-    encoded = as_json(
-        [
-            (job.id, job.name, job.options, job.data, job.priority, -seq if job.lifo else seq)
-            for seq, job in enumerate(jobs, first)
-        ]
-    )
-    tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "now": now, "jobs": encoded})
-    waiting: list[tuple[str, Detail]] = []
+    first = tx.take_seqs(len(jobs))
+    due: Due = {
+        seq: due_at
+        for seq, job in enumerate(jobs, first)
+        if (job.delay or job.due_at) and (due_at := _due_at(job, now)) is not None
+    }
+    (_insert_one if len(jobs) == 1 else _insert)(tx, row, jobs, first, due, now)
+    waiting: list[tuple[str, Detail]] = [
+        (job.id, {"name": job.name}) for seq, job in enumerate(jobs, first) if seq not in due
+    ]
     delayed: list[tuple[str, Detail]] = []
-    due: list[tuple[int, Instant]] = []
-    for seq, job in enumerate(jobs, first):
-        due_at = _due_at(job, now)
-        if due_at is None:
-            waiting.append((job.id, {"name": job.name}))
-        else:
-            delayed.append((job.id, {"name": job.name, "due_at": due_at}))
-            due.append((seq, due_at))
-    if delayed:
-        tx.run(_SQL["delayed"], {"delayed": as_json(due)})
+    for seq, due_at in due.items():
+        job = jobs[seq - first]
+        delayed.append((job.id, {"name": job.name, "due_at": due_at}))
     if waiting:
-        tx.run(_SQL["waiting"], {"first": first})
         row.move(None, "waiting", len(waiting))
         row.announce("add", now, "waiting", waiting)
     if delayed:
         row.move(None, "delayed", len(delayed))
         row.announce("add", now, "delayed", delayed)
     tx.wake("jobs", row)
+
+
+def _insert(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Due, now: Instant) -> None:
+    encoded = as_json(
+        [
+            (job.id, job.name, job.options, job.data, job.priority, _order(job, seq))
+            for seq, job in enumerate(jobs, first)
+        ]
+    )
+    tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "now": now, "jobs": encoded})
+    if due:
+        tx.run(_SQL["delayed"], {"delayed": as_json(list(due.items()))})
+    if len(due) < len(jobs):
+        tx.run(_SQL["waiting"], {"first": first})
+
+
+def _insert_one(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], seq: int, due: Due, now: Instant) -> None:
+    """The same for one, without the way through JSON."""
+    [job] = jobs
+    values = {
+        "seq": seq,
+        "queue": row.id,
+        "id": job.id,
+        "name": job.name,
+        "options": job.options,
+        "data": job.data,
+        "priority": job.priority,
+        "ord": _order(job, seq),
+        "now": now,
+    }
+    tx.run(_SQL["job"], values)
+    if due:
+        tx.run(_SQL["delayed"], {"delayed": as_json(list(due.items()))})
+    else:
+        tx.arrive(Arrival(job, values))
+
+
+def _order(job: NewJob, seq: int) -> int:
+    return -seq if job.lifo else seq
 
 
 def _portions(jobs: Sequence[NewJob]) -> list[Sequence[NewJob]]:

@@ -14,7 +14,7 @@ from ...store.values import Claimed, ClaimRequest, Served
 from .moving import promote_due
 from .reading import reader
 from .statements import statements
-from .transaction import QueueRow, Transaction, as_json
+from .transaction import Arrival, QueueRow, Transaction, as_json
 
 _SQL: Final = statements("claim")
 _BY_SEQ: Final = statements("look")["records_by_seq"]
@@ -56,6 +56,50 @@ def _take(tx: Transaction, row: QueueRow, request: ClaimRequest, now: Instant) -
         "now": now,
         "lock_until": now + request.lock,
     }
+    if tx.arrival is not None and row.counts["waiting"] == 1:
+        jobs = _take_arrival(tx, row, request, values, tx.arrival)
+    else:
+        tx.let_wait()
+        jobs = _take_waiting(tx, row, request, values, limit)
+    if jobs:
+        row.move("waiting", "active", len(jobs))
+        row.announce("claim", now, "active", [(job.id, None) for job in jobs], {"worker": request.worker})
+    return jobs
+
+
+def _take_arrival(
+    tx: Transaction, row: QueueRow, request: ClaimRequest, values: dict[str, Any], arrival: Arrival
+) -> list[JobRecord]:
+    """The only job of the queue, which did not begin to wait yet."""
+    job, added = arrival
+    if (request.names is not None and job.name not in request.names) or job.name in row.paused_names:
+        return []
+    tx.arrival = None
+    tx.run(_SQL["start_new"], {**added, **values})
+    return [
+        JobRecord(
+            job.queue,
+            job.id,
+            job.name,
+            job.data,
+            job.options,
+            "active",
+            job.priority,
+            added["ord"],
+            added["now"],
+            attempts_started=1,
+            token=request.token,
+            worker=request.worker,
+            started_at=values["now"],
+            renewed_at=values["now"],
+            lock_until=values["lock_until"],
+        )
+    ]
+
+
+def _take_waiting(
+    tx: Transaction, row: QueueRow, request: ClaimRequest, values: dict[str, Any], limit: int
+) -> list[JobRecord]:
     if request.names is not None or row.paused_names:
         values["names"] = as_json(_allowed(tx, row, request))
         values["limit"] = limit
@@ -63,11 +107,7 @@ def _take(tx: Transaction, row: QueueRow, request: ClaimRequest, now: Instant) -
         is_picky = bool(tx.get(_SQL["others_first"], values))
     else:
         is_picky = False
-    jobs = _choose_and_start(tx, values, limit, is_picky=is_picky)
-    if jobs:
-        row.move("waiting", "active", len(jobs))
-        row.announce("claim", now, "active", [(job.id, None) for job in jobs], {"worker": request.worker})
-    return jobs
+    return _choose_and_start(tx, values, limit, is_picky=is_picky)
 
 
 def _choose_and_start(tx: Transaction, values: dict[str, Any], limit: int, *, is_picky: bool) -> list[JobRecord]:

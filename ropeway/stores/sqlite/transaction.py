@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias, get_args
 
 import apsw
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from ...job.events import NOTICES
 from ...job.instants import Instant
 from ...job.moves import MOVES
+from ...job.record import NewJob
 from ...job.rules import METRICS_OF, MetricName
 from ...job.states import STATES, State
 from ...store.values import Settings, Topic
@@ -126,12 +127,43 @@ class QueueRow:
             self.metrics.append({"minute": minute, **_NOTHING, metric: number})
 
 
+class Known:
+    """What a connection read or wrote last. As long as nobody else writes, it need not be read again."""
+
+    MOST_ROWS: Final = 100
+
+    def __init__(self) -> None:
+        self.rows: dict[str, QueueRow] = {}
+        self.next_seq: int | None = None
+
+    def keep(self, rows: dict[str, QueueRow]) -> None:
+        if len(self.rows) + len(rows) > self.MOST_ROWS:
+            self.rows.clear()
+        self.rows.update(rows)
+
+
+class Arrival(NamedTuple):
+    """A new job that is not yet among the waiting ones: a claim that stands for it may take it first."""
+
+    job: NewJob
+    values: dict[str, Any]
+
+
 class Transaction:
     """All calls of one round. A verb sees what the calls before it did; others see all of it or nothing."""
 
-    def __init__(self, connection: apsw.Connection, clock: Clock) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        clock: Clock,
+        known: Known | None = None,
+        is_awaited: Callable[[str], bool] | None = None,
+    ) -> None:
         self._connection = connection
+        self._is_awaited = is_awaited
+        self.arrival: Arrival | None = None
         self._clock = clock
+        self._known = known or Known()
         self._rows: dict[str, QueueRow] = {}
         self._given: Instant | None = None
         self._now: Instant | None = None
@@ -158,10 +190,31 @@ class Transaction:
         """The one row, or its one value; None if there is no row."""
         return self._connection.execute(sql, values).get
 
+    def take_seqs(self, number: int) -> int:
+        """The first of that many sequence numbers that nobody has."""
+        first = self._known.next_seq or self.get(_SQL["next_seq"])
+        self._known.next_seq = first + number
+        assert isinstance(first, int), "a number, or the table is not ours"
+        return first
+
+    def arrive(self, arrival: Arrival) -> None:
+        if self._is_awaited and self._is_awaited(arrival.job.queue):
+            self.arrival = arrival
+        else:
+            self.run(_SQL["arrive"], arrival.values)
+
+    def let_wait(self) -> None:
+        """Puts the arrival, if there is one, where everybody finds it."""
+        if self.arrival is not None:
+            self.run(_SQL["arrive"], self.arrival.values)
+            self.arrival = None
+
     def queue(self, name: str, *, create: bool = False) -> QueueRow:
         row = self._rows.get(name)
         if row is None:
-            row = self._rows[name] = QueueRow(name, self.get(_SQL["load"], {"name": name}))
+            # Taken from what is known, until the commit: what was not committed is not known.
+            row = self._known.rows.pop(name, None) or QueueRow(name, self.get(_SQL["load"], {"name": name}))
+            self._rows[name] = row
             self._clock.saw(row.at)
         if create and not row.id:
             row.id = self.get(_SQL["create"], {"name": name})
@@ -190,29 +243,36 @@ class Transaction:
 
     def flush(self) -> None:
         """Writes what was gathered about queues; call it once, before the commit."""
+        self.let_wait()
         for row in self._rows.values():
-            if not row.is_changed:
-                continue
-            self.run(
-                _SQL["save"],
-                {
-                    "id": row.id,
-                    "is_configured": row.is_configured,
-                    "is_paused": row.paused,
-                    "paused_names": as_json(row.paused_names),
-                    "max_active": row.max_active,
-                    "events": row.events,
-                    "events_from": row.events_from,
-                    "at": row.at,
-                    "newest_minute": row.newest_minute and as_json(row.newest_minute),
-                    **dict(zip(_COLUMNS, row.counts.values(), strict=True)),
-                },
-            )
-            for numbers in row.metrics:
-                self.run(_SQL["add_to_metric"], {"queue": row.id, **numbers})
-            if row.entries:
-                self.run(_SQL["write_entries"], {"entries": as_json(row.entries)})
-                self.wake("events", row)
+            if row.is_changed:
+                self._write(row)
+
+    def committed(self) -> None:
+        self._known.keep(self._rows)
+
+    def _write(self, row: QueueRow) -> None:
+        self.run(
+            _SQL["save"],
+            {
+                "id": row.id,
+                "is_configured": row.is_configured,
+                "is_paused": row.paused,
+                "paused_names": as_json(row.paused_names),
+                "max_active": row.max_active,
+                "events": row.events,
+                "events_from": row.events_from,
+                "at": row.at,
+                "newest_minute": row.newest_minute and as_json(row.newest_minute),
+                **dict(zip(_COLUMNS, row.counts.values(), strict=True)),
+            },
+        )
+        for numbers in row.metrics:
+            self.run(_SQL["add_to_metric"], {"queue": row.id, **numbers})
+        if row.entries:
+            self._connection.executemany(_SQL["write_entry"], row.entries)
+            self.wake("events", row)
+        row.metrics, row.entries, row.is_changed = [], [], False
 
 
 Mark: TypeAlias = tuple[dict[str, tuple[QueueRow, int]], set[tuple[Topic, str]]]

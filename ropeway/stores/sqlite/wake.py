@@ -73,6 +73,10 @@ class Wakes:
         with self._lock:
             self._standing.setdefault(standing.queue, []).append(standing)
 
+    def is_awaited(self, queue: str) -> bool:
+        """Whether a claim stands for it, as far as can be said without waiting for the lock."""
+        return queue in self._standing
+
     def take(self, queue: str, taken: list[Standing]) -> None:
         """Gives the claims that stand for a queue to the writer: whoever takes one must deliver it."""
         if queue not in self._standing:

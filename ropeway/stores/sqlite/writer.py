@@ -15,9 +15,9 @@ from .clock import Clock
 from .failures import RECOVERY, ends_connection, typed
 from .identity import Watch
 from .lane import LOG, Call, Lane, deliver
-from .space import WalSpace
-from .transaction import Transaction
+from .transaction import Known, Transaction
 from .wake import Standing, Wakes
+from .wal import Wal
 
 CHECKPOINT_AT: Final = 4_000
 """Pages that all processes wrote to the -wal (16 MB), after which they go back into the file."""
@@ -56,12 +56,14 @@ class Writer:
         self._path, self._connect, self._clock, self._wakes = path, connect, clock, wakes
         self._patience = patience
         self._connection: apsw.Connection | None = None
-        self._is_durable: bool | None = None
         self._checked_at = 0
+        self._is_in_doubt = False
+        """A sync failed, and the system will not try again to write those pages: they must be written elsewhere."""
         self._own_version = -1
+        self._known = Known()
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
-        self._space = WalSpace(path)
+        self._wal = Wal(path)
         self._unfinished: Round | None = None
         self.lane = Lane("writer", path, self._round, self._let_go)
 
@@ -70,8 +72,10 @@ class Writer:
         # It waits by itself, see `_begin`.
         connection.set_busy_timeout(0)
         self._connection = connection
-        self._space.attend(connection)
-        self._is_durable = None
+        # The -wal is synced after the commit, see `Wal`.
+        connection.pragma("synchronous", "NORMAL")
+        self._wal.attend(connection)
+        self._own_version = -1
 
     def _round(self, calls: Sequence[Call[Any]]) -> None:
         if self._unfinished is not None:
@@ -85,8 +89,8 @@ class Writer:
             # Whatever else it is, it belongs to the callers.
             self._fail(this, error)
         self._finish(this)
-        if this.tx is not None:
-            self._checkpoint()
+        if this.tx is not None and self._connection is not None:
+            self._checkpoint(self._connection)
             self._yield_to_others()
 
     def _mend(self, broken_off: Round) -> None:
@@ -98,26 +102,42 @@ class Writer:
 
     def _finish(self, done: Round) -> None:
         """Tells everybody. That may happen twice, but not never."""
+        # Jobs that were waited for, first of all.
+        hasty: list[Call[Any]] = [*done.taken]
+        patient: list[Call[Any]] = []
+        for call in done.calls:
+            must_last = done.tx is not None and call.is_durable and call.error is None
+            (patient if must_last else hasty).append(call)
         served = {standing.listener for standing in done.taken if standing.answer}
         woken = set(self._wakes.near(done.tx.wakes)) if done.tx else set()
-        # Jobs that were waited for, first of all.
-        deliver([*done.taken, *done.calls], woken - served)
+        deliver(hasty, woken - served)
         if done.tx is not None:
             self._wakes.ring_far(done.tx.wakes)
+        if patient:
+            self._sync(patient)
+            deliver(patient)
         self._unfinished = None
+
+    def _sync(self, calls: Sequence[Call[Any]]) -> None:
+        try:
+            self._wal.sync()
+        except OSError as error:
+            self._is_in_doubt = True
+            self._disconnect()
+            for call in calls:
+                call.error = typed(self._path, error)
 
     def _commit(self, this: Round) -> None:
         calls = this.calls
         self._watch.look(thorough=any(call.is_thorough for call in calls))
-        connection = self._connected(is_durable=any(call.is_durable for call in calls))
+        connection = self._connected()
         self._begin(connection)
-        if self._is_durable:
-            self._space.make()
-        tx = this.tx = Transaction(connection, self._clock)
+        if any(call.is_durable for call in calls):
+            self._wal.make_room()
+        is_awaited = self._wakes.is_awaited if len(calls) == 1 else None
+        tx = this.tx = Transaction(connection, self._clock, self._known, is_awaited)
         if len(calls) == 1:
-            _do(tx, calls[0])
-            if calls[0].error:
-                raise calls[0].error
+            _do_or_raise(tx, calls[0])
         else:
             for call in calls:
                 self._do_apart(connection, tx, call)
@@ -125,11 +145,13 @@ class Writer:
         for _, queue in claimable:
             self._wakes.take(queue, this.taken)
         for standing in this.taken:
-            self._do_apart(connection, tx, standing)
+            # If not even this can be done, something is wrong with the file, and nothing can.
+            _do_or_raise(tx, standing)
         tx.flush()
         self._wakes.warn_far(claimable)
         connection.execute("COMMIT")
         self._own_version = connection.data_version()
+        tx.committed()
 
     def _do_apart(self, connection: apsw.Connection, tx: Transaction, call: Call[Any]) -> None:
         """Does a call so that its failure undoes nothing of the calls beside it."""
@@ -161,6 +183,7 @@ class Writer:
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
             pause = min(pause * 1.3, _LONGEST_PAUSE)
         if connection.data_version() != self._own_version:
+            self._known = Known()
             self._last_company = time.monotonic()
 
     def _yield_to_others(self) -> None:
@@ -168,23 +191,26 @@ class Writer:
         if self.lane.is_waiting and time.monotonic() - self._last_company < _COMPANY_LASTS:
             time.sleep(_COURTESY)
 
-    def _connected(self, *, is_durable: bool) -> apsw.Connection:
+    def _connected(self) -> apsw.Connection:
         if self._connection is None:
             self.use(self._connect())
         assert self._connection is not None
-        if self._is_durable != is_durable:
-            self._is_durable = None
-            self._connection.pragma("synchronous", "FULL" if is_durable else "NORMAL")
-            self._is_durable = is_durable
+        if self._is_in_doubt:
+            # All that was committed goes into the file itself, and that is synced.
+            self._connection.set_busy_timeout(_RESTART_WAIT)
+            try:
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
+            finally:
+                self._connection.set_busy_timeout(0)
+            self._is_in_doubt = False
         return self._connection
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, connection: apsw.Connection) -> None:
         """Writes the -wal back now and then, after the answers are out.
 
         Not by SQLite itself, which would keep an error from us: the next one begins anew with all that this one did.
         """
-        assert self._connection is not None, "there was a commit"
-        pages = self._space.pages
+        pages = self._wal.pages
         if pages < self._checked_at:
             # It was emptied, and is written from its beginning again.
             self._checked_at = 0
@@ -192,11 +218,11 @@ class Writer:
             return
         self._checked_at = pages
         try:
-            log, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            log, _ = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             if log > 2 * CHECKPOINT_AT:
                 # Others write all the time, so it is never empty by itself: wait a moment for the end of all readers.
-                self._connection.set_busy_timeout(_RESTART_WAIT)
-                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+                connection.set_busy_timeout(_RESTART_WAIT)
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
         except (apsw.BusyError, apsw.LockedError):
             # Others read or checkpoint: the alarm of `Watch` says when that lasts too long.
             return
@@ -204,8 +230,8 @@ class Writer:
             LOG.warning("%s: its -wal could not be written back (%s); it is tried again", self._path, error)
             self._recover(error)
         finally:
-            if self._connection is not None:
-                self._connection.set_busy_timeout(0)
+            if self._connection is connection:
+                connection.set_busy_timeout(0)
 
     def _fail(self, this: Round, error: Exception) -> None:
         # Before the rollback: what is undone must not be answered, even if this is broken off.
@@ -242,6 +268,7 @@ class Writer:
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
+            self._wal.close()
             with self._watch.closing():
                 _discard(connection)
 
@@ -254,6 +281,12 @@ def _do(tx: Transaction, call: Call[Any]) -> None:
         if _is_foreign(error):
             raise
         call.error = error
+
+
+def _do_or_raise(tx: Transaction, call: Call[Any]) -> None:
+    _do(tx, call)
+    if call.error is not None:
+        raise call.error
 
 
 def _is_foreign(error: Exception) -> bool:

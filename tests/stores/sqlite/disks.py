@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +25,18 @@ class Disk(apsw.VFS):
 
     def before(self, action: str, file: str, *details: Any) -> None:
         """Called before each write, sync and truncate; what it raises, the call raises."""
+
+    def sync(self, real: Callable[[int], None], name: str) -> Callable[[int], None]:
+        """Stands in for the sync of the -wal, which does not go through SQLite."""
+
+        def sync(file: int) -> None:
+            try:
+                self.before("sync", name)
+            except apsw.Error as error:
+                raise OSError(errno.EIO, str(error)) from error
+            real(file)
+
+        return sync
 
 
 class DiskFile(apsw.VFSFile):

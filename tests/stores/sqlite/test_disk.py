@@ -15,7 +15,7 @@ import pytest
 
 from ropeway.errors import StoreBusy, StoreCorrupt, StoreFull, StoreUnavailable
 from ropeway.store.values import Query
-from ropeway.stores.sqlite import SQLiteStore, opening, writer
+from ropeway.stores.sqlite import SQLiteStore, opening, wal, writer
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 
 from .conftest import NewStore
@@ -25,8 +25,9 @@ _numbers = count()
 
 
 @pytest.fixture
-async def disk() -> AsyncIterator[BadDisk]:
+async def disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BadDisk]:
     disk = BadDisk(f"bad-{next(_numbers)}")
+    monkeypatch.setattr(wal, "sync_file", disk.sync(wal.sync_file, f"{path.name}-wal"))
     yield disk
     disk.broken.clear()
 
@@ -105,6 +106,29 @@ async def test_a_failing_disk_never_answers_success(action: str, on_disk: SQLite
     assert (await on_disk.get(QUEUE, ["first"]))[0] is not None
 
 
+async def test_after_a_failed_sync_nothing_is_acknowledged_until_the_file_itself_is_synced(
+    on_disk: SQLiteStore, disk: BadDisk, monkeypatch: pytest.MonkeyPatch
+):
+    """The system forgets pages that it could not write: a later sync of the -wal would succeed without them."""
+    disk.broken["sync"] = apsw.IOError
+    with pytest.raises(StoreUnavailable, match="unknown"):
+        await on_disk.add([[new_job("second")]])
+    disk.broken.clear()
+    synced: list[str] = []
+    before = type(disk).before
+
+    def note(self: BadDisk, action: str, file: str, *details: object) -> None:
+        before(self, action, file, *details)
+        if action == "sync":
+            synced.append(file)
+
+    monkeypatch.setattr(BadDisk, "before", note)
+    await on_disk.add([[new_job("third")]])
+
+    assert synced.index("ropeway.db") < len(synced) - 1 - synced[::-1].index("ropeway.db-wal")
+    assert (await on_disk.get(QUEUE, ["third"]))[0] is not None
+
+
 async def test_a_connection_that_saw_an_error_is_not_used_again(on_disk: SQLiteStore, disk: BadDisk):
     shared = on_disk._file
     assert shared is not None
@@ -171,6 +195,7 @@ async def test_a_power_cut_takes_nothing_that_was_acknowledged(
     opening.open_file(str(path)).close()
     start = {path.name: path.read_bytes()}
     disk = RememberingDisk(f"remembering-{durability}")
+    monkeypatch.setattr(wal, "sync_file", disk.sync(wal.sync_file, f"{path.name}-wal"))
     store = new_store(vfs=disk.name, is_durable=durability == "full")
     await _work_through(store, disk)
     log = list(disk.log)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from ropeway.errors import StoreError
 from ropeway.store.values import Query, Record, StallRules
-from ropeway.stores.sqlite import SQLiteStore, opening
+from ropeway.stores.sqlite import SQLiteStore, opening, wal
 from ropeway.stores.sqlite.transaction import Transaction
 from ropeway.testing.factories import QUEUE, claim_request, new_job, new_jobs
 
@@ -40,6 +41,37 @@ def sql(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("ropeway.stores.sqlite.shared.open_file", traced(opening.open_file))
     monkeypatch.setattr("ropeway.stores.sqlite.shared.connect", traced(opening.connect))
     return said
+
+
+class Syncs:
+    """Counts how often the -wal is synced, and holds the next sync up."""
+
+    def __init__(self, sync: Callable[[int], None]) -> None:
+        self._sync = sync
+        self.number = 0
+        self.begun, self._may_end = threading.Event(), threading.Event()
+        self._may_end.set()
+
+    def __call__(self, file: int) -> None:
+        self.number += 1
+        self.begun.set()
+        self._may_end.wait()
+        self._sync(file)
+
+    def hold(self) -> None:
+        self.begun.clear()
+        self._may_end.clear()
+
+    def go_on(self) -> None:
+        self._may_end.set()
+
+
+@pytest.fixture
+def syncs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Syncs]:
+    syncs = Syncs(wal.sync_file)
+    monkeypatch.setattr(wal, "sync_file", syncs)
+    yield syncs
+    syncs.go_on()
 
 
 class Gate:
@@ -161,15 +193,79 @@ async def test_every_write_begins_immediate(sql: list[str], store: SQLiteStore):
     assert sql.count("BEGIN IMMEDIATE") >= 14
 
 
-async def test_a_durable_handle_beside_a_fast_one_stays_durable(sql: list[str], new_store: NewStore):
+async def test_a_durable_handle_beside_a_fast_one_stays_durable(syncs: Syncs, new_store: NewStore):
     fast, full = new_store(is_durable=False), new_store()
     await fast.add([[new_job()]])
+    assert syncs.number == 0
     await full.add([[new_job()]])
+    assert syncs.number == 1
     await fast.add([[new_job()]])
+    assert syncs.number == 1
 
-    levels = [re.findall("FULL|NORMAL", statement) for statement in sql if "synchronous" in statement]
 
-    assert levels == [["NORMAL"], ["FULL"], ["NORMAL"]]
+async def test_what_waits_for_the_disk_keeps_nobody_else_waiting(syncs: Syncs, store: SQLiteStore, path: Path):
+    await store.add([[new_job("first")]])
+    syncs.hold()
+    adding = asyncio.create_task(store.add([[new_job("second")]]))
+    await asyncio.to_thread(syncs.begun.wait)
+
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    [[ids]] = other.execute("SELECT group_concat(id, ' ') FROM job")
+    other.execute("ROLLBACK")
+    other.close()
+
+    assert ids == "first second"
+    assert not adding.done(), "it is not acknowledged before it is on the disk"
+    syncs.go_on()
+    await adding
+
+
+async def test_a_job_begins_before_its_add_is_on_the_disk(syncs: Syncs, store: SQLiteStore):
+    listener = store.listen("jobs", [QUEUE])
+    await listener.wait(0)
+    claiming = asyncio.create_task(listener.claim(claim_request(), 60))
+    await asyncio.sleep(0)
+    syncs.hold()
+    adding = asyncio.create_task(store.add([[new_job("a")]]))
+
+    served = await claiming
+
+    assert served is not None
+    assert [job.id for job in served.claimed.jobs] == ["a"]
+    assert not adding.done()
+    syncs.go_on()
+    await adding
+    listener.close()
+
+
+async def test_what_is_known_of_a_queue_is_read_again_after_others_wrote(store: SQLiteStore, path: Path):
+    await store.add([[new_job("a")]])
+    other = apsw.Connection(str(path))
+    other.execute("UPDATE queue SET is_paused = 1, is_configured = 1, waiting = 7")
+    other.execute("UPDATE job SET seq = 41")
+    other.close()
+
+    await store.add([[new_job("b")]])
+
+    assert (await store.settings(QUEUE)).paused
+    assert (await store.count(QUEUE))["waiting"] == 8
+    [[seq]] = apsw.Connection(str(path)).execute("SELECT seq FROM job WHERE id = 'b'")
+    assert seq == 42
+
+
+async def test_what_a_failed_round_did_is_not_known(store: SQLiteStore):
+    await store.add([[new_job("a")]])
+
+    def fail(tx: Transaction) -> None:
+        tx.queue(QUEUE).move(None, "waiting", 5)
+        raise apsw.FullError("no space")
+
+    with pytest.raises(StoreError):
+        await store._write(fail, now=None)
+    await store.add([[new_job("b")]])
+
+    assert (await store.count(QUEUE))["waiting"] == 2
 
 
 async def test_a_loop_that_was_closed_does_not_stop_the_writer(store: SQLiteStore, new_store: NewStore):

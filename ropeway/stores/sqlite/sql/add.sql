@@ -1,8 +1,5 @@
 -- Adds jobs to one queue.
 
--- statement: next_seq
-SELECT coalesce(max(seq), 0) + 1 FROM job;
-
 -- statement: known
 -- Takes :queue, :ids (json). Returns a list of id, name and data of those that exist.
 SELECT CAST(json_group_array(json_array(job.id, job.name, job.data)) AS BLOB)
@@ -15,6 +12,11 @@ INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at)
 SELECT
     :first + key, :queue, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, :now
 FROM jsonb_each(:jobs);
+
+-- statement: job
+-- The same for one.
+INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at)
+VALUES (:seq, :queue, :id, :name, :options, :data, :priority, :ord, :now);
 
 -- statement: delayed
 -- Takes :delayed (json, a list of seq and due_at).

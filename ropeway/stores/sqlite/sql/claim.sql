@@ -90,6 +90,14 @@ WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FRO
 DELETE FROM waiting
 WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FROM jsonb_each(:keys));
 
+-- statement: start_new
+-- A job that was just added, and did not have to wait.
+INSERT INTO active (
+    seq, queue, name, attempts_made, attempts_started, stalled_count, logged,
+    token, worker, started_at, renewed_at, lock_until
+)
+VALUES (:seq, :queue, :name, 0, 1, 0, 0, :token, :worker, :now, :now, :lock_until);
+
 -- statement: held
 -- What is still active under :token, in the order of claiming. Returns a list of seqs.
 SELECT CAST(json_group_array(seq) AS BLOB)

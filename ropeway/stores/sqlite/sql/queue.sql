@@ -42,10 +42,8 @@ ON CONFLICT DO UPDATE SET
     cancelled = cancelled + excluded.cancelled,
     removed = removed + excluded.removed;
 
--- statement: write_entries
--- Takes :entries (json, a list of id and body).
-INSERT INTO event (id, body)
-SELECT value ->> 0, value ->> 1 FROM jsonb_each(:entries);
+-- statement: write_entry
+INSERT INTO event (id, body) VALUES (?, ?);
 
 -- statement: names
 -- Every queue that has jobs or settings.
@@ -57,6 +55,13 @@ FROM (
         OR waiting + waiting_children + delayed + active + completed + failed + cancelled > 0
     ORDER BY name
 );
+
+-- statement: arrive
+-- One new job waits.
+INSERT INTO waiting (queue, priority, ord, name) VALUES (:queue, :priority, :ord, :name);
+
+-- statement: next_seq
+SELECT coalesce(max(seq), 0) + 1 FROM job;
 
 -- statement: newest_instant
 SELECT max(at) FROM queue;

@@ -40,7 +40,7 @@ CREATE TABLE waiting (
 
 CREATE INDEX waiting_by_name ON waiting (queue, name, priority, ord);
 
--- Not many: only what is running.
+-- Not many: only what is running. So few that locks need no index, and a renewal writes to one place.
 CREATE TABLE active (
     seq INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
@@ -57,8 +57,6 @@ CREATE TABLE active (
     reason TEXT,
     progress TEXT
 ) STRICT;
-
-CREATE INDEX active_by_lock ON active (queue, lock_until);
 
 -- What may not run yet: delayed jobs, and those that wait for children, which have no due_at.
 CREATE TABLE later (
