@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from ropeway.store.url import connect
 from ropeway.testing.conformance.fixtures import NewHandle
 
+from .databases import new_database_place
 from .servers import new_place, new_prefix, shared_cluster
 
 Place: TypeAlias = Callable[[Path], NewHandle]
@@ -37,10 +38,16 @@ def cluster(_: Path) -> NewHandle:
     return lambda: connect(url)
 
 
+def postgres(_: Path) -> NewHandle:
+    url = new_database_place()
+    return lambda: connect(url)
+
+
 PLACES: Final[dict[str, Place]] = {
     "memory": memory,
     "sqlite": sqlite,
     "redis": redis,
+    "postgres": postgres,
 }
 EVERYWHERE: Final[dict[str, Place]] = {**PLACES, "redis-cluster": cluster}
 """Also the places that are another one spread out: the suite says enough about them."""

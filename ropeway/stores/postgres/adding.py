@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.values import Added
-from .parameters import NULL, Parameter, number, numbers, texts, truth, truths
+from .parameters import NULL, Parameter, numbers, texts, truths
 
 Bundles: TypeAlias = Sequence[Sequence[NewJob]]
 
-ADD: Final = "SELECT * FROM ropeway.add($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 _VERDICTS: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] = {
     "c": "created",
     "f": "found",
@@ -21,12 +19,12 @@ _VERDICTS: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] 
 }
 
 
-def parameters_of(bundles: Bundles, now: Instant | None, may_wake: bool | None) -> list[Parameter]:
-    """As `sql/add.sql` takes them: what all jobs have in common, or leave as it is, is left out."""
+def parameters_of(bundles: Bundles) -> tuple[list[str], list[Parameter]]:
+    """The queues, and all as `sql/add.sql` takes it: what all jobs have in common, or leave as it is, is left out."""
     jobs = [job for bundle in bundles for job in bundle]
     queues = list(dict.fromkeys([job.queue for job in jobs]))
     places = {queue: place for place, queue in enumerate(queues, 1)}
-    return [
+    return queues, [
         texts(queues),
         numbers([places[job.queue] for job in jobs]) if len(queues) > 1 else NULL,
         numbers([n for n, bundle in enumerate(bundles) for _ in bundle]) if len(bundles) > 1 else NULL,
@@ -38,8 +36,6 @@ def parameters_of(bundles: Bundles, now: Instant | None, may_wake: bool | None) 
         truths([job.lifo for job in jobs]) if any(job.lifo for job in jobs) else NULL,
         numbers([job.delay for job in jobs]) if any(job.delay for job in jobs) else NULL,
         numbers([job.due_at for job in jobs]) if any(job.due_at is not None for job in jobs) else NULL,
-        number(now),
-        truth(may_wake),
     ]
 
 

@@ -6,14 +6,18 @@ import asyncio
 from collections.abc import AsyncGenerator
 from weakref import WeakKeyDictionary
 
+from .bell import Bell
 from .connection import Lanes
 from .target import Target
+from .wake import Ear
 
 
 class Here:
     def __init__(self, target: Target) -> None:
         self.loop = asyncio.get_running_loop()
         self.lanes = Lanes(target)
+        self.bell = Bell(target, self.lanes)
+        self.ear = Ear(target)
         self._end: AsyncGenerator[None, None] | None = None
 
     @property
@@ -33,6 +37,8 @@ class Here:
             await self.close()
 
     async def close(self) -> None:
+        await self.ear.close()
+        await self.bell.close()
         await self.lanes.close()
 
 

@@ -40,6 +40,10 @@ def truths(values: Iterable[bool]) -> Parameter:
     return ("{" + ",".join("t" if value else "f" for value in values) + "}").encode(), 0
 
 
+def truths_or_null(values: Iterable[bool | None]) -> Parameter:
+    return ("{" + ",".join("NULL" if value is None else "t" if value else "f" for value in values) + "}").encode(), 0
+
+
 def texts(values: Sequence[str | None] | None) -> Parameter:
     if values is None:
         return NULL

@@ -4,18 +4,55 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Self
+from functools import partial
+from typing import Any, Final, Self
 
-from ...errors import StoreClosed
-from ...job.instants import Instant
-from ...job.record import NewJob
-from ...store.values import Added
-from . import adding
+from ...errors import InvalidOption, StoreClosed
+from ...job.events import EVENTS_KEPT
+from ...job.instants import LAST_INSTANT, Instant, Milliseconds
+from ...job.outcomes import Outcome
+from ...job.record import JobRecord, NewJob
+from ...job.states import STATES, State
+from ...store.contract import Listener
+from ...store.inspection import Inspection
+from ...store.values import (
+    BATCH,
+    Added,
+    Answer,
+    Change,
+    Claimed,
+    ClaimRequest,
+    Cleaned,
+    Counts,
+    Edit,
+    Entries,
+    History,
+    Lock,
+    Metric,
+    Page,
+    Query,
+    Record,
+    Remembered,
+    Revoked,
+    Settings,
+    Settled,
+    StallRules,
+    Ticked,
+    Topic,
+)
+from . import adding, looking
+from .encoding import DEFAULTS, HELD, answers_of, as_json, claimed_of, request_of
 from .here import Everywhere, Here
+from .inspecting import inspect
 from .link import Row, Statement
-from .parameters import Parameter
+from .parameters import Parameter, number, numbers, text, texts, truth, truths_or_null
+from .settling import Settlement
 from .statements import in_schema
 from .target import Target
+from .wake import PostgresListener
+
+FOLD_AFTER: Final = 256
+"""Calls of one handle on one queue after which it folds what they wrote, in case nobody else does."""
 
 
 class PostgresStore:
@@ -28,6 +65,7 @@ class PostgresStore:
         self._statements: dict[str, Statement] = {}
         self._pid: int | None = None
         self._is_closed = False
+        self._steps: dict[str, int] = {}
 
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> Self:
@@ -36,6 +74,9 @@ class PostgresStore:
 
     def sibling(self) -> Self:
         return type(self)(self._target)
+
+    def inspect(self) -> Inspection:
+        return inspect(self._target)
 
     async def open(self) -> None:
         await (await self._settled()).lanes.open()
@@ -59,24 +100,294 @@ class PostgresStore:
                 "make another there with connect() or sibling()",
             )
 
-    async def _settled(self) -> Here:
+    def _here(self) -> Here:
         self._usable()
-        here = self._everywhere.here()
+        return self._everywhere.here()
+
+    async def _settled(self) -> Here:
+        here = self._here()
         if not here.is_settled:
             await here.settle()
         return here
 
-    async def _call(self, sql: str, *parameters: Parameter) -> list[Row]:
-        statement = self._statements.get(sql)
+    def _statement(self, verb: str, parameters: int) -> Statement:
+        statement = self._statements.get(verb)
         if statement is None:
-            statement = self._statements[sql] = Statement(in_schema(sql, self._target.schema))
-        return await (await self._settled()).lanes.call(statement, parameters)
+            places = ", ".join(f"${n}" for n in range(1, parameters + 1))
+            sql = in_schema(f"SELECT * FROM ropeway.{verb}({places})", self._target.schema)
+            statement = self._statements[verb] = Statement(sql)
+        return statement
+
+    async def _ask(self, verb: str, *parameters: Parameter) -> list[Row]:
+        """Calls the function of a verb that only looks, or wakes nobody."""
+        return await (await self._settled()).lanes.call(self._statement(verb, len(parameters)), parameters)
+
+    async def _act(self, verb: str, queues: Sequence[str], now: Instant | None, *parameters: Parameter) -> list[Any]:
+        """Calls the function of a verb that writes a step; answers what it gave without its wakes, which come last."""
+        here = await self._settled()
+        may_wake = here.bell.may_ring(queues)
+        whole = (*parameters, number(now), truth(may_wake))
+        [(*answer, wakes)] = await here.lanes.call(self._statement(verb, len(whole)), whole)
+        if wakes:
+            here.bell.note(queues, wakes)
+        return answer
+
+    async def _fold_now_and_then(self, queues: Sequence[str]) -> None:
+        for queue in queues:
+            self._steps[queue] = steps = self._steps.get(queue, 0) + 1
+            if steps >= FOLD_AFTER:
+                self._steps[queue] = 0
+                await self._ask("fold_soon", text(queue))
 
     # Produce
 
     async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        if not any(bundles):
+        queues, parameters = adding.parameters_of(bundles)
+        if not queues:
             self._usable()
             return [[] for _ in bundles]
-        [(letters, _)] = await self._call(adding.ADD, *adding.parameters_of(bundles, now, may_wake=True))
+        [letters] = await self._act("add", queues, now, *parameters)
+        await self._fold_now_and_then(queues)
         return adding.answers_of(bundles, letters)
+
+    # Run
+
+    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
+        instant, again_at, *jobs = await self._act(
+            "claim", [request.queue], now, text(request.queue), *request_of(request)
+        )
+        return claimed_of(request, instant, again_at, jobs)
+
+    async def settle(
+        self,
+        queue: str,
+        outcomes: Sequence[Outcome],
+        then: ClaimRequest | None = None,
+        *,
+        now: Instant | None = None,
+    ) -> Settled:
+        settlement = Settlement(outcomes)
+        done, others, instant, again_at, *jobs = await self._act(
+            "settle", [queue], now, text(queue), *settlement.parameters, *request_of(then)
+        )
+        claimed = None if then is None else claimed_of(then, instant, again_at, jobs)
+        return Settled(settlement.answers(done, others), claimed)
+
+    async def renew(
+        self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
+    ) -> list[Answer]:
+        ids, tokens = texts([held.id for held in locks]), texts([held.token for held in locks])
+        [(letters,)] = await self._ask("renew", text(queue), ids, tokens, number(min(lock, LAST_INSTANT)), number(now))
+        return [HELD] * len(locks) if letters is None else answers_of(letters)
+
+    async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
+        [letters] = await self._act(
+            "update",
+            [queue],
+            now,
+            text(queue),
+            texts([change.id for change in changes]),
+            texts([change.token for change in changes]),
+            texts([change.progress for change in changes]),
+            texts([change.data for change in changes]),
+            texts([as_json(change.log).decode() if change.log else None for change in changes]),
+            numbers([change.keep_logs for change in changes]),
+        )
+        return answers_of(letters)
+
+    # Keep in order
+
+    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+        promoted, stalled, given_up, removed, next_at, more, at = await self._act(
+            "tick",
+            [queue],
+            now,
+            text(queue),
+            number(rules.max_stalled_count),
+            truth(rules.on_stalled == "fail"),
+            truth(rules.counts_as_attempt),
+            DEFAULTS,
+            number(EVENTS_KEPT),
+        )
+        return Ticked(promoted, stalled, given_up, removed, next_at, more=more, now=at)
+
+    # Operate
+
+    async def cancel(
+        self, queue: str, ids: Sequence[str], reason: str | None = None, *, now: Instant | None = None
+    ) -> list[Answer]:
+        [letters] = await self._act("cancel", [queue], now, text(queue), texts(ids), text(reason), DEFAULTS)
+        return answers_of(letters)
+
+    async def retry(
+        self, queue: str, ids: Sequence[str], *, reset: bool = False, now: Instant | None = None
+    ) -> list[Answer]:
+        [letters] = await self._act("retry", [queue], now, text(queue), texts(ids), truth(reset))
+        return answers_of(letters)
+
+    async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]:
+        [letters] = await self._act("promote", [queue], now, text(queue), texts(ids))
+        return answers_of(letters)
+
+    async def change(self, queue: str, edits: Sequence[Edit], *, now: Instant | None = None) -> list[Answer]:
+        [letters] = await self._act(
+            "change",
+            [queue],
+            now,
+            text(queue),
+            texts([edit.id for edit in edits]),
+            numbers([edit.priority for edit in edits]),
+            truths_or_null([edit.lifo for edit in edits]),
+            numbers([edit.delay for edit in edits]),
+            numbers([edit.due_at for edit in edits]),
+            texts([edit.data for edit in edits]),
+        )
+        return answers_of(letters)
+
+    async def remove(
+        self, queue: str, ids: Sequence[str], *, force: bool = False, now: Instant | None = None
+    ) -> list[Answer]:
+        [letters] = await self._act("remove", [queue], now, text(queue), texts(ids), truth(force))
+        return answers_of(letters)
+
+    async def configure(
+        self,
+        queue: str,
+        *,
+        pause: bool | None = None,
+        pause_names: Sequence[str] = (),
+        resume_names: Sequence[str] = (),
+        max_active: int | None = None,
+        now: Instant | None = None,
+    ) -> Settings:
+        is_paused, names, limit = await self._act(
+            "configure",
+            [queue],
+            now,
+            text(queue),
+            truth(pause),
+            texts(pause_names),
+            texts(resume_names),
+            number(max_active),
+        )
+        return Settings(is_paused, tuple(names), limit)
+
+    async def clean(
+        self,
+        queue: str,
+        state: State,
+        *,
+        older_than: Milliseconds = 0,
+        limit: int = 1_000,
+        now: Instant | None = None,
+    ) -> Cleaned:
+        if state == "active":
+            raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
+        most = number(max(0, min(limit, BATCH)))
+        ids, more = await self._act("clean", [queue], now, text(queue), text(state), number(older_than), most)
+        return Cleaned(ids, more=more)
+
+    async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
+        [(ids, more, active)] = await self._ask("obliterate", text(queue), truth(force), number(now))
+        return Cleaned(ids, more=more, active=active)
+
+    # Look
+
+    async def get(self, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
+        known = {row[1]: JobRecord(*row) for row in await self._ask("get", text(queue), texts(ids))}
+        return [known.get(id) for id in ids]
+
+    async def find(self, query: Query) -> Page:
+        return await looking.find(partial(self._find_in, query), query)
+
+    async def _find_in(self, query: Query, state: State, most: int, first: int, second: int) -> list[Row]:
+        return await self._ask(
+            "find",
+            text(query.queue),
+            text(state),
+            text(query.name),
+            number(most),
+            number(first),
+            number(second),
+            truth(query.newest_first),
+        )
+
+    async def count(self, queue: str) -> Counts:
+        [counts] = await self._ask("count", text(queue))
+        return {state: number or 0 for state, number in zip(STATES, counts, strict=True)}
+
+    async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
+        return [Metric(*row) for row in await self._ask("metrics", text(queue), number(since))]
+
+    async def history(self, queue: str, id: str) -> History | None:
+        return looking.history_of(await self._ask("history", text(queue), text(id)))
+
+    async def settings(self, queue: str) -> Settings:
+        for is_paused, names, limit in await self._ask("settings", text(queue)):
+            return Settings(is_paused, tuple(names), limit)
+        return Settings()
+
+    async def queues(self) -> list[str]:
+        [(names,)] = await self._ask("queues")
+        return list(names)
+
+    async def clock(self) -> Instant:
+        [(now,)] = await self._ask("clock")
+        return int(now)
+
+    # Hear
+
+    async def events(
+        self, queue: str, after: str | None = None, *, inclusive: bool = False, limit: int = 1_000
+    ) -> Entries:
+        place = looking.read_place(after) if after not in (None, "now") and after is not None else None
+        most = 0 if after == "now" else limit + 1
+        [row] = await self._ask("events", text(queue), number(place and place.step), number(most))
+        found = looking.entries_of(row, after, inclusive=inclusive, limit=limit)
+        if found.gap and not found.entries:
+            # What was asked for is not there: what is there begins at the oldest.
+            [row] = await self._ask("events", text(queue), number(None), number(most))
+            found = looking.entries_of(row, None, inclusive=False, limit=limit)
+            return Entries(found.entries, found.cursor, gap=True)
+        return found
+
+    async def revoked(self, queue: str, after: str | None = None) -> Revoked:
+        is_known = after is not None and after.isascii() and after.isdecimal() and len(after) < 19
+        last = int(after) if is_known and after is not None else None if after is None else 0
+        [(ids, tokens, newest)] = await self._ask("revoked", text(queue), number(last))
+        if after is None:
+            return Revoked([], str(newest))
+        return Revoked([Lock(*lock) for lock in zip(ids or (), tokens or (), strict=True)], str(newest))
+
+    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+        self._usable()
+        return PostgresListener(lambda: self._here().ear, topic, queues, self._usable, self.url)
+
+    # Remember
+
+    async def remember(
+        self,
+        record: Record,
+        *,
+        expect: int | None = None,
+        lasting: Milliseconds | None = None,
+        now: Instant | None = None,
+    ) -> Remembered:
+        [(is_done, value, version, expires_at)] = await self._ask(
+            "remember",
+            text(record.kind),
+            text(record.key),
+            text(record.value),
+            number(expect),
+            number(lasting),
+            number(now),
+        )
+        stored = None if version is None else Record(record.kind, record.key, value, version, expires_at)
+        return Remembered("done" if is_done else "lost", stored)
+
+    async def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> list[Record]:
+        return [Record(kind, *row) for row in await self._ask("recall", text(kind), text(key), number(now))]
+
+    async def forget(self, kind: str, key: str) -> bool:
+        [(was_there,)] = await self._ask("forget", text(kind), text(key))
+        return bool(was_there)

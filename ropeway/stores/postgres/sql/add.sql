@@ -2,11 +2,11 @@
 -- Takes the names of the queues; for each job its queue's place among them (null: the first), its bundle (null: a bundle
 -- for all), id, name, data, options, priority, lifo, delay, due_at, where a null array stands for what is usual; the
 -- instant, and whether it may wake listeners (null: unseen).
--- Returns a letter for each job (c created, f found, x conflict, s skipped), and the topics that were not woken.
+-- Returns a letter for each job (c created, f found, x conflict, s skipped), and the wakes as `wake` says them.
 CREATE OR REPLACE FUNCTION ropeway.add(
     queues text[], numbers integer[], bundles integer[], ids text[], names text[], datas text[], options text[],
     priorities integer[], lifos boolean[], delays bigint[], dues bigint[], at bigint DEFAULT NULL,
-    may_wake boolean DEFAULT NULL, OUT verdicts text, OUT owed text[]
+    may_wake boolean DEFAULT NULL, OUT verdicts text, OUT wakes text[]
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -15,7 +15,7 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
 DECLARE
-    instant bigint := ropeway.now(at);
+    instant bigint := ropeway.clock(at);
     most integer := cardinality(ids);
     queue_ids integer[] := ARRAY(SELECT ropeway.queue_id(given.name) FROM unnest(queues) AS given (name));
     seqs bigint[] := ARRAY(SELECT nextval('ropeway.job_seq') FROM generate_series(1, most));
@@ -99,10 +99,12 @@ BEGIN
     ) AS told;
 
     verdicts := coalesce(array_to_string(letters, ''), repeat('c', most));
-    owed := ARRAY(
-        SELECT topic || ':' || queue
-        FROM unnest(queue_ids) AS queue, unnest(ARRAY['jobs', 'events']) AS topic
-        WHERE ropeway.wake(queue, topic, may_wake)
+    wakes := array_remove(
+        ARRAY(
+            SELECT ropeway.wake(queue, topic, may_wake)
+            FROM unnest(queue_ids) AS queue, unnest(ARRAY['jobs', 'events']) AS topic
+        ),
+        NULL
     );
 END
 $$;

@@ -1,18 +1,18 @@
 -- Wakes whoever listens to a topic of a queue. Listeners hold a shared lock on it, so one that cannot be had alone says
 -- that somebody is there; it is given back at once, and nobody ever waits for it.
 -- Takes the queue's id, the topic ('jobs', 'events', 'revoked'), and whether it may: null sends it unseen.
--- Returns true if it may not, and somebody listens.
-CREATE OR REPLACE FUNCTION ropeway.wake(queue_id integer, topic text, may boolean) RETURNS boolean
+-- Returns null if nobody listens, else the topic and the id behind a + (woken) or a - (not allowed).
+CREATE OR REPLACE FUNCTION ropeway.wake(queue_id integer, topic text, may boolean) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
     IF may IS NOT NULL AND pg_try_advisory_lock(hashtext('ropeway.' || topic), queue_id) THEN
         PERFORM pg_advisory_unlock(hashtext('ropeway.' || topic), queue_id);
-        RETURN false;
+        RETURN NULL;
     END IF;
     IF may IS FALSE THEN
-        RETURN true;
+        RETURN '-' || topic || ':' || queue_id;
     END IF;
     PERFORM pg_notify('ropeway.wake', topic || ':' || queue_id);
-    RETURN false;
+    RETURN '+' || topic || ':' || queue_id;
 END
 $$;

@@ -197,9 +197,10 @@ ALTER TABLE ropeway.step ALTER COLUMN entries SET STORAGE EXTERNAL;
 CREATE INDEX step_not_folded ON ropeway.step (queue, id) WHERE number IS NULL;
 CREATE INDEX step_in_stream ON ropeway.step (queue, number) WHERE number IS NOT NULL;
 
--- How many jobs each state has, without what is not folded yet, and where the stream of events stands.
+-- How many jobs each state has, without what is not folded yet, and where the stream of events stands. Every fold puts a
+-- row in the place of the one before: the newest is found at once, however many dead ones an old transaction keeps.
 CREATE TABLE ropeway.tally (
-    queue integer PRIMARY KEY,
+    fold bigint NOT NULL,
     waiting bigint NOT NULL DEFAULT 0,
     waiting_children bigint NOT NULL DEFAULT 0,
     delayed bigint NOT NULL DEFAULT 0,
@@ -209,8 +210,10 @@ CREATE TABLE ropeway.tally (
     cancelled bigint NOT NULL DEFAULT 0,
     -- The number of the newest event, and where the stream began; null once its beginning was trimmed.
     events bigint NOT NULL DEFAULT 0,
-    events_from bigint DEFAULT 0
-) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+    events_from bigint DEFAULT 0,
+    queue integer NOT NULL,
+    PRIMARY KEY (queue, fold)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
 -- What moved in each minute, without what is not folded yet.
 CREATE TABLE ropeway.metric (
@@ -248,3 +251,40 @@ CREATE TABLE ropeway.record (
 ) WITH (fillfactor = 50);
 
 CREATE INDEX record_expiring ON ropeway.record (expires_at) WHERE expires_at IS NOT NULL;
+
+-- A job and where it stands; ask for it by queue and id.
+CREATE VIEW ropeway.place AS
+SELECT
+    job.queue, job.id, job.name, job.data, job.options,
+    (CASE
+        WHEN active.id IS NOT NULL THEN 'active'
+        WHEN waiting.id IS NOT NULL THEN 'waiting'
+        WHEN finished.id IS NOT NULL THEN finished.state::text
+        WHEN later.due_at IS NOT NULL THEN 'delayed'
+        ELSE 'waiting-children'
+    END)::ropeway.state AS state,
+    job.priority, job.ord, job.created_at,
+    coalesce(active.attempts_made, waiting.attempts_made, finished.attempts_made, later.attempts_made)
+        AS attempts_made,
+    coalesce(active.attempts_started, waiting.attempts_started, finished.attempts_started, later.attempts_started)
+        AS attempts_started,
+    coalesce(active.stalled_count, waiting.stalled_count, finished.stalled_count, later.stalled_count)
+        AS stalled_count,
+    later.due_at,
+    coalesce(active.token, waiting.token, finished.token, later.token) AS token,
+    coalesce(active.worker, waiting.worker, finished.worker, later.worker) AS worker,
+    coalesce(active.started_at, waiting.started_at, finished.started_at, later.started_at) AS started_at,
+    coalesce(active.renewed_at, waiting.renewed_at, finished.renewed_at, later.renewed_at) AS renewed_at,
+    active.lock_until,
+    finished.finished_at,
+    finished.expires_at,
+    coalesce(active.reason, waiting.reason, finished.reason, later.reason) AS reason,
+    coalesce(active.progress, waiting.progress, finished.progress, later.progress) AS progress,
+    finished.result,
+    coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged
+FROM ropeway.job
+LEFT JOIN ropeway.active ON active.queue = job.queue AND active.id = job.id
+LEFT JOIN ropeway.waiting
+    ON waiting.queue = job.queue AND waiting.priority = job.priority AND waiting.ord = job.ord
+LEFT JOIN ropeway.finished ON finished.queue = job.queue AND finished.id = job.id
+LEFT JOIN ropeway.later ON later.queue = job.queue AND later.id = job.id;

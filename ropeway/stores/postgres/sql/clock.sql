@@ -1,7 +1,7 @@
 -- The store's clock.
 -- Takes the instant that stands for it, or null.
 -- Returns whole milliseconds since 1970.
-CREATE OR REPLACE FUNCTION ropeway.now(at bigint DEFAULT NULL) RETURNS bigint
+CREATE OR REPLACE FUNCTION ropeway.clock(at bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE sql VOLATILE AS $$
     SELECT coalesce(at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 $$;

@@ -1,0 +1,123 @@
+"""What functions take and answer: letters for verdicts and states, arrays for the fields of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from ...job.instants import LAST_INSTANT, Instant
+from ...job.options import StoredOptions
+from ...job.record import JobRecord
+from ...job.states import State
+from ...store.values import Answer, Claimed, ClaimRequest
+from .parameters import NULL, Parameter, number, numbers, text, texts, truth
+
+as_json: Final = msgspec.json.Encoder().encode
+
+_STATES: Final[dict[str, State | None]] = {
+    "w": "waiting",
+    "k": "waiting-children",
+    "d": "delayed",
+    "a": "active",
+    "c": "completed",
+    "f": "failed",
+    "x": "cancelled",
+    "-": None,
+}
+_VERDICTS: Final[dict[str, Literal["done", "lost", "missing", "refused"]]] = {
+    "d": "done",
+    "l": "lost",
+    "m": "missing",
+    "r": "refused",
+}
+_ANSWERS: Final[dict[str, Answer]] = {
+    f"{letter}{state}": Answer(verdict, name)
+    for letter, verdict in _VERDICTS.items()
+    for state, name in _STATES.items()
+}
+HELD: Final = _ANSWERS["da"]
+
+_NO_OPTIONS: Final = StoredOptions()
+DEFAULTS: Final[Parameter] = numbers(
+    (
+        _NO_OPTIONS.attempts,
+        _NO_OPTIONS.stack_traces,
+        _NO_OPTIONS.keep_failed.age,
+        _NO_OPTIONS.keep_failed.count,
+    )
+)
+"""What holds for jobs that say nothing about it; verbs that end a job without its worker need it."""
+
+_Past = tuple[int, int, int, str | None, str | None]
+_past: Final[Callable[[str], _Past]] = msgspec.json.Decoder(_Past).decode
+_FRESH: Final[_Past] = (0, 1, 0, None, None)
+
+
+def answers_of(letters: str) -> list[Answer]:
+    return [_ANSWERS[letters[at : at + 2]] for at in range(0, len(letters), 2)]
+
+
+def request_of(request: ClaimRequest | None) -> tuple[Parameter, ...]:
+    if request is None:
+        return NULL, NULL, NULL, NULL, NULL, NULL
+    return (
+        text(request.token),
+        text(request.worker),
+        number(request.limit),
+        number(min(request.lock, LAST_INSTANT)),
+        texts(request.names),
+        truth(request.repeat),
+    )
+
+
+def claimed_of(request: ClaimRequest, now: Instant, again_at: Instant | None, jobs: Sequence[Any]) -> Claimed:
+    """Takes the arrays as `sql/lib/take.sql` gives them."""
+    ids, names, datas, options, priorities, orders, created, pasts, held = jobs
+    if ids is None:
+        return Claimed([], now, again_at)
+    queue, token, worker = request.queue, request.token, request.worker
+    until = now + min(request.lock, LAST_INSTANT)
+    if options is None and priorities is None and pasts is None:
+        return Claimed(
+            [
+                JobRecord(
+                    queue, id, name, data, "{}", "active", 0, order, at, 0, 1, 0, None, token, worker, now, now, until
+                )
+                for id, name, data, order, at in zip(ids, names, datas, orders, created, strict=True)
+            ],
+            now,
+            again_at,
+        )
+    found: list[JobRecord] = []
+    for n, id in enumerate(ids):
+        made, started, stalled, reason, progress = _past(pasts[n]) if pasts else _FRESH
+        started_at, renewed_at, lock_until = held[n] if held else (now, now, until)
+        found.append(
+            JobRecord(
+                queue,
+                id,
+                names[n],
+                datas[n],
+                options[n] if options else "{}",
+                "active",
+                priorities[n] if priorities else 0,
+                orders[n],
+                created[n],
+                made,
+                started,
+                stalled,
+                None,
+                token,
+                worker,
+                started_at,
+                renewed_at,
+                lock_until,
+                None,
+                None,
+                reason,
+                progress,
+            )
+        )
+    return Claimed(found, now, again_at)

@@ -1,0 +1,137 @@
+"""What the answers of reading functions mean."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from ...errors import InvalidOption
+from ...job.events import Entry
+from ...job.record import JobRecord
+from ...job.states import State
+from ...store.values import Entries, FailedAttempt, History, LogLine, Page, Query, StoredEntry
+from .link import Row
+
+_entries: Final[Callable[[str], list[Entry]]] = msgspec.json.Decoder(list[Entry]).decode
+_failures: Final[Callable[[str], list[FailedAttempt]]] = msgspec.json.Decoder(list[FailedAttempt]).decode
+_lines: Final[Callable[[str], list[LogLine]]] = msgspec.json.Decoder(list[LogLine]).decode
+_BEYOND_ALL: Final = 2**62
+
+FindIn = Callable[[State, int, int, int], Awaitable[list[Row]]]
+"""Takes a state, how many jobs at most, and a key; answers keys with records."""
+
+
+class Cursor(msgspec.Struct, frozen=True, array_like=True):
+    """The last job of a page: its state's place in the query, and its key in that state's order."""
+
+    state: int
+    first: int
+    second: int
+
+
+_cursor: Final = msgspec.json.Decoder(Cursor).decode
+_encode: Final = msgspec.json.Encoder().encode
+
+
+async def find(find_in: FindIn, query: Query) -> Page:
+    states = query.states[::-1] if query.newest_first else query.states
+    start = _read_cursor(query, len(states))
+    beginning = _BEYOND_ALL if query.newest_first else -_BEYOND_ALL
+    jobs: list[JobRecord] = []
+    last = start
+    for place, state in enumerate(states):
+        if place < start.state:
+            continue
+        is_begun = place == start.state and query.after is not None
+        key = (start.first, start.second) if is_begun else (beginning, beginning)
+        # One more than fits says whether there is another page.
+        for first, second, *fields in await find_in(state, query.limit - len(jobs) + 1, *key):
+            if len(jobs) == query.limit:
+                return Page(jobs, _encode(last).decode())
+            jobs.append(JobRecord(*fields))
+            last = Cursor(place, first, second)
+    return Page(jobs)
+
+
+def _read_cursor(query: Query, states: int) -> Cursor:
+    if query.after is None:
+        return Cursor(0, 0, 0)
+    try:
+        cursor = _cursor(query.after)
+    except (msgspec.MsgspecError, UnicodeError):
+        cursor = None
+    if cursor is None or not 0 <= cursor.state < states or max(abs(cursor.first), abs(cursor.second)) > _BEYOND_ALL:
+        raise InvalidOption("after", f"cannot be {query.after!r:.80}: use the `next` of the page before")
+    return cursor
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a reader of events is: a step's number, and which of its entries was read last (all of them if none)."""
+
+    step: int
+    entry: int | None = None
+
+
+def read_place(after: str) -> Place | None:
+    step, dash, entry = after.partition("-")
+    parts = (step, entry) if dash else (step,)
+    if not all(part.isascii() and part.isdecimal() and len(part) < 19 for part in parts):
+        return None
+    return Place(int(step), int(entry) if dash else None)
+
+
+def entries_of(row: Row, after: str | None, *, inclusive: bool, limit: int) -> Entries:
+    """Takes a row of `sql/events.sql`, read from the step of `after` on."""
+    numbers, bodies, events_from, newest = row
+    if after == "now":
+        return Entries([], str(newest))
+    steps = [(number, _read(body)) for number, body in zip(numbers or (), bodies or (), strict=True)]
+    gap = any(entries is None for _, entries in steps)
+    place = read_place(after) if after is not None else None
+    if after is not None and not _is_known(place, steps, events_from, inclusive=inclusive):
+        return Entries([], after, gap=True)
+    found = [
+        StoredEntry(f"{number}-{n}", entry)
+        for number, entries in steps
+        for n, entry in enumerate(entries or ())
+        if place is None or not _is_read(place, number, n, inclusive=inclusive)
+    ][:limit]
+    cursor = found[-1].id if found else after if after is not None else str(events_from or 0)
+    return Entries(found, cursor, gap)
+
+
+def _read(body: str) -> list[Entry] | None:
+    try:
+        return _entries(f"[{body}]")
+    except msgspec.DecodeError:
+        # Damaged by somebody: the others are still worth reading.
+        return None
+
+
+def _is_known(
+    place: Place | None, steps: Sequence[tuple[int, list[Entry] | None]], events_from: int | None, *, inclusive: bool
+) -> bool:
+    """Whether that is a place in the stream, or where it begins if that was never trimmed."""
+    if place is None:
+        return False
+    if steps and steps[0][0] == place.step:
+        return place.entry is None or place.entry < len(steps[0][1] or ())
+    return place.step == events_from and place.entry is None and not inclusive
+
+
+def _is_read(place: Place, number: int, entry: int, *, inclusive: bool) -> bool:
+    if number != place.step:
+        return False
+    if place.entry is None:
+        return not inclusive
+    return entry < place.entry or (entry == place.entry and not inclusive)
+
+
+def history_of(rows: Sequence[Row]) -> History | None:
+    if not rows:
+        return None
+    [(failures, log, logged)] = rows
+    lines = _lines(log) if log else []
+    return History(_failures(failures) if failures else [], lines, logged - len(lines))

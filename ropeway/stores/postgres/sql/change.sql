@@ -1,0 +1,73 @@
+-- Changes where jobs stand, or their data; of an edit that the job's state does not allow, nothing.
+-- Takes the queue, and for each edit the job's id, priority, lifo, delay, due_at and data, each null to keep it; the instant, and
+-- whether it may wake listeners.
+-- Returns two letters for each (the verdict and the state), and the wakes as `wake` says them.
+CREATE OR REPLACE FUNCTION ropeway.change(
+    queue_name text, ids text[], priorities integer[], lifos boolean[], delays bigint[], dues bigint[], datas text[],
+    at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    s ropeway.step;
+    instant bigint := ropeway.clock(at);
+    queue_id integer;
+    job ropeway.place;
+    old ropeway.place;
+    changed text[];
+BEGIN
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    PERFORM ropeway.hold(queue_id, ids);
+    letters := '';
+    FOR n IN 1 .. cardinality(ids) LOOP
+        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n];
+        IF NOT FOUND THEN
+            letters := letters || 'm-';
+            CONTINUE;
+        ELSIF (
+            (priorities[n] IS NOT NULL OR lifos[n] IS NOT NULL)
+            AND job.state NOT IN ('waiting', 'delayed', 'waiting-children')
+        ) OR (
+            (delays[n] IS NOT NULL OR dues[n] IS NOT NULL) AND job.state <> 'delayed'
+        ) OR (
+            datas[n] IS NOT NULL AND job.state IN ('completed', 'failed', 'cancelled')
+        ) THEN
+            letters := letters || 'r' || ropeway.letter(job.state);
+            CONTINUE;
+        END IF;
+        letters := letters || 'd' || ropeway.letter(job.state);
+        old := job;
+        job.priority := coalesce(priorities[n], job.priority);
+        job.ord := CASE WHEN lifos[n] THEN -abs(job.ord) WHEN NOT lifos[n] THEN abs(job.ord) ELSE job.ord END;
+        job.due_at := least(coalesce(dues[n], instant + delays[n], job.due_at), 253402300799999);
+        IF job.state = 'waiting' THEN
+            UPDATE ropeway.waiting AS w SET priority = job.priority, ord = job.ord
+            WHERE w.queue = queue_id AND w.priority = old.priority AND w.ord = old.ord
+                AND (w.priority, w.ord) IS DISTINCT FROM (job.priority, job.ord);
+        ELSIF job.state IN ('delayed', 'waiting-children') THEN
+            UPDATE ropeway.later AS l SET priority = job.priority, ord = job.ord, due_at = job.due_at
+            WHERE l.queue = queue_id AND l.id = job.id;
+        END IF;
+        UPDATE ropeway.job AS j
+        SET priority = job.priority, ord = job.ord, data = coalesce(datas[n], j.data)
+        WHERE j.queue = queue_id AND j.id = job.id;
+        changed := changed || ('["' || job.id || '",{' || concat_ws(
+            ',',
+            '"priority":' || priorities[n],
+            '"lifo":' || lifos[n],
+            CASE WHEN coalesce(delays[n], dues[n]) IS NOT NULL THEN '"due_at":' || job.due_at END,
+            CASE WHEN datas[n] IS NOT NULL THEN '"data":true' END
+        ) || '}]');
+    END LOOP;
+    IF changed IS NOT NULL THEN
+        s := ropeway.told(
+            s, ropeway.entry('changed', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
+        );
+    END IF;
+    wakes := ropeway.write(s, queue_id, instant, changed IS NOT NULL, may_wake);
+END
+$$;

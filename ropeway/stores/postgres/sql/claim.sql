@@ -1,0 +1,43 @@
+-- Gives waiting jobs to one worker.
+-- Takes the queue, the request (token, worker, how many, how long the lock lasts, names or null, whether it is repeated), the
+-- instant, and whether it may wake listeners.
+-- Returns the instant, what `take` gives, and the wakes as `wake` says them.
+CREATE OR REPLACE FUNCTION ropeway.claim(
+    queue_name text, token text, worker text, most integer, lock bigint, names text[], repeats boolean,
+    at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
+    OUT instant bigint, OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[],
+    OUT options text[], OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[],
+    OUT held bigint[], OUT wakes text[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    s ropeway.step;
+    queue ropeway.queue;
+    taken record;
+BEGIN
+    instant := ropeway.clock(at);
+    SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT t.* INTO taken FROM ropeway.take(s, queue, instant, token, worker, most, lock, names, repeats) AS t;
+    s := taken.s;
+    again_at := taken.again_at;
+    ids := taken.ids;
+    job_names := taken.job_names;
+    datas := taken.datas;
+    options := taken.options;
+    priorities := taken.priorities;
+    ords := taken.ords;
+    created := taken.created;
+    pasts := taken.pasts;
+    held := taken.held;
+    wakes := ropeway.write(s, queue.id, instant, coalesce(s.delayed, 0) < 0 AND coalesce(s.waiting, 0) > 0, may_wake);
+END
+$$;

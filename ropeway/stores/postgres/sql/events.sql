@@ -1,0 +1,36 @@
+-- Reads the stream of events of a queue. What is not folded yet is folded first.
+-- Takes the queue, the number of the step to begin with (null: the oldest), and how many steps at most.
+-- Returns the numbers and entries of steps (json, comma separated), where the stream began (null once that was trimmed), and the
+-- number of the newest event.
+CREATE OR REPLACE FUNCTION ropeway.events(
+    queue_name text, from_number bigint, most integer,
+    OUT numbers bigint[], OUT entries text[], OUT events_from bigint, OUT newest bigint
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+DECLARE
+    queue_id integer;
+BEGIN
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    WHILE EXISTS (SELECT FROM ropeway.step WHERE step.queue = queue_id AND step.number IS NULL) LOOP
+        PERFORM ropeway.fold(queue_id);
+    END LOOP;
+    SELECT t.events_from, t.events INTO events_from, newest
+    FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
+    IF NOT FOUND THEN
+        events_from := 0;
+        newest := 0;
+    END IF;
+    SELECT array_agg(page.number), array_agg(page.entries) INTO numbers, entries
+    FROM (
+        SELECT step.number, step.entries FROM ropeway.step
+        WHERE step.queue = queue_id AND step.number IS NOT NULL AND step.number >= coalesce(from_number, 0)
+            AND step.events > 0
+        ORDER BY step.number
+        LIMIT most
+    ) AS page;
+END
+$$;

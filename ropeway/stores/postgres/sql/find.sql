@@ -1,0 +1,130 @@
+-- A page of the jobs of one state, in that state's order.
+-- Takes the queue, the state, a name (null: all), how many at most, the key of the last job of the page before, and whether backwards.
+-- Returns a row for each: its key, and the fields of a record in their order.
+CREATE OR REPLACE FUNCTION ropeway.find(
+    queue_name text, of_state ropeway.state, of_name text, most integer, first bigint, second bigint, backwards boolean
+) RETURNS TABLE (
+    key_first bigint, key_second bigint,
+    queue text, id text, name text, data text, options text, state text, priority integer, ord bigint,
+    created_at bigint, attempts_made integer, attempts_started integer, stalled_count integer, due_at bigint,
+    token text, worker text, started_at bigint, renewed_at bigint, lock_until bigint, finished_at bigint,
+    expires_at bigint, reason text, progress text, result text
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    listing text := of_state || CASE WHEN backwards THEN ' backwards' ELSE '' END;
+    queue_id integer;
+    firsts bigint[];
+    seconds bigint[];
+    ids text[];
+BEGIN
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    CASE listing
+        WHEN 'waiting' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT w.priority AS a, w.ord AS b, w.id FROM ropeway.waiting AS w
+                WHERE w.queue = queue_id AND (w.priority, w.ord) > (first, second)
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY w.priority, w.ord
+                LIMIT most
+            ) AS page;
+        WHEN 'waiting backwards' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT w.priority AS a, w.ord AS b, w.id FROM ropeway.waiting AS w
+                WHERE w.queue = queue_id AND (w.priority, w.ord) < (first, second)
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY w.priority DESC, w.ord DESC
+                LIMIT most
+            ) AS page;
+        WHEN 'waiting-children' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT abs(w.ord) AS a, 0 AS b, w.id FROM ropeway.later AS w
+                WHERE w.queue = queue_id AND w.due_at IS NULL AND abs(w.ord) > first
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY abs(w.ord)
+                LIMIT most
+            ) AS page;
+        WHEN 'waiting-children backwards' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT abs(w.ord) AS a, 0 AS b, w.id FROM ropeway.later AS w
+                WHERE w.queue = queue_id AND w.due_at IS NULL AND abs(w.ord) < first
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY abs(w.ord) DESC
+                LIMIT most
+            ) AS page;
+        WHEN 'delayed' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT w.due_at AS a, w.ord AS b, w.id FROM ropeway.later AS w
+                WHERE w.queue = queue_id AND w.due_at IS NOT NULL AND (w.due_at, w.ord) > (first, second)
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY w.due_at, w.ord
+                LIMIT most
+            ) AS page;
+        WHEN 'delayed backwards' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT w.due_at AS a, w.ord AS b, w.id FROM ropeway.later AS w
+                WHERE w.queue = queue_id AND w.due_at IS NOT NULL AND (w.due_at, w.ord) < (first, second)
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY w.due_at DESC, w.ord DESC
+                LIMIT most
+            ) AS page;
+        WHEN 'active' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT w.started_at AS a, abs(w.ord) AS b, w.id FROM ropeway.active AS w
+                WHERE w.queue = queue_id AND (w.started_at, abs(w.ord)) > (first, second)
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY w.started_at, abs(w.ord)
+                LIMIT most
+            ) AS page;
+        WHEN 'active backwards' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT w.started_at AS a, abs(w.ord) AS b, w.id FROM ropeway.active AS w
+                WHERE w.queue = queue_id AND (w.started_at, abs(w.ord)) < (first, second)
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY w.started_at DESC, abs(w.ord) DESC
+                LIMIT most
+            ) AS page;
+        WHEN 'completed', 'failed', 'cancelled' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                WHERE w.queue = queue_id AND w.state = of_state AND (w.finished_at, w.seq) > (first, second)
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY w.finished_at, w.seq
+                LIMIT most
+            ) AS page;
+        WHEN 'completed backwards', 'failed backwards', 'cancelled backwards' THEN
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            FROM (
+                SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                WHERE w.queue = queue_id AND w.state = of_state AND (w.finished_at, w.seq) < (first, second)
+                    AND (of_name IS NULL OR w.name = of_name)
+                ORDER BY w.finished_at DESC, w.seq DESC
+                LIMIT most
+            ) AS page;
+    END CASE;
+    RETURN QUERY
+    SELECT
+        page.a, page.b, queue_name, p.id, p.name, p.data, p.options, p.state::text, p.priority, p.ord,
+        p.created_at, p.attempts_made, p.attempts_started, p.stalled_count, p.due_at,
+        p.token, p.worker, p.started_at, p.renewed_at, p.lock_until, p.finished_at,
+        p.expires_at, p.reason, p.progress, p.result
+    FROM unnest(firsts, seconds, ids) WITH ORDINALITY AS page (a, b, id, n)
+    JOIN ropeway.place AS p ON p.queue = queue_id AND p.id = page.id
+    ORDER BY page.n;
+END
+$$;

@@ -1,0 +1,16 @@
+-- Remembers a failed attempt, and forgets the oldest beyond those that the job keeps.
+-- Takes the job's sequence number, attempt, worker, reason, trace, how many to keep, and the instant.
+-- Returns nothing.
+CREATE OR REPLACE FUNCTION ropeway.fail_attempt(
+    job_seq bigint, attempt integer, worker text, reason text, trace text, keeps integer, instant bigint
+) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    newest integer;
+BEGIN
+    SELECT coalesce(max(f.number), 0) + 1 INTO newest FROM ropeway.failure AS f WHERE f.seq = job_seq;
+    INSERT INTO ropeway.failure (seq, at, number, attempt, worker, reason, trace)
+    VALUES (job_seq, instant, newest, attempt, worker, reason, trace);
+    DELETE FROM ropeway.failure AS f WHERE f.seq = job_seq AND f.number <= newest - keeps;
+END
+$$;

@@ -1,0 +1,81 @@
+-- Adds steps to the tally and the metrics of a queue, and gives them their numbers in the stream of events. The step after
+-- which nothing waits and nothing is active is followed by `drained`.
+-- Takes the queue and how many steps at most.
+-- Returns how many there were.
+CREATE OR REPLACE FUNCTION ropeway.fold(queue_id integer, most integer DEFAULT 5000) RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+    base ropeway.tally;
+    folded integer;
+BEGIN
+    -- Whoever comes second finds what the first one did: the lock lasts until the commit.
+    PERFORM pg_advisory_xact_lock(hashtext('ropeway.fold'), queue_id);
+    IF NOT EXISTS (SELECT FROM ropeway.step WHERE step.queue = queue_id AND step.number IS NULL) THEN
+        RETURN 0;
+    END IF;
+    SELECT t.* INTO base FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
+    IF NOT FOUND THEN
+        INSERT INTO ropeway.tally (queue, fold) VALUES (queue_id, 0) RETURNING tally.* INTO base;
+    END IF;
+    WITH next AS MATERIALIZED (
+        SELECT
+            step.ctid AS spot, step.*, coalesce(step.waiting, 0) + coalesce(step.active, 0) AS busy,
+            base.waiting + base.active
+                + sum(coalesce(step.waiting, 0) + coalesce(step.active, 0)) OVER (ORDER BY step.id) AS left_busy
+        FROM ropeway.step
+        WHERE step.queue = queue_id AND step.number IS NULL
+        ORDER BY step.id
+        LIMIT most
+    ), numbered AS MATERIALIZED (
+        -- Obliterating a queue drains nothing: its steps have no events.
+        SELECT
+            next.*, next.left_busy = 0 AND next.busy < 0 AND next.events > 0 AS drains,
+            base.events + sum(
+                next.events + CASE WHEN next.left_busy = 0 AND next.busy < 0 AND next.events > 0 THEN 1 ELSE 0 END
+            ) OVER (ORDER BY next.id) AS last_number
+        FROM next
+    ), counted AS (
+        UPDATE ropeway.step SET number = numbered.last_number - CASE WHEN numbered.drains THEN 1 ELSE 0 END
+        FROM numbered WHERE step.ctid = numbered.spot
+    ), drained AS (
+        INSERT INTO ropeway.step (at, number, queue, events, entries)
+        SELECT numbered.at, numbered.last_number, queue_id, 1, ropeway.entry('drained', numbered.at, NULL, NULL)
+        FROM numbered WHERE numbered.drains
+    ), measured AS (
+        INSERT INTO ropeway.metric AS m (queue, minute, added, completed, failed, retried, stalled, cancelled, removed)
+        SELECT
+            queue_id, numbered.at - numbered.at % 60000,
+            coalesce(sum(numbered.metric_added), 0), coalesce(sum(numbered.metric_completed), 0),
+            coalesce(sum(numbered.metric_failed), 0), coalesce(sum(numbered.metric_retried), 0),
+            coalesce(sum(numbered.metric_stalled), 0), coalesce(sum(numbered.metric_cancelled), 0),
+            coalesce(sum(numbered.metric_removed), 0)
+        FROM numbered
+        WHERE coalesce(
+            numbered.metric_added, numbered.metric_completed, numbered.metric_failed, numbered.metric_retried,
+            numbered.metric_stalled, numbered.metric_cancelled, numbered.metric_removed
+        ) IS NOT NULL
+        GROUP BY numbered.at - numbered.at % 60000
+        ON CONFLICT (queue, minute) DO UPDATE SET
+            added = m.added + excluded.added, completed = m.completed + excluded.completed,
+            failed = m.failed + excluded.failed, retried = m.retried + excluded.retried,
+            stalled = m.stalled + excluded.stalled, cancelled = m.cancelled + excluded.cancelled,
+            removed = m.removed + excluded.removed
+    ), tallied AS (
+        INSERT INTO ropeway.tally (
+            fold, waiting, waiting_children, delayed, active, completed, failed, cancelled, events, events_from, queue
+        )
+        SELECT
+            base.fold + 1,
+            base.waiting + coalesce(sum(numbered.waiting), 0),
+            base.waiting_children + coalesce(sum(numbered.waiting_children), 0),
+            base.delayed + coalesce(sum(numbered.delayed), 0), base.active + coalesce(sum(numbered.active), 0),
+            base.completed + coalesce(sum(numbered.completed), 0), base.failed + coalesce(sum(numbered.failed), 0),
+            base.cancelled + coalesce(sum(numbered.cancelled), 0), max(numbered.last_number), base.events_from,
+            queue_id
+        FROM numbered
+    )
+    SELECT count(*) INTO folded FROM numbered;
+    DELETE FROM ropeway.tally AS t WHERE t.queue = queue_id AND t.fold = base.fold;
+    RETURN folded;
+END
+$$;

@@ -1,0 +1,49 @@
+-- Puts delayed jobs in line whose time has come, at most a batch.
+-- Takes the step, the queue, the instant.
+-- Returns the step, how many there were, and when the next delay ends.
+CREATE OR REPLACE FUNCTION ropeway.promote_due(
+    INOUT s ropeway.step, queue_id integer, instant bigint, OUT promoted integer, OUT next_due bigint
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    jobs text;
+BEGIN
+    promoted := 0;
+    SELECT later.due_at INTO next_due FROM ropeway.later
+    WHERE later.queue = queue_id AND later.due_at IS NOT NULL
+    ORDER BY later.due_at LIMIT 1;
+    IF next_due IS NULL OR next_due > instant THEN
+        RETURN;
+    END IF;
+    WITH gone AS (
+        DELETE FROM ropeway.later WHERE later.ctid = ANY (ARRAY(
+            SELECT due.ctid FROM ropeway.later AS due
+            WHERE due.queue = queue_id AND due.due_at IS NOT NULL AND due.due_at <= instant
+            ORDER BY due.due_at, due.ord
+            LIMIT 1000
+            FOR UPDATE SKIP LOCKED
+        ))
+        RETURNING later.*
+    ), lined AS (
+        INSERT INTO ropeway.waiting (
+            ord, queue, priority, attempts_made, attempts_started, stalled_count, logged, id, name,
+            started_at, renewed_at, token, worker, reason, progress
+        )
+        SELECT
+            gone.ord, gone.queue, gone.priority, gone.attempts_made, gone.attempts_started, gone.stalled_count,
+            gone.logged, gone.id, gone.name, gone.started_at, gone.renewed_at, gone.token, gone.worker, gone.reason,
+            gone.progress
+        FROM gone
+    )
+    SELECT count(*), string_agg('["' || gone.id || '",null]', ',' ORDER BY gone.due_at, gone.ord)
+    INTO promoted, jobs
+    FROM gone;
+    IF promoted > 0 THEN
+        s := ropeway.told(s, ropeway.entry('promote', instant, 'waiting', jobs), promoted);
+        s := ropeway.moved(s, 'delayed', 'waiting', promoted);
+    END IF;
+    SELECT later.due_at INTO next_due FROM ropeway.later
+    WHERE later.queue = queue_id AND later.due_at IS NOT NULL
+    ORDER BY later.due_at LIMIT 1;
+END
+$$;

@@ -1,0 +1,78 @@
+-- Takes back active jobs whose lock ran out, at most a batch: they wait again, or are given up.
+-- Takes the step, the queue, the rules (how often a job may stall, whether stalling fails it, whether it uses an attempt), the
+-- defaults of options, and the instant.
+-- Returns the step, and the ids of both.
+CREATE OR REPLACE FUNCTION ropeway.recover(
+    INOUT s ropeway.step, queue_id integer, max_stalled integer, fails boolean, uses_attempt boolean, defaults bigint[],
+    instant bigint, OUT stalled text[], OUT given_up text[]
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    late record;
+    job ropeway.place;
+    said record;
+    is_lost boolean;
+    detail text;
+    waiting text[];
+    failed text[];
+    at_once text[];
+    keeps bigint;
+BEGIN
+    stalled := '{}';
+    given_up := '{}';
+    FOR late IN
+        SELECT a.id FROM ropeway.active AS a
+        WHERE a.queue = queue_id AND a.lock_until <= instant
+        ORDER BY a.lock_until, a.started_at, abs(a.ord)
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    LOOP
+        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = late.id;
+        SELECT o.* INTO said FROM ropeway.stored_options(job.options, defaults) AS o;
+        job.stalled_count := job.stalled_count + 1;
+        job.attempts_made := job.attempts_made + CASE WHEN uses_attempt THEN 1 ELSE 0 END;
+        is_lost := fails OR job.stalled_count > max_stalled OR (uses_attempt AND job.attempts_made >= said.attempts);
+        job.reason := CASE WHEN is_lost THEN 'stalled more than allowable limit' ELSE 'stalled' END
+            || ': worker ' || job.worker || ' last renewed its lock at '
+            || to_char(to_timestamp(job.renewed_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+        PERFORM ropeway.fail_attempt(
+            abs(job.ord), job.attempts_started, job.worker, job.reason, '', said.stack_traces::integer, instant
+        );
+        PERFORM ropeway.leave(job);
+        job.token := NULL;
+        detail := '"worker":' || to_json(job.worker) || ',"stalled_count":' || job.stalled_count;
+        IF is_lost THEN
+            job.state := 'failed';
+            job.finished_at := instant;
+            job.expires_at := least(coalesce(instant + said.age, 253402300799999), 253402300799999);
+            PERFORM ropeway.finish(job);
+            IF said.age = 0 OR said.count = 0 THEN
+                at_once := at_once || job.id;
+            ELSE
+                keeps := least(keeps, said.count);
+            END IF;
+            given_up := given_up || job.id;
+            failed := failed || ('["' || job.id || '",{' || detail || ',"reason":' || to_json(job.reason) || '}]');
+        ELSE
+            PERFORM ropeway.stand_in_line(job);
+            stalled := stalled || job.id;
+            waiting := waiting || ('["' || job.id || '",{' || detail || '}]');
+        END IF;
+    END LOOP;
+    IF waiting IS NOT NULL THEN
+        s := ropeway.told(
+            s, ropeway.entry('stall', instant, 'waiting', array_to_string(waiting, ',')), 2 * cardinality(waiting)
+        );
+        s := ropeway.moved(s, 'active', 'waiting', cardinality(waiting));
+    END IF;
+    IF failed IS NOT NULL THEN
+        s := ropeway.told(
+            s, ropeway.entry('give up', instant, 'failed', array_to_string(failed, ',')), 2 * cardinality(failed)
+        );
+        s := ropeway.moved(s, 'active', 'failed', cardinality(failed));
+        s.metric_failed := cardinality(failed);
+        s := ropeway.retain(s, queue_id, 'failed', at_once, keeps, cardinality(failed), instant);
+    END IF;
+    s.metric_stalled := cardinality(stalled) + cardinality(given_up);
+END
+$$;

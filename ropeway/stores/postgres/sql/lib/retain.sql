@@ -1,0 +1,41 @@
+-- Removes what is not kept of the jobs that a call has finished, and the oldest beyond the count that it asks for.
+-- Takes the step, the queue, the state, the ids that go at once, the count (null: none), how many the call finished, and the
+-- instant.
+-- Returns the step.
+CREATE OR REPLACE FUNCTION ropeway.retain(
+    INOUT s ropeway.step, queue_id integer, of_state ropeway.state, at_once text[], keeps bigint, amount integer,
+    instant bigint
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    spots tid[];
+    newest record;
+BEGIN
+    IF cardinality(at_once) > 0 THEN
+        spots := ARRAY(
+            SELECT f.ctid FROM unnest(at_once) AS given (id)
+            JOIN ropeway.finished AS f ON f.queue = queue_id AND f.id = given.id
+        );
+        s := ropeway.drop_finished(s, queue_id, spots, instant);
+    END IF;
+    -- To count as many as are kept takes long if they are many, so that is then done now and then, and leaves some more.
+    IF keeps IS NULL OR random() > 10.0 * amount / greatest(keeps - 100, 1) THEN
+        RETURN;
+    END IF;
+    SELECT f.finished_at, f.seq INTO newest FROM ropeway.finished AS f
+    WHERE f.queue = queue_id AND f.state = of_state
+    ORDER BY f.finished_at DESC, f.seq DESC
+    OFFSET keeps LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    spots := ARRAY(
+        SELECT f.ctid FROM ropeway.finished AS f
+        WHERE f.queue = queue_id AND f.state = of_state AND (f.finished_at, f.seq) <= (newest.finished_at, newest.seq)
+        ORDER BY f.finished_at, f.seq
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    );
+    s := ropeway.drop_finished(s, queue_id, spots, instant);
+END
+$$;

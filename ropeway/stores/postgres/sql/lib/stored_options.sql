@@ -1,0 +1,33 @@
+-- What a job's options say about its end without its worker; options that were damaged count as none.
+-- Takes the options (json) and the defaults: attempts, stack traces, and the age and count to keep failed jobs for.
+-- Returns the same.
+CREATE OR REPLACE FUNCTION ropeway.stored_options(
+    options text, defaults bigint[], OUT attempts bigint, OUT stack_traces bigint, OUT age bigint, OUT count bigint
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    said jsonb;
+BEGIN
+    attempts := defaults[1];
+    stack_traces := defaults[2];
+    age := defaults[3];
+    count := defaults[4];
+    IF options = '{}' THEN
+        RETURN;
+    END IF;
+    BEGIN
+        said := options::jsonb;
+        attempts := coalesce((said ->> 'attempts')::bigint, attempts);
+        stack_traces := coalesce((said ->> 'stack_traces')::bigint, stack_traces);
+        IF said ? 'keep_failed' THEN
+            age := (said -> 'keep_failed' ->> 'age')::bigint;
+            count := (said -> 'keep_failed' ->> 'count')::bigint;
+        END IF;
+    EXCEPTION WHEN data_exception THEN
+        attempts := defaults[1];
+        stack_traces := defaults[2];
+        age := defaults[3];
+        count := defaults[4];
+    END;
+END
+$$;

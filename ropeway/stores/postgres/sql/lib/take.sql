@@ -1,0 +1,129 @@
+-- Gives waiting jobs to one worker. Jobs whose delay has ended are promoted first.
+-- Takes the step, the queue's row, the instant, and the request: token, worker, how many, how long the lock lasts, names (null:
+-- all), and whether it is repeated.
+-- Returns the step, when asking again may help, and the jobs, an array for each field; null for those that have only what is
+-- usual: no options, priority 0, never run before, held since this instant.
+CREATE OR REPLACE FUNCTION ropeway.take(
+    INOUT s ropeway.step, queue ropeway.queue, instant bigint, token text, worker text, most integer, lock bigint,
+    names text[], repeats boolean,
+    OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[], OUT options text[],
+    OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[], OUT held bigint[]
+)
+LANGUAGE plpgsql AS $$
+DECLARE
+    room integer := most;
+    active_now integer;
+    spots tid[];
+    jobs text;
+    amount integer;
+    due record;
+    has_past boolean;
+    has_options boolean;
+    has_priority boolean;
+BEGIN
+    IF repeats THEN
+        SELECT
+            array_agg(mine.id), array_agg(mine.name), array_agg(mine.data), array_agg(mine.options),
+            array_agg(mine.priority), array_agg(mine.ord), array_agg(mine.created_at), array_agg(mine.past),
+            array_agg(ARRAY[mine.started_at, mine.renewed_at, mine.lock_until])
+        INTO ids, job_names, datas, options, priorities, ords, created, pasts, held
+        FROM (
+            SELECT
+                a.*, job.data, job.options, job.created_at,
+                json_build_array(a.attempts_made, a.attempts_started, a.stalled_count, a.reason, a.progress)::text AS past
+            FROM ropeway.active AS a
+            JOIN ropeway.job ON job.queue = a.queue AND job.id = a.id
+            WHERE a.queue = queue.id AND a.token = take.token
+            ORDER BY a.priority, a.ord
+        ) AS mine;
+        IF ids IS NOT NULL THEN
+            RETURN;
+        END IF;
+    END IF;
+
+    SELECT p.* INTO due FROM ropeway.promote_due(s, queue.id, instant) AS p;
+    s := due.s;
+    again_at := due.next_due;
+    IF queue.max_active IS NOT NULL THEN
+        -- Claims under a limit take turns. What they count is read after they had to wait.
+        SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.id = queue.id FOR UPDATE;
+        SELECT count(*) INTO active_now FROM ropeway.active AS a WHERE a.queue = queue.id;
+        room := least(most, queue.max_active - active_now);
+    END IF;
+    IF queue.is_paused OR room <= 0 THEN
+        RETURN;
+    END IF;
+
+    IF names IS NULL AND queue.paused_names = '{}' THEN
+        spots := ARRAY(
+            SELECT w.ctid FROM ropeway.waiting AS w
+            WHERE w.queue = queue.id
+            ORDER BY w.priority, w.ord
+            LIMIT room
+            FOR UPDATE SKIP LOCKED
+        );
+    ELSIF EXISTS (
+        SELECT FROM (
+            SELECT w.name FROM ropeway.waiting AS w WHERE w.queue = queue.id ORDER BY w.priority, w.ord LIMIT room
+        ) AS urgent
+        WHERE urgent.name <> ALL (names) OR urgent.name = ANY (queue.paused_names)
+    ) THEN
+        spots := ropeway.choose(queue.id, room, names, queue.paused_names);
+    ELSE
+        spots := ARRAY(
+            SELECT w.ctid FROM ropeway.waiting AS w
+            WHERE w.queue = queue.id AND (names IS NULL OR w.name = ANY (names)) AND w.name <> ALL (queue.paused_names)
+            ORDER BY w.priority, w.ord
+            LIMIT room
+            FOR UPDATE SKIP LOCKED
+        );
+    END IF;
+    amount := cardinality(spots);
+    IF amount = 0 THEN
+        RETURN;
+    END IF;
+
+    WITH gone AS (
+        DELETE FROM ropeway.waiting AS w WHERE w.ctid = ANY (spots) RETURNING w.*
+    ), taken AS (
+        INSERT INTO ropeway.active (
+            ord, started_at, renewed_at, lock_until, queue, priority, attempts_made, attempts_started, stalled_count,
+            logged, id, name, token, worker, reason, progress
+        )
+        SELECT
+            gone.ord, instant, instant, instant + lock, gone.queue, gone.priority, gone.attempts_made,
+            gone.attempts_started + 1, gone.stalled_count, gone.logged, gone.id, gone.name, take.token, take.worker,
+            gone.reason, gone.progress
+        FROM gone
+    )
+    SELECT
+        array_agg(mine.id), array_agg(mine.name), array_agg(mine.data), array_agg(mine.options),
+        array_agg(mine.priority), array_agg(mine.ord), array_agg(mine.created_at),
+        string_agg('["' || mine.id || '",null]', ','),
+        bool_or(mine.attempts_started > 0), bool_or(mine.options <> '{}'), bool_or(mine.priority <> 0),
+        CASE WHEN bool_or(mine.attempts_started > 0 OR mine.progress IS NOT NULL) THEN array_agg(
+            json_build_array(
+                mine.attempts_made, mine.attempts_started + 1, mine.stalled_count, mine.reason, mine.progress
+            )::text
+        ) END
+    INTO ids, job_names, datas, options, priorities, ords, created, jobs, has_past, has_options, has_priority, pasts
+    FROM (
+        SELECT
+            gone.id, gone.name, gone.priority, gone.ord, gone.attempts_made, gone.attempts_started,
+            gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at
+        FROM gone JOIN ropeway.job ON job.queue = gone.queue AND job.id = gone.id
+        ORDER BY gone.priority, gone.ord
+    ) AS mine;
+    IF NOT has_options THEN
+        options := NULL;
+    END IF;
+    IF NOT has_priority THEN
+        priorities := NULL;
+    END IF;
+    s := ropeway.told(s, ropeway.entry('claim', instant, 'active', jobs, '{"worker":' || to_json(worker) || '}'), amount);
+    s := ropeway.moved(s, 'waiting', 'active', amount);
+    IF amount = most THEN
+        again_at := NULL;
+    END IF;
+END
+$$;

@@ -1,0 +1,45 @@
+-- Forgets what is kept for a while only: events, metrics, revoked locks, records that expired.
+-- Takes the queue, how many events are kept, and the instant.
+-- Returns whether there is more to forget.
+CREATE OR REPLACE FUNCTION ropeway.trim(queue_id integer, events_kept integer, instant bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    newest bigint;
+    amount integer;
+    more boolean;
+BEGIN
+    SELECT t.events INTO newest FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
+    -- A step's number is that of its last event, so the newest step is always above this one.
+    DELETE FROM ropeway.step WHERE step.ctid = ANY (ARRAY(
+        SELECT old.ctid FROM ropeway.step AS old
+        WHERE old.queue = queue_id AND old.number IS NOT NULL AND old.number <= newest - events_kept
+        ORDER BY old.number
+        LIMIT 1000
+    ));
+    GET DIAGNOSTICS amount = ROW_COUNT;
+    more := amount = 1000;
+    IF amount > 0 THEN
+        UPDATE ropeway.tally AS t SET events_from = NULL WHERE t.ctid = (
+            SELECT last.ctid FROM ropeway.tally AS last WHERE last.queue = queue_id ORDER BY last.fold DESC LIMIT 1
+        ) AND t.events_from IS NOT NULL;
+    END IF;
+    DELETE FROM ropeway.metric AS m WHERE m.queue = queue_id AND m.minute < instant - 1209600000;
+    DELETE FROM ropeway.revoked AS r WHERE r.number = ANY (ARRAY(
+        SELECT old.number FROM ropeway.revoked AS old
+        WHERE old.queue = queue_id AND old.at < instant - 60000
+        ORDER BY old.number
+        LIMIT 1000
+    ));
+    GET DIAGNOSTICS amount = ROW_COUNT;
+    more := more OR amount = 1000;
+    DELETE FROM ropeway.record AS r WHERE r.ctid = ANY (ARRAY(
+        SELECT old.ctid FROM ropeway.record AS old
+        WHERE old.expires_at <= instant
+        ORDER BY old.expires_at
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    ));
+    GET DIAGNOSTICS amount = ROW_COUNT;
+    RETURN more OR amount = 1000;
+END
+$$;

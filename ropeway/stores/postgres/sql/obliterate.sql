@@ -1,0 +1,70 @@
+-- Pauses a queue and removes everything in it, a batch at a time; the last call forgets its settings, counters, metrics and events.
+-- Takes the queue, whether active jobs go too, and the instant.
+-- Returns the ids that went, whether there is more, and how many active jobs stood in the way.
+CREATE OR REPLACE FUNCTION ropeway.obliterate(
+    queue_name text, forces boolean, at bigint DEFAULT NULL, OUT ids text[], OUT more boolean, OUT active integer
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    instant bigint := ropeway.clock(at);
+    queue_id integer;
+    job ropeway.place;
+    job_id text;
+    s ropeway.step;
+    base ropeway.tally;
+    revokes boolean := false;
+BEGIN
+    ids := '{}';
+    more := false;
+    active := 0;
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
+    SELECT count(*) INTO active FROM ropeway.active AS a WHERE a.queue = queue_id;
+    IF active > 0 AND NOT forces THEN
+        RETURN;
+    END IF;
+    active := 0;
+    ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT 1000);
+    PERFORM ropeway.hold(queue_id, ids);
+    FOREACH job_id IN ARRAY ids LOOP
+        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id;
+        IF FOUND THEN
+            PERFORM ropeway.drop_job(job, instant);
+            revokes := revokes OR job.state = 'active';
+            s := ropeway.moved(s, job.state, NULL);
+        END IF;
+    END LOOP;
+    IF cardinality(ids) > 0 THEN
+        INSERT INTO ropeway.step (
+            at, queue, events, waiting, waiting_children, delayed, active, completed, failed, cancelled, entries
+        )
+        VALUES (
+            instant, queue_id, 0, s.waiting, s.waiting_children, s.delayed, s.active, s.completed, s.failed,
+            s.cancelled, ''
+        );
+    END IF;
+    IF revokes THEN
+        PERFORM ropeway.wake(queue_id, 'revoked', true);
+    END IF;
+    more := EXISTS (SELECT FROM ropeway.job AS j WHERE j.queue = queue_id);
+    IF more THEN
+        RETURN;
+    END IF;
+    -- As if the queue had never been; only the numbers of its events go on.
+    LOOP
+        EXIT WHEN ropeway.fold(queue_id) < 5000;
+    END LOOP;
+    DELETE FROM ropeway.step WHERE step.queue = queue_id AND step.number IS NOT NULL;
+    DELETE FROM ropeway.metric AS m WHERE m.queue = queue_id;
+    UPDATE ropeway.tally AS t SET events_from = t.events WHERE t.queue = queue_id;
+    UPDATE ropeway.queue AS q SET is_paused = false, is_configured = false, paused_names = '{}', max_active = NULL
+    WHERE q.id = queue_id;
+END
+$$;

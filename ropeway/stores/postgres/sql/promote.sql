@@ -1,0 +1,46 @@
+-- Delayed jobs need not wait any longer.
+-- Takes the queue, ids, the instant, and whether it may wake listeners.
+-- Returns two letters for each (the verdict and the state before), and the wakes as `wake` says them.
+CREATE OR REPLACE FUNCTION ropeway.promote(
+    queue_name text, ids text[], at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
+    OUT letters text, OUT wakes text[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    s ropeway.step;
+    instant bigint := ropeway.clock(at);
+    queue_id integer;
+    job ropeway.place;
+    promoted text[];
+BEGIN
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    PERFORM ropeway.hold(queue_id, ids);
+    letters := '';
+    FOR n IN 1 .. cardinality(ids) LOOP
+        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n];
+        IF NOT FOUND THEN
+            letters := letters || 'm-';
+            CONTINUE;
+        ELSIF job.state <> 'delayed' THEN
+            letters := letters || 'r' || ropeway.letter(job.state);
+            CONTINUE;
+        END IF;
+        letters := letters || 'dd';
+        PERFORM ropeway.leave(job);
+        PERFORM ropeway.stand_in_line(job);
+        s := ropeway.moved(s, 'delayed', 'waiting');
+        promoted := promoted || ('["' || job.id || '",null]');
+    END LOOP;
+    IF promoted IS NOT NULL THEN
+        s := ropeway.told(
+            s, ropeway.entry('promote', instant, 'waiting', array_to_string(promoted, ',')), cardinality(promoted)
+        );
+    END IF;
+    wakes := ropeway.write(s, queue_id, instant, promoted IS NOT NULL, may_wake);
+END
+$$;

@@ -1,0 +1,38 @@
+-- Extends locks. No index changes: a renewed lock stays on its page.
+-- Takes the queue, ids (in order) and tokens, how long the locks last from now, and the instant.
+-- Returns two letters for each (the verdict and the state), or null if all were held.
+CREATE OR REPLACE FUNCTION ropeway.renew(
+    queue_name text, ids text[], tokens text[], lock bigint, at bigint DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    instant bigint := ropeway.clock(at);
+    queue_id integer;
+    renewed integer;
+BEGIN
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    UPDATE ropeway.active AS a SET lock_until = instant + lock, renewed_at = instant
+    FROM (
+        SELECT mine.ctid AS spot
+        FROM unnest(ids, tokens) AS given (id, token)
+        JOIN ropeway.active AS mine ON mine.queue = queue_id AND mine.id = given.id AND mine.token = given.token
+        ORDER BY mine.id
+        FOR UPDATE OF mine
+    ) AS held
+    WHERE a.ctid = held.spot;
+    GET DIAGNOSTICS renewed = ROW_COUNT;
+    IF renewed = cardinality(ids) THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT string_agg(ropeway.standing(queue_id, given.id, given.token, NULL), '' ORDER BY given.n)
+        FROM unnest(ids, tokens) WITH ORDINALITY AS given (id, token, n)
+    );
+END
+$$;

@@ -1,0 +1,20 @@
+-- Locks of running jobs that were taken away.
+-- Takes the queue, and the number of the last one known (null: only where to begin).
+-- Returns ids and tokens in order, and the number of the newest of all.
+CREATE OR REPLACE FUNCTION ropeway.revoked(
+    queue_name text, after bigint, OUT ids text[], OUT tokens text[], OUT newest bigint
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+DECLARE
+    queue_id integer;
+BEGIN
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    SELECT array_agg(r.id ORDER BY r.number), array_agg(r.token ORDER BY r.number), max(r.number)
+    INTO ids, tokens, newest
+    FROM ropeway.revoked AS r WHERE r.queue = queue_id AND r.number > coalesce(after, 0);
+    newest := coalesce(newest, after, 0);
+END
+$$;

