@@ -46,7 +46,12 @@ class Renewer(Service):
 
     async def step(self) -> None:
         # list() holds the interpreter's lock while it copies: the loop's thread changes the sets at any time.
-        jobs = [job for locked in self._locked for job in list(locked) if job.queue.name == self._queue]
+        jobs = [
+            job
+            for locked in self._locked
+            for job in list(locked)
+            if job.queue.name == self._queue and not job.is_completing
+        ]
         if jobs:
             try:
                 async with asyncio.timeout(self._lock / 2000):
@@ -65,7 +70,7 @@ class Renewer(Service):
         for job, answer in zip(jobs, await self._store.renew(self._queue, locks, self._lock), strict=True):
             if answer.verdict == "done":
                 job.confirmed = asked
-            elif not job.ended:
+            elif not job.ended and not job.is_completing:
                 was_taken = answer.verdict == "missing" or answer.state == "cancelled"
                 self._tell(job, "cancelled" if was_taken else "lost")
 

@@ -87,7 +87,7 @@ class ClaimedJob(Job):
 
     async def _settle(self, outcome: Outcome | None) -> None:
         assert outcome is not None
-        if self.ended:
+        if self.ended or self.is_completing:
             raise JobFinished(self.queue.name, self.id)
         settled = await self.queue.store.settle(self.queue.name, [outcome])
         if settled.answers[0].verdict != "done":

@@ -13,6 +13,7 @@ from ..client.workers import WorkerInfo
 from ..errors import HandlerError, ShutdownTimeout, StoreError
 from ..job.outcomes import Outcome
 from ..store.contract import Store
+from ..store.values import DONE
 from .attempts import Attempts
 from .exchange import Exchange
 from .handlers import Handlers
@@ -224,7 +225,10 @@ class Runtime:
             await store.close()
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:
-        if outcome is None:
+        if job.committed is not None:
+            self._reports.settled(job, job.committed, DONE)
+            self.exchange.slots_changed()
+        elif outcome is None:
             self._reports.dropped(job)
             self.exchange.slots_changed()
         else:
