@@ -33,10 +33,10 @@ class Completion:
 
 @asynccontextmanager
 async def completing(job: Job, using: object) -> AsyncIterator[Any]:
-    store = sharing(job.queue.store)
-    inside = store.own() if using is None else store.join(using)
     completion = _begin(job)
     try:
+        store = sharing(job.queue.store)
+        inside = store.own() if using is None else store.join(using)
         tx = await inside.begin()
         try:
             yield tx
@@ -53,10 +53,10 @@ async def completing(job: Job, using: object) -> AsyncIterator[Any]:
 @contextmanager
 def completing_here(job: Job, using: object) -> Iterator[Any]:
     """The same for a thread that has no event loop, and waits."""
-    store = sharing(job.queue.store)
-    inside = store.own_here() if using is None else store.join_here(using)
     completion = _begin(job)
     try:
+        store = sharing(job.queue.store)
+        inside = store.own_here() if using is None else store.join_here(using)
         tx = inside.begin()
         try:
             yield tx

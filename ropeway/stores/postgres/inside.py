@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any
 
-from psycopg import AsyncConnection, Connection, Error, Rollback
+from psycopg import Error, Rollback
 
 from ...job.outcomes import Outcome
 from ...job.record import NewJob
 from ...store.values import Added, Answer
 from .calls import Call, Calls
-from .connection import conninfo_of
 from .drivers import Driver, DriverHere, Psycopg, PsycopgHere
 from .failures import typed
-from .target import Target
+from .spares import Begun, BegunHere, Spares, SparesHere
 
 
 class Joined:
@@ -82,91 +79,78 @@ class JoinedHere:
 
 
 class Own(Joined):
-    """A connection for one transaction. Inside of it psycopg lets nobody else commit or roll back."""
+    """A connection of the store's, for the caller's statements too."""
 
-    def __init__(self, calls: Calls, target: Target) -> None:
-        self._calls, self._target = calls, target
-        self._connection: AsyncConnection | None = None
-        self._block: AbstractAsyncContextManager[Any] | None = None
+    def __init__(self, calls: Calls, spares: Spares, url: str) -> None:
+        self._calls, self._spares, self._url = calls, spares, url
+        self._begun: Begun | None = None
 
     async def begin(self) -> Any:
         try:
-            async with asyncio.timeout(self._target.timeout):
-                self._connection = await AsyncConnection.connect(conninfo_of(self._target), autocommit=True)
-            self._block = self._connection.transaction()
-            await self._block.__aenter__()
-        except BaseException as error:
-            await self._close()
-            raise typed(self._target.url, error) from error
-        self._driver = Psycopg(self._connection)
-        return self._connection
+            self._begun = await self._spares.begin()
+        except (Error, OSError) as error:
+            raise typed(self._url, error) from error
+        connection, _ = self._begun
+        self._driver = Psycopg(connection)
+        return connection
 
     async def commit(self) -> None:
-        await self._end(None)
+        await self._end(None, None)
 
     async def roll_back(self) -> None:
-        await self._end(Rollback())
+        await self._end(Rollback, Rollback())
 
-    async def _end(self, how: Rollback | None) -> None:
-        block, self._block = self._block, None
+    async def _end(self, *how: Any) -> None:
+        if self._begun is None:
+            return
+        (connection, block), self._begun = self._begun, None
         try:
-            if block is not None:
-                await block.__aexit__(None if how is None else Rollback, how, None)
+            await block.__aexit__(*how, None)
         except Error as error:
-            raise typed(self._target.url, error) from error
+            raise typed(self._url, error) from error
         finally:
-            await self._close()
+            await self._spares.give_back(connection)
 
     async def _ask(self, call: Call) -> str:
         try:
             return await self._driver.ask(call)
         except Error as error:
-            raise typed(self._target.url, error) from error
-
-    async def _close(self) -> None:
-        if self._connection is not None:
-            await self._connection.close()
+            raise typed(self._url, error) from error
 
 
 class OwnHere(JoinedHere):
-    def __init__(self, calls: Calls, target: Target) -> None:
-        self._calls, self._target = calls, target
-        self._connection: Connection | None = None
-        self._block: AbstractContextManager[Any] | None = None
+    def __init__(self, calls: Calls, spares: SparesHere, url: str) -> None:
+        self._calls, self._spares, self._url = calls, spares, url
+        self._begun: BegunHere | None = None
 
     def begin(self) -> Any:
         try:
-            self._connection = Connection.connect(conninfo_of(self._target), autocommit=True)
-            self._block = self._connection.transaction()
-            self._block.__enter__()
-        except BaseException as error:
-            self._close()
-            raise typed(self._target.url, error) from error
-        self._driver = PsycopgHere(self._connection)
-        return self._connection
+            self._begun = self._spares.begin()
+        except (Error, OSError) as error:
+            raise typed(self._url, error) from error
+        connection, _ = self._begun
+        self._driver = PsycopgHere(connection)
+        return connection
 
     def commit(self) -> None:
-        self._end(None)
+        self._end(None, None)
 
     def roll_back(self) -> None:
-        self._end(Rollback())
+        self._end(Rollback, Rollback())
 
-    def _end(self, how: Rollback | None) -> None:
-        block, self._block = self._block, None
+    def _end(self, *how: Any) -> None:
+        if self._begun is None:
+            return
+        (connection, block), self._begun = self._begun, None
         try:
-            if block is not None:
-                block.__exit__(None if how is None else Rollback, how, None)
+            block.__exit__(*how, None)
         except Error as error:
-            raise typed(self._target.url, error) from error
+            raise typed(self._url, error) from error
         finally:
-            self._close()
+            self._spares.give_back(connection)
 
     def _ask(self, call: Call) -> str:
         try:
             return self._driver.ask(call)
         except Error as error:
-            raise typed(self._target.url, error) from error
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+            raise typed(self._url, error) from error

@@ -51,6 +51,7 @@ from .inspecting import inspect
 from .link import Row, Statement
 from .parameters import Parameter, number, numbers, text, texts, truth, truths_or_null
 from .settling import Settlement
+from .spares import SparesHere
 from .statements import in_schema
 from .target import Target
 from .wake import PostgresListener
@@ -71,6 +72,7 @@ class PostgresStore:
         self._is_closed = False
         self._steps: dict[str, int] = {}
         self._calls = Calls(target)
+        self._spares = SparesHere(target)
         self._prepare = Statement(in_schema("SELECT ropeway.queue_id($1), current_database()", target.schema))
         self._prepared: set[str] = set()
 
@@ -93,6 +95,7 @@ class PostgresStore:
             return
         self._is_closed = True
         if self._pid == os.getpid():
+            self._spares.close()
             await self._everywhere.close()
 
     def _usable(self) -> None:
@@ -161,18 +164,18 @@ class PostgresStore:
 
     async def prepare(self, queue: str) -> None:
         # In a transaction of its own: made in one that stays open, the queue would hold up all who use it first.
+        here = await self._settled()
         if queue not in self._prepared:
-            [(_, database)] = await (await self._settled()).lanes.call(self._prepare, (text(queue),))
+            [(_, database)] = await here.lanes.call(self._prepare, (text(queue),))
             self._calls.database = database
             self._prepared.add(queue)
 
     def own(self) -> Inside:
-        self._usable()
-        return Own(self._calls, self._target)
+        return Own(self._calls, self._here().spares, self.url)
 
     def own_here(self) -> InsideHere:
         self._usable()
-        return OwnHere(self._calls, self._target)
+        return OwnHere(self._calls, self._spares, self.url)
 
     def join(self, tx: object) -> Inside:
         self._usable()
