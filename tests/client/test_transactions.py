@@ -1,5 +1,7 @@
 """Jobs that are part of a transaction: there with its commit, and not before. Drivers: tests/stores/postgres."""
 
+# ruff: noqa: PT012 - what the end of a block raises is tested with its block
+
 from __future__ import annotations
 
 import asyncio

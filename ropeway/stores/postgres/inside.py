@@ -95,17 +95,17 @@ class Own(Joined):
         return connection
 
     async def commit(self) -> None:
-        await self._end(None, None)
+        await self._end(None)
 
     async def roll_back(self) -> None:
-        await self._end(Rollback, Rollback())
+        await self._end(Rollback())
 
-    async def _end(self, *how: Any) -> None:
+    async def _end(self, how: Rollback | None) -> None:
         if self._begun is None:
             return
         (connection, block), self._begun = self._begun, None
         try:
-            await block.__aexit__(*how, None)
+            await block.__aexit__(None if how is None else Rollback, how, None)
         except Error as error:
             raise typed(self._url, error) from error
         finally:
@@ -133,17 +133,17 @@ class OwnHere(JoinedHere):
         return connection
 
     def commit(self) -> None:
-        self._end(None, None)
+        self._end(None)
 
     def roll_back(self) -> None:
-        self._end(Rollback, Rollback())
+        self._end(Rollback())
 
-    def _end(self, *how: Any) -> None:
+    def _end(self, how: Rollback | None) -> None:
         if self._begun is None:
             return
         (connection, block), self._begun = self._begun, None
         try:
-            block.__exit__(*how, None)
+            block.__exit__(None if how is None else Rollback, how, None)
         except Error as error:
             raise typed(self._url, error) from error
         finally:

@@ -108,13 +108,15 @@ class SparesHere:
             self._kept.append(connection)
         except Error:
             connection.close()
-        if self._is_closed:
-            # Meanwhile, by another thread.
-            self.close()
+        self._close_if_closed()
 
     def close(self) -> None:
         self._is_closed = True
-        while self._kept:
+        self._close_if_closed()
+
+    def _close_if_closed(self) -> None:
+        """Again after each that was given back: another thread may have closed the store meanwhile."""
+        while self._is_closed and self._kept:
             self._kept.pop().close()
 
 

@@ -114,6 +114,8 @@ class Own:
                 tx.flush()
                 connection.execute("COMMIT")
             except BaseException as error:
+                if isinstance(error, apsw.IOError):
+                    self._file.doubt()
                 raise typed(self.path, error) from error
             finally:
                 self._close()

@@ -121,6 +121,11 @@ class SharedFile:
             discard(connection)
         self._lent.discard(connection)
 
+    def doubt(self) -> None:
+        """A sync may have failed, of pages that the writer wrote too."""
+        assert self._writer is not None, "handles open it first"
+        self._writer.is_in_doubt = True
+
     def stop(self) -> list[Lane]:
         """Answers the threads that now come to their end."""
         lanes = self._lanes

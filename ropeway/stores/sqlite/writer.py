@@ -55,7 +55,7 @@ class Writer:
         self._patience = patience
         self._connection: apsw.Connection | None = None
         self._checked_at = 0
-        self._is_in_doubt = False
+        self.is_in_doubt = False
         """A sync failed, and the system will not try again to write those pages: they must be written elsewhere."""
         self._own_version = -1
         self._known = Known()
@@ -120,7 +120,7 @@ class Writer:
         try:
             self._wal.sync()
         except OSError as error:
-            self._is_in_doubt = True
+            self.is_in_doubt = True
             self._disconnect()
             for call in calls:
                 call.error = typed(self._path, error)
@@ -180,14 +180,14 @@ class Writer:
         if self._connection is None:
             self.use(self._connect())
         assert self._connection is not None
-        if self._is_in_doubt:
+        if self.is_in_doubt:
             # All that was committed goes into the file itself, and that is synced.
             self._connection.set_busy_timeout(_RESTART_WAIT)
             try:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
             finally:
                 self._connection.set_busy_timeout(0)
-            self._is_in_doubt = False
+            self.is_in_doubt = False
         return self._connection
 
     def _checkpoint(self, connection: apsw.Connection) -> None:

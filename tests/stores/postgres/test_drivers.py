@@ -1,5 +1,7 @@
 """Jobs in transactions of other libraries' connections, each on a real server."""
 
+# ruff: noqa: PT012 - what the end of a block raises is tested with its block
+
 from __future__ import annotations
 
 import asyncio

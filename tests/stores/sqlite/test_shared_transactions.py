@@ -1,10 +1,11 @@
 """Transactions that callers share, where a file's own rules come in. What all stores do: tests/client."""
 
+# ruff: noqa: PT012 - what the end of a block raises is tested with its block
+
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,11 @@ from .disks import BadDisk
 
 
 @pytest.fixture
-async def queue(store: SQLiteStore) -> AsyncIterator[Queue]:
+async def queue(store: SQLiteStore) -> Queue:
     queue = Queue("letters", store=store)
     async with queue.transaction() as tx:
         await tx.execute("CREATE TABLE note (text)")
-    yield queue
+    return queue
 
 
 async def notes(queue: Queue) -> list[Any]:
@@ -141,7 +142,7 @@ class TestTurns:
         other = apsw.Connection(str(path))
         other.execute("BEGIN IMMEDIATE")
         waiting = asyncio.create_task(notes(queue))
-        while not any("opens" in thread.name for thread in threading.enumerate()):
+        while not any("opens" in thread.name for thread in threading.enumerate()):  # noqa: ASYNC110 - a thread's name
             await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
