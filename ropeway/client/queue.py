@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Self, Unpack
 from weakref import WeakKeyDictionary
@@ -50,7 +50,7 @@ from .results import R
 from .snapshot import snapshot_of
 from .sync_queue import SyncQueue
 from .tasks import Tasks
-from .transactions import block
+from .transactions import own_transaction
 from .workers import WorkerInfo, read_workers
 
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
@@ -214,17 +214,13 @@ class Queue:
         await store.prepare(self.name)
         return handles_of(self, calls, await inside.add(bundle))
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Any]:
+    def transaction(self) -> AbstractAsyncContextManager[Any]:
         """A transaction of the store, for statements of your own and for adds with `tx`: all of them or none.
 
         On PostgreSQL it is a connection of psycopg, on SQLite an object with `await tx.execute(sql, parameters)`. It is
         committed at the end of the block, and rolled back if the block raises.
         """
-        store = sharing(self.store)
-        await store.prepare(self.name)
-        async with block(store.own()) as tx:
-            yield tx
+        return own_transaction(self.store, self.name)
 
     # Looking
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -24,7 +24,7 @@ from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
 from .requests import Call, Request
 from .results import R
 from .sync_handle import SyncJobHandle, SyncJobPage
-from .transactions import block_here
+from .transactions import own_transaction_here
 from .workers import WorkerInfo
 
 if TYPE_CHECKING:
@@ -116,18 +116,14 @@ class SyncQueue:
         run(store.prepare(self.name))
         return inside.add(bundle)
 
-    @contextmanager
-    def transaction(self) -> Iterator[Any]:
+    def transaction(self) -> AbstractContextManager[Any]:
         """A transaction of the store, for statements of your own and for adds with `tx`: all of them or none.
 
         On PostgreSQL it is a connection of psycopg, on SQLite an object with `tx.execute(sql, parameters)`. It is
         committed at the end of the block, and rolled back if the block raises.
         """
         refuse_on_a_loop("Queue.transaction")
-        store = sharing(self._queue.twin_store)
-        run(store.prepare(self.name))
-        with block_here(store.own_here()) as tx:
-            yield tx
+        return own_transaction_here(self._queue.twin_store, self.name)
 
     # Looking
 

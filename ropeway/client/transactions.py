@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, TypeVar
 
-from ..store.transactions import Inside, InsideHere
+from ..store.contract import Store
+from ..store.transactions import Inside, InsideHere, sharing
+from .portal import run
 
 T = TypeVar("T")
 
@@ -16,7 +18,10 @@ log: Final = logging.getLogger("ropeway")
 
 
 @asynccontextmanager
-async def block(inside: Inside) -> AsyncIterator[Any]:
+async def own_transaction(store: Store, queue: str) -> AsyncIterator[Any]:
+    sharer = sharing(store)
+    await sharer.prepare(queue)
+    inside = sharer.own()
     tx = await inside.begin()
     try:
         yield tx
@@ -27,7 +32,10 @@ async def block(inside: Inside) -> AsyncIterator[Any]:
 
 
 @contextmanager
-def block_here(inside: InsideHere) -> Iterator[Any]:
+def own_transaction_here(store: Store, queue: str) -> Iterator[Any]:
+    sharer = sharing(store)
+    run(sharer.prepare(queue))
+    inside = sharer.own_here()
     tx = inside.begin()
     try:
         yield tx

@@ -19,6 +19,7 @@ from ..job.instants import Milliseconds
 from ..job.options import StoredOptions, stored_options
 from ..job.outcomes import Outcome, attempts_remain, may_retry
 from ..job.retention import NOT_AT_ALL
+from .completing import committed
 from .context import Stage, isolated
 from .failures import PayloadRefused
 from .handlers import Handler, Handlers
@@ -54,11 +55,11 @@ class Attempts:
         try:
             result = await self._call(job)
         except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
-            if job.committed is not None:
-                return self._committed_before(job, job.committed, None, error)
+            if (outcome := committed(job)) is not None:
+                return self._committed_before(job, outcome, None, error)
             return await self.outcome_of(job, error)
-        if job.committed is not None:
-            return self._committed_before(job, job.committed, result)
+        if (outcome := committed(job)) is not None:
+            return self._committed_before(job, outcome, result)
         if job.signal == "timeout":
             return await self.outcome_of(job, self.overtime(job))
         if job.signal == "cancelled":

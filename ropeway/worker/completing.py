@@ -80,6 +80,16 @@ async def _complete(job: Job, inside: Inside, completion: Completion) -> None:
     completion.outcome = outcome
 
 
+def committed(job: Job) -> Outcome | None:
+    """How its attempt ended, if its handler committed that in a transaction."""
+    return None if job.completion is None else job.completion.outcome
+
+
+def is_completing(job: Job) -> bool:
+    """Whether its completion is being committed, or has been."""
+    return job.completion is not None and job.completion.is_ending
+
+
 def complete_with(job: Job, result: Json) -> None:
     completion = job.completion
     if completion is None or completion.outcome is not None:

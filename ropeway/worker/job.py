@@ -18,7 +18,6 @@ from ..errors import HandlerError, JobFinished, LockLost, Postponed
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.options import StoredOptions
-from ..job.outcomes import Outcome
 from ..job.record import JobRecord
 from ..store.values import Answer, Change
 from .completing import Completion, complete_with, completing, completing_here
@@ -144,16 +143,6 @@ class Job(JobHandle[Any], RunningJob):
     def complete_with(self, result: Json) -> None:
         """The job's result, if the block of `transaction` ends well; None if this is not called."""
         complete_with(self, result)
-
-    @property
-    def committed(self) -> Outcome | None:
-        """How its attempt ended, if its handler committed that in a transaction."""
-        return None if self.completion is None else self.completion.outcome
-
-    @property
-    def is_completing(self) -> bool:
-        """Whether its completion is being committed, or has been."""
-        return self.completion is not None and self.completion.is_ending
 
     async def _update(self, change: Change) -> None:
         if self.ended:

@@ -15,6 +15,7 @@ from ..job.outcomes import Outcome
 from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
+from .completing import committed
 from .exchange import Exchange
 from .handlers import Handlers
 from .job import Job, Signal
@@ -225,8 +226,8 @@ class Runtime:
             await store.close()
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:
-        if job.committed is not None:
-            self._reports.settled(job, job.committed, DONE)
+        if (done := committed(job)) is not None:
+            self._reports.settled(job, done, DONE)
             self.exchange.slots_changed()
         elif outcome is None:
             self._reports.dropped(job)
