@@ -45,11 +45,12 @@ from . import adding, looking
 from .calls import Calls
 from .drivers import driver_here_of, driver_of
 from .encoding import DEFAULTS, HELD, answers_of, as_json, claimed_of, request_of
+from .floors import Floors
 from .here import Everywhere, Here
 from .inside import Joined, JoinedHere, Own, OwnHere
 from .inspecting import inspect
 from .link import Row, Statement
-from .parameters import Parameter, number, numbers, text, texts, truth, truths_or_null
+from .parameters import NULL, Parameter, number, numbers, text, texts, truth, truths_or_null
 from .settling import Settlement
 from .spares import SparesHere
 from .statements import in_schema
@@ -75,6 +76,7 @@ class PostgresStore:
         self._spares = SparesHere(target)
         self._prepare = Statement(in_schema("SELECT ropeway.queue_id($1), current_database()", target.schema))
         self._prepared: set[str] = set()
+        self._floors = Floors()
 
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> Self:
@@ -188,10 +190,13 @@ class PostgresStore:
     # Run
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        instant, again_at, *jobs = await self._act(
-            "claim", [request.queue], now, text(request.queue), *request_of(request)
+        floor = self._floors.parameters(request.queue)
+        instant, again_at, *jobs, passed = await self._act(
+            "claim", [request.queue], now, text(request.queue), *request_of(request), *floor
         )
-        return claimed_of(request, instant, again_at, jobs)
+        claimed = claimed_of(request, instant, again_at, jobs)
+        self._floors.note(request.queue, claimed, passed, was_whole=floor[2] is NULL)
+        return claimed
 
     async def settle(
         self,
@@ -202,11 +207,16 @@ class PostgresStore:
         now: Instant | None = None,
     ) -> Settled:
         settlement = Settlement(outcomes)
-        done, others, instant, again_at, *jobs = await self._act(
-            "settle", [queue], now, text(queue), *settlement.parameters, *request_of(then)
+        floor = self._floors.parameters(queue)
+        done, others, instant, again_at, *jobs, passed = await self._act(
+            "settle", [queue], now, text(queue), *settlement.parameters, *request_of(then), *floor
         )
-        claimed = None if then is None else claimed_of(then, instant, again_at, jobs)
-        return Settled(settlement.answers(done, others), claimed)
+        answers = settlement.answers(done, others)
+        if then is None:
+            return Settled(answers)
+        claimed = claimed_of(then, instant, again_at, jobs)
+        self._floors.note(queue, claimed, passed, was_whole=floor[2] is NULL)
+        return Settled(answers, claimed)
 
     async def renew(
         self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None

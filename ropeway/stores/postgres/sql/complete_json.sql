@@ -21,6 +21,7 @@ BEGIN
         other_ids => NULL, other_tokens => NULL, moves => NULL, results => NULL, reasons => NULL, traces => NULL,
         delays => NULL, ages => NULL, counts => NULL, exhausted => NULL, stack_traces => NULL,
         token => NULL, worker => NULL, most => NULL, lock => NULL, names => NULL, repeats => NULL,
+        from_priority => NULL, from_ord => NULL, from_due => NULL,
         may_wake => true
     ) AS settled;
     RETURN coalesce(letters, 'da');
