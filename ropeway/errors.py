@@ -30,7 +30,8 @@
     │   │   ├── StoreCorrupt
     │   │   ├── StoreVersion             written by a newer Ropeway
     │   │   └── StoreReadOnly
-    │   └── StoreClosed                  used after `close`, or in a forked child
+    │   ├── StoreClosed                  used after `close`, or in a forked child
+    │   └── NoTransactions               it cannot share a transaction with its caller
     ├── HandlerError                     raised for a handler's attempt; stored as the job's reason
     │   ├── AttemptTimeout
     │   ├── NoHandler
@@ -265,6 +266,16 @@ class StoreReadOnly(StoreRefused):
 
 class StoreClosed(StoreError):
     pass
+
+
+class NoTransactions(StoreError):
+    """`tx=` and `transaction()` are for stores that can share a transaction with their caller."""
+
+    def __init__(self, store: str) -> None:
+        super().__init__(
+            store,
+            "it cannot share a transaction with its caller: PostgreSQL (postgresql://) and SQLite (sqlite://) can",
+        )
 
 
 class HandlerError(RopewayError):

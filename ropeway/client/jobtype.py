@@ -54,13 +54,13 @@ class JobType(Generic[D, R]):
     def __repr__(self) -> str:
         return f"<JobType {self.name!r} from {self.data!r} to {self.result!r}>"
 
-    async def add(self, queue: Queue, data: D, **options: Unpack[JobOptions]) -> JobHandle[R]:
+    async def add(self, queue: Queue, data: D, *, tx: object = None, **options: Unpack[JobOptions]) -> JobHandle[R]:
         """Stores a job of this type. Raises `InvalidArguments` for other data, and then stores nothing."""
-        return await queue.add_call(self.call(data, **options))
+        return await queue.add_call(self.call(data, **options), tx=tx)
 
-    def add_sync(self, queue: Queue, data: D, **options: Unpack[JobOptions]) -> SyncJobHandle[R]:
+    def add_sync(self, queue: Queue, data: D, *, tx: object = None, **options: Unpack[JobOptions]) -> SyncJobHandle[R]:
         """`add` for code without an event loop."""
-        return queue.sync.add_call(self.call(data, **options))
+        return queue.sync.add_call(self.call(data, **options), tx=tx)
 
     async def get(self, queue: Queue, id: str) -> JobHandle[R] | None:
         """A job of this type by its id, with a result of its type; None if there is none."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
-from typing import Final, NamedTuple, Self, Unpack
+from typing import Any, Final, NamedTuple, Self, Unpack
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -23,6 +23,7 @@ from ..job.options import JobOptions, read_options
 from ..job.record import JobRecord, NewJob
 from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..store.contract import Store
+from ..store.transactions import sharing
 from ..store.url import connect
 from ..store.values import (
     BATCH,
@@ -49,6 +50,7 @@ from .results import R
 from .snapshot import snapshot_of
 from .sync_queue import SyncQueue
 from .tasks import Tasks
+from .transactions import own_transaction
 from .workers import WorkerInfo, read_workers
 
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
@@ -182,29 +184,43 @@ class Queue:
         """
         return TaskDecorator(TaskMaker(self))
 
-    async def add(self, name: str, data: Json = None, **options: Unpack[JobOptions]) -> JobHandle:
+    async def add(self, name: str, data: Json = None, *, tx: object = None, **options: Unpack[JobOptions]) -> JobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
         With an `id` of your own, an add that finds the id with the same name and data answers that job, with
-        `created` False; with other data it raises `DuplicateJob`.
+        `created` False; with other data it raises `DuplicateJob`. With `tx`, a connection or session of yours to the
+        store's database, the job is part of its transaction: it is there as soon as you commit, and not before.
         """
-        return await self.add_call(Call(name, data, options))
+        return await self.add_call(Call(name, data, options), tx=tx)
 
-    async def add_call(self, call: Call[R]) -> JobHandle[R]:
+    async def add_call(self, call: Call[R], *, tx: object = None) -> JobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        [job] = await self._add([call], [job_of(self, call)])
+        [job] = await self._add([call], [job_of(self, call)], tx)
         return job
 
-    async def add_many(self, requests: Iterable[Request[R]]) -> list[JobHandle[R]]:
+    async def add_many(self, requests: Iterable[Request[R]], *, tx: object = None) -> list[JobHandle[R]]:
         """Stores all of them or none, in one trip.
 
         Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
         """
         calls, bundle = bundle_of(self, requests)
-        return await self._add(calls, bundle) if calls else []
+        return await self._add(calls, bundle, tx) if calls else []
 
-    async def _add(self, calls: list[Call[R]], bundle: list[NewJob]) -> list[JobHandle[R]]:
-        return handles_of(self, calls, await self._here.adds.add(bundle))
+    async def _add(self, calls: list[Call[R]], bundle: list[NewJob], tx: object) -> list[JobHandle[R]]:
+        if tx is None:
+            return handles_of(self, calls, await self._here.adds.add(bundle))
+        store = sharing(self.store)
+        inside = store.join(tx)
+        await store.prepare(self.name)
+        return handles_of(self, calls, await inside.add(bundle))
+
+    def transaction(self) -> AbstractAsyncContextManager[Any]:
+        """A transaction of the store, for statements of your own and for adds with `tx`: all of them or none.
+
+        On PostgreSQL it is a connection of psycopg, on SQLite an object with `await tx.execute(sql, parameters)`. It is
+        committed at the end of the block, and rolled back if the block raises.
+        """
+        return own_transaction(self.store, self.name)
 
     # Looking
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import msgspec
 
@@ -15,13 +16,15 @@ from ..job.events import Event
 from ..job.options import JobOptions
 from ..job.record import NewJob
 from ..store.contract import offers_add_here
-from ..store.values import Counts, History, Metric, Settings
+from ..store.transactions import sharing
+from ..store.values import Added, Counts, History, Metric, Settings
 from .adds import add_here
 from .bundles import bundle_of, handles_of, job_of
 from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
 from .requests import Call, Request
 from .results import R
 from .sync_handle import SyncJobHandle, SyncJobPage
+from .transactions import own_transaction_here
 from .workers import WorkerInfo
 
 if TYPE_CHECKING:
@@ -69,39 +72,58 @@ class SyncQueue:
 
     # Adding
 
-    def add(self, name: str, data: Json = None, **options: Unpack[JobOptions]) -> SyncJobHandle:
+    def add(self, name: str, data: Json = None, *, tx: object = None, **options: Unpack[JobOptions]) -> SyncJobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
         With an `id` of your own, an add that finds the id with the same name and data answers that job, with
-        `created` False; with other data it raises `DuplicateJob`.
+        `created` False; with other data it raises `DuplicateJob`. With `tx`, a connection or session of yours to the
+        store's database, the job is part of its transaction: it is there as soon as you commit, and not before.
         """
-        return self.add_call(Call(name, data, options))
+        return self.add_call(Call(name, data, options), tx=tx)
 
-    def add_call(self, call: Call[R]) -> SyncJobHandle[R]:
+    def add_call(self, call: Call[R], *, tx: object = None) -> SyncJobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        [job] = self._add([call], [job_of(self._queue, call)])
+        [job] = self._add([call], [job_of(self._queue, call)], tx)
         return job
 
-    def add_many(self, requests: Iterable[Request[R]]) -> list[SyncJobHandle[R]]:
+    def add_many(self, requests: Iterable[Request[R]], *, tx: object = None) -> list[SyncJobHandle[R]]:
         """Stores all of them or none, in one trip.
 
         Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
         """
         calls, bundle = bundle_of(self._queue, requests)
-        return self._add(calls, bundle) if calls else []
+        return self._add(calls, bundle, tx) if calls else []
 
-    def _add(self, calls: list[Call[R]], bundle: list[NewJob]) -> list[SyncJobHandle[R]]:
+    def _add(self, calls: list[Call[R]], bundle: list[NewJob], tx: object) -> list[SyncJobHandle[R]]:
         """On this thread, where the store can do that: it saves the way to the background loop and back."""
         refuse_on_a_loop("Queue.add")
         store = self._queue.twin_store
-        if not offers_add_here(store):
-            return [SyncJobHandle(job) for job in run(self._queue.add_many(calls))]
         try:
-            answers = add_here(store, bundle)
+            if tx is not None:
+                answers = self._add_inside(bundle, tx)
+            elif offers_add_here(store):
+                answers = add_here(store, bundle)
+            else:
+                return [SyncJobHandle(job) for job in run(self._queue.add_many(calls))]
         except StoreClosed:
             refuse_at_the_end()
             raise
         return [SyncJobHandle(job) for job in handles_of(self._queue, calls, answers)]
+
+    def _add_inside(self, bundle: list[NewJob], tx: object) -> list[Added]:
+        store = sharing(self._queue.twin_store)
+        inside = store.join_here(tx)
+        run(store.prepare(self.name))
+        return inside.add(bundle)
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A transaction of the store, for statements of your own and for adds with `tx`: all of them or none.
+
+        On PostgreSQL it is a connection of psycopg, on SQLite an object with `tx.execute(sql, parameters)`. It is
+        committed at the end of the block, and rolled back if the block raises.
+        """
+        refuse_on_a_loop("Queue.transaction")
+        return own_transaction_here(self._queue.twin_store, self.name)
 
     # Looking
 

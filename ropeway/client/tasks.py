@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
-from ..errors import InvalidTask
+from ..errors import InvalidOption, InvalidTask
 from ..job.options import JobOptions, read_options
 from .handle import JobHandle
 from .portal import run
@@ -27,7 +27,13 @@ class Task(Generic[P, R]):
     """Adds jobs of one function, with arguments that type checkers see: `await resize.add("a.png", width=100)`."""
 
     def __init__(
-        self, queue: Queue, name: str, signature: TaskSignature, options: JobOptions, using: JobOptions | None = None
+        self,
+        queue: Queue,
+        name: str,
+        signature: TaskSignature,
+        options: JobOptions,
+        using: JobOptions | None = None,
+        tx: object = None,
     ) -> None:
         self.queue = queue
         self.name = name
@@ -35,25 +41,30 @@ class Task(Generic[P, R]):
         self.used_options: JobOptions = using or {}
         """Those that `using` gave; the others are of the decorator."""
         self.options: JobOptions = {**options, **self.used_options}
+        self._tx = tx
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} of {self.queue.name!r}>"
 
-    def using(self, **options: Unpack[JobOptions]) -> Task[P, R]:
-        """The same task with other options for its jobs: `await resize.using(delay=60).add("a.png")`."""
+    def using(self, *, tx: object = None, **options: Unpack[JobOptions]) -> Task[P, R]:
+        """The same task with other options for its jobs: `await resize.using(delay=60).add("a.png")`.
+
+        With `tx` they are added in a transaction of yours, as `queue.add` says.
+        """
         read_options(options)
-        return Task(self.queue, self.name, self.signature, self.options, {**self.used_options, **options})
+        tx = self._tx if tx is None else tx
+        return Task(self.queue, self.name, self.signature, self.options, {**self.used_options, **options}, tx)
 
     async def add(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Stores a job that runs the function with these arguments.
 
         Raises `InvalidArguments` when they do not fit the function, and then stores nothing.
         """
-        return await self.queue.add_call(self.call(*args, **kwargs))
+        return await self.queue.add_call(self._call(*args, **kwargs), tx=self._tx)
 
     def add_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncJobHandle[R]:
         """`add` for code without an event loop."""
-        return self.queue.sync.add_call(self.call(*args, **kwargs))
+        return self.queue.sync.add_call(self._call(*args, **kwargs), tx=self._tx)
 
     async def get(self, id: str) -> JobHandle[R] | None:
         """A job of this task by its id, with a result of the task's type; None if there is none."""
@@ -67,6 +78,11 @@ class Task(Generic[P, R]):
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """What `add` would store, to be added together with others by `queue.add_many`."""
+        if self._tx is not None:
+            raise InvalidOption("tx", "is for adding, and `call` adds nothing: give it to queue.add_many")
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         data = self.signature.arguments.dump(args, kwargs)
         return Call(self.name, data, self.options, self.signature.result.load)
 

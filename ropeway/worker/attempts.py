@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from ..errors import AttemptTimeout, HandlerError, InvalidOption, NoHandler, Postponed
 from ..job.backoff import Backoff, custom_delay
-from ..job.codec import encode
+from ..job.codec import LARGEST_SIZE_LIMIT, encode
 from ..job.failure import Failure, failure_of
 from ..job.instants import Milliseconds
 from ..job.options import StoredOptions, stored_options
 from ..job.outcomes import Outcome, attempts_remain, may_retry
 from ..job.retention import NOT_AT_ALL
+from .completing import committed
 from .context import Stage, isolated
 from .failures import PayloadRefused
 from .handlers import Handler, Handlers
@@ -54,12 +55,26 @@ class Attempts:
         try:
             result = await self._call(job)
         except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
+            if (outcome := committed(job)) is not None:
+                return self._committed_before(job, outcome, None, error)
             return await self.outcome_of(job, error)
+        if (outcome := committed(job)) is not None:
+            return self._committed_before(job, outcome, result)
         if job.signal == "timeout":
             return await self.outcome_of(job, self.overtime(job))
         if job.signal == "cancelled":
             return None
         return await self.completion(job, result)
+
+    def _committed_before(
+        self, job: Job, outcome: Outcome, returned: Any, error: BaseException | None = None
+    ) -> Outcome:
+        """What its handler did after the commit changes nothing."""
+        if error is not None and job.signal is None:
+            log.error("%r was completed by its transaction, and its handler raised after that", job, exc_info=error)
+        elif returned is not None and outcome.result != _text(returned):
+            log.warning("%r was completed by its transaction, and what its handler returned is not its result", job)
+        return outcome
 
     async def outcome_of(self, job: Job, error: BaseException) -> Outcome | None:
         options = job.options or _UNREADABLE
@@ -103,6 +118,7 @@ class Attempts:
         handler = self._handlers.find(job.queue.name, job.name)
         if handler is None:
             raise NoHandler(job.name, self._handlers.names(job.queue.name) or ())
+        job.dump = handler.dump
         if options.timeout is None:
             return await self._invoke(handler, job)
         timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._overdue, job)
@@ -194,6 +210,13 @@ def _options(job: Job) -> StoredOptions:
     except msgspec.MsgspecError as damage:
         job.discarded = True
         raise HandlerError(f"corrupt record: its options cannot be read: {damage}") from None
+
+
+def _text(returned: Any) -> str | None:
+    try:
+        return encode(returned, "result", LARGEST_SIZE_LIMIT)
+    except Exception:  # noqa: BLE001 - an odd object can raise anything
+        return None
 
 
 async def _awaiting(result: Any) -> Any:

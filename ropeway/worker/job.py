@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeAlias, cast
 
 import msgspec
@@ -19,10 +20,12 @@ from ..job.durations import Duration, milliseconds
 from ..job.options import StoredOptions
 from ..job.record import JobRecord
 from ..store.values import Answer, Change
+from .completing import Completion, complete_with, completing, completing_here
 from .service import insist
 
 if TYPE_CHECKING:
     from .slots import Slot
+    from .typed import Dump
 
 LOG_LINE_LIMIT: Final = 4_096
 
@@ -36,8 +39,10 @@ class Job(JobHandle[Any], RunningJob):
 
     __slots__ = (
         "_decoded",
+        "completion",
         "confirmed",
         "discarded",
+        "dump",
         "ended",
         "error",
         "options",
@@ -75,6 +80,9 @@ class Job(JobHandle[Any], RunningJob):
         self.progressed: Callable[[Job, Json], None] | None = None
         """Hears of progress when it is stored."""
         self._decoded = False
+        self.completion: Completion | None = None
+        self.dump: Dump | None = None
+        """Makes JSON of results of its task's type."""
 
     @property
     def data(self) -> Json:
@@ -122,6 +130,19 @@ class Job(JobHandle[Any], RunningJob):
     def discard(self) -> None:
         """If this attempt fails there will be no other."""
         self.discarded = True
+
+    def transaction(self, using: object = None) -> AbstractAsyncContextManager[Any]:
+        """What is written in the block and the job's completion are committed together at its end, or neither is.
+
+        `using` is a connection or session of yours; without it the store gives one, as by `queue.transaction()`. If
+        the job is no longer this worker's, all is rolled back and `LockLost` is raised. What the handler returns counts
+        no more: the result is what `complete_with` was given.
+        """
+        return completing(self, using)
+
+    def complete_with(self, result: Json) -> None:
+        """The job's result, if the block of `transaction` ends well; None if this is not called."""
+        complete_with(self, result)
 
     async def _update(self, change: Change) -> None:
         if self.ended:
@@ -178,6 +199,16 @@ class SyncJob(RunningJob):
 
     def discard(self) -> None:
         self._job.discard()
+
+    def transaction(self, using: object = None) -> AbstractContextManager[Any]:
+        """What is written in the block and the job's completion are committed together at its end, or neither is."""
+        if threading.get_ident() == self._loop_thread:
+            return cast(AbstractContextManager[Any], self._job.transaction(using))
+        return completing_here(self._job, using)
+
+    def complete_with(self, result: Json) -> None:
+        """The job's result, if the block of `transaction` ends well; None if this is not called."""
+        complete_with(self._job, result)
 
     def _wait(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if self._job.ended:

@@ -21,6 +21,7 @@ from ..errors import StoreUnavailable
 from ..job.instants import Milliseconds
 from ..store.contract import Store
 from ..store.values import Lock, Query, Record, StallRules, Ticked
+from .completing import is_completing
 from .context import Stage
 from .job import Job, Signal
 from .service import LONGEST_PAUSE, Service, insist, log
@@ -48,7 +49,12 @@ class Renewer(Service):
 
     async def step(self) -> None:
         # list() holds the interpreter's lock while it copies: the loop's thread changes the sets at any time.
-        jobs = [job for locked in self._locked for job in list(locked) if job.queue.name == self._queue]
+        jobs = [
+            job
+            for locked in self._locked
+            for job in list(locked)
+            if job.queue.name == self._queue and not is_completing(job)
+        ]
         if jobs:
             try:
                 async with asyncio.timeout(self._time_left(jobs)):
@@ -67,7 +73,7 @@ class Renewer(Service):
         for job, answer in zip(jobs, await self._store.renew(self._queue, locks, self._lock), strict=True):
             if answer.verdict == "done":
                 job.confirmed = asked
-            elif not job.ended:
+            elif not job.ended and not is_completing(job):
                 was_taken = answer.verdict == "missing" or answer.state == "cancelled"
                 self._tell(job, "cancelled" if was_taken else "lost")
 

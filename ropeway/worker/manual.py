@@ -22,6 +22,7 @@ from ..job.outcomes import Outcome
 from ..job.record import JobRecord
 from ..store.values import BATCH, Answer, Change, ClaimRequest, Lock
 from .attempts import Attempts
+from .completing import is_completing
 from .failures import HandlerFailed
 from .handlers import Handlers
 from .job import Job
@@ -87,7 +88,7 @@ class ClaimedJob(Job):
 
     async def _settle(self, outcome: Outcome | None) -> None:
         assert outcome is not None
-        if self.ended:
+        if self.ended or is_completing(self):
             raise JobFinished(self.queue.name, self.id)
         settled = await self.queue.store.settle(self.queue.name, [outcome])
         if settled.answers[0].verdict != "done":

@@ -13,7 +13,9 @@ from ..client.workers import WorkerInfo
 from ..errors import HandlerError, ShutdownTimeout, StoreError
 from ..job.outcomes import Outcome
 from ..store.contract import Store
+from ..store.values import DONE
 from .attempts import Attempts
+from .completing import committed
 from .exchange import Exchange
 from .handlers import Handlers
 from .job import Job, Signal
@@ -224,7 +226,10 @@ class Runtime:
             await store.close()
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:
-        if outcome is None:
+        if (done := committed(job)) is not None:
+            self._reports.settled(job, done, DONE)
+            self.exchange.slots_changed()
+        elif outcome is None:
             self._reports.dropped(job)
             self.exchange.slots_changed()
         else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..client.portal import run
+from ..client.portal import refuse_on_a_loop, run
 from ..client.sync_handle import SyncJobHandle
 from ..job.codec import Json
 from ..job.durations import Duration
+from .completing import completing_here
 
 if TYPE_CHECKING:
     from .manual import ClaimedJob
@@ -53,6 +55,15 @@ class SyncClaimedJob(SyncJobHandle):
     def renew(self, duration: Duration | None = None) -> None:
         """Extends the lock, by the worker's `lock_duration` from now unless another is given."""
         run(self._claimed.renew(duration))
+
+    def transaction(self, using: object = None) -> AbstractContextManager[Any]:
+        """What is written in the block and the job's completion are committed together at its end, or neither is."""
+        refuse_on_a_loop("job.transaction")
+        return completing_here(self._claimed, using)
+
+    def complete_with(self, result: Json) -> None:
+        """The job's result, if the block of `transaction` ends well; None if this is not called."""
+        self._claimed.complete_with(result)
 
     def complete(self, result: Json = None) -> None:
         """Refuses a result that is not JSON, and then changes nothing."""

@@ -43,7 +43,7 @@ def awaited(kind: type) -> dict[str, Callable[..., object]]:
     calls: dict[str, Callable[..., object]] = {}
     for name, call in inspect.getmembers(kind, inspect.isfunction):
         answers = str(inspect.signature(call).return_annotation)
-        if not name.startswith("_") and (inspect.iscoroutinefunction(call) or answers.startswith("Async")):
+        if not name.startswith("_") and (inspect.iscoroutinefunction(call) or "Async" in answers):
             calls[name] = call
     return calls
 
@@ -54,6 +54,7 @@ def expected(call: Callable[..., object]) -> inspect.Signature:
     answer = str(signature.return_annotation)
     answer = re.sub(r"\b(JobHandle|JobPage|ClaimedJob)\b", r"Sync\1", answer)
     answer = re.sub(r"AsyncGenerator\[(.*), None\]", r"Generator[\1, None, None]", answer)
+    answer = answer.replace("AbstractAsyncContextManager", "AbstractContextManager")
     return signature.replace(return_annotation=answer)
 
 

@@ -14,8 +14,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from ropeway import Queue, Worker
+from tests.stores.databases import new_database
 
 from .pages import PAGES, Block, blocks_of
 from .running import run
@@ -27,6 +29,8 @@ WITH_PYTHON = [page for page in PAGES if blocks_of(page, "python")]
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
 async def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    if any("DATABASE_URL" in block.text for block in blocks_of(page, "python")):
+        monkeypatch.setenv("DATABASE_URL", new_database())
     # A module, because dataclasses and the like look for the one that they stand in.
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
@@ -40,6 +44,8 @@ async def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.
             for own in names.values():
                 if isinstance(own, Queue):
                     await own.close()
+                elif isinstance(own, AsyncEngine):
+                    await own.dispose()
 
 
 def assert_printed(block: Block, printed: str) -> None:

@@ -186,6 +186,14 @@ def new_schema() -> str:
     return f"test_{os.getpid()}_{time.time_ns() // 1000 % 10**9}_{next(_schemas)}"
 
 
+def new_database() -> str:
+    """The URL of a database that is empty."""
+    name = f"made_for_{new_schema()}"
+    server = shared_database()
+    server.execute(f"CREATE DATABASE {name}")
+    return f"postgresql://postgres@/{name}?host={quote(str(server.folder))}"
+
+
 def new_database_place(schema: str | None = None) -> str:
     """The URL of a store that nobody used before."""
     other = os.environ.get(URL)

@@ -189,6 +189,28 @@ async def job_types() -> None:
     assert_type(await queue.add_many([FORGET.call("a")]), list[JobHandle[None]])
 
 
+async def transactions(job: Job, tx: object) -> None:
+    assert_type(await queue.add("name", {"a": 1}, tx=tx, attempts=2), JobHandle[Any])
+    assert_type(await queue.add_many([resize.call("a.png")], tx=tx), list[JobHandle[str]])
+    assert_type(await resize.using(tx=tx, delay=60).add("a.png", width=3), JobHandle[str])
+    assert_type(await SEND.add(queue, Email("you"), tx=tx), JobHandle[Receipt])
+    async with queue.transaction() as own:
+        assert_type(own, Any)
+        await own.execute("SELECT 1")
+    async with job.transaction() as own, job.transaction(using=tx):
+        await own.execute("SELECT 1")
+        job.complete_with({"a": 1})
+
+
+def transactions_without_a_loop(job: SyncJob, tx: object) -> None:
+    assert_type(queue.sync.add("name", tx=tx), SyncJobHandle[Any])
+    assert_type(resize.using(tx=tx).add_sync("a.png"), SyncJobHandle[str])
+    assert_type(SEND.add_sync(queue, Email("you"), tx=tx), SyncJobHandle[Receipt])
+    with queue.sync.transaction() as own, job.transaction(tx):
+        own.execute("SELECT 1")
+        job.complete_with(1)
+
+
 async def untyped(handles: list[JobHandle]) -> None:
     job = await queue.add("name", {"a": 1}, attempts=2)
     assert_type(job, JobHandle[Any])

@@ -111,6 +111,17 @@ async def wrong_results() -> None:
     print(number, text, job, jobs, call)
 
 
+async def wrong_transactions(job: Job, sync_job: SyncJob) -> None:
+    await resize.add("a", tx=5)  # wrong
+    await queue.add("a", {}, {}, 5)  # wrong
+    with queue.transaction():  # wrong
+        pass
+    with job.transaction():  # wrong
+        pass
+    async with sync_job.transaction():  # wrong
+        pass
+
+
 def takes_numbers(task: Task[[int], int]) -> None: ...
 
 

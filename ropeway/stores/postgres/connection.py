@@ -40,14 +40,17 @@ class NotConnected(StoreUnavailable):
     """Nobody answered, so nothing was sent."""
 
 
+def conninfo_of(target: Target) -> str:
+    given = {name for name, value in conninfo_to_dict(target.conninfo).items() if value is not None}
+    return make_conninfo(target.conninfo, **{name: value for name, value in _USUAL.items() if name not in given})
+
+
 async def open_link(target: Target) -> Link:
     """A link to a server that was looked at. Raises what `failures.typed` makes of whatever went wrong."""
     link: Link | None = None
-    given = {name for name, value in conninfo_to_dict(target.conninfo).items() if value is not None}
-    usual = {name: value for name, value in _USUAL.items() if name not in given}
     try:
         async with asyncio.timeout(target.timeout):
-            connection = await AsyncConnection.connect(make_conninfo(target.conninfo, **usual), autocommit=True)
+            connection = await AsyncConnection.connect(conninfo_of(target), autocommit=True)
             link = Link(connection, target.timeout)
             await check_server(link, target)
             return link

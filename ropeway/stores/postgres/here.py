@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 from .bell import Bell
 from .connection import Lanes
+from .spares import Spares
 from .target import Target
 from .wake import Ear
 
@@ -18,6 +19,7 @@ class Here:
         self.lanes = Lanes(target)
         self.bell = Bell(target, self.lanes)
         self.ear = Ear(target)
+        self.spares = Spares(target)
         self._end: AsyncGenerator[None, None] | None = None
 
     @property
@@ -39,6 +41,7 @@ class Here:
     async def close(self) -> None:
         await self.ear.close()
         await self.bell.close()
+        await self.spares.close()
         await self.lanes.close()
 
 

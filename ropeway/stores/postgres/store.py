@@ -15,6 +15,7 @@ from ...job.record import JobRecord, NewJob
 from ...job.states import STATES, State
 from ...store.contract import Listener
 from ...store.inspection import Inspection
+from ...store.transactions import Inside, InsideHere
 from ...store.values import (
     BATCH,
     Added,
@@ -41,14 +42,18 @@ from ...store.values import (
     Topic,
 )
 from . import adding, looking
+from .calls import Calls
 from .connection import migrate
+from .drivers import driver_here_of, driver_of
 from .encoding import DEFAULTS, HELD, answers_of, as_json, claimed_of, request_of
 from .floors import Floors
 from .here import Everywhere, Here
+from .inside import Joined, JoinedHere, Own, OwnHere
 from .inspecting import inspect
 from .link import Row, Statement
 from .parameters import NULL, Parameter, number, numbers, text, texts, truth, truths
 from .settling import Settlement
+from .spares import SparesHere
 from .statements import in_schema
 from .target import Target
 from .wake import PostgresListener
@@ -68,6 +73,10 @@ class PostgresStore:
         self._pid: int | None = None
         self._is_closed = False
         self._steps: dict[str, int] = {}
+        self._calls = Calls(target)
+        self._spares = SparesHere(target)
+        self._prepare = Statement(in_schema("SELECT ropeway.queue_id($1), current_database()", target.schema))
+        self._prepared: set[str] = set()
         self._floors = Floors()
 
     @classmethod
@@ -94,6 +103,7 @@ class PostgresStore:
             return
         self._is_closed = True
         if self._pid == os.getpid():
+            self._spares.close()
             await self._everywhere.close()
 
     def _usable(self) -> None:
@@ -158,6 +168,31 @@ class PostgresStore:
         [letters] = await self._act("add", arguments.queues, now, *arguments.parameters())
         await self._fold_now_and_then(arguments.queues)
         return adding.answers_of(bundles, letters)
+
+    # Share a transaction
+
+    async def prepare(self, queue: str) -> None:
+        # In a transaction of its own: made in one that stays open, the queue would hold up all who use it first.
+        here = await self._settled()
+        if queue not in self._prepared:
+            [(_, database)] = await here.lanes.call(self._prepare, (text(queue),))
+            self._calls.database = database
+            self._prepared.add(queue)
+
+    def own(self) -> Inside:
+        return Own(self._calls, self._here().spares, self.url)
+
+    def own_here(self) -> InsideHere:
+        self._usable()
+        return OwnHere(self._calls, self._spares, self.url)
+
+    def join(self, tx: object) -> Inside:
+        self._usable()
+        return Joined(self._calls, tx, driver_of(tx))
+
+    def join_here(self, tx: object) -> InsideHere:
+        self._usable()
+        return JoinedHere(self._calls, tx, driver_here_of(tx))
 
     # Run
 

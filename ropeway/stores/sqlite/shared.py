@@ -20,7 +20,7 @@ from .statements import statements
 from .target import Target
 from .threads import start
 from .wake import Wakes
-from .writer import Writer
+from .writer import Writer, discard
 
 T = TypeVar("T")
 
@@ -39,13 +39,14 @@ class SharedFile:
         self.path = path
         self.handles = 0
         self.wakes = Wakes(path)
-        self._clock = Clock()
+        self.clock = Clock()
         self._opening = threading.Lock()
         self._target: Target | None = None
         self._watch: Watch | None = None
         self._writer: Writer | None = None
         self._reader: Reader | None = None
         self._rests: list[Rest] = []
+        self._lent: set[apsw.Connection] = set()
         self.is_at_rest = False
         """Whether nothing of it is open, and nothing can be opened, because the process forks."""
 
@@ -55,7 +56,7 @@ class SharedFile:
 
     @property
     def is_ended(self) -> bool:
-        return all(lane.is_ended for lane in self._lanes)
+        return all(lane.is_ended for lane in self._lanes) and not self._lent
 
     @property
     def has_connections(self) -> bool:
@@ -76,13 +77,13 @@ class SharedFile:
                 self.path, creates=target.creates, allows_network=target.allows_network, vfs=target.vfs
             )
             try:
-                self._clock.saw(connection.execute(_NEWEST_INSTANT).get or 0)
+                self.clock.saw(connection.execute(_NEWEST_INSTANT).get or 0)
                 watch = Watch(self.path)
                 self._refuse_two_names(watch)
             except BaseException as error:
                 connection.close(force=True)
                 raise typed(self.path, error) from error
-            writer = Writer(self.path, self._connect, self._clock, self.wakes, watch, target.patience)
+            writer = Writer(self.path, self._connect, self.clock, self.wakes, watch, target.patience)
             writer.use(connection)
             start(writer.lane, self.path)
             self.wakes.write = writer.lane.put
@@ -102,10 +103,28 @@ class SharedFile:
             with self._opening:
                 if self._reader is None:
                     assert self._watch is not None, "handles open it first"
-                    reader = Reader(self.path, self._connect, self._clock, self._watch)
+                    reader = Reader(self.path, self._connect, self.clock, self._watch)
                     start(reader.lane, self.path)
                     self._reader = reader
         self._reader.lane.put(call)
+
+    def lend(self) -> apsw.Connection:
+        """A connection for a transaction that is not the writer's."""
+        with self._opening:
+            connection = self._connect()
+            self._lent.add(connection)
+        return connection
+
+    def take_back(self, connection: apsw.Connection) -> None:
+        assert self._watch is not None, "it was open before"
+        with self._watch.closing():
+            discard(connection)
+        self._lent.discard(connection)
+
+    def doubt(self) -> None:
+        """A sync may have failed, of pages that the writer wrote too."""
+        assert self._writer is not None, "handles open it first"
+        self._writer.is_in_doubt = True
 
     def stop(self) -> list[Lane]:
         """Answers the threads that now come to their end."""
@@ -121,7 +140,9 @@ class SharedFile:
     def rest(self, until: float) -> None:
         """Closes what is open, while it is held; calls wait. If that takes too long it is not `is_at_rest`."""
         self._rests = [lane.rest() for lane in self._lanes]
-        self.is_at_rest = all(rest.reached.wait(max(0.0, until - time.monotonic())) for rest in self._rests)
+        reached = all(rest.reached.wait(max(0.0, until - time.monotonic())) for rest in self._rests)
+        # What was lent is in use, and nobody can say for how long.
+        self.is_at_rest = reached and not self._lent
 
     def go_on(self) -> None:
         self.is_at_rest = False

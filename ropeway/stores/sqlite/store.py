@@ -14,6 +14,7 @@ from ...job.record import JobRecord, NewJob
 from ...job.states import State
 from ...store.contract import Listener
 from ...store.inspection import Inspection
+from ...store.transactions import Inside, InsideHere
 from ...store.values import (
     Added,
     Answer,
@@ -42,8 +43,10 @@ from . import hearing, looking, operating, remembering, updating
 from .adding import add
 from .claiming import claim
 from .governing import clean, configure, obliterate
+from .inside import InsideFile, InsideFileHere, SQLiteTransaction, SyncSQLiteTransaction, own_of
 from .inspecting import inspect
 from .lane import AwaitedCall, BlockingCall
+from .own import Own, refuse_to_wait_for_itself
 from .settling import settle
 from .shared import SharedFile, acquire, release
 from .target import Target
@@ -151,6 +154,7 @@ class SQLiteStore:
         waits again, and this start is not counted. Whatever is durable later makes durable what came before.
         """
         file = await self._opened()
+        refuse_to_wait_for_itself(file.path)
         is_durable = must_last and self._target.is_durable
         call = AwaitedCall(verb, arguments, now=now, is_durable=is_durable, is_thorough=is_thorough)
         file.write(call)
@@ -173,7 +177,37 @@ class SQLiteStore:
         if file is None or not file.is_open:
             file = self._open()
             self._usable()
+        refuse_to_wait_for_itself(file.path)
         return file.write_here(BlockingCall(add, (bundles,), now=now, is_durable=self._target.is_durable))
+
+    # Share a transaction
+
+    async def prepare(self, queue: str) -> None:
+        await self._opened()
+
+    def own(self) -> Inside:
+        return InsideFile(self._own())
+
+    def own_here(self) -> InsideHere:
+        return InsideFileHere(self._own())
+
+    def join(self, tx: object) -> Inside:
+        return InsideFile(own_of(tx, SQLiteTransaction, self._joined_path()))
+
+    def join_here(self, tx: object) -> InsideHere:
+        return InsideFileHere(own_of(tx, SyncSQLiteTransaction, self._joined_path()))
+
+    def _own(self) -> Own:
+        self._usable()
+        file = self._file
+        if file is None or not file.is_open:
+            file = self._open()
+        refuse_to_wait_for_itself(file.path)
+        return Own(file, self._target)
+
+    def _joined_path(self) -> str:
+        self._usable()
+        return os.path.realpath(self._target.path)
 
     # Run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any, Final
 import apsw
 
 from ...errors import RopewayError, StoreCorrupt
+from .begin import begin
 from .clock import Clock
 from .failures import RECOVERY, ends_connection, typed
 from .identity import Watch
@@ -21,8 +21,6 @@ from .wal import Wal
 
 CHECKPOINT_AT: Final = 4_000
 """Pages that all processes wrote to the -wal (16 MB), after which they go back into the file."""
-_FIRST_PAUSE: Final = 0.000_1
-_LONGEST_PAUSE: Final = 0.002
 _COURTESY: Final = 0.000_3
 _COMPANY_LASTS: Final = 1.0
 _RESTART_WAIT: Final = 100
@@ -57,7 +55,7 @@ class Writer:
         self._patience = patience
         self._connection: apsw.Connection | None = None
         self._checked_at = 0
-        self._is_in_doubt = False
+        self.is_in_doubt = False
         """A sync failed, and the system will not try again to write those pages: they must be written elsewhere."""
         self._own_version = -1
         self._known = Known()
@@ -122,7 +120,7 @@ class Writer:
         try:
             self._wal.sync()
         except OSError as error:
-            self._is_in_doubt = True
+            self.is_in_doubt = True
             self._disconnect()
             for call in calls:
                 call.error = typed(self._path, error)
@@ -168,20 +166,7 @@ class Writer:
         connection.execute("RELEASE call")
 
     def _begin(self, connection: apsw.Connection) -> None:
-        """Waits for other writers, up to the writer's patience."""
-        deadline = time.monotonic() + self._patience
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                break
-            except apsw.BusyError:
-                if time.monotonic() >= deadline:
-                    raise
-            # Asked often, because there is little time between two transactions of a busy writer; and at random,
-            # because writers that wait equally long would meet again.
-            time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
-            pause = min(pause * 1.3, _LONGEST_PAUSE)
+        begin(connection, self._patience)
         if connection.data_version() != self._own_version:
             self._known = Known()
             self._last_company = time.monotonic()
@@ -195,14 +180,14 @@ class Writer:
         if self._connection is None:
             self.use(self._connect())
         assert self._connection is not None
-        if self._is_in_doubt:
+        if self.is_in_doubt:
             # All that was committed goes into the file itself, and that is synced.
             self._connection.set_busy_timeout(_RESTART_WAIT)
             try:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_FULL)
             finally:
                 self._connection.set_busy_timeout(0)
-            self._is_in_doubt = False
+            self.is_in_doubt = False
         return self._connection
 
     def _checkpoint(self, connection: apsw.Connection) -> None:
@@ -270,7 +255,7 @@ class Writer:
         if connection is not None:
             self._wal.close()
             with self._watch.closing():
-                _discard(connection)
+                discard(connection)
 
 
 def _do(tx: Transaction, call: Call[Any]) -> None:
@@ -294,7 +279,7 @@ def _is_foreign(error: Exception) -> bool:
     return threading.current_thread() is threading.main_thread() and not isinstance(error, _OWN)
 
 
-def _discard(connection: apsw.Connection) -> None:
+def discard(connection: apsw.Connection) -> None:
     try:
         connection.close()
     except apsw.Error:

@@ -1,0 +1,74 @@
+"""Blocks that end in a commit, or in a rollback if they raise."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final, TypeVar
+
+from ..store.contract import Store
+from ..store.transactions import Inside, InsideHere, sharing
+from .portal import run
+
+T = TypeVar("T")
+
+log: Final = logging.getLogger("ropeway")
+
+
+@asynccontextmanager
+async def own_transaction(store: Store, queue: str) -> AsyncIterator[Any]:
+    sharer = sharing(store)
+    await sharer.prepare(queue)
+    inside = sharer.own()
+    tx = await inside.begin()
+    try:
+        yield tx
+        await to_its_end(inside.commit())
+    except BaseException:
+        await undo(inside)
+        raise
+
+
+@contextmanager
+def own_transaction_here(store: Store, queue: str) -> Iterator[Any]:
+    sharer = sharing(store)
+    run(sharer.prepare(queue))
+    inside = sharer.own_here()
+    tx = inside.begin()
+    try:
+        yield tx
+        inside.commit()
+    except BaseException:
+        undo_here(inside)
+        raise
+
+
+async def undo(inside: Inside) -> None:
+    """After an error, which says more than that of a rollback would: a connection that ended is rolled back by that."""
+    try:
+        await to_its_end(inside.roll_back())
+    except Exception as error:  # noqa: BLE001 - whatever its driver raises
+        log.warning("a transaction could not be rolled back: %s", error)
+
+
+def undo_here(inside: InsideHere) -> None:
+    try:
+        inside.roll_back()
+    except Exception as error:  # noqa: BLE001 - whatever its driver raises
+        log.warning("a transaction could not be rolled back: %s", error)
+
+
+async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits it, and is not cancelled before it is done: of a commit that was broken off, nobody knows the outcome."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            await asyncio.wait([task])
+        if not task.cancelled():
+            # What it raised is told by the log of asyncio otherwise.
+            task.exception()
+        raise

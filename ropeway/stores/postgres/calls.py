@@ -1,0 +1,98 @@
+"""Calls of functions that take one text and answer one: the only shape that every driver has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from ...errors import InvalidOption, StoreRefused
+from ...job.outcomes import Outcome
+from ...job.record import NewJob
+from ...store.values import Added, Answer
+from .adding import answers_of as added_of
+from .encoding import answers_of
+from .target import Target
+
+_encode: Final = msgspec.json.Encoder().encode
+_NOT_THERE: Final = frozenset({"42883", "3F000", "42P01"})
+"""No such function, schema or table."""
+
+
+class Call(NamedTuple):
+    function: str
+    """With its schema, which needs no quotes."""
+    text: str
+
+
+class Calls:
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.database: str | None = None
+        """Where the store's own connections are, as soon as somebody has asked."""
+
+    def add(self, jobs: Sequence[NewJob]) -> Call:
+        queues = list(dict.fromkeys(job.queue for job in jobs))
+        return self._call(
+            "add_json",
+            queues=queues,
+            numbers=[queues.index(job.queue) + 1 for job in jobs] if len(queues) > 1 else None,
+            ids=[job.id for job in jobs],
+            names=[job.name for job in jobs],
+            datas=[job.data for job in jobs],
+            options=[job.options for job in jobs],
+            priorities=[job.priority for job in jobs],
+            lifos=[job.lifo for job in jobs],
+            delays=[job.delay for job in jobs] if any(job.delay for job in jobs) else None,
+            dues=[job.due_at for job in jobs] if any(job.due_at is not None for job in jobs) else None,
+        )
+
+    def added(self, jobs: Sequence[NewJob], answer: str) -> list[Added]:
+        return added_of([jobs], self._checked(answer))[0]
+
+    def complete(self, queue: str, outcome: Outcome) -> Call:
+        return self._call(
+            "complete_json",
+            queue=queue,
+            id=outcome.id,
+            token=outcome.token,
+            result=outcome.result,
+            age=outcome.keep.age,
+            count=outcome.keep.count,
+        )
+
+    def completed(self, answer: str) -> Answer:
+        return answers_of(self._checked(answer))[0]
+
+    def known(self, error: Exception) -> Exception | None:
+        """What says more than the error of somebody's driver, if we know it."""
+        if _code_of(error) not in _NOT_THERE:
+            return None
+        return StoreRefused(
+            self._target.url,
+            f"the connection given as tx is to a database that has no schema {self._target.schema!r} of this version: "
+            "give one to the store's own database",
+        )
+
+    def _call(self, function: str, **fields: Any) -> Call:
+        text = _encode({"database": self.database, **fields}).decode()
+        return Call(f"{self._target.schema}.{function}", text)
+
+    def _checked(self, answer: str) -> str:
+        if answer.startswith("!"):
+            raise InvalidOption(
+                "tx", f"is a connection to the database {answer[1:]!r}, and this queue is on {self._target.url}"
+            )
+        return answer
+
+
+def _code_of(error: BaseException | None) -> str | None:
+    """PostgreSQL's own code, wherever the driver, or a layer above it, keeps it."""
+    while error is not None:
+        for place in (error, getattr(error, "orig", None)):
+            code = getattr(place, "sqlstate", None) or getattr(place, "pgcode", None)
+            if isinstance(code, str):
+                return code
+        error = error.__cause__
+    return None

@@ -1,0 +1,250 @@
+"""The connections and sessions of other libraries, each by what it has to do here: ask one thing, begin and end.
+
+They are known by their names, so that nobody needs a library that he does not use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, Protocol
+
+from psycopg import AsyncCursor, Cursor, pq
+from psycopg.rows import tuple_row
+
+from ...errors import InvalidOption
+from .calls import Call
+
+TAKEN: Final = (
+    "give an open connection of psycopg, asyncpg or Django (django.db.connection), or a Session, Connection, "
+    "AsyncSession or AsyncConnection of SQLAlchemy"
+)
+
+
+class Driver(Protocol):
+    async def ask(self, call: Call) -> str: ...
+
+    async def begin(self) -> None:
+        """Where a connection begins by itself with its first statement, nothing."""
+        ...
+
+    async def commit(self) -> None: ...
+
+    async def roll_back(self) -> None: ...
+
+
+class DriverHere(Protocol):
+    def ask(self, call: Call) -> str: ...
+
+    def begin(self) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def roll_back(self) -> None: ...
+
+
+class Psycopg:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def ask(self, call: Call) -> str:
+        # Not by the connection itself, which may make cursors of other kinds.
+        async with AsyncCursor(self._connection, row_factory=tuple_row) as cursor:
+            await cursor.execute(f"SELECT {call.function}(%s)".encode(), (call.text,))
+            return _only(await cursor.fetchone())
+
+    async def begin(self) -> None:
+        if self._connection.autocommit:
+            _refuse_begun(self._connection.info.transaction_status != pq.TransactionStatus.IDLE)
+            async with AsyncCursor(self._connection) as cursor:
+                await cursor.execute("BEGIN")
+
+    async def commit(self) -> None:
+        await self._connection.commit()
+
+    async def roll_back(self) -> None:
+        await self._connection.rollback()
+
+
+class PsycopgHere:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def ask(self, call: Call) -> str:
+        with Cursor(self._connection, row_factory=tuple_row) as cursor:
+            cursor.execute(f"SELECT {call.function}(%s)".encode(), (call.text,))
+            return _only(cursor.fetchone())
+
+    def begin(self) -> None:
+        if self._connection.autocommit:
+            _refuse_begun(self._connection.info.transaction_status != pq.TransactionStatus.IDLE)
+            with Cursor(self._connection) as cursor:
+                cursor.execute("BEGIN")
+
+    def commit(self) -> None:
+        self._connection.commit()
+
+    def roll_back(self) -> None:
+        self._connection.rollback()
+
+
+class Asyncpg:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._transaction: Any = None
+
+    async def ask(self, call: Call) -> str:
+        return str(await self._connection.fetchval(f"SELECT {call.function}($1)", call.text))
+
+    async def begin(self) -> None:
+        _refuse_begun(self._connection.is_in_transaction())
+        self._transaction = self._connection.transaction()
+        await self._transaction.start()
+
+    async def commit(self) -> None:
+        await self._transaction.commit()
+
+    async def roll_back(self) -> None:
+        await self._transaction.rollback()
+
+
+class SQLAlchemy:
+    """An AsyncSession or an AsyncConnection."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    async def ask(self, call: Call) -> str:
+        # The session's own `execute` may be another one: some libraries wrap it.
+        connection = await self._given.connection() if _is_session(self._given) else self._given
+        _refuse_other_dialects(connection)
+        return str((await connection.execute(*_statement(call))).scalar_one())
+
+    async def begin(self) -> None:
+        pass
+
+    async def commit(self) -> None:
+        await self._given.commit()
+
+    async def roll_back(self) -> None:
+        await self._given.rollback()
+
+
+class SQLAlchemyHere:
+    """A Session or a Connection."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def ask(self, call: Call) -> str:
+        connection = self._given.connection() if _is_session(self._given) else self._given
+        _refuse_other_dialects(connection)
+        return str(connection.execute(*_statement(call)).scalar_one())
+
+    def begin(self) -> None:
+        pass
+
+    def commit(self) -> None:
+        self._given.commit()
+
+    def roll_back(self) -> None:
+        self._given.rollback()
+
+
+class Django:
+    def __init__(self, connection: Any) -> None:
+        if connection.vendor != "postgresql":
+            raise InvalidOption("tx", f"is Django's connection to {connection.vendor}, and this queue is on PostgreSQL")
+        self._connection = connection
+        self._atomic: Any = None
+
+    def ask(self, call: Call) -> str:
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SELECT {call.function}(%s)", [call.text])
+            return _only(cursor.fetchone())
+
+    def begin(self) -> None:
+        _refuse_begun(self._connection.in_atomic_block)
+        self._atomic = import_module("django.db.transaction").atomic(using=self._connection.alias)
+        self._atomic.__enter__()
+
+    def commit(self) -> None:
+        self._atomic.__exit__(None, None, None)
+
+    def roll_back(self) -> None:
+        if self._connection.in_atomic_block:
+            self._connection.set_rollback(True)
+            self._atomic.__exit__(None, None, None)
+
+
+_AWAITED: Final[Mapping[str, type[Driver]]] = {
+    "psycopg.AsyncConnection": Psycopg,
+    "asyncpg.Connection": Asyncpg,
+    "asyncpg.PoolConnectionProxy": Asyncpg,
+    "sqlalchemy.AsyncSession": SQLAlchemy,
+    "sqlalchemy.async_scoped_session": SQLAlchemy,
+    "sqlalchemy.AsyncConnection": SQLAlchemy,
+}
+_WAITED_FOR: Final[Mapping[str, type[DriverHere]]] = {
+    "psycopg.Connection": PsycopgHere,
+    "sqlalchemy.Session": SQLAlchemyHere,
+    "sqlalchemy.scoped_session": SQLAlchemyHere,
+    "sqlalchemy.Connection": SQLAlchemyHere,
+    "django.ConnectionProxy": Django,
+    "django.BaseDatabaseWrapper": Django,
+}
+
+
+def driver_of(given: object) -> Driver:
+    kinds = _kinds(given)
+    for kind in kinds:
+        if kind in _AWAITED:
+            return _AWAITED[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
+    if not kinds.isdisjoint(_WAITED_FOR):
+        raise InvalidOption("tx", f"is a {_name(given)}, which would block the event loop: use `queue.sync.add(...)`")
+    raise InvalidOption("tx", f"cannot be {given!r:.80}: {TAKEN}")
+
+
+def driver_here_of(given: object) -> DriverHere:
+    kinds = _kinds(given)
+    for kind in kinds:
+        if kind in _WAITED_FOR:
+            return _WAITED_FOR[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
+    if not kinds.isdisjoint(_AWAITED):
+        raise InvalidOption("tx", f"is a {_name(given)}, which has to be awaited: use `await queue.add(...)`")
+    raise InvalidOption("tx", f"cannot be {given!r:.80}: {TAKEN}")
+
+
+def _kinds(given: object) -> set[str]:
+    return {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(given).__mro__}
+
+
+def _name(given: object) -> str:
+    return f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}"
+
+
+def _only(row: Any) -> str:
+    [answer] = row
+    return str(answer)
+
+
+def _refuse_begun(is_begun: bool) -> None:
+    if is_begun:
+        raise InvalidOption(
+            "using", "is in a transaction already, which this block could not commit: begin none, the block does"
+        )
+
+
+def _is_session(given: object) -> bool:
+    return not hasattr(given, "exec_driver_sql")
+
+
+def _refuse_other_dialects(connection: Any) -> None:
+    if connection.dialect.name != "postgresql":
+        raise InvalidOption(
+            "tx", f"is SQLAlchemy's connection to {connection.dialect.name}, and this queue is on PostgreSQL"
+        )
+
+
+def _statement(call: Call) -> tuple[Any, dict[str, str]]:
+    return import_module("sqlalchemy").text(f"SELECT {call.function}(:given)"), {"given": call.text}

@@ -1,0 +1,124 @@
+"""Connections for transactions of the store's own, kept from one to the next: making one takes longer than its use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any, Final, TypeAlias
+
+from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, Error
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+from .connection import conninfo_of
+from .target import Target
+
+MOST: Final = 10
+_RESET: Final = (
+    "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD TEMP"
+)
+"""Not DISCARD ALL, which would also forget what psycopg believes to be prepared."""
+
+Begun: TypeAlias = tuple[AsyncConnection, AbstractAsyncContextManager[Any]]
+BegunHere: TypeAlias = tuple[Connection, AbstractContextManager[Any]]
+"""A connection and its transaction, within which psycopg lets nobody else commit or roll back."""
+
+
+class Spares:
+    """Those of one event loop."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._kept: deque[AsyncConnection] = deque()
+        self._is_closed = False
+
+    async def begin(self) -> Begun:
+        while self._kept:
+            # The newest first: the others may have been dropped by something on the way.
+            try:
+                return await self._begin(self._kept.pop())
+            except Error:
+                continue
+        async with asyncio.timeout(self._target.timeout):
+            connection = await AsyncConnection.connect(conninfo_of(self._target), autocommit=True)
+        return await self._begin(connection)
+
+    async def _begin(self, connection: AsyncConnection) -> Begun:
+        block = connection.transaction()
+        try:
+            await block.__aenter__()
+        except BaseException:
+            await connection.close()
+            raise
+        return connection, block
+
+    async def give_back(self, connection: AsyncConnection) -> None:
+        """As it was made; one that is not fit for that is closed."""
+        if self._is_closed or len(self._kept) >= MOST or not _is_idle(connection):
+            await connection.close()
+            return
+        try:
+            connection.row_factory, connection.cursor_factory = tuple_row, AsyncCursor
+            await connection.execute(_RESET)
+            self._kept.append(connection)
+        except Error:
+            await connection.close()
+
+    async def close(self) -> None:
+        self._is_closed = True
+        while self._kept:
+            await self._kept.pop().close()
+
+
+class SparesHere:
+    """Those of all threads."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._kept: deque[Connection] = deque()
+        self._is_closed = False
+
+    def begin(self) -> BegunHere:
+        while True:
+            try:
+                return self._begin(self._kept.pop())
+            except IndexError:
+                break
+            except Error:
+                continue
+        return self._begin(Connection.connect(conninfo_of(self._target), autocommit=True))
+
+    def _begin(self, connection: Connection) -> BegunHere:
+        block = connection.transaction()
+        try:
+            block.__enter__()
+        except BaseException:
+            connection.close()
+            raise
+        return connection, block
+
+    def give_back(self, connection: Connection) -> None:
+        if self._is_closed or len(self._kept) >= MOST or not _is_idle(connection):
+            connection.close()
+            return
+        try:
+            connection.row_factory, connection.cursor_factory = tuple_row, Cursor
+            connection.execute(_RESET)
+            self._kept.append(connection)
+        except Error:
+            connection.close()
+        self._close_if_closed()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._close_if_closed()
+
+    def _close_if_closed(self) -> None:
+        """Again after each that was given back: another thread may have closed the store meanwhile."""
+        while self._is_closed and self._kept:
+            self._kept.pop().close()
+
+
+def _is_idle(connection: AsyncConnection | Connection) -> bool:
+    return not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE

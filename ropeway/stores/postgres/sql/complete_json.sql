@@ -1,0 +1,29 @@
+-- Completes a job, for callers of any driver: in their transaction, which is theirs to commit, and soon, because until then
+-- whoever else has to do with the job waits.
+-- Takes JSON: the database, the queue, the job's id and token, the result, and how long it is kept as an age and a count.
+-- Returns two letters (the verdict and the state before), or ! and the name of the database if it is another one.
+CREATE OR REPLACE FUNCTION ropeway.complete_json(given text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+    call json := given;
+    letters text;
+BEGIN
+    IF call ->> 'database' <> current_database() THEN
+        RETURN '!' || current_database();
+    END IF;
+    SELECT settled.done_letters INTO letters FROM ropeway.settle(
+        queue_name => call ->> 'queue',
+        done_ids => ARRAY[call ->> 'id'],
+        done_tokens => ARRAY[call ->> 'token'],
+        done_results => CASE WHEN call ->> 'result' IS NOT NULL THEN ARRAY[call ->> 'result'] END,
+        done_age => (call ->> 'age')::bigint,
+        done_count => (call ->> 'count')::bigint,
+        other_ids => NULL, other_tokens => NULL, moves => NULL, results => NULL, reasons => NULL, traces => NULL,
+        delays => NULL, ages => NULL, counts => NULL, exhausted => NULL, stack_traces => NULL,
+        token => NULL, worker => NULL, most => NULL, lock => NULL, names => NULL, repeats => NULL,
+        from_priority => NULL, from_ord => NULL, from_due => NULL,
+        may_wake => true
+    ) AS settled;
+    RETURN coalesce(letters, 'da');
+END
+$$;

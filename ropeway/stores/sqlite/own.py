@@ -1,0 +1,168 @@
+"""A transaction for a caller's statements and for jobs, on a connection of its own.
+
+From its begin to its end nobody else writes to the file, this process included: whoever does so from within the block,
+and would wait for itself, is told.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
+
+import apsw
+
+from ...errors import InvalidInput, StoreUnavailable
+from .begin import begin
+from .failures import ends_connection, typed
+from .lane import BlockingCall
+from .shared import SharedFile
+from .target import Target
+from .territory import Territory
+from .threads import start
+from .transaction import Transaction
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
+Row: TypeAlias = tuple[Any, ...]
+
+_here: Final[ContextVar[tuple[Own, ...]]] = ContextVar("ropeway_transactions", default=())
+"""Those that were begun by this task or thread."""
+
+
+class Own:
+    """Its calls block, and may come from any thread, one after the other."""
+
+    def __init__(self, file: SharedFile, target: Target) -> None:
+        self._file, self._target = file, target
+        self._lock = threading.Lock()
+        self._connection: apsw.Connection | None = None
+        self._territory: Territory | None = None
+        self._tx: Transaction | None = None
+        self._is_given_up = False
+
+    @property
+    def path(self) -> str:
+        return self._file.path
+
+    @property
+    def is_open(self) -> bool:
+        return self._connection is not None
+
+    def enter(self) -> None:
+        """In the context of whoever begins it."""
+        _here.set((*(other for other in _here.get() if other.is_open), self))
+
+    def begin(self) -> None:
+        with self._lock:
+            try:
+                self._connection = self._file.lend()
+                # Synced in the commit: what is answered lasts.
+                self._connection.pragma("synchronous", "FULL" if self._target.is_durable else "NORMAL")
+                self._connection.set_busy_timeout(0)
+                begin(self._connection, self._target.patience, lambda: self._is_given_up)
+                self._territory = Territory(self._connection)
+                self._tx = Transaction(self._connection, self._file.clock)
+            except BaseException as error:
+                self._close()
+                raise typed(self.path, error) from error
+            if self._is_given_up:
+                self._close()
+
+    def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """A statement of the caller's, on tables of the caller's own."""
+        with self._lock:
+            connection, _ = self._begun()
+            assert self._territory is not None, "begun with the rest"
+            try:
+                with self._territory.guarded():
+                    return list(connection.execute(sql, parameters))
+            except apsw.AuthError:
+                raise InvalidInput(
+                    "this statement is not for a transaction that is shared: it would begin or end a transaction, "
+                    "change settings of the file, or write to tables of Ropeway's"
+                ) from None
+            except (apsw.FullError, apsw.IOError, apsw.CorruptError) as error:
+                raise typed(self.path, error) from error
+
+    def do(self, verb: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A verb of the store; if it fails, nothing of it has happened."""
+        with self._lock:
+            connection, tx = self._begun()
+            mark = tx.mark()
+            tx.start_call(None)
+            connection.execute("SAVEPOINT verb")
+            try:
+                answer = verb(tx, *args, **kwargs)
+            except BaseException as error:
+                if connection.in_transaction and not ends_connection(error):
+                    connection.execute("ROLLBACK TO verb")
+                    connection.execute("RELEASE verb")
+                    tx.go_back(mark)
+                raise typed(self.path, error) from error
+            connection.execute("RELEASE verb")
+            return answer
+
+    def commit(self) -> None:
+        with self._lock:
+            connection, tx = self._begun()
+            try:
+                tx.flush()
+                connection.execute("COMMIT")
+            except BaseException as error:
+                if isinstance(error, apsw.IOError):
+                    self._file.doubt()
+                raise typed(self.path, error) from error
+            finally:
+                self._close()
+        if tx.wakes:
+            # By the writer, who serves claims that stand for the jobs, and wakes everybody else.
+            self._file.write(BlockingCall(_wake, (tx.wakes,), is_durable=False))
+
+    def give_up(self) -> None:
+        """Rolls back as soon as that is possible, and does not wait for it."""
+        self._is_given_up = True
+        start(
+            threading.Thread(target=self.roll_back, name=f"ropeway rolls back on {self.path}", daemon=True), self.path
+        )
+
+    def roll_back(self) -> None:
+        """Ends it, whatever it is at; a second time does nothing."""
+        self._is_given_up = True
+        connection = self._connection
+        if connection is not None and self._lock.locked():
+            # Somebody was cancelled, and has left a statement running.
+            with suppress(apsw.ConnectionClosedError):
+                connection.interrupt()
+        with self._lock:
+            self._close()
+
+    def _begun(self) -> tuple[apsw.Connection, Transaction]:
+        if self._connection is None or self._tx is None:
+            raise InvalidInput("the transaction has ended: use it inside its block")
+        if not self._connection.in_transaction:
+            raise StoreUnavailable(self.path, "the transaction was rolled back after an error: begin another")
+        return self._connection, self._tx
+
+    def _close(self) -> None:
+        connection, self._connection, self._tx = self._connection, None, None
+        if connection is not None:
+            # What was not committed is rolled back with it.
+            self._file.take_back(connection)
+
+
+def _wake(tx: Transaction, wakes: set[Any]) -> None:
+    tx.wakes |= wakes
+
+
+def refuse_to_wait_for_itself(path: str) -> None:
+    """Whoever has a transaction on the file open would wait for its end, and so for ever."""
+    for own in _here.get():
+        if own.is_open and own.path == path:
+            raise InvalidInput(
+                "this would wait for the transaction that it is made in: give it tx=..., or call it outside the block"
+            )

@@ -1,0 +1,48 @@
+"""Which statements of a caller's may be run in a transaction of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Final
+
+import apsw
+
+from .statements import migrations
+
+_LOOKING: Final = frozenset({apsw.SQLITE_READ, apsw.SQLITE_SELECT, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE})
+_ENDING: Final = frozenset(
+    {apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT, apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH, apsw.SQLITE_PRAGMA}
+)
+"""A savepoint too: a rollback to it would take jobs away that were counted already."""
+
+
+@cache
+def own_tables() -> frozenset[str]:
+    connection = apsw.Connection(":memory:")
+    for script in migrations():
+        connection.execute(script)
+    return frozenset(name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"))
+
+
+class Territory:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._ours = own_tables()
+        self._is_guarded = False
+        connection.authorizer = self._may
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Around statements that are not Ropeway's."""
+        self._is_guarded = True
+        try:
+            yield
+        finally:
+            self._is_guarded = False
+
+    def _may(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if not self._is_guarded or action in _LOOKING:
+            return apsw.SQLITE_OK
+        is_foreign = action in _ENDING or first in self._ours or second in self._ours
+        return apsw.SQLITE_DENY if is_foreign else apsw.SQLITE_OK
