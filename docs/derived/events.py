@@ -27,6 +27,7 @@ NOTICED: Final = {
     "unhandled": "jobs of a `job_name` wait in `queue`, for which this worker has no handler",
     "leaked": "a handler would not stop and was given up; `leaked` counts them",
     "slow-loop": "something blocked the event loop for `seconds`; `job` is whose handler it was",
+    "store-reset": "somebody emptied the store (`FLUSHALL`, a restart without a disk): the jobs it held are gone",
     "error": "a listener of `event` raised `error`",
 }
 

@@ -27,7 +27,7 @@ NOTICES: Final[tuple[str, ...]] = (
 )
 """What happens to a job or a queue without moving a job."""
 
-LOCAL_EVENTS: Final[tuple[str, ...]] = ("error", "unhandled", "slow-loop", "leaked", "gap")
+LOCAL_EVENTS: Final[tuple[str, ...]] = ("error", "unhandled", "slow-loop", "leaked", "store-reset", "gap")
 """What no store writes: a worker's own listeners hear it, and readers of the stream hear of a `gap`."""
 
 EVENT_NAMES: Final[tuple[str, ...]] = tuple(

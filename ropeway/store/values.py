@@ -118,6 +118,8 @@ class Ticked(msgspec.Struct, frozen=True):
     more: bool = False
     """A batch was full: tick again at once."""
     now: Instant = 0
+    reset: bool = False
+    """Somebody emptied the store since this handle ticked last: the jobs that it held are gone."""
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -96,7 +96,7 @@ class Ticker(Service):
 
     async def step(self) -> None:
         ticked = await self._store.tick(self._queue, self._rules)
-        if ticked.stalled or ticked.given_up:
+        if ticked.stalled or ticked.given_up or ticked.reset:
             self._report(self._queue, ticked)
         if ticked.more:
             return

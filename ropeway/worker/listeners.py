@@ -28,6 +28,7 @@ HEARD: Final[tuple[str, ...]] = (
     "unhandled",
     "leaked",
     "slow-loop",
+    "store-reset",
     "error",
 )
 """What a worker itself brings about or notices."""

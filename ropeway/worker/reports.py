@@ -55,12 +55,12 @@ class Reports:
         log.error("the handler of %r does not stop: its slot is leaked, %d in all", job, leaked)
         self._listeners.emit("leaked", job, leaked=leaked)
 
-    def hear_stalled(self, queue: str, ticked: Ticked) -> None:
-        for job_id in ticked.stalled:
-            log.warning("job %s in %r stalled and waits again", job_id, queue)
-        for job_id in ticked.given_up:
-            log.error("job %s in %r stalled more often than allowed and failed", job_id, queue)
-        self._emit_soon("stalled", queue=queue, ids=[*ticked.stalled, *ticked.given_up])
+    def hear_ticked(self, queue: str, ticked: Ticked) -> None:
+        if ticked.reset:
+            log.error("the store was emptied while this worker ran: the jobs that it held are gone")
+            self._emit_soon("store-reset", queue=queue)
+        if ticked.stalled or ticked.given_up:
+            self._stalled(queue, ticked)
 
     def hear_unhandled(self, queue: str, name: str) -> None:
         log.warning("jobs named %r wait in %r, and this worker has no handler for them", name, queue)
@@ -70,6 +70,13 @@ class Reports:
         culprit = f"{job!r} blocked the loop" if job else "something beside handlers blocked the loop"
         log.warning("%s for %.2f s: make it a def handler, or use a thread\n%s", culprit, seconds, where)
         self._emit_soon("slow-loop", job, seconds=seconds)
+
+    def _stalled(self, queue: str, ticked: Ticked) -> None:
+        for job_id in ticked.stalled:
+            log.warning("job %s in %r stalled and waits again", job_id, queue)
+        for job_id in ticked.given_up:
+            log.error("job %s in %r stalled more often than allowed and failed", job_id, queue)
+        self._emit_soon("stalled", queue=queue, ids=[*ticked.stalled, *ticked.given_up])
 
     def _progressed(self, job: Job, value: Json) -> None:
         self._listeners.emit("progress", job, progress=value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
@@ -17,9 +19,10 @@ from .harness import AppProcess, Fleet, stop_between_calls, until
 
 
 class Blow(NamedTuple):
-    """A kill, or a stop with its end."""
+    """A kill, a stop with its end, or what happened to the way to the store."""
 
-    pid: int
+    pid: int | None
+    """None: it struck all."""
     at: float
     until: float
 
@@ -68,6 +71,12 @@ class Chaos:
         self.stops.append(Blow(victim.pid, at, victim.go_on()))
         await until(lambda: self._grown("lock-lost", refused, held), f"the refusal of {held}")
 
+    async def recover(self) -> None:
+        """Waits until every worker works again, and none has jobs in its hands from before."""
+        now = time.monotonic()
+        for worker in self._alive:
+            await until(partial(_works_since, worker, now), f"more work for {worker}")
+
     async def _grown(self, what: str, before: Counter[str], ids: Iterable[str]) -> bool:
         await self._chronicle.read()
         now = self._chronicle.count(what)
@@ -79,6 +88,11 @@ class Chaos:
         begun = len(victim.wrote("start")) + self._random.randrange(1, 10)
         await until(lambda: len(victim.wrote("start")) >= begun and victim.running(), f"work for {victim}")
         return victim
+
+
+def _works_since(worker: AppProcess, moment: float) -> bool:
+    begun = worker.wrote("start")
+    return bool(begun) and begun[-1].at > moment and all(line.at > moment for line in worker.running().values())
 
 
 def runs_by_job(fleet: Fleet) -> dict[str, list[Run]]:
@@ -102,7 +116,7 @@ def cause(first: Run, second: Run, blows: Iterable[Blow], lock: float) -> Blow |
     """
     for blow in blows:
         if (
-            blow.pid == first.begun.pid
+            blow.pid in (None, first.begun.pid)
             and first.begun.claimed_at <= blow.until
             and blow.at <= min(second.begun.at, first.ended_at + lock)
         ):

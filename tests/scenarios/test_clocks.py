@@ -21,7 +21,7 @@ async def test_a_worker_whose_clock_is_behind_changes_nothing(
 
 
 async def test_a_worker_whose_clock_is_ahead_costs_at_most_a_second_run(
-    queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
+    url: str, queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):
     """A store with a clock of its own does not care.
 
@@ -30,7 +30,7 @@ async def test_a_worker_whose_clock_is_ahead_costs_at_most_a_second_run(
     jobs = await _run_beside(queue, fleet, gate, clock_shift=HOUR)
     completions = (await chronicle.read()).completions
     assert completions == dict.fromkeys((job.id for job in jobs), 1)
-    assert set(chronicle.count("stall").values()) <= {1}
+    assert set(chronicle.count("stall").values()) <= ({1} if url.startswith("sqlite") else set())
     await check_counters(queue)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
@@ -22,11 +22,11 @@ DEATHS: Final = 3
 JOBS_BETWEEN: Final = 100
 
 
-@pytest.fixture
-def server() -> Iterator[ServerProcess]:
-    """Keeps what it has acknowledged, whatever happens to it."""
+@pytest.fixture(params=["always", "everysec"])
+def server(request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
+    """Keeps what it has acknowledged when it is killed: what it has written is in the hands of the system."""
     with empty_folder() as folder:
-        server = ServerProcess(folder, "--appendonly", "yes", "--appendfsync", "always")
+        server = ServerProcess(folder, "--appendonly", "yes", "--appendfsync", cast(str, request.param))
         server.start()
         yield server
         server.kill()

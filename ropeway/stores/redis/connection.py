@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import hiredis
 
-from ...errors import StoreUnavailable
+from ...errors import StoreRefused, StoreUnavailable
 from .checks import check
 from .failures import PASSING, code_of, typed
 from .link import Argument, Hear, Link
@@ -18,6 +19,8 @@ from .target import Target
 
 FIRST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.5
+CONNECTING: Final = 2.3
+"""Seconds in which a server that is there takes a connection: a producer asks twice, and shall know within 5 s."""
 PATIENCE: Final = 3.0
 """Seconds in which a server that worked before may come back before anybody hears of it."""
 
@@ -29,21 +32,26 @@ async def open_link(target: Target, hear: Hear | None = None) -> Link:
     loop = asyncio.get_running_loop()
     link: Link | None = None
     try:
-        async with asyncio.timeout(target.timeout):
-            link = made = Link(target.timeout)
+        link = made = Link(target.timeout)
+        patience = min(CONNECTING, target.timeout)
+        async with asyncio.timeout(patience):
             if target.path is not None:
                 await loop.create_unix_connection(lambda: made, target.path, ssl=target.tls())
             else:
                 await loop.create_connection(lambda: made, target.host, target.port, ssl=target.tls())
-            await _log_in(link, target)
-            if hear is not None:
-                link.hear(hear)
-            return link
+        # Whoever took the connection has as long as for any call.
+        patience = target.timeout
+        await _log_in(link, target)
+        if hear is not None:
+            link.hear(hear)
+        return link
     except BaseException as error:
         if link is not None:
             link.abort()
+        if isinstance(error, ssl.SSLCertVerificationError):
+            raise StoreRefused(target.url, f"{target.address} is not to be trusted: {error.verify_message}") from error
         if isinstance(error, OSError):
-            what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else str(error)
+            what = f"no answer within {patience:g} s" if isinstance(error, TimeoutError) else str(error)
             raise StoreUnavailable(target.url, f"{target.address} cannot be reached: {what}") from error
         raise typed(target.url, error) from error
 

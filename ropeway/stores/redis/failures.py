@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import hiredis
 
-from ...errors import RopewayError, StoreError, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
+from ...errors import RopewayError, StoreCorrupt, StoreError, StoreFull, StoreRefused, StoreUnavailable
 
+NEEDED: Final = "Redis 6.2 or newer, or Valkey, is needed"
 PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "BUSY", "NOREPLICAS"})
 """Nothing was done, and soon it may be possible."""
-_FORBIDDEN: Final = frozenset({"NOAUTH", "WRONGPASS", "NOPERM", "DENIED"})
+_FORBIDDEN: Final = (StoreRefused, "the server refused us: check user, password and their rights")
+_CLUSTER: Final = (StoreRefused, "this server belongs to a cluster: use redis+cluster://host:6379")
+_FOREIGN: Final = (StoreCorrupt, "one of our keys holds something else: does another application use our prefix?")
+_MEANINGS: Final[dict[str, tuple[type[StoreError], str]]] = {
+    **dict.fromkeys(PASSING, (StoreUnavailable, "the server cannot serve now")),
+    # Unlike a replica that is there from the start: this one was the primary, and may be again.
+    "READONLY": (StoreUnavailable, "this server is a replica now: Sentinel or a cluster would lead to the primary"),
+    "OOM": (StoreFull, "the server's memory is full: raise maxmemory, or let workers catch up"),
+    "MISCONF": (StoreFull, "the server cannot save to its disk and takes no writes"),
+    **dict.fromkeys(("MOVED", "ASK", "CROSSSLOT"), _CLUSTER),
+    **dict.fromkeys(("NOAUTH", "WRONGPASS", "NOPERM", "DENIED"), _FORBIDDEN),
+    "WRONGTYPE": _FOREIGN,
+}
+_HINTS: Final = {
+    **dict.fromkeys(("invalid password", "AUTH", "ACL failure", "can't run this command"), _FORBIDDEN),
+    "Bad data format": _FOREIGN,
+    "script": (StoreRefused, f"a script of the store failed, please report it ({NEEDED})"),
+    "": (StoreRefused, f"it does not understand us ({NEEDED})"),
+}
+"""What has no word of its own, by what else it says; the last is all the rest."""
+# Redis 6.2 wraps an error that a script ran into: "ERR Error running script (...): ... -OOM command not allowed".
+_WRAPPED: Final = re.compile(rf"^ERR Error running script .*[ -]({'|'.join(_MEANINGS)}) ", re.DOTALL)
 
 
 def code_of(error: BaseException) -> str:
     """The word with which the server begins an error, such as NOSCRIPT."""
-    return str(error).partition(" ")[0]
+    said = str(error)
+    wrapped = _WRAPPED.match(said)
+    return wrapped[1] if wrapped else said.partition(" ")[0]
 
 
 def typed(url: str, error: BaseException) -> BaseException:
@@ -37,16 +62,5 @@ def typed(url: str, error: BaseException) -> BaseException:
 
 
 def _refused(url: str, error: BaseException) -> StoreError:
-    code = code_of(error)
-    if code == "OOM":
-        return StoreFull(url, f"the server's memory is full: raise maxmemory, or let workers catch up ({error})")
-    if code == "READONLY":
-        return StoreReadOnly(url, f"this server is a replica: use the address of the primary, or Sentinel ({error})")
-    if code == "MISCONF":
-        return StoreFull(url, f"the server cannot save to its disk and takes no writes ({error})")
-    if code in PASSING:
-        return StoreUnavailable(url, f"the server cannot serve now ({error})")
-    if code in _FORBIDDEN or "invalid password" in str(error) or "AUTH" in str(error):
-        return StoreRefused(url, f"the server refused us: check user, password and their rights ({error})")
-    what = "a script of the store failed, please report it" if "script" in str(error) else "it does not understand us"
-    return StoreRefused(url, f"{what} (Redis 6.2 or newer, or Valkey, is needed): {error}")
+    kind, meaning = _MEANINGS.get(code_of(error)) or next(found for hint, found in _HINTS.items() if hint in str(error))
+    return kind(url, f"{meaning} ({error})")

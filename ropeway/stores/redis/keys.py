@@ -49,6 +49,8 @@ class Keys:
         """sorted set by expires_at: kind and key of records that do not last"""
         self.kinds: Final = f"{{{prefix}}}:records:"
         """beginning of the hashes of records, one per kind: key to version, end and value"""
+        self.life: Final = f"{{{prefix}}}:life"
+        """string: the name of this store's life; whoever empties the server ends it"""
 
     def queue(self, name: str) -> str:
         return f"{{{self._prefix}:{name}}}"

@@ -16,6 +16,8 @@ import hiredis
 Argument: TypeAlias = str | bytes | int
 Hear: TypeAlias = Callable[[list[Any]], None]
 
+SIGN_OF_LIFE: Final = 65_536
+"""Bytes after which a server counts as answering although its answer is not whole yet."""
 _NOT_ENOUGH: Final = object()
 # Its stub says that a command has one word.
 _pack: Final[Callable[[tuple[Argument, ...]], bytes]] = cast(Any, hiredis.pack_command)
@@ -42,6 +44,7 @@ class Link(asyncio.Protocol):
         self._unsent: list[bytes] = []
         self._watch: asyncio.TimerHandle | None = None
         self._quiet_since = self._loop.time()
+        self._read_since = 0
 
     def ask(self, *command: Argument) -> asyncio.Future[Any]:
         """The answer; a `hiredis.ReplyError` is raised. A link that is no longer up raises ConnectionError."""
@@ -51,7 +54,7 @@ class Link(asyncio.Protocol):
             return answer
         self._send(_pack(command))
         if not self._pending:
-            self._quiet_since = self._loop.time()
+            self._quiet_since, self._read_since = self._loop.time(), 0
             if self._watch is None:
                 self._watch = self._loop.call_later(self._timeout, self._look)
         self._pending.append(answer)
@@ -89,7 +92,7 @@ class Link(asyncio.Protocol):
             cast(asyncio.Transport, self._transport).write(b"".join(unsent))
 
     def _look(self) -> None:
-        """Whether a server that owes answers has been silent for too long."""
+        """Whether a server that owes answers has been silent for too long, or too slow to ever end."""
         self._watch = None
         if not self._pending or not self.is_up:
             return
@@ -118,11 +121,13 @@ class Link(asyncio.Protocol):
         self.is_up = True
 
     def data_received(self, data: bytes) -> None:
-        self._quiet_since = self._loop.time()
         reader, pending = self._reader, self._pending
+        self._read_since += len(data)
+        is_alive = self._read_since >= SIGN_OF_LIFE
         try:
             reader.feed(data)
             while (reply := reader.gets()) is not _NOT_ENOUGH:
+                is_alive = True
                 if self._hear is not None:
                     self._hear(reply)
                     continue
@@ -137,6 +142,8 @@ class Link(asyncio.Protocol):
             # Whatever speaks there is no Redis, or no longer in step.
             self._end(ConnectionError(f"not understood: {error}"))
             cast(asyncio.Transport, self._transport).abort()
+        if is_alive:
+            self._quiet_since, self._read_since = self._loop.time(), 0
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(ConnectionResetError(str(exc) if exc else "the server closed the connection"))

@@ -10,6 +10,7 @@ from typing import Any, Self
 import msgspec
 
 from ...errors import InvalidOption, StoreClosed
+from ...job.ids import new_token
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
@@ -42,6 +43,7 @@ from ...store.values import (
 )
 from . import adding, looking
 from .across import add_across, deliver
+from .clients import target_of
 from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
 from .finding import find, oldest
 from .here import Everywhere, Here
@@ -66,6 +68,8 @@ class RedisStore:
         self._pid: int | None = None
         self._is_closed = False
         self._registered: set[str] = set()
+        self._life: bytes | None = None
+        """Which life of the store this handle has seen."""
 
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> Self:  # noqa: ARG003 - a server is there or not
@@ -75,7 +79,7 @@ class RedisStore:
     @classmethod
     def from_client(cls, client: object) -> Self:
         """Connects as a client of redis-py does, and leaves the client alone."""
-        return cls(Target.from_client(client))
+        return cls(target_of(client))
 
     def sibling(self) -> Self:
         return type(self)(self._target)
@@ -179,7 +183,7 @@ class RedisStore:
     # Keep in order
 
     async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
-        answer, expired = await asyncio.gather(
+        answer, (expired, life) = await asyncio.gather(
             self._run(
                 "tick",
                 queue,
@@ -190,8 +194,13 @@ class RedisStore:
                 DEFAULTS,
             ),
             # Records are in a slot of their own.
-            self._call("expire_records", (self._keys.expiring, self._keys.kinds), pack((given(now),))),
+            self._call(
+                "expire_records",
+                (self._keys.expiring, self._keys.kinds, self._keys.life),
+                pack((given(now), new_token())),
+            ),
         )
+        known, self._life = self._life, life
         promoted, stalled, given_up, removed, next_at, more, at, in_outbox = answer
         if in_outbox:
             await deliver(self._keys, self._call, queue)
@@ -203,6 +212,7 @@ class RedisStore:
             next_at,
             more=bool(more) or expired == BATCH,
             now=at,
+            reset=known not in (None, life),
         )
 
     # Operate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
@@ -21,7 +21,7 @@ SCHEMES: Final[dict[str, tuple[Kind, bool]]] = {
 """What each leads to, and whether it speaks TLS."""
 PORTS: Final[dict[Kind, int]] = {"server": 6379, "cluster": 6379, "sentinel": 26379}
 DEFAULT_PREFIX: Final = "ropeway"
-_KNOWN: Final = ("prefix", "timeout", "allow_eviction", "ca_file", "unix")
+_KNOWN: Final = ("prefix", "timeout", "allow_eviction", "ca_file", "cert_file", "key_file", "unix")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -37,6 +37,10 @@ class Target(msgspec.Struct, frozen=True):
     database: int = 0
     uses_tls: bool = False
     ca_file: str | None = None
+    """Whom alone to trust; without it, whom the system trusts."""
+    cert_file: str | None = None
+    """What we show of ourselves, if the server wants to know."""
+    key_file: str | None = None
     prefix: str = DEFAULT_PREFIX
     timeout: float = 10.0
     """Seconds after which a server that does not answer counts as gone."""
@@ -90,6 +94,8 @@ class Target(msgspec.Struct, frozen=True):
             database=database,
             uses_tls=uses_tls,
             ca_file=options.get("ca_file"),
+            cert_file=options.get("cert_file"),
+            key_file=options.get("key_file"),
             prefix=_prefix(options.get("prefix", DEFAULT_PREFIX)),
             timeout=timeout,
             allows_eviction=_switch(options, "allow_eviction"),
@@ -106,36 +112,21 @@ class Target(msgspec.Struct, frozen=True):
         """The same place without logging in."""
         return msgspec.structs.replace(self, username=None, password=None, database=0)
 
-    @classmethod
-    def from_client(cls, client: Any) -> Self:
-        """Where a client of redis-py connects to, and as whom."""
-        pool = getattr(client, "connection_pool", None)
-        said: dict[str, Any] | None = getattr(pool, "connection_kwargs", None)
-        if said is None or said.get("credential_provider") is not None:
-            raise InvalidOption(
-                "url", f"cannot be {client!r:.80}: use a client of one server with a plain password, or a URL"
-            )
-        path, uses_tls = said.get("path"), "SSL" in getattr(pool, "connection_class", type(None)).__name__
-        host, port, database = said.get("host") or "localhost", said.get("port") or 6379, said.get("db") or 0
-        place = f"/{database}?unix={path}" if path else f"{host}:{port}/{database}"
-        return cls(
-            f"redis{'s' if uses_tls else ''}://{place}",
-            host,
-            port,
-            path,
-            said.get("username"),
-            said.get("password"),
-            database,
-            uses_tls,
-            said.get("ssl_ca_certs"),
-        )
-
     @property
     def address(self) -> str:
         return self.path or f"{self.host}:{self.port}"
 
     def tls(self) -> ssl.SSLContext | None:
-        return ssl.create_default_context(cafile=self.ca_file) if self.uses_tls else None
+        if not self.uses_tls:
+            return None
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            if self.cert_file is not None:
+                context.load_cert_chain(self.cert_file, self.key_file)
+        except OSError as error:
+            files = ", ".join(filter(None, (self.ca_file, self.cert_file, self.key_file)))
+            raise InvalidOption("url", f"names certificates that cannot be read ({files}): {error}") from error
+        return context
 
 
 def _place(given: str, port: int) -> tuple[str, int]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import pytest
 
 from ropeway.stores.redis import RedisStore
+from ropeway.stores.redis.connection import Connection
 from tests.stores.places import empty_folder
 from tests.stores.servers import ServerProcess, new_place, shared_server
 
 StartServer: TypeAlias = Callable[..., ServerProcess]
 OpenStore: TypeAlias = Callable[[str], RedisStore]
+
+PATIENCE: Final = 20
+"""Seconds in which whatever is to happen has happened."""
 
 
 @pytest.fixture
@@ -57,3 +63,22 @@ def url() -> str:
 @pytest.fixture
 def store(open_store: OpenStore, url: str) -> RedisStore:
     return open_store(url)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Waits for what nobody is told of: what a server has done, for one."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = condition()
+            if await found if inspect.isawaitable(found) else found:
+                return
+            await asyncio.sleep(0.005)
+
+
+async def noticed(store: RedisStore) -> None:
+    """Waits until the handle knows that its connection has ended."""
+    connection = store._everywhere.here().commands
+    assert isinstance(connection, Connection)
+    link = connection._link
+    assert link is not None
+    await link.ended.wait()

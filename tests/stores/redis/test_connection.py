@@ -7,15 +7,12 @@ import asyncio
 import pytest
 
 from ropeway.errors import StoreUnavailable
-from ropeway.store.values import Added
 from ropeway.stores.redis import RedisStore
-from ropeway.stores.redis.connection import Connection
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
 
-from .conftest import OpenStore, StartServer
-from .faults import proxied
+from .conftest import OpenStore, StartServer, noticed
 
 
 async def test_a_connection_cut_while_idle_is_made_anew_and_nobody_hears_of_it(
@@ -47,7 +44,7 @@ async def test_jobs_survive_a_server_that_is_killed_and_comes_back(start_server:
     [held, *_] = await claim(store, 5, token="t")
 
     server.kill()
-    await _noticed(store)
+    await noticed(store)
     calling = asyncio.create_task(store.settle(QUEUE, [complete(held)], claim_request(5, token="u"), now=NOW))
     server.start()
     settled = await calling
@@ -55,43 +52,6 @@ async def test_jobs_survive_a_server_that_is_killed_and_comes_back(start_server:
     assert [answer.verdict for answer in settled.answers] == ["done"]
     counts = await store.count(QUEUE)
     assert (counts["waiting"], counts["active"], counts["completed"]) == (0, 9, 1)
-
-
-async def test_a_lost_answer_to_an_add_is_made_good_by_repeating_it(start_server: StartServer, open_store: OpenStore):
-    server = start_server()
-    async with proxied(server) as proxy:
-        store = open_store(proxy.url)
-        await add(store, new_job("first"))
-        proxy.swallow_answers()
-        call = asyncio.create_task(store.add([[new_job("a")]], now=NOW))
-        await proxy.swallowed.wait()
-        proxy.cut()
-        with pytest.raises(StoreUnavailable):
-            await call
-        proxy.heal()
-
-        assert await store.add([[new_job("a")]], now=NOW) == [[Added("a", "found")]]
-
-
-async def test_a_lost_answer_to_a_settle_is_made_good_by_repeating_it(start_server: StartServer, open_store: OpenStore):
-    server = start_server()
-    async with proxied(server) as proxy:
-        store = open_store(proxy.url)
-        await add(store, *new_jobs(2))
-        [job] = await claim(store, 1)
-        proxy.swallow_answers()
-        call = asyncio.create_task(store.settle(QUEUE, [complete(job)], claim_request(1, token="next")))
-        await proxy.swallowed.wait()
-        proxy.cut()
-        with pytest.raises(StoreUnavailable):
-            await call
-        proxy.heal()
-
-        again = await store.settle(QUEUE, [complete(job)], claim_request(1, token="next", repeat=True))
-
-        assert [answer.verdict for answer in again.answers] == ["done"]
-        assert again.claimed is not None
-        assert [(job.token, job.attempts_started) for job in again.claimed.jobs] == [("next", 1)]
 
 
 async def test_a_server_that_hangs_is_given_up_after_its_time(start_server: StartServer, open_store: OpenStore):
@@ -133,12 +93,3 @@ async def test_a_queue_works_again_after_somebody_emptied_the_server(start_serve
     assert [job.id for job in await claim(store, 5)] == ["after"]
     assert await store.queues() == [QUEUE]
     assert (await store.events(QUEUE, place)).gap
-
-
-async def _noticed(store: RedisStore) -> None:
-    """Waits until the handle knows that its connection has ended."""
-    connection = store._everywhere.here().commands
-    assert isinstance(connection, Connection)
-    link = connection._link
-    assert link is not None
-    await link.ended.wait()

@@ -13,16 +13,14 @@ from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.servers import SentinelProcess, ServerProcess, free_port
 
-from .conftest import OpenStore, StartServer
+from .conftest import OpenStore, StartServer, until
 
 
-async def _replicated(replica: ServerProcess, sentinel: SentinelProcess) -> None:
-    deadline = time.monotonic() + 20
-    while b"master_link_status:up" not in replica.ask("INFO", "replication") or not sentinel.words(
-        "SENTINEL", "REPLICAS", "main"
-    ):
-        assert time.monotonic() < deadline, "the replica does not follow"
-        await asyncio.sleep(0.02)
+async def _replicated(primary: ServerProcess, replica: ServerProcess, sentinel: SentinelProcess) -> None:
+    """Waits until the replica has all that the primary has, and the sentinel knows of it."""
+    await until(lambda: sentinel.words("SENTINEL", "REPLICAS", "main"))
+    await until(lambda: b"master_link_status:up" in replica.ask("INFO", "replication"))
+    await until(lambda: replica.ask("DBSIZE") == primary.ask("DBSIZE"))
 
 
 async def test_work_goes_on_when_the_primary_dies_and_its_replica_takes_over(
@@ -36,8 +34,7 @@ async def test_work_goes_on_when_the_primary_dies_and_its_replica_takes_over(
         store = open_store(f"redis+sentinel://127.0.0.1:{sentinel.port}/main/0")
         await add(store, *new_jobs(4))
         [held] = await claim(store, 1, token="t")
-        await _replicated(replica, sentinel)
-        assert replica.ask("DBSIZE") == primary.ask("DBSIZE")
+        await _replicated(primary, replica, sentinel)
 
         primary.kill()
         settled = await _insist(

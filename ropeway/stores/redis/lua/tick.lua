@@ -39,7 +39,7 @@ local function recover()
     return
   end
   local values, runs = fields_of(base .. ':jobs', ids), fields_of(base .. ':runs', ids)
-  local lines, ends, written, reasons, told_stalled, told_lost = {}, {}, {}, {}, {}, {}
+  local lines, ends, written, reasons, told_stalled, told_lost, lost = {}, {}, {}, {}, {}, {}, {}
   for i = 1, #ids do
     local id, value, run = ids[i], values[i], runs[i]
     if value and run then
@@ -67,13 +67,14 @@ local function recover()
       written[#written + 1] = without_token(run)
       reasons[#reasons + 1] = id
       reasons[#reasons + 1] = reason
+    else
+      lost[#lost + 1] = id
     end
   end
   call_with('ZREM', base .. ':locks', ids)
   call_with('HSET', base .. ':runs', written)
   call_with('HSET', base .. ':reasons', reasons)
   put_all_in_line(q, lines)
-  -- Jobs whose data somebody evicted are no longer active either.
   count(q, ACTIVE, nil, #ids)
   count(q, nil, WAITING, #stalled)
   count(q, nil, FAILED, #given_up)
@@ -83,6 +84,7 @@ local function recover()
   if #given_up > 0 then
     announce_all(q, 'give up', 'failed', told_lost)
   end
+  tell_lost(q, lost, 'active')
   retain(q, ends)
   wake(q, 'jobs')
 end

@@ -1,17 +1,20 @@
 -- What a claim does when something was lost before.
--- Uses: records
+-- Uses: records, lost
 
 -- Without jobs whose data somebody evicted: they leave the line too, or they would stand in the way for ever.
 local function without_lost(q, members, ids, values)
-  local kept = { {}, {}, {} }
+  local kept, lost = { {}, {}, {} }, {}
   for i = 1, #ids do
     if values[i] then
       table.insert(kept[1], members[i])
       table.insert(kept[2], ids[i])
       table.insert(kept[3], values[i])
+    else
+      lost[#lost + 1] = ids[i]
     end
   end
-  count(q, WAITING, nil, #ids - #kept[2])
+  count(q, WAITING, nil, #lost)
+  tell_lost(q, lost, 'waiting')
   return unpack(kept)
 end
 

@@ -1,8 +1,8 @@
 -- From delayed to waiting.
--- Uses: events, groups, jobs
+-- Uses: events, groups, jobs, lost
 
 local function promote(q, members)
-  local ids, by_name, told = {}, {}, {}
+  local ids, by_name, told, lost = {}, {}, {}, {}
   for i = 1, #members do
     ids[i] = sub(members[i], 15)
   end
@@ -11,6 +11,8 @@ local function promote(q, members)
     if values[i] then
       add_to(by_name, name_of(values[i]), place_of(values[i]) .. ids[i])
       told[#told + 1] = ids[i]
+    else
+      lost[#lost + 1] = ids[i]
     end
   end
   call_with('ZREM', q.base .. ':delayed', members)
@@ -20,6 +22,7 @@ local function promote(q, members)
   if #told > 0 then
     announce(q, 'promote', 'waiting', #told, each(told, 'null'))
   end
+  tell_lost(q, lost, 'delayed')
   wake(q, 'jobs')
 end
 
