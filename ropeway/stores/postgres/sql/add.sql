@@ -10,6 +10,7 @@ CREATE OR REPLACE FUNCTION ropeway.add(
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
@@ -33,8 +34,8 @@ BEGIN
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS added = ROW_COUNT;
     IF added < most THEN
-        DELETE FROM ropeway.job USING unnest(seqs, numbers, ids) AS mine (seq, number, id)
-        WHERE job.queue = queue_ids[coalesce(mine.number, 1)] AND job.id = mine.id AND abs(job.ord) = mine.seq;
+        DELETE FROM ropeway.job AS j
+        WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids) AND abs(j.ord) = ANY (seqs);
         letters := ropeway.add_one_by_one(
             seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n), bundles,
             ids, names, datas, options, priorities, lifos, instant

@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION ropeway.cancel(
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
@@ -40,7 +41,7 @@ BEGIN
             revokes := true;
         END IF;
         PERFORM ropeway.leave(job);
-        SELECT o.* INTO keep FROM ropeway.stored_options(job.options, defaults) AS o;
+        keep := ropeway.stored_options(job.options, defaults);
         job.state := 'cancelled';
         job.finished_at := instant;
         job.expires_at := least(coalesce(instant + keep.age, 253402300799999), 253402300799999);

@@ -11,6 +11,7 @@ CREATE OR REPLACE FUNCTION ropeway.claim(
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
@@ -26,7 +27,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    SELECT t.* INTO taken FROM ropeway.take(s, queue, instant, token, worker, most, lock, names, repeats) AS t;
+    taken := ropeway.take(s, queue, instant, token, worker, most, lock, names, repeats);
     s := taken.s;
     again_at := taken.again_at;
     ids := taken.ids;

@@ -12,6 +12,7 @@ CREATE OR REPLACE FUNCTION ropeway.find(
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off

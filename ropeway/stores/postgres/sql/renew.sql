@@ -1,11 +1,12 @@
 -- Extends locks. No index changes: a renewed lock stays on its page.
--- Takes the queue, ids (in order) and tokens, how long the locks last from now, and the instant.
+-- Takes the queue, ids and tokens, how long the locks last from now, and the instant.
 -- Returns two letters for each (the verdict and the state), or null if all were held.
 CREATE OR REPLACE FUNCTION ropeway.renew(
     queue_name text, ids text[], tokens text[], lock bigint, at bigint DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
@@ -19,11 +20,13 @@ BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     UPDATE ropeway.active AS a SET lock_until = instant + lock, renewed_at = instant
     FROM (
-        SELECT mine.ctid AS spot
-        FROM unnest(ids, tokens) AS given (id, token)
-        JOIN ropeway.active AS mine ON mine.queue = queue_id AND mine.id = given.id AND mine.token = given.token
-        ORDER BY mine.id
-        FOR UPDATE OF mine
+        SELECT mine.spot
+        FROM (SELECT * FROM unnest(ids, tokens) AS each (id, token) ORDER BY each.id COLLATE "C") AS given
+        CROSS JOIN LATERAL (
+            SELECT own.ctid AS spot FROM ropeway.active AS own
+            WHERE own.queue = queue_id AND own.id = given.id AND own.token = given.token
+            FOR UPDATE
+        ) AS mine
     ) AS held
     WHERE a.ctid = held.spot;
     GET DIAGNOSTICS renewed = ROW_COUNT;

@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION ropeway.revoked(
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 AS $$
 DECLARE

@@ -11,6 +11,7 @@ CREATE OR REPLACE FUNCTION ropeway.tick(
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
@@ -25,10 +26,9 @@ DECLARE
 BEGIN
     instant := ropeway.clock(at);
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    SELECT p.* INTO due FROM ropeway.promote_due(s, queue_id, instant) AS p;
+    due := ropeway.promote_due(s, queue_id, instant);
     promoted := due.promoted;
-    SELECT r.* INTO late
-    FROM ropeway.recover(due.s, queue_id, max_stalled, fails, uses_attempt, defaults, instant) AS r;
+    late := ropeway.recover(due.s, queue_id, max_stalled, fails, uses_attempt, defaults, instant);
     s := late.s;
     stalled := late.stalled;
     given_up := late.given_up;

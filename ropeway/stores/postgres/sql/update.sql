@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION ropeway.update(
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off

@@ -40,8 +40,8 @@ BEGIN
             CONTINUE;
         END IF;
         IF has_conflict THEN
-            DELETE FROM ropeway.job USING generate_series(first, n) AS mine
-            WHERE verdicts[mine] = 'c' AND job.queue = queue_ids[mine] AND job.id = ids[mine];
+            DELETE FROM ropeway.job AS j
+            WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids[first:n]) AND abs(j.ord) = ANY (seqs[first:n]);
         END IF;
         FOR mine IN first .. n LOOP
             verdicts[mine] := CASE

@@ -42,12 +42,13 @@ BEGIN
         SELECT
             (SELECT count(*) FROM urgent),
             ARRAY(
-                SELECT w.ctid FROM urgent
-                JOIN ropeway.waiting AS w
-                    ON w.queue = queue_id AND w.priority = urgent.priority AND w.ord = urgent.ord
-                ORDER BY w.priority, w.ord
+                SELECT free.spot FROM urgent
+                CROSS JOIN LATERAL (
+                    SELECT w.ctid AS spot FROM ropeway.waiting AS w
+                    WHERE w.queue = queue_id AND w.priority = urgent.priority AND w.ord = urgent.ord
+                    FOR UPDATE SKIP LOCKED
+                ) AS free
                 LIMIT most - cardinality(spots)
-                FOR UPDATE OF w SKIP LOCKED
             )
         INTO candidates, found_now;
         spots := spots || found_now;

@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION ropeway.fold_soon(queue_name text) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$

@@ -4,6 +4,7 @@
 CREATE OR REPLACE FUNCTION ropeway.has_work(queue_id integer) RETURNS boolean
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
+SET jit = off
 SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$

@@ -11,9 +11,15 @@ BEGIN
         PERFORM FROM ropeway.active AS a
         WHERE a.queue = queue_id AND a.id = ANY (ids) ORDER BY a.id FOR UPDATE;
         GET DIAGNOSTICS held = ROW_COUNT;
-        PERFORM FROM ropeway.job
-        JOIN ropeway.waiting AS w ON w.queue = job.queue AND w.priority = job.priority AND w.ord = job.ord
-        WHERE job.queue = queue_id AND job.id = ANY (ids) ORDER BY job.id FOR UPDATE OF w;
+        PERFORM FROM (
+            SELECT j.priority, j.ord FROM ropeway.job AS j
+            WHERE j.queue = queue_id AND j.id = ANY (ids) ORDER BY j.id
+        ) AS job
+        CROSS JOIN LATERAL (
+            SELECT FROM ropeway.waiting AS w
+            WHERE w.queue = queue_id AND w.priority = job.priority AND w.ord = job.ord
+            FOR UPDATE
+        ) AS held;
         GET DIAGNOSTICS amount = ROW_COUNT;
         held := held + amount;
         PERFORM FROM ropeway.later AS l

@@ -28,7 +28,7 @@ BEGIN
         FOR UPDATE SKIP LOCKED
     LOOP
         SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = late.id;
-        SELECT o.* INTO said FROM ropeway.stored_options(job.options, defaults) AS o;
+        said := ropeway.stored_options(job.options, defaults);
         job.stalled_count := job.stalled_count + 1;
         job.attempts_made := job.attempts_made + CASE WHEN uses_attempt THEN 1 ELSE 0 END;
         is_lost := fails OR job.stalled_count > max_stalled OR (uses_attempt AND job.attempts_made >= said.attempts);

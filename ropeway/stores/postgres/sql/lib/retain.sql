@@ -13,8 +13,7 @@ DECLARE
 BEGIN
     IF cardinality(at_once) > 0 THEN
         spots := ARRAY(
-            SELECT f.ctid FROM unnest(at_once) AS given (id)
-            JOIN ropeway.finished AS f ON f.queue = queue_id AND f.id = given.id
+            SELECT f.ctid FROM ropeway.finished AS f WHERE f.queue = queue_id AND f.id = ANY (at_once)
         );
         s := ropeway.drop_finished(s, queue_id, spots, instant);
     END IF;

@@ -18,11 +18,11 @@ BEGIN
     PERFORM FROM ropeway.active AS a
     WHERE a.queue = queue_id AND a.id = ANY (ids) ORDER BY a.id FOR UPDATE;
     FOR n IN 1 .. cardinality(ids) LOOP
-        SELECT o.* INTO one FROM ropeway.settle_one(
+        one := ropeway.settle_one(
             s, queue_id, ids[n], tokens[n], moves[n], results[n], reasons[n], traces[n], delays[n],
             least(coalesce(instant + ages[n], 253402300799999), 253402300799999), exhausted[n], stack_traces[n],
             instant
-        ) AS o;
+        );
         s := one.s;
         letters := letters || one.letters;
         IF one.entered = 'completed' THEN

@@ -41,7 +41,7 @@ BEGIN
         END IF;
     END IF;
 
-    SELECT p.* INTO due FROM ropeway.promote_due(s, queue.id, instant) AS p;
+    due := ropeway.promote_due(s, queue.id, instant);
     s := due.s;
     again_at := due.next_due;
     IF queue.max_active IS NOT NULL THEN
@@ -111,7 +111,13 @@ BEGIN
         SELECT
             gone.id, gone.name, gone.priority, gone.ord, gone.attempts_made, gone.attempts_started,
             gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at
-        FROM gone JOIN ropeway.job ON job.queue = gone.queue AND job.id = gone.id
+        FROM gone
+        -- LATERAL and LIMIT: each by its key, whatever the planner thinks of the table.
+        CROSS JOIN LATERAL (
+            SELECT j.data, j.options, j.created_at FROM ropeway.job AS j
+            WHERE j.queue = gone.queue AND j.id = gone.id
+            LIMIT 1
+        ) AS job
         ORDER BY gone.priority, gone.ord
     ) AS mine;
     IF NOT has_options THEN
