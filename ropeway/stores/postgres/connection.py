@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ...errors import StoreUnavailable
+from ...errors import StoreError, StoreReadOnly, StoreUnavailable
 from .checks import check_schema, check_server
 from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
 from .link import Link, NotSent, Row, Statement
@@ -24,11 +25,11 @@ FIRST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.5
 PATIENCE: Final = 3.0
 """Seconds in which a server that worked before may come back before anybody hears of it."""
-CONNECT_TIMEOUT: Final = 4
+CONNECTING: Final = 2
+"""Seconds in which a server that is there takes a connection: a producer asks twice, and shall know within 5 s."""
 _USUAL: Final[dict[str, str | int]] = {
     "application_name": "ropeway",
     "client_encoding": "utf8",
-    "connect_timeout": CONNECT_TIMEOUT,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -39,17 +40,22 @@ class NotConnected(StoreUnavailable):
     """Nobody answered, so nothing was sent."""
 
 
-async def open_link(target: Target) -> Link:
-    """A link to a server that was looked at. Raises what `failures.typed` makes of whatever went wrong."""
+async def open_link(target: Target, failures: int = 0) -> Link:
+    """A link to a server that was looked at. Raises what `failures.typed` makes of whatever went wrong.
+
+    Who failed some times in a row gets more time: the network may be a slow one.
+    """
     link: Link | None = None
     given = {name for name, value in conninfo_to_dict(target.conninfo).items() if value is not None}
-    usual = {name: value for name, value in _USUAL.items() if name not in given}
+    ours = {**_USUAL, "connect_timeout": max(CONNECTING, min(2 ** min(failures, 8), math.ceil(target.timeout)))}
+    usual = {name: value for name, value in ours.items() if name not in given}
     try:
         async with asyncio.timeout(target.timeout):
             connection = await AsyncConnection.connect(make_conninfo(target.conninfo, **usual), autocommit=True)
-            link = Link(connection, target.timeout)
-            await check_server(link, target)
-            return link
+        # Whoever took the connection has as long as for any call.
+        link = Link(connection, target.timeout)
+        await check_server(link, target)
+        return link
     except BaseException as error:
         if link is not None:
             link.abort()
@@ -67,6 +73,7 @@ class Lanes:
         self._links: list[Link] = []
         self._opening: asyncio.Task[Link] | None = None
         self._was_up = False
+        self._failures = 0
 
     async def open(self) -> None:
         await self._link()
@@ -119,13 +126,18 @@ class Lanes:
         pause = FIRST_PAUSE
         while True:
             try:
-                link = await open_link(self._target)
+                link = await open_link(self._target, self._failures)
                 if not self._was_up:
                     await self._check(link)
                 self._links.append(link)
                 self._was_up = True
+                self._failures = 0
                 return link
-            except StoreUnavailable as error:
+            except (StoreUnavailable, StoreReadOnly) as error:
+                if isinstance(error, StoreReadOnly) and not self._was_up:
+                    raise
+                # One that took writes before will do it again, or another will: a failover is under way.
+                self._failures += 1
                 if loop.time() + pause > deadline:
                     raise NotConnected(self._target.url, _reason(error)) from error
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
@@ -147,5 +159,5 @@ class Lanes:
         self._links = []
 
 
-def _reason(error: StoreUnavailable) -> str:
+def _reason(error: StoreError) -> str:
     return str(error).removeprefix(f"{error.store}: ")

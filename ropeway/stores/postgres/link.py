@@ -8,21 +8,29 @@ statement instead, and take several times as long.
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import struct
+import termios
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from psycopg import AsyncConnection, pq
 from psycopg.adapt import Transformer
 from psycopg.errors import Error, OperationalError, error_from_result
 
+from .interruption import Interruption
 from .parameters import Parameter
 
 Row: TypeAlias = tuple[Any, ...]
+_Turn: TypeAlias = tuple[Callable[[], None], asyncio.Future[list[Row]], asyncio.Future[list[Row]] | None]
+"""How to send it, who waits for its answer, and what had to be prepared for it."""
 Hear: TypeAlias = Callable[[str], None]
 """Takes what a notification says."""
 
+SIGN_OF_LIFE: Final = 65_536
+"""Bytes after which a server counts as answering although its answer is not whole yet."""
+_INT: Final = struct.Struct("i")
 _BAD: Final = pq.ConnStatus.BAD
 _TUPLES: Final = pq.ExecStatus.TUPLES_OK
 _DONE: Final = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY})
@@ -54,10 +62,11 @@ class Link:
         self._pgconn.nonblocking = 1
         self._loop = asyncio.get_running_loop()
         self.heard_at = self._loop.time()
+        self._read_since = 0
         self._timeout = timeout
         self._loads = Transformer(connection)
         self._prepared: set[bytes] = set()
-        self._waiting: deque[tuple[Callable[[], None], asyncio.Future[list[Row]]]] = deque()
+        self._waiting: deque[_Turn] = deque()
         self._answer: asyncio.Future[list[Row]] | None = None
         self._rows: list[Row] = []
         self._error: Error | None = None
@@ -100,11 +109,12 @@ class Link:
             else:
                 self._pgconn.send_query_params(statement.text, values, None, formats, 1)
 
+        prepared: asyncio.Future[list[Row]] | None = None
         if self.prepares and statement.name not in self._prepared:
             self._prepared.add(statement.name)
-            first = self._post(lambda: self._pgconn.send_prepare(statement.name, statement.text))
-            first.add_done_callback(lambda done: self._forget(statement.name, done))
-        return self._post(send)
+            prepared = self._post(lambda: self._pgconn.send_prepare(statement.name, statement.text))
+            prepared.add_done_callback(lambda done: self._forget(statement.name, done))
+        return self._post(send, prepared)
 
     def run(self, script: str) -> asyncio.Future[list[Row]]:
         """Several statements without parameters, in one transaction unless they say otherwise."""
@@ -118,19 +128,22 @@ class Link:
         if prepared.cancelled() or prepared.exception() is not None:
             self._prepared.discard(name)
 
-    def _post(self, send: Callable[[], None]) -> asyncio.Future[list[Row]]:
+    def _post(
+        self, send: Callable[[], None], prepared: asyncio.Future[list[Row]] | None = None
+    ) -> asyncio.Future[list[Row]]:
+        """Sends it when its turn comes; if what it needs could not be prepared, that is its answer."""
         answer: asyncio.Future[list[Row]] = self._loop.create_future()
         if not self.is_up:
             answer.set_exception(NotSent("the connection ended"))
         elif self._answer is None:
             self._send(send, answer)
         else:
-            self._waiting.append((send, answer))
+            self._waiting.append((send, answer, prepared))
         return answer
 
     def _send(self, send: Callable[[], None], answer: asyncio.Future[list[Row]]) -> None:
         self._answer, self._rows, self._error = answer, [], None
-        self.heard_at = self._loop.time()
+        self._note_life()
         if self._watch is None:
             self._watch = self._loop.call_later(self._timeout, self._look)
         try:
@@ -153,18 +166,25 @@ class Link:
         except Error as error:
             self._end(error)
 
+    def _note_life(self) -> None:
+        self.heard_at, self._read_since = self._loop.time(), 0
+
     def _readable(self) -> None:
-        self.heard_at = self._loop.time()
         pgconn = self._pgconn
         try:
+            self._read_since += _INT.unpack(fcntl.ioctl(self._fd, termios.FIONREAD, bytes(_INT.size)))[0]
             pgconn.consume_input()
+            if self._read_since >= SIGN_OF_LIFE:
+                self._note_life()
             if self._writes:
                 # A server that answers while we still send may wait for us to read.
                 self._flush()
             while (told := pgconn.notifies()) is not None:
+                self._note_life()
                 if self._hear is not None:
                     self._hear(told.extra.decode())
             while self._answer is not None and not pgconn.is_busy():
+                self._note_life()
                 result = pgconn.get_result()
                 if result is None:
                     self._finish()
@@ -172,8 +192,8 @@ class Link:
                     self._take(result)
             if pgconn.status == _BAD:
                 self._end(OperationalError("the server closed the connection"))
-        except Error as error:
-            self._end(error)
+        except (Error, OSError) as error:
+            self._end(error if isinstance(error, Error) else OperationalError(str(error)))
 
     def _take(self, result: Any) -> None:
         if result.status == _TUPLES:
@@ -190,26 +210,25 @@ class Link:
             else:
                 answer.set_result(self._rows)
         while self._waiting and self._answer is None:
-            send, answer = self._waiting.popleft()
-            if not answer.done():
+            send, answer, prepared = self._waiting.popleft()
+            if answer.done():
+                continue
+            if prepared is not None and (error := prepared.exception()) is not None:
+                answer.set_exception(error)
+            else:
                 self._send(send, answer)
 
     def _look(self) -> None:
-        """Whether a server that owes an answer has been silent for too long."""
+        """Whether a server that owes an answer has been silent for too long, or too slow to ever end."""
         self._watch = None
         if self._answer is None or not self.is_up:
             return
         left = self.heard_at + self._timeout - self._loop.time()
         if left <= 0:
-            self._interrupt()
+            Interruption(self._pgconn)
             self._end(OperationalError(f"no answer within {self._timeout:g} s"))
         else:
             self._watch = self._loop.call_later(left, self._look)
-
-    def _interrupt(self) -> None:
-        """Asks the server to give up the statement, which nobody waits for any more; it may not hear us."""
-        cancel = self._pgconn.get_cancel()
-        self._loop.run_in_executor(None, lambda: _cancel(cancel))
 
     def abort(self) -> None:
         """Ends it at once; what is under way fails."""
@@ -228,13 +247,8 @@ class Link:
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(self._error or error)
         self._answer = None
-        for _, answer in self._waiting:
+        for _, answer, _ in self._waiting:
             if not answer.done():
                 answer.set_exception(NotSent(str(error)))
         self._waiting.clear()
         self.ended.set()
-
-
-def _cancel(cancel: Any) -> None:
-    with suppress(Error):
-        cancel.cancel()

@@ -1,0 +1,93 @@
+"""A server of its own for each test that does something to it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Final, TypeAlias
+
+import pytest
+
+from ropeway.stores.postgres import PostgresStore
+from tests.stores.databases import DatabaseProcess, new_database_place
+from tests.stores.network import Proxy, proxied
+from tests.stores.places import empty_folder
+
+StartServer: TypeAlias = Callable[..., DatabaseProcess]
+OpenStore: TypeAlias = Callable[[str], PostgresStore]
+
+PATIENCE: Final = 20
+"""Seconds in which whatever is to happen has happened."""
+
+
+@pytest.fixture
+def start_server() -> Iterator[StartServer]:
+    """Takes settings of the server."""
+    with empty_folder() as folder:
+        servers: list[DatabaseProcess] = []
+        folder.chmod(0o755)
+
+        def start(**settings: str) -> DatabaseProcess:
+            place = folder / str(len(servers))
+            place.mkdir()
+            server = DatabaseProcess(place, **settings)
+            servers.append(server)
+            server.start()
+            return server
+
+        yield start
+        for server in servers:
+            server.kill()
+
+
+@pytest.fixture
+def server(start_server: StartServer) -> DatabaseProcess:
+    return start_server()
+
+
+@pytest.fixture
+async def proxy(server: DatabaseProcess) -> AsyncIterator[Proxy]:
+    async with proxied(server) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def open_store() -> AsyncIterator[OpenStore]:
+    """Takes a URL; what it made is closed when the test ends."""
+    made: list[PostgresStore] = []
+
+    def new(url: str) -> PostgresStore:
+        made.append(PostgresStore.from_url(url))
+        return made[-1]
+
+    yield new
+    for store in made:
+        await store.close()
+
+
+@pytest.fixture
+def url() -> str:
+    """Of an empty store on the shared server."""
+    return new_database_place()
+
+
+@pytest.fixture
+def store(open_store: OpenStore, url: str) -> PostgresStore:
+    return open_store(url)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Waits for what nobody is told of: what a server has done, for one."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = condition()
+            if await found if inspect.isawaitable(found) else found:
+                return
+            await asyncio.sleep(0.005)
+
+
+async def noticed(store: PostgresStore) -> None:
+    """Waits until the handle knows that its connections have ended."""
+    for link in store._everywhere.here().lanes._links:
+        await link.ended.wait()
