@@ -22,7 +22,8 @@ _VERDICTS: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] 
 def parameters_of(bundles: Bundles) -> tuple[list[str], list[Parameter]]:
     """The queues, and all as `sql/add.sql` takes it: what all jobs have in common, or leave as it is, is left out."""
     jobs = [job for bundle in bundles for job in bundle]
-    queues = list(dict.fromkeys([job.queue for job in jobs]))
+    # In order: of two calls that make the same queues, one waits for the other.
+    queues = sorted({job.queue for job in jobs})
     places = {queue: place for place, queue in enumerate(queues, 1)}
     return queues, [
         texts(queues),

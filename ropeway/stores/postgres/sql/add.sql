@@ -20,6 +20,7 @@ DECLARE
     most integer := cardinality(ids);
     queue_ids integer[] := ARRAY(SELECT ropeway.queue_id(given.name) FROM unnest(queues) AS given (name));
     seqs bigint[] := ARRAY(SELECT nextval('ropeway.job_seq') FROM generate_series(1, most));
+    news text[];
     letters text[];
     added integer;
 BEGIN
@@ -34,10 +35,14 @@ BEGIN
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS added = ROW_COUNT;
     IF added < most THEN
-        DELETE FROM ropeway.job AS j
-        WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids) AND abs(j.ord) = ANY (seqs);
+        WITH gone AS (
+            DELETE FROM ropeway.job AS j
+            WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids) AND abs(j.ord) = ANY (seqs)
+            RETURNING j.queue, j.id
+        )
+        SELECT array_agg(gone.queue || ':' || gone.id) INTO news FROM gone;
         letters := ropeway.add_one_by_one(
-            seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n), bundles,
+            news, seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n), bundles,
             ids, names, datas, options, priorities, lifos, instant
         );
     END IF;
