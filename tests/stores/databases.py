@@ -79,11 +79,11 @@ class DatabaseProcess:
 
     def url(self, schema: str = "ropeway", *, user: str = "postgres", **options: str) -> str:
         if self.port:
-            return _url(user, f"127.0.0.1:{self.port}", schema=schema, **options)
-        return _url(user, "", host=str(self.folder), schema=schema, **options)
+            return database_url(user, f"127.0.0.1:{self.port}", schema=schema, **options)
+        return database_url(user, "", host=str(self.folder), schema=schema, **options)
 
     def url_by(self, place: str, *, tls: bool, **options: str) -> str:
-        return _url("postgres", place, **{"sslmode": "require" if tls else "disable", **options})
+        return database_url("postgres", place, **{"sslmode": "require" if tls else "disable", **options})
 
     def start(self) -> None:
         folder, user = binaries()
@@ -173,7 +173,7 @@ def _base() -> Path:
     return Path(in_memory if os.access(in_memory, os.W_OK) else tempfile.gettempdir())
 
 
-def _url(user: str, place: str, **options: str) -> str:
+def database_url(user: str, place: str, **options: str) -> str:
     return f"postgresql://{user}@{place}/postgres?" + "&".join(f"{key}={quote(options[key])}" for key in options)
 
 

@@ -84,6 +84,7 @@ class Lanes:
         pause, tries = FIRST_PAUSE, 0
         while True:
             link = await self._link()
+            began = asyncio.get_running_loop().time()
             try:
                 return await link.ask(statement, parameters)
             except NotSent:
@@ -91,6 +92,8 @@ class Lanes:
             except Error as error:
                 code = code_of(error)
                 tries += 1
+                if not link.is_up:
+                    self._give_up_unheard(began)
                 if code in FORGOTTEN and tries < MOST_TRIES:
                     link.forget_prepared()
                     continue
@@ -104,6 +107,12 @@ class Lanes:
                     raise typed(self._target.url, error) from error
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _give_up_unheard(self, since: float) -> None:
+        """What ended one link may have ended those that rest, too: nobody shall wait for an answer to see it."""
+        for link in self._links:
+            if link.is_free and link.heard_at <= since:
+                link.abort()
 
     async def _link(self) -> Link:
         """One that is free, or else the one that will be soonest; callers at the same time share the making of one."""

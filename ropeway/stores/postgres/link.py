@@ -23,8 +23,6 @@ from .interruption import Interruption
 from .parameters import Parameter
 
 Row: TypeAlias = tuple[Any, ...]
-_Turn: TypeAlias = tuple[Callable[[], None], asyncio.Future[list[Row]], asyncio.Future[list[Row]] | None]
-"""How to send it, who waits for its answer, and what had to be prepared for it."""
 Hear: TypeAlias = Callable[[str], None]
 """Takes what a notification says."""
 
@@ -41,7 +39,7 @@ class NotSent(OperationalError):
 
 
 class Statement:
-    """A text for the server, prepared once on each link; its parameters are `$1`, `$2` and so on."""
+    """A text for the server, prepared on each link for its second use; its parameters are `$1`, `$2` and so on."""
 
     def __init__(self, text: str) -> None:
         self.text: Final = text.encode()
@@ -66,7 +64,7 @@ class Link:
         self._timeout = timeout
         self._loads = Transformer(connection)
         self._prepared: set[bytes] = set()
-        self._waiting: deque[_Turn] = deque()
+        self._waiting: deque[tuple[Callable[[], None], asyncio.Future[list[Row]]]] = deque()
         self._answer: asyncio.Future[list[Row]] | None = None
         self._rows: list[Row] = []
         self._error: Error | None = None
@@ -102,19 +100,15 @@ class Link:
         """The rows that it answers; errors of psycopg are raised. One at a time."""
         values = [value for value, _ in parameters]
         formats = [is_binary for _, is_binary in parameters]
-
-        def send() -> None:
-            if self.prepares:
-                self._pgconn.send_query_prepared(statement.name, values, formats, 1)
-            else:
-                self._pgconn.send_query_params(statement.text, values, None, formats, 1)
-
-        prepared: asyncio.Future[list[Row]] | None = None
-        if self.prepares and statement.name not in self._prepared:
+        if statement.name in self._prepared:
+            return self._post(lambda: self._pgconn.send_query_prepared(statement.name, values, formats, 1))
+        answer = self._post(lambda: self._pgconn.send_query_params(statement.text, values, None, formats, 1))
+        if self.prepares:
+            # Behind the first of its kind, which does not have to wait for it.
             self._prepared.add(statement.name)
             prepared = self._post(lambda: self._pgconn.send_prepare(statement.name, statement.text))
             prepared.add_done_callback(lambda done: self._forget(statement.name, done))
-        return self._post(send, prepared)
+        return answer
 
     def run(self, script: str) -> asyncio.Future[list[Row]]:
         """Several statements without parameters, in one transaction unless they say otherwise."""
@@ -128,17 +122,14 @@ class Link:
         if prepared.cancelled() or prepared.exception() is not None:
             self._prepared.discard(name)
 
-    def _post(
-        self, send: Callable[[], None], prepared: asyncio.Future[list[Row]] | None = None
-    ) -> asyncio.Future[list[Row]]:
-        """Sends it when its turn comes; if what it needs could not be prepared, that is its answer."""
+    def _post(self, send: Callable[[], None]) -> asyncio.Future[list[Row]]:
         answer: asyncio.Future[list[Row]] = self._loop.create_future()
         if not self.is_up:
             answer.set_exception(NotSent("the connection ended"))
         elif self._answer is None:
             self._send(send, answer)
         else:
-            self._waiting.append((send, answer, prepared))
+            self._waiting.append((send, answer))
         return answer
 
     def _send(self, send: Callable[[], None], answer: asyncio.Future[list[Row]]) -> None:
@@ -210,12 +201,8 @@ class Link:
             else:
                 answer.set_result(self._rows)
         while self._waiting and self._answer is None:
-            send, answer, prepared = self._waiting.popleft()
-            if answer.done():
-                continue
-            if prepared is not None and (error := prepared.exception()) is not None:
-                answer.set_exception(error)
-            else:
+            send, answer = self._waiting.popleft()
+            if not answer.done():
                 self._send(send, answer)
 
     def _look(self) -> None:
@@ -247,7 +234,7 @@ class Link:
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(self._error or error)
         self._answer = None
-        for _, answer, _ in self._waiting:
+        for _, answer in self._waiting:
             if not answer.done():
                 answer.set_exception(NotSent(str(error)))
         self._waiting.clear()

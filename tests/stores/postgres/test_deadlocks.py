@@ -8,8 +8,8 @@ from random import Random
 from typing import Final, TypeAlias
 
 from ropeway.job.record import JobRecord
-from ropeway.stores.postgres import PostgresStore
 from ropeway.store.values import Change, Lock, StallRules
+from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.factories import QUEUE, claim_request, complete, fail, new_job, retry
 from tests.stores.databases import DatabaseProcess
 

@@ -39,15 +39,20 @@ async def _lose_the_answer(proxy: Proxy, call: Awaitable[object]) -> None:
     proxy.heal()
 
 
-async def _has_prepared(store: PostgresStore, job_id: str) -> None:
+async def _used(store: PostgresStore) -> None:
     """So that the next answer is that to the call itself."""
-    await add(store, new_job(job_id))
-    [job] = (await store.claim(claim_request(1, token=job_id), now=NOW)).jobs
+    await add(store, new_job("first"))
+    [job] = (await store.claim(claim_request(1, token="first"), now=NOW)).jobs
     await store.settle(QUEUE, [complete(job)], now=NOW)
+    await _calm(store)
+
+
+async def _calm(store: PostgresStore) -> None:
+    await until(lambda: all(link.is_free for link in store._everywhere.here().lanes._links))
 
 
 async def test_a_lost_answer_to_an_add_is_made_good_by_repeating_it(store: PostgresStore, proxy: Proxy):
-    await _has_prepared(store, "first")
+    await _used(store)
     await _lose_the_answer(proxy, store.add([[new_job("a")]], now=NOW))
 
     assert await store.add([[new_job("a")]], now=NOW) == [[Added("a", "found")]]
@@ -67,9 +72,10 @@ async def test_a_queue_repeats_an_add_by_itself_and_adds_one_job(proxy: Proxy):
 
 
 async def test_a_lost_answer_to_a_settle_is_made_good_by_repeating_it(store: PostgresStore, proxy: Proxy):
-    await _has_prepared(store, "first")
+    await _used(store)
     await add(store, *new_jobs(2))
     [job] = await claim(store, 1)
+    await _calm(store)
     await _lose_the_answer(proxy, store.settle(QUEUE, [complete(job)], claim_request(1, token="next"), now=NOW))
 
     again = await store.settle(QUEUE, [complete(job)], claim_request(1, token="next", repeat=True), now=NOW)
@@ -80,8 +86,9 @@ async def test_a_lost_answer_to_a_settle_is_made_good_by_repeating_it(store: Pos
 
 
 async def test_a_claim_whose_answer_was_lost_gets_the_same_jobs_again(store: PostgresStore, proxy: Proxy):
-    await _has_prepared(store, "first")
+    await _used(store)
     await add(store, *new_jobs(3))
+    await _calm(store)
     await _lose_the_answer(proxy, store.claim(claim_request(2, token="t"), now=NOW))
 
     again = await store.claim(claim_request(2, token="t", repeat=True), now=NOW)
@@ -93,6 +100,7 @@ async def test_a_claim_whose_answer_was_lost_gets_the_same_jobs_again(store: Pos
 async def test_half_an_answer_is_no_answer(store: PostgresStore, proxy: Proxy):
     await add(store, new_job("a"))
     await read(store, "a")
+    await _calm(store)
     proxy.cut_in_the_next_answer()
     with pytest.raises(StoreUnavailable, match="unknown"):
         await store.get(QUEUE, ["a"])
@@ -101,8 +109,9 @@ async def test_half_an_answer_is_no_answer(store: PostgresStore, proxy: Proxy):
 
 
 async def test_calls_into_silence_end_in_time_and_the_next_use_another_connection(store: PostgresStore, proxy: Proxy):
+    await asyncio.gather(*(store.count(QUEUE) for _ in range(10)))
     await add(store, new_job("a"))
-    await store.count(QUEUE)
+    await _calm(store)
     proxy.fall_silent()
     with pytest.raises(StoreUnavailable, match=r"0\.5 s"):
         await store.count(QUEUE)
@@ -137,6 +146,7 @@ def _under_way(server: DatabaseProcess) -> list[tuple[object, ...]]:
 async def test_a_link_that_crawls_is_given_up_and_does_not_hang(store: PostgresStore, proxy: Proxy):
     await add(store, *new_jobs(20))
     await claim(store, 1)
+    await _calm(store)
     proxy.rate = 50
     with pytest.raises(StoreUnavailable, match=r"0\.5 s"):
         await claim(store, 19)
