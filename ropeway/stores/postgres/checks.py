@@ -18,6 +18,11 @@ _SERVER: Final = Statement(
     " current_setting('server_version_num')::integer, current_setting('server_encoding'),"
     " current_setting('default_transaction_isolation')"
 )
+# Not `to_regclass`, which in a transaction that has waited for a lock may still say what was true before.
+_IS_THERE: Final = (
+    "SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace"
+    " WHERE n.nspname = '{}' AND c.relname = 'version')"
+)
 _READ_COMMITTED: Final = "read committed"
 LOCK: Final = 7_024_917_363
 """Of migrations, in the server's space of advisory locks: those of all databases' schemas take turns."""
@@ -73,7 +78,7 @@ def refuse_newer(target: Target, version: int | None, newest: int) -> None:
 
 async def schema_version(link: Link, target: Target) -> int | None:
     """None if there is none of ours. A schema without our tables is taken for an empty one."""
-    [(is_there,)] = await link.ask(Statement(f"SELECT to_regclass('{target.schema}.version') IS NOT NULL"))
+    [(is_there,)] = await link.ask(Statement(_IS_THERE.format(target.schema)))
     if not is_there:
         return None
     [(version,)] = await link.ask(Statement(in_schema("SELECT max(number) FROM ropeway.version", target.schema)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
@@ -54,7 +55,7 @@ async def test_a_newer_schema_is_refused(schema: DatabaseProcess, open_store: Op
 @pytest.mark.parametrize("part", ["TABLE ropeway.job CASCADE", "FUNCTION ropeway.add", "TABLE ropeway.step CASCADE"])
 async def test_a_schema_that_lacks_a_part_says_so(schema: DatabaseProcess, open_store: OpenStore, part: str):
     schema.execute(f"DROP {part}")
-    with pytest.raises(StoreRefused, match="not whole.*ropeway migrate"):
+    with pytest.raises(StoreRefused, match=r"not whole.*ropeway migrate"):
         await open_store(schema.url()).add([[new_job()]])
 
 
@@ -63,11 +64,20 @@ async def test_a_schema_that_somebody_made_before_is_filled(server: DatabaseProc
     await add(open_store(server.url()), new_job())
 
 
+async def test_of_many_that_open_an_empty_server_at_once_one_makes_the_schema(
+    server: DatabaseProcess, open_store: OpenStore
+):
+    await asyncio.gather(*(open_store(server.url()).open() for _ in range(30)))
+
+    assert server.execute("SELECT number FROM ropeway.version") == [(NEWEST,)]
+    assert "ERROR" not in (server.folder / "server.log").read_text()
+
+
 NewUser: TypeAlias = Callable[[str], str]
 
 
 @pytest.fixture
-def new_user(server: DatabaseProcess) -> Iterator[NewUser]:
+def new_user(server: DatabaseProcess) -> NewUser:
     """Takes what it is granted, answers its URL."""
 
     def new(grants: str) -> str:
@@ -76,11 +86,13 @@ def new_user(server: DatabaseProcess) -> Iterator[NewUser]:
             server.execute(f"GRANT {grant} TO mail")
         return server.url(user="mail")
 
-    yield new
+    return new
 
 
 async def test_a_user_who_may_not_make_a_schema_is_told_who_can(new_user: NewUser, open_store: OpenStore):
-    with pytest.raises(StoreRefused, match="may not make or migrate.*run `ropeway migrate` as one who may.*permission"):
+    with pytest.raises(
+        StoreRefused, match=r"may not make or migrate.*run `ropeway migrate` as one who may.*permission"
+    ):
         await open_store(new_user("")).open()
 
 
