@@ -108,6 +108,11 @@ class Pooler:
                     if message[:1] in (b"S", b"Q") and await self._answer(session, writer):
                         break
                     message = await read_message(reader)
+            except BaseException:
+                # It may still have something to say to a client that has gone.
+                session.writer.transport.abort()
+                session = await Session.open(self._server)
+                raise
             finally:
                 self._idle.append(session)
 

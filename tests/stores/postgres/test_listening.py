@@ -19,7 +19,8 @@ from .conftest import OpenStore, until
 
 _LISTENERS = """
     SELECT 1 FROM pg_locks
-    WHERE locktype = 'advisory' AND mode = 'ShareLock' AND classid = (hashtext('ropeway.jobs')::bigint & 4294967295)::oid
+    WHERE locktype = 'advisory' AND mode = 'ShareLock'
+    AND classid = (hashtext('ropeway.jobs')::bigint & 4294967295)::oid
 """
 
 
