@@ -129,7 +129,7 @@ class DatabaseProcess:
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         with self.session() as session:
-            cursor = session.execute(sql)  # type: ignore[call-overload]
+            cursor = session.execute(sql)
             return cursor.fetchall() if cursor.description else []
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
@@ -157,7 +157,7 @@ class DatabaseProcess:
 def empty_data() -> Path:
     """What every server of this process begins with: copying it takes a tenth of the time that making it takes."""
     folder, user = binaries()
-    place = Path(tempfile.mkdtemp(prefix="ropeway-postgres-", dir=_base()))
+    place = Path(tempfile.mkdtemp(prefix="ropeway-pgtests-", dir=_base()))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     if user is not None:
         shutil.chown(place, user)
@@ -194,7 +194,7 @@ def is_alive(pid: int) -> bool:
 def shared_database() -> DatabaseProcess:
     """One for all processes of this test run, which keep apart by their schemas. The last one to end stops it."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    folder = _base() / f"ropeway-postgres-{run[:16]}"
+    folder = _base() / f"ropeway-pgtests-{run[:16]}"
     server = DatabaseProcess(folder)
     with _alone(folder):
         folder.mkdir(exist_ok=True)

@@ -19,7 +19,6 @@ from psycopg import AsyncConnection, pq
 from psycopg.adapt import Transformer
 from psycopg.errors import Error, OperationalError, error_from_result
 
-from .interruption import Interruption
 from .parameters import Parameter
 
 Row: TypeAlias = tuple[Any, ...]
@@ -212,7 +211,6 @@ class Link:
             return
         left = self.heard_at + self._timeout - self._loop.time()
         if left <= 0:
-            Interruption(self._pgconn)
             self._end(OperationalError(f"no answer within {self._timeout:g} s"))
         else:
             self._watch = self._loop.call_later(left, self._look)

@@ -41,11 +41,13 @@ from ...store.values import (
     Topic,
 )
 from . import adding, looking
+from .connection import migrate
 from .encoding import DEFAULTS, HELD, answers_of, as_json, claimed_of, request_of
+from .floors import Floors
 from .here import Everywhere, Here
 from .inspecting import inspect
 from .link import Row, Statement
-from .parameters import Parameter, number, numbers, text, texts, truth, truths_or_null
+from .parameters import NULL, Parameter, number, numbers, text, texts, truth, truths
 from .settling import Settlement
 from .statements import in_schema
 from .target import Target
@@ -66,6 +68,7 @@ class PostgresStore:
         self._pid: int | None = None
         self._is_closed = False
         self._steps: dict[str, int] = {}
+        self._floors = Floors()
 
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> Self:
@@ -77,6 +80,11 @@ class PostgresStore:
 
     def inspect(self) -> Inspection:
         return inspect(self._target)
+
+    async def migrate(self) -> None:
+        """Makes or migrates the schema, also where the URL leaves that to whoever calls this."""
+        self._usable()
+        await migrate(self._target)
 
     async def open(self) -> None:
         await (await self._settled()).lanes.open()
@@ -114,7 +122,8 @@ class PostgresStore:
         statement = self._statements.get(verb)
         if statement is None:
             places = ", ".join(f"${n}" for n in range(1, parameters + 1))
-            sql = in_schema(f"SELECT * FROM ropeway.{verb}({places})", self._target.schema)
+            # The verb is a name of ours, and the schema was checked.
+            sql = in_schema(f"SELECT * FROM ropeway.{verb}({places})", self._target.schema)  # noqa: S608
             statement = self._statements[verb] = Statement(sql)
         return statement
 
@@ -142,21 +151,24 @@ class PostgresStore:
     # Produce
 
     async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        queues, parameters = adding.parameters_of(bundles)
-        if not queues:
+        if not any(bundles):
             self._usable()
             return [[] for _ in bundles]
-        [letters] = await self._act("add", queues, now, *parameters)
-        await self._fold_now_and_then(queues)
+        arguments = adding.arguments_of(bundles)
+        [letters] = await self._act("add", arguments.queues, now, *arguments.parameters())
+        await self._fold_now_and_then(arguments.queues)
         return adding.answers_of(bundles, letters)
 
     # Run
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        instant, again_at, *jobs = await self._act(
-            "claim", [request.queue], now, text(request.queue), *request_of(request)
+        floor = self._floors.parameters(request.queue)
+        instant, again_at, *jobs, passed = await self._act(
+            "claim", [request.queue], now, text(request.queue), *request_of(request), *floor
         )
-        return claimed_of(request, instant, again_at, jobs)
+        claimed = claimed_of(request, instant, again_at, jobs)
+        self._floors.note(request.queue, claimed, passed, was_whole=floor[2] is NULL)
+        return claimed
 
     async def settle(
         self,
@@ -167,11 +179,16 @@ class PostgresStore:
         now: Instant | None = None,
     ) -> Settled:
         settlement = Settlement(outcomes)
-        done, others, instant, again_at, *jobs = await self._act(
-            "settle", [queue], now, text(queue), *settlement.parameters, *request_of(then)
+        floor = self._floors.parameters(queue)
+        done, others, instant, again_at, *jobs, passed = await self._act(
+            "settle", [queue], now, text(queue), *settlement.parameters, *request_of(then), *floor
         )
-        claimed = None if then is None else claimed_of(then, instant, again_at, jobs)
-        return Settled(settlement.answers(done, others), claimed)
+        answers = settlement.answers(done, others)
+        if then is None:
+            return Settled(answers)
+        claimed = claimed_of(then, instant, again_at, jobs)
+        self._floors.note(queue, claimed, passed, was_whole=floor[2] is NULL)
+        return Settled(answers, claimed)
 
     async def renew(
         self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
@@ -237,7 +254,7 @@ class PostgresStore:
             text(queue),
             texts([edit.id for edit in edits]),
             numbers([edit.priority for edit in edits]),
-            truths_or_null([edit.lifo for edit in edits]),
+            truths([edit.lifo for edit in edits]),
             numbers([edit.delay for edit in edits]),
             numbers([edit.due_at for edit in edits]),
             texts([edit.data for edit in edits]),
@@ -342,7 +359,7 @@ class PostgresStore:
     ) -> Entries:
         place = looking.read_place(after) if after not in (None, "now") and after is not None else None
         most = 0 if after == "now" else limit + 1
-        [row] = await self._ask("events", text(queue), number(place and place.step), number(most))
+        [row] = await self._ask("events", text(queue), number(None if place is None else place.step), number(most))
         found = looking.entries_of(row, after, inclusive=inclusive, limit=limit)
         if found.gap and not found.entries:
             # What was asked for is not there: what is there begins at the oldest.

@@ -1,37 +1,42 @@
-"""A server of its own for each test that does something to it."""
+"""A schema of its own for each test, and a server of its own for each that does something to it."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Final, TypeAlias
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
+import psycopg
 import pytest
 
 from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.target import Target
 from tests.stores.databases import DatabaseProcess, new_database_place
 from tests.stores.network import Proxy, proxied
 from tests.stores.places import empty_folder
 
-StartServer: TypeAlias = Callable[..., DatabaseProcess]
+StartDatabase: TypeAlias = Callable[..., DatabaseProcess]
 OpenStore: TypeAlias = Callable[[str], PostgresStore]
+Execute: TypeAlias = Callable[[str], list[tuple[Any, ...]]]
 
 PATIENCE: Final = 20
 """Seconds in which whatever is to happen has happened."""
 
 
 @pytest.fixture
-def start_server() -> Iterator[StartServer]:
-    """Takes settings of the server."""
+def start_database() -> Iterator[StartDatabase]:
+    """Takes a port and options of the server."""
     with empty_folder() as folder:
         servers: list[DatabaseProcess] = []
-        folder.chmod(0o755)
 
-        def start(**settings: str) -> DatabaseProcess:
-            place = folder / str(len(servers))
+        def start(port: int = 0, **options: str) -> DatabaseProcess:
+            # A Unix socket's path must be short.
+            place = Path(folder) / str(len(servers))
             place.mkdir()
-            server = DatabaseProcess(place, **settings)
+            folder.chmod(0o755)
+            server = DatabaseProcess(place, port, **options)
             servers.append(server)
             server.start()
             return server
@@ -42,8 +47,8 @@ def start_server() -> Iterator[StartServer]:
 
 
 @pytest.fixture
-def server(start_server: StartServer) -> DatabaseProcess:
-    return start_server()
+def server(start_database: StartDatabase) -> DatabaseProcess:
+    return start_database()
 
 
 @pytest.fixture
@@ -68,13 +73,26 @@ async def open_store() -> AsyncIterator[OpenStore]:
 
 @pytest.fixture
 def url() -> str:
-    """Of an empty store on the shared server."""
+    """Of an empty store."""
     return new_database_place()
 
 
 @pytest.fixture
 def store(open_store: OpenStore, url: str) -> PostgresStore:
     return open_store(url)
+
+
+@pytest.fixture
+def execute(url: str) -> Execute:
+    """Runs SQL beside the store; `ropeway.` is its schema."""
+    target = Target.from_url(url)
+
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(target.conninfo, autocommit=True) as connection:
+            cursor = connection.execute(sql.replace("ropeway.", f"{target.schema}.").encode())
+            return cursor.fetchall() if cursor.description else []
+
+    return run
 
 
 async def until(condition: Callable[[], object]) -> None:

@@ -98,6 +98,8 @@ class Pooler:
 
     async def _transaction(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         message = await read_message(reader)
+        if message[:1] == b"X":
+            raise ConnectionResetError("the client says good-bye")
         async with self._turn:
             # The one that rested longest, so that a client hardly ever gets the same twice.
             session = self._idle.pop(0)

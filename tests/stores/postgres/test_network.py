@@ -127,25 +127,6 @@ def test_servers_that_do_not_answer_count_as_gone_after_10_seconds():
     assert Target.from_url("postgresql://localhost/db").timeout == 10
 
 
-async def test_a_statement_that_nobody_waits_for_any_more_is_given_up_by_the_server(
-    store: PostgresStore, server: DatabaseProcess
-):
-    await add(store, new_job("a"))
-    with server.session() as other:
-        other.execute("BEGIN")
-        other.execute("SELECT FROM ropeway.waiting FOR UPDATE")
-        with pytest.raises(StoreUnavailable, match=r"0\.5 s"):
-            await store.remove(QUEUE, ["a"])
-        # While the row is still locked: it does not end by itself.
-        await until(lambda: not _under_way(server))
-
-    assert (await read(store, "a")).state == "waiting"
-
-
-def _under_way(server: DatabaseProcess) -> list[tuple[object, ...]]:
-    return server.execute("SELECT pid FROM pg_stat_activity WHERE state = 'active' AND application_name = 'ropeway'")
-
-
 async def test_a_link_that_crawls_is_given_up_and_does_not_hang(store: PostgresStore, proxy: Proxy):
     await add(store, *new_jobs(20))
     await claim(store, 1)

@@ -22,7 +22,7 @@ from ropeway.testing.arrange import add, claim, is_gone, read
 from ropeway.testing.factories import NOW, QUEUE, complete, fail, new_job, new_jobs
 from tests.stores.databases import DatabaseProcess
 
-from .conftest import OpenStore, StartServer, noticed, until
+from .conftest import OpenStore, StartDatabase, noticed, until
 
 
 @pytest.fixture
@@ -147,8 +147,10 @@ async def test_sessions_that_are_ended_while_nothing_is_under_way_are_not_notice
     assert (await read(store, "a")).state == "waiting"
 
 
-async def test_a_server_without_room_for_connections_is_waited_for(start_server: StartServer, open_store: OpenStore):
-    server = start_server(max_connections="5", superuser_reserved_connections="0", max_wal_senders="0")
+async def test_a_server_without_room_for_connections_is_waited_for(
+    start_database: StartDatabase, open_store: OpenStore
+):
+    server = start_database(max_connections="5", superuser_reserved_connections="0", max_wal_senders="0")
     store = open_store(server.url())
     await add(store, new_job("a"))
     with ExitStack() as others:
@@ -183,8 +185,10 @@ async def test_a_server_that_still_starts_is_waited_for(store: PostgresStore, se
 
 
 @pytest.mark.parametrize("what", ["standby", "default_transaction_read_only"])
-async def test_a_server_that_takes_no_writes_is_refused(start_server: StartServer, open_store: OpenStore, what: str):
-    server = start_server()
+async def test_a_server_that_takes_no_writes_is_refused(
+    start_database: StartDatabase, open_store: OpenStore, what: str
+):
+    server = start_database()
     await open_store(server.url()).open()
     if what == "standby":
         server.stop()

@@ -8,22 +8,28 @@ CREATE OR REPLACE FUNCTION ropeway.add(
     priorities integer[], lifos boolean[], delays bigint[], dues bigint[], at bigint DEFAULT NULL,
     may_wake boolean DEFAULT NULL, OUT verdicts text, OUT wakes text[]
 )
-LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     instant bigint := ropeway.clock(at);
     most integer := cardinality(ids);
-    queue_ids integer[] := ARRAY(SELECT ropeway.queue_id(given.name) FROM unnest(queues) AS given (name));
-    seqs bigint[] := ARRAY(SELECT nextval('ropeway.job_seq') FROM generate_series(1, most));
+    queue_ids integer[];
+    seqs bigint[];
     news text[];
     letters text[];
     added integer;
 BEGIN
+    IF most = 1 THEN
+        wakes := ropeway.add_single(
+            queues[1], ids[1], names[1], datas[1], options[1], priorities[1], lifos[1], delays[1], dues[1], instant,
+            may_wake
+        );
+        IF wakes IS NOT NULL THEN
+            verdicts := 'c';
+            RETURN;
+        END IF;
+    END IF;
+    queue_ids := ARRAY(SELECT ropeway.queue_id(given.name) FROM unnest(queues) AS given (name));
+    seqs := ARRAY(SELECT nextval('ropeway.job_seq') FROM generate_series(1, most));
     -- Nearly always every id is new. In the order of their ids, so that two calls never wait for each other.
     INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data)
     SELECT

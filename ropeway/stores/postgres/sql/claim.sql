@@ -1,13 +1,15 @@
 -- Gives waiting jobs to one worker.
--- Takes the queue, the request (token, worker, how many, how long the lock lasts, names or null, whether it is repeated), the
+-- Takes the queue, the request (token, worker, how many, how long the lock lasts, names or null, whether it is repeated), from where to
+-- look (nulls: from the very start), the
 -- instant, and whether it may wake listeners.
 -- Returns the instant, what `take` gives, and the wakes as `wake` says them.
 CREATE OR REPLACE FUNCTION ropeway.claim(
     queue_name text, token text, worker text, most integer, lock bigint, names text[], repeats boolean,
+    from_priority integer, from_ord bigint, from_due bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT instant bigint, OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[],
     OUT options text[], OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[],
-    OUT held bigint[], OUT wakes text[]
+    OUT held bigint[], OUT passed bigint, OUT wakes text[]
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -22,12 +24,17 @@ DECLARE
     queue ropeway.queue;
     taken record;
 BEGIN
+    -- Not worth waiting for the disk: a claim that a crash of the server takes back is a job that waits, and whoever ran
+    -- it has no token any more.
+    PERFORM set_config('synchronous_commit', 'off', true);
     instant := ropeway.clock(at);
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    taken := ropeway.take(s, queue, instant, token, worker, most, lock, names, repeats);
+    taken := ropeway.take(
+        s, queue, instant, token, worker, most, lock, names, repeats, from_priority, from_ord, from_due
+    );
     s := taken.s;
     again_at := taken.again_at;
     ids := taken.ids;
@@ -39,6 +46,7 @@ BEGIN
     created := taken.created;
     pasts := taken.pasts;
     held := taken.held;
+    passed := taken.passed;
     wakes := ropeway.write(s, queue.id, instant, coalesce(s.delayed, 0) < 0 AND coalesce(s.waiting, 0) > 0, may_wake);
 END
 $$;

@@ -17,6 +17,8 @@ DECLARE
     queue_id integer;
     renewed integer;
 BEGIN
+    -- Not worth waiting for the disk: a renewal that a crash of the server takes back is made again in time.
+    PERFORM set_config('synchronous_commit', 'off', true);
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     UPDATE ropeway.active AS a SET lock_until = instant + lock, renewed_at = instant
     FROM (

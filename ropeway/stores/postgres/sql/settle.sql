@@ -9,10 +9,11 @@ CREATE OR REPLACE FUNCTION ropeway.settle(
     other_ids text[], other_tokens text[], moves text[], results text[], reasons text[], traces text[], delays bigint[],
     ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[],
     token text, worker text, most integer, lock bigint, names text[], repeats boolean,
+    from_priority integer, from_ord bigint, from_due bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT done_letters text, OUT other_letters text, OUT instant bigint, OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[],
     OUT options text[], OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[],
-    OUT held bigint[], OUT wakes text[]
+    OUT held bigint[], OUT passed bigint, OUT wakes text[]
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -76,7 +77,9 @@ BEGIN
     brings_work := brings_work OR (queue.max_active IS NOT NULL AND s.active < 0);
 
     IF token IS NOT NULL THEN
-        taken := ropeway.take(s, queue, instant, token, worker, most, lock, names, repeats);
+        taken := ropeway.take(
+            s, queue, instant, token, worker, most, lock, names, repeats, from_priority, from_ord, from_due
+        );
         s := taken.s;
         again_at := taken.again_at;
         ids := taken.ids;
@@ -88,6 +91,7 @@ BEGIN
         created := taken.created;
         pasts := taken.pasts;
         held := taken.held;
+        passed := taken.passed;
     END IF;
     wakes := ropeway.write(s, queue.id, instant, brings_work, may_wake);
 END

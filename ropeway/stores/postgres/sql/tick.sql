@@ -26,7 +26,7 @@ DECLARE
 BEGIN
     instant := ropeway.clock(at);
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    due := ropeway.promote_due(s, queue_id, instant);
+    due := ropeway.promote_due(s, queue_id, instant, NULL);
     promoted := due.promoted;
     late := ropeway.recover(due.s, queue_id, max_stalled, fails, uses_attempt, defaults, instant);
     s := late.s;

@@ -1,7 +1,9 @@
 -- Locks the most urgent waiting jobs of some names that nobody else has locked.
--- Takes the queue, how many at most, the names (null: all), and the names that are paused.
+-- Takes the queue, how many at most, the names (null: all), the names that are paused, and the place to look from.
 -- Returns where they lie.
-CREATE OR REPLACE FUNCTION ropeway.choose(queue_id integer, most integer, names text[], paused text[]) RETURNS tid[]
+CREATE OR REPLACE FUNCTION ropeway.choose(
+    queue_id integer, most integer, names text[], paused text[], from_priority integer, from_ord bigint
+) RETURNS tid[]
 LANGUAGE plpgsql AS $$
 DECLARE
     -- More than are wanted, because others may lock some of them.
@@ -33,6 +35,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT w.priority, w.ord FROM ropeway.waiting AS w
                 WHERE w.queue = queue_id AND w.name = given.name AND w.ctid <> ALL (spots)
+                    AND (w.priority, w.ord) > (from_priority, from_ord)
                 ORDER BY w.priority, w.ord
                 LIMIT most + spare
             ) AS of_name

@@ -1,8 +1,8 @@
 -- Puts delayed jobs in line whose time has come, at most a batch.
--- Takes the step, the queue, the instant.
+-- Takes the step, the queue, the instant, and the least due_at to look at (null: all).
 -- Returns the step, how many there were, and when the next delay ends.
 CREATE OR REPLACE FUNCTION ropeway.promote_due(
-    INOUT s ropeway.step, queue_id integer, instant bigint, OUT promoted integer, OUT next_due bigint
+    INOUT s ropeway.step, queue_id integer, instant bigint, from_due bigint, OUT promoted integer, OUT next_due bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     promoted := 0;
     SELECT later.due_at INTO next_due FROM ropeway.later
-    WHERE later.queue = queue_id AND later.due_at IS NOT NULL
+    WHERE later.queue = queue_id AND later.due_at >= coalesce(from_due, 0)
     ORDER BY later.due_at LIMIT 1;
     IF next_due IS NULL OR next_due > instant THEN
         RETURN;
@@ -18,7 +18,7 @@ BEGIN
     WITH gone AS (
         DELETE FROM ropeway.later WHERE later.ctid = ANY (ARRAY(
             SELECT due.ctid FROM ropeway.later AS due
-            WHERE due.queue = queue_id AND due.due_at IS NOT NULL AND due.due_at <= instant
+            WHERE due.queue = queue_id AND due.due_at >= coalesce(from_due, 0) AND due.due_at <= instant
             ORDER BY due.due_at, due.ord
             LIMIT 1000
             FOR UPDATE SKIP LOCKED
@@ -43,7 +43,7 @@ BEGIN
         s := ropeway.moved(s, 'delayed', 'waiting', promoted);
     END IF;
     SELECT later.due_at INTO next_due FROM ropeway.later
-    WHERE later.queue = queue_id AND later.due_at IS NOT NULL
+    WHERE later.queue = queue_id AND later.due_at >= coalesce(from_due, 0)
     ORDER BY later.due_at LIMIT 1;
 END
 $$;

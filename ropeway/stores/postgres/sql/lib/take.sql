@@ -1,13 +1,15 @@
 -- Gives waiting jobs to one worker. Jobs whose delay has ended are promoted first.
 -- Takes the step, the queue's row, the instant, and the request: token, worker, how many, how long the lock lasts, names (null:
--- all), and whether it is repeated.
--- Returns the step, when asking again may help, and the jobs, an array for each field; null for those that have only what is
+-- all), whether it is repeated, and from where to look: the priority and ord of a job behind which to begin, and the least due_at
+-- (nulls: from the very start).
+-- Returns the step, when asking again may help, how many entries of indexes it passed in vain, and the jobs, an array for each field; null for those that have only what is
 -- usual: no options, priority 0, never run before, held since this instant.
 CREATE OR REPLACE FUNCTION ropeway.take(
     INOUT s ropeway.step, queue ropeway.queue, instant bigint, token text, worker text, most integer, lock bigint,
-    names text[], repeats boolean,
+    names text[], repeats boolean, from_priority integer, from_ord bigint, from_due bigint,
     OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[], OUT options text[],
-    OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[], OUT held bigint[]
+    OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[], OUT held bigint[],
+    OUT passed bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -41,7 +43,9 @@ BEGIN
         END IF;
     END IF;
 
-    due := ropeway.promote_due(s, queue.id, instant);
+    from_priority := coalesce(from_priority, -2147483648);
+    from_ord := coalesce(from_ord, -9223372036854775808);
+    due := ropeway.promote_due(s, queue.id, instant, from_due);
     s := due.s;
     again_at := due.next_due;
     IF queue.max_active IS NOT NULL THEN
@@ -57,28 +61,36 @@ BEGIN
     IF names IS NULL AND queue.paused_names = '{}' THEN
         spots := ARRAY(
             SELECT w.ctid FROM ropeway.waiting AS w
-            WHERE w.queue = queue.id
+            WHERE w.queue = queue.id AND (w.priority, w.ord) > (from_priority, from_ord)
             ORDER BY w.priority, w.ord
             LIMIT room
             FOR UPDATE SKIP LOCKED
         );
     ELSIF EXISTS (
         SELECT FROM (
-            SELECT w.name FROM ropeway.waiting AS w WHERE w.queue = queue.id ORDER BY w.priority, w.ord LIMIT room
+            SELECT w.name FROM ropeway.waiting AS w
+            WHERE w.queue = queue.id AND (w.priority, w.ord) > (from_priority, from_ord)
+            ORDER BY w.priority, w.ord
+            LIMIT room
         ) AS urgent
         WHERE urgent.name <> ALL (names) OR urgent.name = ANY (queue.paused_names)
     ) THEN
-        spots := ropeway.choose(queue.id, room, names, queue.paused_names);
+        spots := ropeway.choose(queue.id, room, names, queue.paused_names, from_priority, from_ord);
     ELSE
         spots := ARRAY(
             SELECT w.ctid FROM ropeway.waiting AS w
-            WHERE w.queue = queue.id AND (names IS NULL OR w.name = ANY (names)) AND w.name <> ALL (queue.paused_names)
+            WHERE w.queue = queue.id AND (w.priority, w.ord) > (from_priority, from_ord)
+                AND (names IS NULL OR w.name = ANY (names)) AND w.name <> ALL (queue.paused_names)
             ORDER BY w.priority, w.ord
             LIMIT room
             FOR UPDATE SKIP LOCKED
         );
     END IF;
     amount := cardinality(spots);
+    -- Jobs that were there until an older transaction ended, which still may see them, cost a claim that has to pass them.
+    passed := pg_stat_get_xact_tuples_returned('ropeway.waiting_in_line'::regclass)
+        + pg_stat_get_xact_tuples_returned('ropeway.waiting_by_name'::regclass)
+        + pg_stat_get_xact_tuples_returned('ropeway.later_due'::regclass) - amount;
     IF amount = 0 THEN
         RETURN;
     END IF;

@@ -1,0 +1,49 @@
+-- Adds one job, if its id is new: what `add` does for many, in fewer steps.
+-- Takes what `add` takes of it.
+-- Returns the wakes as `wake` says them, or null if the id was there.
+CREATE OR REPLACE FUNCTION ropeway.add_single(
+    queue_name text, job_id text, job_name text, data text, options text, priority integer, lifo boolean, delay bigint,
+    due_at bigint, instant bigint, may_wake boolean
+) RETURNS text[]
+LANGUAGE plpgsql AS $$
+DECLARE
+    queue_id integer := ropeway.queue_id(queue_name);
+    seq bigint := nextval('ropeway.job_seq');
+    ord bigint := CASE WHEN lifo THEN -seq ELSE seq END;
+    due bigint := CASE
+        WHEN delay > 0 THEN least(instant + delay, 253402300799999)
+        WHEN add_single.due_at > instant THEN add_single.due_at
+    END;
+BEGIN
+    INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data)
+    VALUES (
+        ord, instant, queue_id, coalesce(add_single.priority, 0), job_id, job_name,
+        coalesce(add_single.options, '{}'), add_single.data
+    )
+    ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    IF due IS NULL THEN
+        INSERT INTO ropeway.waiting (ord, queue, priority, id, name)
+        VALUES (ord, queue_id, coalesce(add_single.priority, 0), job_id, job_name);
+        INSERT INTO ropeway.step (at, queue, events, waiting, metric_added, entries)
+        VALUES (
+            instant, queue_id, 2, 1, 1,
+            '["add",' || instant || ',"waiting",[["' || job_id || '",{"name":' || to_json(job_name) || '}]],null]'
+        );
+    ELSE
+        INSERT INTO ropeway.later (ord, due_at, queue, priority, id, name)
+        VALUES (ord, due, queue_id, coalesce(add_single.priority, 0), job_id, job_name);
+        INSERT INTO ropeway.step (at, queue, events, delayed, metric_added, entries)
+        VALUES (
+            instant, queue_id, 2, 1, 1,
+            '["add",' || instant || ',"delayed",[["' || job_id || '",{"name":' || to_json(job_name)
+            || ',"due_at":' || due || '}]],null]'
+        );
+    END IF;
+    RETURN array_remove(
+        ARRAY[ropeway.wake(queue_id, 'jobs', may_wake), ropeway.wake(queue_id, 'events', may_wake)], NULL
+    );
+END
+$$;
