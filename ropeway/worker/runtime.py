@@ -31,6 +31,8 @@ from .threads import Threads
 SECOND_WAIT: Final = 2.0
 """Seconds for handlers to stop after the grace period: with its 25 s, within the 30 s that most supervisors give."""
 HURRY: Final = 0.2
+LAST_WORDS: Final = 0.7
+"""Seconds for what a store has to be told, when a second signal asks to leave at once."""
 """Seconds to wait for anything when the worker was asked twice to stop."""
 
 
@@ -187,7 +189,7 @@ class Runtime:
         try:
             for waits, seconds in (
                 ([settled, self._exchanging, hurried], self._rules.lock / 1000),
-                ([settled, self._exchanging], HURRY),
+                ([settled, self._exchanging], LAST_WORDS),
             ):
                 await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
                 if not self.hurried.is_set():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Final
+from typing import Final, Protocol
 
 from tests.stores.network import Proxy
-from tests.stores.servers import ServerProcess
 
 from .chaos import Blow
 
@@ -17,10 +16,19 @@ TIMEOUT: Final = 0.5
 """Seconds after which workers give up a call that is not answered."""
 
 
+class MortalServer(Protocol):
+    def url(self) -> str: ...
+
+    def start(self) -> None: ...
+
+    def kill(self) -> None:
+        """Without a chance to save anything."""
+
+
 class Accidents:
     """Workers reach the server through the proxy; the test itself reaches it directly."""
 
-    def __init__(self, server: ServerProcess, proxy: Proxy) -> None:
+    def __init__(self, server: MortalServer, proxy: Proxy) -> None:
         self._server = server
         self._proxy = proxy
         self.there: Final = asyncio.Lock()

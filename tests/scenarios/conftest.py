@@ -9,6 +9,7 @@ from typing import Final, cast
 import pytest
 
 from ropeway import Queue
+from tests.stores.databases import new_database_place
 from tests.stores.servers import new_place
 
 from .chronicle import Chronicle
@@ -17,6 +18,7 @@ from .harness import Fleet, Gate
 SHARED_STORES: Final[dict[str, Callable[[Path], str]]] = {
     "sqlite": lambda folder: f"sqlite:///{folder}/ropeway.db",
     "redis": lambda _: new_place(),
+    "postgres": lambda _: new_database_place(),
 }
 """The URL of a new and empty store, given a folder of its own."""
 

@@ -16,6 +16,7 @@ import pytest
 
 from ropeway import Queue
 from ropeway.job.codec import decode
+from tests.stores.databases import DatabaseProcess
 from tests.stores.network import proxied
 from tests.stores.places import empty_folder
 from tests.stores.servers import ServerProcess
@@ -40,17 +41,26 @@ Strike: TypeAlias = Callable[[], Awaitable[None]]
 
 @pytest.fixture
 async def accidents(url: str) -> AsyncIterator[Accidents | None]:
-    if not url.startswith("redis"):
+    make = _SERVERS.get(url.partition(":")[0])
+    if make is None:
         yield None
         return
     with empty_folder() as folder:
-        server = ServerProcess(folder, "--appendonly", "yes", "--appendfsync", "always")
+        folder.chmod(0o755)
+        server = make(folder)
         server.start()
         try:
             async with proxied(server) as proxy:
                 yield Accidents(server, proxy)
         finally:
             server.kill()
+
+
+_SERVERS: Final[dict[str, Callable[[Path], ServerProcess | DatabaseProcess]]] = {
+    "redis": lambda folder: ServerProcess(folder, "--appendonly", "yes", "--appendfsync", "always"),
+    "postgresql": lambda folder: DatabaseProcess(folder, fsync="on", full_page_writes="on"),
+}
+"""Those that keep all that they have acknowledged."""
 
 
 @pytest.fixture

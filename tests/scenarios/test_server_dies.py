@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, cast
 
@@ -12,6 +12,7 @@ import pytest
 from ropeway import Queue
 from ropeway.errors import StoreUnavailable
 from ropeway.job.codec import decode
+from tests.stores.databases import DatabaseProcess
 from tests.stores.places import empty_folder
 from tests.stores.servers import ServerProcess
 
@@ -22,17 +23,27 @@ DEATHS: Final = 3
 JOBS_BETWEEN: Final = 100
 
 
-@pytest.fixture(params=["always", "everysec"])
-def server(request: pytest.FixtureRequest) -> Iterator[ServerProcess]:
-    """Keeps what it has acknowledged when it is killed: what it has written is in the hands of the system."""
+SERVERS: Final[dict[str, Callable[[Path], ServerProcess | DatabaseProcess]]] = {
+    "redis, always": lambda folder: ServerProcess(folder, "--appendonly", "yes", "--appendfsync", "always"),
+    "redis, everysec": lambda folder: ServerProcess(folder, "--appendonly", "yes", "--appendfsync", "everysec"),
+    "postgres": DatabaseProcess,
+}
+"""They keep what they have acknowledged when they are killed: what they have written is in the hands of the system."""
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest) -> Iterator[ServerProcess | DatabaseProcess]:
     with empty_folder() as folder:
-        server = ServerProcess(folder, "--appendonly", "yes", "--appendfsync", cast(str, request.param))
+        folder.chmod(0o755)
+        server = SERVERS[cast(str, request.param)](folder)
         server.start()
         yield server
         server.kill()
 
 
-async def test_nothing_acknowledged_is_lost_when_the_server_is_killed_under_load(server: ServerProcess, tmp_path: Path):
+async def test_nothing_acknowledged_is_lost_when_the_server_is_killed_under_load(
+    server: ServerProcess | DatabaseProcess, tmp_path: Path
+):
     queue = Queue("letters", server.url(), remove_on_complete=False)
     fleet = Fleet(server.url(), queue.name, tmp_path)
     acknowledged: list[str] = []

@@ -6,17 +6,25 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Final
-
-from .servers import ServerProcess
+from pathlib import Path
+from typing import Final, Protocol
 
 CHUNK: Final = 65_536
+
+
+class Server(Protocol):
+    @property
+    def path(self) -> Path:
+        """Of the Unix socket at which it is reached without the bad network."""
+
+    def url_by(self, place: str, *, tls: bool, **options: str) -> str:
+        """That of its stores for whoever goes by a host and port that are not its own."""
 
 
 class Proxy:
     """Passes on what it hears, unless it was told otherwise."""
 
-    def __init__(self, server: ServerProcess, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, server: Server, tls: ssl.SSLContext | None = None) -> None:
         self._server = server
         self._tls = tls
         self.port = 0
@@ -36,8 +44,7 @@ class Proxy:
         """Set when an answer was swallowed: the server has done what it was asked."""
 
     def url(self, host: str = "127.0.0.1", **options: str) -> str:
-        said = "&".join(f"{option}={value}" for option, value in options.items())
-        return f"redis{'s' if self._tls else ''}://{host}:{self.port}/0?{said}"
+        return self._server.url_by(f"{host}:{self.port}", tls=self._tls is not None, **options)
 
     def swallow_answers(self) -> None:
         self.swallowed.clear()
@@ -128,7 +135,7 @@ class Proxy:
             self._due[writer] = due = max(now + self.latency, last + 0.000_001)
             loop.call_at(due, self._write, writer, data)
             return
-        while self.rate and data:
+        while self.rate and data and not writer.is_closing():
             piece = max(1, int(self.rate / 50))
             writer.write(data[:piece])
             data = data[piece:]
@@ -142,7 +149,7 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxied(server: ServerProcess, tls: ssl.SSLContext | None = None) -> AsyncIterator[Proxy]:
+async def proxied(server: Server, tls: ssl.SSLContext | None = None) -> AsyncIterator[Proxy]:
     proxy = Proxy(server, tls)
     await proxy.start()
     try:

@@ -57,6 +57,10 @@ class ServerProcess:
         place = f"redis://127.0.0.1:{self.port}/0?" if self.port else f"redis:///0?unix={self.path}&"
         return place + said
 
+    def url_by(self, place: str, *, tls: bool, **options: str) -> str:
+        said = "&".join(f"{option}={value}" for option, value in options.items())
+        return f"redis{'s' if tls else ''}://{place}/0?{said}"
+
     def start(self) -> None:
         said = (self.folder / "valkey.log").open("ab")
         with said:

@@ -52,7 +52,8 @@ class Arguments(NamedTuple):
 
 def arguments_of(bundles: Bundles) -> Arguments:
     jobs = [job for bundle in bundles for job in bundle]
-    queues = list(dict.fromkeys([job.queue for job in jobs]))
+    # In order: of two calls that make the same queues, one waits for the other.
+    queues = sorted({job.queue for job in jobs})
     places = {queue: place for place, queue in enumerate(queues, 1)}
     return Arguments(
         queues,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +12,7 @@ import msgspec
 from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ...errors import StoreUnavailable
+from ...errors import StoreError, StoreReadOnly, StoreUnavailable
 from .checks import check_schema, check_server
 from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
 from .link import Link, NotSent, Row, Statement
@@ -25,11 +26,11 @@ FIRST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.5
 PATIENCE: Final = 3.0
 """Seconds in which a server that worked before may come back before anybody hears of it."""
-CONNECT_TIMEOUT: Final = 4
+CONNECTING: Final = 2
+"""Seconds in which a server that is there takes a connection: a producer asks twice, and shall know within 5 s."""
 _USUAL: Final[dict[str, str | int]] = {
     "application_name": "ropeway",
     "client_encoding": "utf8",
-    "connect_timeout": CONNECT_TIMEOUT,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,
@@ -40,20 +41,23 @@ class NotConnected(StoreUnavailable):
     """Nobody answered, so nothing was sent."""
 
 
-def conninfo_of(target: Target) -> str:
+def conninfo_of(target: Target, failures: int = 0) -> str:
+    """Who failed some times in a row gets more time: the network may be a slow one."""
     given = {name for name, value in conninfo_to_dict(target.conninfo).items() if value is not None}
-    return make_conninfo(target.conninfo, **{name: value for name, value in _USUAL.items() if name not in given})
+    ours = {**_USUAL, "connect_timeout": max(CONNECTING, min(2 ** min(failures, 8), math.ceil(target.timeout)))}
+    return make_conninfo(target.conninfo, **{name: value for name, value in ours.items() if name not in given})
 
 
-async def open_link(target: Target) -> Link:
+async def open_link(target: Target, failures: int = 0) -> Link:
     """A link to a server that was looked at. Raises what `failures.typed` makes of whatever went wrong."""
     link: Link | None = None
     try:
         async with asyncio.timeout(target.timeout):
-            connection = await AsyncConnection.connect(conninfo_of(target), autocommit=True)
-            link = Link(connection, target.timeout)
-            await check_server(link, target)
-            return link
+            connection = await AsyncConnection.connect(conninfo_of(target, failures), autocommit=True)
+        # Whoever took the connection has as long as for any call.
+        link = Link(connection, target.timeout)
+        await check_server(link, target)
+        return link
     except BaseException as error:
         if link is not None:
             link.abort()
@@ -82,6 +86,7 @@ class Lanes:
         self._links: list[Link] = []
         self._opening: asyncio.Task[Link] | None = None
         self._was_up = False
+        self._failures = 0
 
     async def open(self) -> None:
         await self._link()
@@ -92,6 +97,7 @@ class Lanes:
         pause, tries = FIRST_PAUSE, 0
         while True:
             link = await self._link()
+            began = asyncio.get_running_loop().time()
             try:
                 return await link.ask(statement, parameters)
             except NotSent:
@@ -99,6 +105,8 @@ class Lanes:
             except Error as error:
                 code = code_of(error)
                 tries += 1
+                if not link.is_up:
+                    self._give_up_unheard(began)
                 if code in FORGOTTEN and tries < MOST_TRIES:
                     link.forget_prepared()
                     continue
@@ -112,6 +120,12 @@ class Lanes:
                     raise typed(self._target.url, error) from error
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _give_up_unheard(self, since: float) -> None:
+        """What ended one link may have ended those that rest, too: nobody shall wait for an answer to see it."""
+        for link in self._links:
+            if link.is_free and link.heard_at <= since:
+                link.abort()
 
     async def _link(self) -> Link:
         """One that is free, or else the one that will be soonest; callers at the same time share the making of one."""
@@ -134,13 +148,18 @@ class Lanes:
         pause = FIRST_PAUSE
         while True:
             try:
-                link = await open_link(self._target)
+                link = await open_link(self._target, self._failures)
                 if not self._was_up:
                     await self._check(link)
                 self._links.append(link)
                 self._was_up = True
+                self._failures = 0
                 return link
-            except StoreUnavailable as error:
+            except (StoreUnavailable, StoreReadOnly) as error:
+                if isinstance(error, StoreReadOnly) and not self._was_up:
+                    raise
+                # One that took writes before will do it again, or another will: a failover is under way.
+                self._failures += 1
                 if loop.time() + pause > deadline:
                     raise NotConnected(self._target.url, _reason(error)) from error
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
@@ -162,5 +181,5 @@ class Lanes:
         self._links = []
 
 
-def _reason(error: StoreUnavailable) -> str:
+def _reason(error: StoreError) -> str:
     return str(error).removeprefix(f"{error.store}: ")

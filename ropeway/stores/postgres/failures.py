@@ -9,6 +9,7 @@ from psycopg import Error
 from ...errors import (
     RopewayError,
     StoreBusy,
+    StoreCorrupt,
     StoreError,
     StoreFull,
     StoreReadOnly,
@@ -23,6 +24,7 @@ UNDONE: Final = frozenset(
         "55P03",  # lock_not_available: a lock_timeout of the administrator
         "57014",  # query_canceled: a statement_timeout of the administrator
         "25P03",  # idle_in_transaction_session_timeout
+        "25P04",  # transaction_timeout
     }
 )
 """The call was taken back whole, and may succeed when it is made again."""
@@ -55,16 +57,19 @@ def _typed(url: str, code: str | None, said: str) -> StoreError:
 
 
 _TOLD: Final[tuple[tuple[tuple[str, ...], type[StoreError], str], ...]] = (
-    (("53100", "54000"), StoreFull, "the server's disk is full ({})"),
+    (("53100",), StoreFull, "the server's disk is full ({})"),
+    (("54",), StoreFull, "the server has come to a limit of its own ({})"),
+    (("58",), StoreUnavailable, "the server cannot use its files ({})"),
+    (("XX001", "XX002"), StoreCorrupt, "the server found its files damaged ({})"),
     (("53",), StoreUnavailable, "the server has no room for us now ({})"),
     ((READ_ONLY,), StoreReadOnly, "this server takes no writes: use the address of the primary ({})"),
     (tuple(UNDONE), StoreBusy, "others were in the way again and again ({})"),
     (("28", "3D000"), StoreRefused, "the server refused us: check user, password and database ({})"),
-    (("42501",), StoreRefused, "{}: grant it to this user, as docs/postgres.md says"),
+    (("42501",), StoreRefused, "this user lacks a right: grant it, as docs/postgres.md says ({})"),
     (
         ("42P01", "42883", "3F000", "42704", "42703"),
         StoreRefused,
-        "its schema is not whole: run `ropeway migrate` ({})",
+        "its schema is not whole: restore it, or drop it and run `ropeway migrate` ({})",
     ),
 )
 """By the first letters of the server's code, the first that fit."""

@@ -8,6 +8,9 @@ statement instead, and take several times as long.
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import struct
+import termios
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
@@ -22,6 +25,9 @@ Row: TypeAlias = tuple[Any, ...]
 Hear: TypeAlias = Callable[[str], None]
 """Takes what a notification says."""
 
+SIGN_OF_LIFE: Final = 65_536
+"""Bytes after which a server counts as answering although its answer is not whole yet."""
+_INT: Final = struct.Struct("i")
 _BAD: Final = pq.ConnStatus.BAD
 _TUPLES: Final = pq.ExecStatus.TUPLES_OK
 _DONE: Final = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY})
@@ -32,7 +38,7 @@ class NotSent(OperationalError):
 
 
 class Statement:
-    """A text for the server, prepared once on each link; its parameters are `$1`, `$2` and so on."""
+    """A text for the server, prepared on each link for its second use; its parameters are `$1`, `$2` and so on."""
 
     def __init__(self, text: str) -> None:
         self.text: Final = text.encode()
@@ -53,6 +59,7 @@ class Link:
         self._pgconn.nonblocking = 1
         self._loop = asyncio.get_running_loop()
         self.heard_at = self._loop.time()
+        self._read_since = 0
         self._timeout = timeout
         self._loads = Transformer(connection)
         self._prepared: set[bytes] = set()
@@ -92,18 +99,15 @@ class Link:
         """The rows that it answers; errors of psycopg are raised. One at a time."""
         values = [value for value, _ in parameters]
         formats = [is_binary for _, is_binary in parameters]
-
-        def send() -> None:
-            if self.prepares:
-                self._pgconn.send_query_prepared(statement.name, values, formats, 1)
-            else:
-                self._pgconn.send_query_params(statement.text, values, None, formats, 1)
-
-        if self.prepares and statement.name not in self._prepared:
+        if statement.name in self._prepared:
+            return self._post(lambda: self._pgconn.send_query_prepared(statement.name, values, formats, 1))
+        answer = self._post(lambda: self._pgconn.send_query_params(statement.text, values, None, formats, 1))
+        if self.prepares:
+            # Behind the first of its kind, which does not have to wait for it.
             self._prepared.add(statement.name)
-            first = self._post(lambda: self._pgconn.send_prepare(statement.name, statement.text))
-            first.add_done_callback(lambda done: self._forget(statement.name, done))
-        return self._post(send)
+            prepared = self._post(lambda: self._pgconn.send_prepare(statement.name, statement.text))
+            prepared.add_done_callback(lambda done: self._forget(statement.name, done))
+        return answer
 
     def run(self, script: str) -> asyncio.Future[list[Row]]:
         """Several statements without parameters, in one transaction unless they say otherwise."""
@@ -129,7 +133,7 @@ class Link:
 
     def _send(self, send: Callable[[], None], answer: asyncio.Future[list[Row]]) -> None:
         self._answer, self._rows, self._error = answer, [], None
-        self.heard_at = self._loop.time()
+        self._note_life()
         if self._watch is None:
             self._watch = self._loop.call_later(self._timeout, self._look)
         try:
@@ -152,18 +156,25 @@ class Link:
         except Error as error:
             self._end(error)
 
+    def _note_life(self) -> None:
+        self.heard_at, self._read_since = self._loop.time(), 0
+
     def _readable(self) -> None:
-        self.heard_at = self._loop.time()
         pgconn = self._pgconn
         try:
+            self._read_since += _INT.unpack(fcntl.ioctl(self._fd, termios.FIONREAD, bytes(_INT.size)))[0]
             pgconn.consume_input()
+            if self._read_since >= SIGN_OF_LIFE:
+                self._note_life()
             if self._writes:
                 # A server that answers while we still send may wait for us to read.
                 self._flush()
             while (told := pgconn.notifies()) is not None:
+                self._note_life()
                 if self._hear is not None:
                     self._hear(told.extra.decode())
             while self._answer is not None and not pgconn.is_busy():
+                self._note_life()
                 result = pgconn.get_result()
                 if result is None:
                     self._finish()
@@ -171,8 +182,8 @@ class Link:
                     self._take(result)
             if pgconn.status == _BAD:
                 self._end(OperationalError("the server closed the connection"))
-        except Error as error:
-            self._end(error)
+        except (Error, OSError) as error:
+            self._end(error if isinstance(error, Error) else OperationalError(str(error)))
 
     def _take(self, result: Any) -> None:
         if result.status == _TUPLES:
@@ -194,7 +205,7 @@ class Link:
                 self._send(send, answer)
 
     def _look(self) -> None:
-        """Whether a server that owes an answer has been silent for too long."""
+        """Whether a server that owes an answer has been silent for too long, or too slow to ever end."""
         self._watch = None
         if self._answer is None or not self.is_up:
             return

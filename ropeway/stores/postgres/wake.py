@@ -153,16 +153,17 @@ class Ear:
             await asyncio.wait(tasks)
 
     async def _run(self) -> None:
-        pause = FIRST_PAUSE
+        pause, failures = FIRST_PAUSE, 0
         while True:
             try:
-                link = await open_link(self._target)
+                link = await open_link(self._target, failures)
             except StoreError:
                 # Whoever waits has a safety poll, which tells what is wrong.
+                failures += 1
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
                 pause = min(pause * 2, LONGEST_PAUSE)
                 continue
-            pause = FIRST_PAUSE
+            pause, failures = FIRST_PAUSE, 0
             try:
                 if not link.prepares:
                     # A pooler hands the session to others: nothing would be heard.

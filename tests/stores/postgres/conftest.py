@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import psycopg
 import pytest
@@ -12,11 +14,15 @@ import pytest
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.target import Target
 from tests.stores.databases import DatabaseProcess, new_database_place
+from tests.stores.network import Proxy, proxied
 from tests.stores.places import empty_folder
 
 StartDatabase: TypeAlias = Callable[..., DatabaseProcess]
 OpenStore: TypeAlias = Callable[[str], PostgresStore]
 Execute: TypeAlias = Callable[[str], list[tuple[Any, ...]]]
+
+PATIENCE: Final = 20
+"""Seconds in which whatever is to happen has happened."""
 
 
 @pytest.fixture
@@ -37,7 +43,18 @@ def start_database() -> Iterator[StartDatabase]:
 
         yield start
         for server in servers:
-            server.stop()
+            server.kill()
+
+
+@pytest.fixture
+def server(start_database: StartDatabase) -> DatabaseProcess:
+    return start_database()
+
+
+@pytest.fixture
+async def proxy(server: DatabaseProcess) -> AsyncIterator[Proxy]:
+    async with proxied(server) as proxy:
+        yield proxy
 
 
 @pytest.fixture
@@ -76,3 +93,19 @@ def execute(url: str) -> Execute:
             return cursor.fetchall() if cursor.description else []
 
     return run
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Waits for what nobody is told of: what a server has done, for one."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = condition()
+            if await found if inspect.isawaitable(found) else found:
+                return
+            await asyncio.sleep(0.005)
+
+
+async def noticed(store: PostgresStore) -> None:
+    """Waits until the handle knows that its connections have ended."""
+    for link in store._everywhere.here().lanes._links:
+        await link.ended.wait()

@@ -9,10 +9,9 @@ import pytest
 from psycopg import AsyncConnection
 
 from ropeway.errors import StoreBusy, StoreUnavailable
-from ropeway.store.values import Added
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.link import Link
-from ropeway.testing.arrange import add, claim, read
+from ropeway.testing.arrange import add, read
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.databases import new_schema, shared_database
@@ -75,43 +74,6 @@ async def test_jobs_survive_a_server_that_stops_and_comes_back(
     assert [answer.verdict for answer in again.answers] == ["done"]
     counts = await store.count(QUEUE)
     assert (counts["waiting"], counts["active"], counts["completed"]) == (0, 9, 1)
-
-
-async def test_a_lost_answer_to_an_add_is_made_good_by_repeating_it(open_store: OpenStore):
-    async with proxied(shared_database()) as proxy:
-        store = open_store(proxy.url(new_schema()))
-        await add(store, new_job("first"))
-        proxy.swallow_answers()
-        call = asyncio.create_task(store.add([[new_job("a")]], now=NOW))
-        await proxy.swallowed.wait()
-        proxy.cut()
-        with pytest.raises(StoreUnavailable, match="whether the call took effect is unknown"):
-            await call
-        proxy.heal()
-
-        assert await store.add([[new_job("a")]], now=NOW) == [[Added("a", "found")]]
-
-
-async def test_a_lost_answer_to_a_settle_is_made_good_by_repeating_it(open_store: OpenStore):
-    async with proxied(shared_database()) as proxy:
-        store = open_store(proxy.url(new_schema()))
-        await add(store, *new_jobs(2))
-        [job] = await claim(store, 1)
-        # Prepared before: an answer to that would be swallowed instead.
-        await store.settle(QUEUE, [], None, now=NOW)
-        proxy.swallow_answers()
-        call = asyncio.create_task(store.settle(QUEUE, [complete(job)], claim_request(1, token="next")))
-        await proxy.swallowed.wait()
-        proxy.cut()
-        with pytest.raises(StoreUnavailable):
-            await call
-        proxy.heal()
-
-        again = await store.settle(QUEUE, [complete(job)], claim_request(1, token="next", repeat=True))
-
-        assert [answer.verdict for answer in again.answers] == ["done"]
-        assert again.claimed is not None
-        assert [(job.token, job.attempts_started) for job in again.claimed.jobs] == [("next", 1)]
 
 
 async def test_a_server_that_does_not_answer_is_given_up_after_its_time(open_store: OpenStore):

@@ -14,6 +14,7 @@ DECLARE
     most integer := cardinality(ids);
     queue_ids integer[];
     seqs bigint[];
+    news text[];
     letters text[];
     added integer;
 BEGIN
@@ -40,10 +41,14 @@ BEGIN
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS added = ROW_COUNT;
     IF added < most THEN
-        DELETE FROM ropeway.job AS j
-        WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids) AND abs(j.ord) = ANY (seqs);
+        WITH gone AS (
+            DELETE FROM ropeway.job AS j
+            WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids) AND abs(j.ord) = ANY (seqs)
+            RETURNING j.queue, j.id
+        )
+        SELECT array_agg(gone.queue || ':' || gone.id) INTO news FROM gone;
         letters := ropeway.add_one_by_one(
-            seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n), bundles,
+            news, seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n), bundles,
             ids, names, datas, options, priorities, lifos, instant
         );
     END IF;

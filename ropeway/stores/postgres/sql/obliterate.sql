@@ -13,6 +13,7 @@ AS $$
 DECLARE
     instant bigint := ropeway.clock(at);
     queue_id integer;
+    held text[];
     job ropeway.place;
     job_id text;
     s ropeway.step;
@@ -26,16 +27,18 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
+    ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT 1000);
+    held := ropeway.hold(queue_id, ids);
+    -- After the jobs: claims under a limit have some in hand when they ask for the queue.
     UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
     SELECT count(*) INTO active FROM ropeway.active AS a WHERE a.queue = queue_id;
     IF active > 0 AND NOT forces THEN
+        ids := '{}';
         RETURN;
     END IF;
     active := 0;
-    ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT 1000);
-    PERFORM ropeway.hold(queue_id, ids);
     FOREACH job_id IN ARRAY ids LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id;
+        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id AND p.id = ANY (held);
         IF FOUND THEN
             PERFORM ropeway.drop_job(job, instant);
             revokes := revokes OR job.state = 'active';

@@ -16,15 +16,16 @@ DECLARE
     s ropeway.step;
     instant bigint := ropeway.clock(at);
     queue ropeway.queue;
+    held text[];
     job ropeway.place;
     removed text[];
     revokes boolean := false;
 BEGIN
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
-    PERFORM ropeway.hold(queue.id, ids);
+    held := ropeway.hold(queue.id, ids);
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue.id AND p.id = ids[n];
+        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue.id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;

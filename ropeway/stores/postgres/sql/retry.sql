@@ -16,14 +16,15 @@ DECLARE
     s ropeway.step;
     instant bigint := ropeway.clock(at);
     queue_id integer;
+    held text[];
     job ropeway.place;
     retried text[];
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    PERFORM ropeway.hold(queue_id, ids);
+    held := ropeway.hold(queue_id, ids);
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n];
+        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;

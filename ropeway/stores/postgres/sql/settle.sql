@@ -39,6 +39,11 @@ BEGIN
         RETURN;
     END IF;
 
+    IF cardinality(done_ids) > 0 AND cardinality(other_ids) > 0 THEN
+        -- All locks in the order of ids, so that nobody waits for one who waits for us.
+        PERFORM FROM ropeway.active AS a
+        WHERE a.queue = queue.id AND a.id = ANY (done_ids || other_ids) ORDER BY a.id FOR UPDATE;
+    END IF;
     IF cardinality(done_ids) > 0 THEN
         done := ropeway.settle_done(
             queue.id, done_ids, done_tokens, done_results, done_age, done_count, instant

@@ -72,11 +72,18 @@ BEGIN
         END IF;
     END IF;
     IF amount < cardinality(ids) THEN
-        -- Not held under that token; or a renewal came between, and they are settled now.
+        -- Not held under that token; or a renewal came between.
         SELECT array_agg(given.id), array_agg(given.token), array_agg(given.result) INTO others, tokens, results
         FROM unnest(ids, tokens, results) AS given (id, token, result)
         WHERE completed IS NULL OR given.id <> ALL (completed);
         amount := cardinality(others);
+        IF completed IS NOT NULL AND EXISTS (
+            SELECT FROM unnest(others, tokens) AS given (id, token)
+            JOIN ropeway.active AS a ON a.queue = queue_id AND a.id = given.id AND a.token = given.token
+        ) THEN
+            -- To go back for it with others in hand could end in a wait in a circle: the caller tries again.
+            RAISE serialization_failure USING MESSAGE = 'a lock was renewed meanwhile';
+        END IF;
         rest := ropeway.settle_others(
             s, queue_id, others, tokens, array_fill('complete'::text, ARRAY[amount]), results, NULL, NULL,
             array_fill(0::bigint, ARRAY[amount]), array_fill(age, ARRAY[amount]), array_fill(keeps, ARRAY[amount]),

@@ -15,8 +15,9 @@ BEGIN
     letters := '';
     back := 0;
     -- All locks in the order of ids, so that nobody waits for one who waits for us.
-    PERFORM FROM ropeway.active AS a
-    WHERE a.queue = queue_id AND a.id = ANY (ids) ORDER BY a.id FOR UPDATE;
+    PERFORM FROM unnest(ids, tokens) AS given (id, token)
+    JOIN ropeway.active AS a ON a.queue = queue_id AND a.id = given.id AND a.token = given.token
+    ORDER BY a.id FOR UPDATE OF a;
     FOR n IN 1 .. cardinality(ids) LOOP
         one := ropeway.settle_one(
             s, queue_id, ids[n], tokens[n], moves[n], results[n], reasons[n], traces[n], delays[n],
