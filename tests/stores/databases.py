@@ -18,7 +18,7 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import psycopg
 
@@ -234,15 +234,21 @@ def new_schema() -> str:
 def new_database() -> str:
     """The URL of a database that is empty."""
     name = f"made_for_{new_schema()}"
-    server = shared_database()
-    server.execute(f"CREATE DATABASE {name}")
-    return f"postgresql://postgres@/{name}?host={quote(str(server.folder))}"
+    url = server_url()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return urlsplit(url)._replace(path=f"/{name}").geturl()
+
+
+def server_url() -> str:
+    """Of the server that the shared tests use, without a schema."""
+    return os.environ.get(URL) or f"postgresql://postgres@/postgres?host={quote(str(shared_database().folder))}"
 
 
 def new_database_place(schema: str | None = None) -> str:
     """The URL of a store that nobody used before."""
-    other = os.environ.get(URL)
-    schema = schema or new_schema()
-    if other:
-        return f"{other}{'&' if '?' in other else '?'}schema={schema}"
-    return shared_database().url(schema)
+    return in_schema(server_url(), schema or new_schema())
+
+
+def in_schema(url: str, schema: str) -> str:
+    return f"{url}{'&' if '?' in url else '?'}schema={schema}"

@@ -13,6 +13,7 @@ import asyncpg
 import psycopg
 import pytest
 import sqlalchemy
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
@@ -20,7 +21,7 @@ from sqlalchemy.orm import Session
 from ropeway import DuplicateJob, InvalidOption, Job, LockLost, Queue, SyncJob, Worker
 from ropeway.errors import StoreRefused
 from tests.client import programs
-from tests.stores.databases import new_database_place, new_schema, shared_database
+from tests.stores.databases import in_schema, new_database, new_database_place, new_schema, server_url
 from tests.worker.watching import PATIENCE, Ear, entered
 
 
@@ -48,12 +49,17 @@ async def place() -> AsyncIterator[Place]:
         yield Place(queue, url, f"{schema}_note")
 
 
-def psycopg_options(database: str = "postgres") -> dict[str, Any]:
-    return {"host": str(shared_database().folder), "user": "postgres", "dbname": database}
+def psycopg_options(url: str | None = None) -> dict[str, Any]:
+    return {name: value for name, value in conninfo_to_dict(url or server_url()).items() if value is not None}
 
 
-def sqlalchemy_url(driver: str) -> str:
-    return f"postgresql+{driver}://postgres@/postgres?host={shared_database().folder}"
+def asyncpg_options() -> dict[str, Any]:
+    options = psycopg_options()
+    return {("database" if name == "dbname" else name): value for name, value in options.items()}
+
+
+def sqlalchemy_url(driver: str, url: str | None = None) -> str:
+    return (url or server_url()).replace("postgresql:", f"postgresql+{driver}:", 1)
 
 
 class Given(NamedTuple):
@@ -90,7 +96,7 @@ async def psycopg_async_rows() -> AsyncIterator[Given]:
 
 @asynccontextmanager
 async def asyncpg_connection() -> AsyncIterator[Given]:
-    connection = await asyncpg.connect(host=str(shared_database().folder), user="postgres", database="postgres")
+    connection = await asyncpg.connect(**asyncpg_options())
     try:
         transaction = connection.transaction()
         await transaction.start()
@@ -101,11 +107,7 @@ async def asyncpg_connection() -> AsyncIterator[Given]:
 
 @asynccontextmanager
 async def asyncpg_pool() -> AsyncIterator[Given]:
-    folder = str(shared_database().folder)
-    async with (
-        asyncpg.create_pool(host=folder, user="postgres", database="postgres", min_size=1) as pool,
-        pool.acquire() as connection,
-    ):
+    async with asyncpg.create_pool(**asyncpg_options(), min_size=1) as pool, pool.acquire() as connection:
         transaction = connection.transaction()
         await transaction.start()
         yield Given(connection, connection.execute, transaction.commit, transaction.rollback)
@@ -270,24 +272,20 @@ class TestRefusals:
             await place.queue.add("send", tx=given.tx)
 
     async def test_another_database_is_refused_and_its_transaction_stays_usable(self, place: Place):
-        other = f"other_{new_schema()}"
-        shared_database().execute(f"CREATE DATABASE {other}")
-        schema = place.table.removesuffix("_note")
-        async with Queue("letters", place.url.replace("/postgres?", f"/{other}?")) as queue:
+        other = new_database()
+        async with Queue("letters", in_schema(other, place.table.removesuffix("_note"))) as queue:
             await queue.add("send")
-            assert schema in place.url
-        async with await psycopg.AsyncConnection.connect(**psycopg_options(other)) as connection:
-            with pytest.raises(InvalidOption, match=other):
+        async with await psycopg.AsyncConnection.connect(other) as connection:
+            with pytest.raises(InvalidOption, match="is a connection to the database"):
                 await place.queue.add("send", tx=connection)
             await connection.execute("SELECT 1")
 
     async def test_a_database_without_the_schema_is_refused(self, place: Place):
-        other = f"bare_{new_schema()}"
-        shared_database().execute(f"CREATE DATABASE {other}")
-        async with await psycopg.AsyncConnection.connect(**psycopg_options(other)) as connection:
+        other = new_database()
+        async with await psycopg.AsyncConnection.connect(other) as connection:
             with pytest.raises(StoreRefused, match="no schema"):
                 await place.queue.add("send", tx=connection)
-        engine = create_async_engine(sqlalchemy_url("asyncpg").replace("/postgres?", f"/{other}?"))
+        engine = create_async_engine(sqlalchemy_url("asyncpg", other))
         async with AsyncSession(engine) as session:
             with pytest.raises(StoreRefused, match="no schema"):
                 await place.queue.add("send", tx=session)
@@ -400,7 +398,8 @@ class TestCompleting:
     async def test_one_that_broke_meanwhile_is_replaced(self, place: Place):
         async with place.queue.transaction() as tx:
             backend = tx.info.backend_pid
-        shared_database().execute(f"SELECT pg_terminate_backend({backend}, 10000)")
+        with psycopg.connect(server_url()) as connection:
+            connection.execute("SELECT pg_terminate_backend(%s, 10000)", (backend,))
         async with place.queue.transaction() as tx:
             assert tx.info.backend_pid != backend
             await place.queue.add("send", tx=tx)
@@ -416,13 +415,15 @@ class TestCompleting:
 
 async def test_django(place: Place):
     """In a process of its own: its settings are global."""
-    folder = shared_database().folder
+    options = psycopg_options()
     program = f"""
     import django
     from django.conf import settings
     settings.configure(
-        DATABASES={{"default": {{"ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "USER": "postgres",
-                               "HOST": {str(folder)!r}}}}},
+        DATABASES={{"default": {{
+            "ENGINE": "django.db.backends.postgresql", "NAME": {options["dbname"]!r}, "USER": {options.get("user")!r},
+            "PASSWORD": {options.get("password")!r}, "HOST": {options.get("host")!r}, "PORT": {options.get("port")!r},
+        }}}},
         USE_TZ=True,
     )
     django.setup()
