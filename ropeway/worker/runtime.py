@@ -31,9 +31,9 @@ from .threads import Threads
 SECOND_WAIT: Final = 2.0
 """Seconds for handlers to stop after the grace period: with its 25 s, within the 30 s that most supervisors give."""
 HURRY: Final = 0.2
+"""Seconds to wait for handlers when the worker was asked twice to stop."""
 LAST_WORDS: Final = 0.7
-"""Seconds for what a store has to be told, when a second signal asks to leave at once."""
-"""Seconds to wait for anything when the worker was asked twice to stop."""
+"""Seconds that it then has to tell the store."""
 
 
 class Runtime:

@@ -17,8 +17,11 @@ class Server(Protocol):
     def path(self) -> Path:
         """Of the Unix socket at which it is reached without the bad network."""
 
+    def url(self) -> str:
+        """That of its stores."""
+
     def url_by(self, place: str, *, tls: bool, **options: str) -> str:
-        """That of its stores for whoever goes by a host and port that are not its own."""
+        """The same for whoever goes by a host and port that are not its own."""
 
 
 class Proxy:

@@ -84,8 +84,8 @@ _PLACES: Final = """
 _NOT_IN_ONE_PLACE: Final = f"""
     SELECT queue, id, job.ord, array_agg(place.state) FROM ropeway.job FULL JOIN ({_PLACES}) AS place USING (queue, id)
     GROUP BY queue, id, job.ord HAVING job.ord IS NULL OR count(place.state) <> 1
-"""  # noqa: S608 - of constants
+"""
 _RECOUNT: Final = f"""
     SELECT place.state, count(*) FROM ({_PLACES}) AS place
     JOIN ropeway.queue ON queue.id = place.queue AND queue.name = '{QUEUE}' GROUP BY place.state
-"""  # noqa: S608 - of constants
+"""
