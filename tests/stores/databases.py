@@ -245,6 +245,46 @@ def server_url() -> str:
     return os.environ.get(URL) or f"postgresql://postgres@/postgres?host={quote(str(shared_database().folder))}"
 
 
+class Schemas:
+    """Those that this process has made. Making one takes far longer than most tests, so each serves many."""
+
+    def __init__(self) -> None:
+        self._used_by: dict[str, str] = {}
+
+    def take(self) -> str:
+        """The name of a schema without a job, which no other place of this test has."""
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+        schema = next((schema for schema, user in self._used_by.items() if user != test), None)
+        if schema is None or not self._is_emptied(schema):
+            self._used_by.pop(schema or "", None)
+            schema = new_schema()
+        self._used_by[schema] = test
+        return schema
+
+    def _is_emptied(self, schema: str) -> bool:
+        """False if it cannot be: a test may have changed it, or left a transaction open."""
+        with psycopg.connect(server_url(), autocommit=True) as connection:
+            try:
+                connection.execute("SET lock_timeout = 1000")
+                connection.execute(_EMPTY.replace("ropeway", schema).encode())
+            except psycopg.Error:
+                return False
+        return True
+
+
+_TABLES: Final = (
+    "waiting", "active", "later", "finished", "failure", "log_line", "job", "step", "tally", "metric", "revoked",
+    "record", "queue",
+)  # fmt: skip
+_EMPTY: Final = "; ".join(f"DELETE FROM ropeway.{table}" for table in _TABLES)
+_used_schemas: Final = Schemas()
+
+
+def used_database_place() -> str:
+    """The URL of a store that is empty, and as good as new."""
+    return in_schema(server_url(), _used_schemas.take())
+
+
 def new_database_place(schema: str | None = None) -> str:
     """The URL of a store that nobody used before."""
     return in_schema(server_url(), schema or new_schema())

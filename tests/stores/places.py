@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from ropeway.store.url import connect
 from ropeway.testing.conformance.fixtures import NewHandle
 
-from .databases import new_database_place
+from .databases import used_database_place
 from .servers import new_place, new_prefix, shared_cluster
 
 Place: TypeAlias = Callable[[Path], NewHandle]
@@ -39,7 +39,7 @@ def cluster(_: Path) -> NewHandle:
 
 
 def postgres(_: Path) -> NewHandle:
-    url = new_database_place()
+    url = used_database_place()
     return lambda: connect(url)
 
 

@@ -1,9 +1,9 @@
 -- Gives waiting jobs to one worker. Jobs whose delay has ended are promoted first.
--- Takes the step, the queue's row, the instant, and the request: token, worker, how many, how long the lock lasts, names (null:
--- all), whether it is repeated, and from where to look: the priority and ord of a job behind which to begin, and the least due_at
--- (nulls: from the very start).
--- Returns the step, when asking again may help, how many entries of indexes it passed in vain, and the jobs, an array for each field; null for those that have only what is
--- usual: no options, priority 0, never run before, held since this instant.
+-- Takes the step, the queue's row, the instant, and the request: token, worker, how many, how long the lock lasts, names
+-- (null: all), whether it is repeated, and from where to look: the priority and ord of a job behind which to begin, and the
+-- least due_at (nulls: from the very start).
+-- Returns the step, when asking again may help, how many entries of indexes it passed in vain, and the jobs, an array for
+-- each field; null for those that have only what is usual: no options, priority 0, never run before, held since now.
 CREATE OR REPLACE FUNCTION ropeway.take(
     INOUT s ropeway.step, queue ropeway.queue, instant bigint, token text, worker text, most integer, lock bigint,
     names text[], repeats boolean, from_priority integer, from_ord bigint, from_due bigint,
@@ -23,6 +23,8 @@ DECLARE
     has_options boolean;
     has_priority boolean;
 BEGIN
+    -- The first try of a repeated claim may still be under way on another connection: whoever comes second sees all of it.
+    PERFORM pg_advisory_xact_lock(hashtext('ropeway.claim'), hashtext(token));
     IF repeats THEN
         SELECT
             array_agg(mine.id), array_agg(mine.name), array_agg(mine.data), array_agg(mine.options),
