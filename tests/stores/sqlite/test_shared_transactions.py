@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from ropeway import InvalidInput, InvalidOption, Queue
-from ropeway.errors import StoreBusy, StoreFull
+from ropeway.errors import StoreBusy, StoreFull, StoreUnavailable
 from ropeway.stores.sqlite import SQLiteStore
 from ropeway.stores.sqlite.territory import own_tables
 
@@ -204,6 +204,25 @@ class TestEnds:
         assert (await queue.counts())["waiting"] == 1
         async with queue.transaction() as tx:
             await queue.add("send", tx=tx)
+        assert (await queue.counts())["waiting"] == 2
+        await store.close()
+
+    async def test_after_a_failed_sync_the_file_itself_is_synced_before_anything_else(self, new_store: NewStore):
+        disk = BadDisk("no-sync-for-a-transaction")
+        store = new_store(vfs=disk.name)
+        queue = Queue("letters", store=store)
+        await queue.add("send")
+        with pytest.raises(StoreUnavailable):
+            async with queue.transaction() as tx:
+                await queue.add("send", tx=tx)
+                disk.broken["sync"] = apsw.IOError
+        disk.broken.clear()
+        assert store._file is not None
+        writer = store._file._writer
+        assert writer is not None
+        assert writer.is_in_doubt
+        await queue.add("send")
+        assert not writer.is_in_doubt
         assert (await queue.counts())["waiting"] == 2
         await store.close()
 
