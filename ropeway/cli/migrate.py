@@ -8,7 +8,7 @@ import click
 
 from ..errors import StoreRefused
 from ..store.contract import Store
-from ..store.inspection import Inspectable, Inspection
+from ..store.inspection import Inspectable, Inspection, Migratable
 from ..store.url import connect
 from .exits import ExitCode
 from .helping import examples
@@ -60,7 +60,7 @@ def _refuse(store: Store, inspection: Inspection) -> None:
 
 async def _open(store: Store) -> None:
     try:
-        await store.open()
+        await (store.migrate() if isinstance(store, Migratable) else store.open())
     finally:
         await store.close()
 

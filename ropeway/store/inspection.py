@@ -37,3 +37,10 @@ class Inspectable(Protocol):
     def inspect(self) -> Inspection:
         """Looks, and neither makes nor migrates anything. Blocks, and raises nothing."""
         ...
+
+
+@runtime_checkable
+class Migratable(Protocol):
+    """A store whose opening may be told to leave migrations to somebody else."""
+
+    async def migrate(self) -> None: ...

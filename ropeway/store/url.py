@@ -15,7 +15,7 @@ DEFAULT_URL: Final = "sqlite:///ropeway.db"
 _STORES: Final[dict[str, tuple[str, str]]] = {
     "memory": ("ropeway.stores.memory", "MemoryStore"),
     "sqlite": ("ropeway.stores.sqlite", "SQLiteStore"),
-    **{scheme: ("ropeway.stores.postgres", "PostgresStore") for scheme in ("postgresql", "postgres")},
+    **dict.fromkeys(("postgresql", "postgres"), ("ropeway.stores.postgres", "PostgresStore")),
     **{
         f"{scheme}{suffix}": ("ropeway.stores.redis", "RedisStore")
         for scheme in ("redis", "rediss", "valkey", "valkeys")

@@ -119,7 +119,7 @@ class DatabaseProcess:
         with psycopg.connect(
             host=str(self.folder), user="postgres", dbname="postgres", port=self.port or 5432, autocommit=True
         ) as connection:
-            cursor = connection.execute(sql)  # type: ignore[call-overload]
+            cursor = connection.execute(sql)
             return cursor.fetchall() if cursor.description else []
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
@@ -149,7 +149,7 @@ def shared_database() -> DatabaseProcess:
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     in_memory = "/dev/shm"  # noqa: S108 - the name is the test run's own
     base = Path(in_memory if os.access(in_memory, os.W_OK) else tempfile.gettempdir())
-    folder = base / f"ropeway-postgres-{run[:16]}"
+    folder = base / f"ropeway-pgtests-{run[:16]}"
     server = DatabaseProcess(folder)
     with _alone(folder):
         folder.mkdir(exist_ok=True)

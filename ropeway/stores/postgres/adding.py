@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ...job.record import NewJob
 from ...store.values import Added
-from .parameters import NULL, Parameter, numbers, texts, truths
+from .parameters import Parameter, numbers, texts, truths
 
 Bundles: TypeAlias = Sequence[Sequence[NewJob]]
 
@@ -19,27 +19,58 @@ _VERDICTS: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] 
 }
 
 
-def parameters_of(bundles: Bundles) -> tuple[list[str], list[Parameter]]:
-    """The queues, and all as `sql/add.sql` takes it: what all jobs have in common, or leave as it is, is left out."""
+class Arguments(NamedTuple):
+    """What `sql/add.sql` takes, in its order and for any driver. None stands for what is usual."""
+
+    queues: list[str]
+    numbers: list[int] | None
+    bundles: list[int] | None
+    ids: list[str]
+    names: list[str]
+    datas: list[str]
+    options: list[str] | None
+    priorities: list[int] | None
+    lifos: list[bool] | None
+    delays: list[int] | None
+    dues: list[int | None] | None
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        return (
+            texts(self.queues),
+            numbers(self.numbers),
+            numbers(self.bundles),
+            texts(self.ids),
+            texts(self.names),
+            texts(self.datas),
+            texts(self.options),
+            numbers(self.priorities),
+            truths(self.lifos),
+            numbers(self.delays),
+            numbers(self.dues),
+        )
+
+
+def arguments_of(bundles: Bundles) -> Arguments:
     jobs = [job for bundle in bundles for job in bundle]
     queues = list(dict.fromkeys([job.queue for job in jobs]))
     places = {queue: place for place, queue in enumerate(queues, 1)}
-    return queues, [
-        texts(queues),
-        numbers([places[job.queue] for job in jobs]) if len(queues) > 1 else NULL,
-        numbers([n for n, bundle in enumerate(bundles) for _ in bundle]) if len(bundles) > 1 else NULL,
-        texts([job.id for job in jobs]),
-        texts([job.name for job in jobs]),
-        texts([job.data for job in jobs]),
-        texts([job.options for job in jobs]) if any(job.options != "{}" for job in jobs) else NULL,
-        numbers([job.priority for job in jobs]) if any(job.priority for job in jobs) else NULL,
-        truths([job.lifo for job in jobs]) if any(job.lifo for job in jobs) else NULL,
-        numbers([job.delay for job in jobs]) if any(job.delay for job in jobs) else NULL,
-        numbers([job.due_at for job in jobs]) if any(job.due_at is not None for job in jobs) else NULL,
-    ]
+    return Arguments(
+        queues,
+        [places[job.queue] for job in jobs] if len(queues) > 1 else None,
+        [n for n, bundle in enumerate(bundles) for _ in bundle] if len(bundles) > 1 else None,
+        [job.id for job in jobs],
+        [job.name for job in jobs],
+        [job.data for job in jobs],
+        [job.options for job in jobs] if any(job.options != "{}" for job in jobs) else None,
+        [job.priority for job in jobs] if any(job.priority for job in jobs) else None,
+        [job.lifo for job in jobs] if any(job.lifo for job in jobs) else None,
+        [job.delay for job in jobs] if any(job.delay for job in jobs) else None,
+        [job.due_at for job in jobs] if any(job.due_at is not None for job in jobs) else None,
+    )
 
 
 def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:
+    """Takes the letters that `sql/add.sql` gives."""
     if letters.count("c") == len(letters):
         return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
     verdicts = iter(letters)

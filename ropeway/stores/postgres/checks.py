@@ -9,6 +9,7 @@ from psycopg import Error
 from ...errors import StoreReadOnly, StoreRefused, StoreUnavailable, StoreVersion
 from .failures import code_of
 from .link import Link, Statement
+from .parameters import text
 from .statements import in_schema, migrations
 from .target import Target
 
@@ -18,7 +19,17 @@ _SERVER: Final = Statement(
     " current_setting('server_version_num')::integer, current_setting('server_encoding'),"
     " current_setting('default_transaction_isolation')"
 )
+_IS_THERE: Final = Statement(
+    "SELECT EXISTS (SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace"
+    " WHERE nspname = $1 AND relname = 'version')"
+)
 _READ_COMMITTED: Final = "read committed"
+_SESSION: Final = (
+    # A verb looks again after it had to wait for a lock, and must see what was done meanwhile.
+    f"SET default_transaction_isolation = '{_READ_COMMITTED}';"
+    # A statement that waits for a lock must not wait for ever on behalf of somebody who is gone.
+    "SET client_connection_check_interval = '5s'"
+)
 LOCK: Final = 7_024_917_363
 """Of migrations, in the server's space of advisory locks: those of all databases' schemas take turns."""
 
@@ -35,14 +46,11 @@ async def check_server(link: Link, target: Target) -> None:
         raise StoreReadOnly(target.url, f"the server is {what}: use the primary's address")
     if encoding != "UTF8":
         raise StoreRefused(target.url, f"the database's encoding is {encoding}: make one with UTF8")
-    if isolation != _READ_COMMITTED:
-        if not link.prepares:
-            raise StoreRefused(
-                target.url,
-                f"default_transaction_isolation is {isolation}: set it to {_READ_COMMITTED} for this user",
-            )
-        # A verb looks again after it had to wait for a lock, and must see what was done meanwhile.
-        await link.run(f"SET default_transaction_isolation = '{_READ_COMMITTED}'")
+    if link.prepares:
+        await link.run(_SESSION)
+    elif isolation != _READ_COMMITTED:
+        what = f"default_transaction_isolation is {isolation}"
+        raise StoreRefused(target.url, f"{what}: set it to {_READ_COMMITTED} for this user")
 
 
 async def check_schema(link: Link, target: Target) -> None:
@@ -73,7 +81,8 @@ def refuse_newer(target: Target, version: int | None, newest: int) -> None:
 
 async def schema_version(link: Link, target: Target) -> int | None:
     """None if there is none of ours. A schema without our tables is taken for an empty one."""
-    [(is_there,)] = await link.ask(Statement(f"SELECT to_regclass('{target.schema}.version') IS NOT NULL"))
+    # Not `to_regclass`, which may answer from what the session saw before it had to wait for somebody who made it.
+    [(is_there,)] = await link.ask(_IS_THERE, (text(target.schema),))
     if not is_there:
         return None
     [(version,)] = await link.ask(Statement(in_schema("SELECT max(number) FROM ropeway.version", target.schema)))

@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -60,6 +61,17 @@ async def open_link(target: Target) -> Link:
             what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else str(error)
             raise StoreUnavailable(target.url, f"it cannot be reached: {' '.join(what.split())}") from error
         raise typed(target.url, error) from error
+
+
+async def migrate(target: Target) -> None:
+    """Brings the schema to this version, whatever the URL says about it."""
+    link = await open_link(target)
+    try:
+        await check_schema(link, msgspec.structs.replace(target, migrates=True, creates=True))
+    except Error as error:
+        raise typed(target.url, error) from error
+    finally:
+        link.abort()
 
 
 class Lanes:

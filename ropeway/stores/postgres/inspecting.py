@@ -40,5 +40,6 @@ def _schema(target: Target, version: int, newest: int) -> Finding:
         return Finding("schema", "problem", what, "upgrade Ropeway here too, or use another schema")
     if version < newest:
         what = f"the schema {target.schema!r} has version {version}, this Ropeway makes version {newest} of it"
-        return Finding("schema", "warning", what, "run `ropeway migrate`; workers do it too when they start")
+        remedy = "run `ropeway migrate`" + ("; workers do it too when they start" if target.migrates else "")
+        return Finding("schema", "warning", what, remedy)
     return Finding("schema", "ok", f"version {version}, the newest")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from psycopg import AsyncConnection, pq
@@ -201,15 +200,9 @@ class Link:
             return
         left = self.heard_at + self._timeout - self._loop.time()
         if left <= 0:
-            self._interrupt()
             self._end(OperationalError(f"no answer within {self._timeout:g} s"))
         else:
             self._watch = self._loop.call_later(left, self._look)
-
-    def _interrupt(self) -> None:
-        """Asks the server to give up the statement, which nobody waits for any more; it may not hear us."""
-        cancel = self._pgconn.get_cancel()
-        self._loop.run_in_executor(None, lambda: _cancel(cancel))
 
     def abort(self) -> None:
         """Ends it at once; what is under way fails."""
@@ -233,8 +226,3 @@ class Link:
                 answer.set_exception(NotSent(str(error)))
         self._waiting.clear()
         self.ended.set()
-
-
-def _cancel(cancel: Any) -> None:
-    with suppress(Error):
-        cancel.cancel()

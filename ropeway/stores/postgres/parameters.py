@@ -36,11 +36,9 @@ def numbers(values: Iterable[int | None] | None) -> Parameter:
     return ("{" + ",".join("NULL" if value is None else str(value) for value in values) + "}").encode(), 0
 
 
-def truths(values: Iterable[bool]) -> Parameter:
-    return ("{" + ",".join("t" if value else "f" for value in values) + "}").encode(), 0
-
-
-def truths_or_null(values: Iterable[bool | None]) -> Parameter:
+def truths(values: Iterable[bool | None] | None) -> Parameter:
+    if values is None:
+        return NULL
     return ("{" + ",".join("NULL" if value is None else "t" if value else "f" for value in values) + "}").encode(), 0
 
 

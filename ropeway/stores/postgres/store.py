@@ -43,6 +43,7 @@ from ...store.values import (
 )
 from . import adding, looking
 from .calls import Calls
+from .connection import migrate
 from .drivers import driver_here_of, driver_of
 from .encoding import DEFAULTS, HELD, answers_of, as_json, claimed_of, request_of
 from .floors import Floors
@@ -50,7 +51,7 @@ from .here import Everywhere, Here
 from .inside import Joined, JoinedHere, Own, OwnHere
 from .inspecting import inspect
 from .link import Row, Statement
-from .parameters import NULL, Parameter, number, numbers, text, texts, truth, truths_or_null
+from .parameters import NULL, Parameter, number, numbers, text, texts, truth, truths
 from .settling import Settlement
 from .spares import SparesHere
 from .statements import in_schema
@@ -89,6 +90,11 @@ class PostgresStore:
     def inspect(self) -> Inspection:
         return inspect(self._target)
 
+    async def migrate(self) -> None:
+        """Makes or migrates the schema, also where the URL leaves that to whoever calls this."""
+        self._usable()
+        await migrate(self._target)
+
     async def open(self) -> None:
         await (await self._settled()).lanes.open()
 
@@ -126,7 +132,8 @@ class PostgresStore:
         statement = self._statements.get(verb)
         if statement is None:
             places = ", ".join(f"${n}" for n in range(1, parameters + 1))
-            sql = in_schema(f"SELECT * FROM ropeway.{verb}({places})", self._target.schema)
+            # The verb is a name of ours, and the schema was checked.
+            sql = in_schema(f"SELECT * FROM ropeway.{verb}({places})", self._target.schema)  # noqa: S608
             statement = self._statements[verb] = Statement(sql)
         return statement
 
@@ -154,12 +161,12 @@ class PostgresStore:
     # Produce
 
     async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        queues, parameters = adding.parameters_of(bundles)
-        if not queues:
+        if not any(bundles):
             self._usable()
             return [[] for _ in bundles]
-        [letters] = await self._act("add", queues, now, *parameters)
-        await self._fold_now_and_then(queues)
+        arguments = adding.arguments_of(bundles)
+        [letters] = await self._act("add", arguments.queues, now, *arguments.parameters())
+        await self._fold_now_and_then(arguments.queues)
         return adding.answers_of(bundles, letters)
 
     # Share a transaction
@@ -282,7 +289,7 @@ class PostgresStore:
             text(queue),
             texts([edit.id for edit in edits]),
             numbers([edit.priority for edit in edits]),
-            truths_or_null([edit.lifo for edit in edits]),
+            truths([edit.lifo for edit in edits]),
             numbers([edit.delay for edit in edits]),
             numbers([edit.due_at for edit in edits]),
             texts([edit.data for edit in edits]),
@@ -387,7 +394,7 @@ class PostgresStore:
     ) -> Entries:
         place = looking.read_place(after) if after not in (None, "now") and after is not None else None
         most = 0 if after == "now" else limit + 1
-        [row] = await self._ask("events", text(queue), number(place and place.step), number(most))
+        [row] = await self._ask("events", text(queue), number(None if place is None else place.step), number(most))
         found = looking.entries_of(row, after, inclusive=inclusive, limit=limit)
         if found.gap and not found.entries:
             # What was asked for is not there: what is there begins at the oldest.

@@ -4,8 +4,8 @@ A NOTIFY takes a lock of the whole server at commit, so it is sent only to whom 
 shared advisory lock, which costs writers a look and no row, and which the server takes back when the connection ends.
 Listeners to `jobs` say it while they wait, and for a short time after: a busy worker looks by itself.
 
-A wake that was sent while nobody heard, because a listener was on its way or the connection had broken, is made good for:
-whoever listens is woken as soon as it is heard again.
+A wake that was sent while nobody heard, because a listener was on its way or the connection had broken, is made good
+for: whoever listens is woken as soon as the server knows of it again.
 """
 
 from __future__ import annotations

@@ -1,0 +1,78 @@
+"""A schema of its own for each test, and a server of its own for each that does something to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import psycopg
+import pytest
+
+from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.target import Target
+from tests.stores.databases import DatabaseProcess, new_database_place
+from tests.stores.places import empty_folder
+
+StartDatabase: TypeAlias = Callable[..., DatabaseProcess]
+OpenStore: TypeAlias = Callable[[str], PostgresStore]
+Execute: TypeAlias = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def start_database() -> Iterator[StartDatabase]:
+    """Takes a port and options of the server."""
+    with empty_folder() as folder:
+        servers: list[DatabaseProcess] = []
+
+        def start(port: int = 0, **options: str) -> DatabaseProcess:
+            # A Unix socket's path must be short.
+            place = Path(folder) / str(len(servers))
+            place.mkdir()
+            folder.chmod(0o755)
+            server = DatabaseProcess(place, port, **options)
+            servers.append(server)
+            server.start()
+            return server
+
+        yield start
+        for server in servers:
+            server.stop()
+
+
+@pytest.fixture
+async def open_store() -> AsyncIterator[OpenStore]:
+    """Takes a URL; what it made is closed when the test ends."""
+    made: list[PostgresStore] = []
+
+    def new(url: str) -> PostgresStore:
+        made.append(PostgresStore.from_url(url))
+        return made[-1]
+
+    yield new
+    for store in made:
+        await store.close()
+
+
+@pytest.fixture
+def url() -> str:
+    """Of an empty store."""
+    return new_database_place()
+
+
+@pytest.fixture
+def store(open_store: OpenStore, url: str) -> PostgresStore:
+    return open_store(url)
+
+
+@pytest.fixture
+def execute(url: str) -> Execute:
+    """Runs SQL beside the store; `ropeway.` is its schema."""
+    target = Target.from_url(url)
+
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(target.conninfo, autocommit=True) as connection:
+            cursor = connection.execute(sql.replace("ropeway.", f"{target.schema}.").encode())
+            return cursor.fetchall() if cursor.description else []
+
+    return run

@@ -1,0 +1,68 @@
+"""Who is woken, how often, and how it goes where nothing can be heard."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ropeway.stores.postgres import PostgresStore
+from ropeway.testing.arrange import add, claim
+from ropeway.testing.conformance.listen import calm, hears
+from ropeway.testing.factories import QUEUE, new_job, new_jobs
+from tests.stores.databases import new_schema, shared_database
+
+from .conftest import OpenStore
+from .faults import proxied
+
+
+async def test_nobody_is_woken_while_nobody_listens(store: PostgresStore):
+    await add(store, *new_jobs(3))
+
+    assert store._everywhere.here().bell._rang == {}
+
+
+async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
+    store: PostgresStore, open_store: OpenStore, url: str
+):
+    listener = store.listen("jobs", [QUEUE])
+    await calm(listener)
+    other = open_store(url)
+    taken: list[str] = []
+
+    async def work() -> None:
+        while len(taken) < 40:
+            jobs = await claim(store, 10)
+            taken.extend(job.id for job in jobs)
+            if not jobs:
+                assert await hears(listener)
+
+    working = asyncio.create_task(work())
+    for n in range(40):
+        await add(other, new_job(f"job-{n}"))
+
+    await working
+    assert sorted(taken) == sorted(f"job-{n}" for n in range(40))
+    listener.close()
+
+
+async def test_behind_a_pooler_jobs_are_found_by_polling(open_store: OpenStore):
+    async with proxied(shared_database(), hides_backend=True) as proxy:
+        store = open_store(proxy.url(new_schema()))
+        listener = store.listen("jobs", [QUEUE])
+
+        await add(store, *new_jobs(3))
+
+        assert await hears(listener)
+        assert len(await claim(store, 5)) == 3
+        assert not any(link.prepares for link in store._everywhere.here().lanes._links)
+        listener.close()
+
+
+async def test_listening_can_be_turned_off(open_store: OpenStore, url: str):
+    store = open_store(f"{url}&listen=off")
+    listener = store.listen("jobs", [QUEUE])
+
+    await add(store, new_job())
+
+    assert await hears(listener)
+    assert store._everywhere.here().ear._task is None
+    listener.close()
