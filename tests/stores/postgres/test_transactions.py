@@ -15,7 +15,7 @@ from .conftest import Execute
 
 def add_within(connection: psycopg.Connection, store: PostgresStore, id: str) -> None:
     places = ", ".join(["%s"] * 11)
-    sql = f"SELECT * FROM {store._target.schema}.add({places})"  # noqa: S608 - the schema is the test's own
+    sql = f"SELECT * FROM {store._target.schema}.add({places})"
     connection.execute(sql.encode(), arguments_of([[new_job(id)]]))
 
 
