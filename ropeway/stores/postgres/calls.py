@@ -12,6 +12,7 @@ from ...job.outcomes import Outcome
 from ...job.record import NewJob
 from ...store.values import Added, Answer
 from .adding import answers_of as added_of
+from .adding import arguments_of
 from .encoding import answers_of
 from .target import Target
 
@@ -33,20 +34,7 @@ class Calls:
         """Where the store's own connections are, as soon as somebody has asked."""
 
     def add(self, jobs: Sequence[NewJob]) -> Call:
-        queues = list(dict.fromkeys(job.queue for job in jobs))
-        return self._call(
-            "add_json",
-            queues=queues,
-            numbers=[queues.index(job.queue) + 1 for job in jobs] if len(queues) > 1 else None,
-            ids=[job.id for job in jobs],
-            names=[job.name for job in jobs],
-            datas=[job.data for job in jobs],
-            options=[job.options for job in jobs],
-            priorities=[job.priority for job in jobs],
-            lifos=[job.lifo for job in jobs],
-            delays=[job.delay for job in jobs] if any(job.delay for job in jobs) else None,
-            dues=[job.due_at for job in jobs] if any(job.due_at is not None for job in jobs) else None,
-        )
+        return self._call("add_json", **arguments_of([jobs])._asdict())
 
     def added(self, jobs: Sequence[NewJob], answer: str) -> list[Added]:
         return added_of([jobs], self._checked(answer))[0]

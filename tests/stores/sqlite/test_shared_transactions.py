@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from ropeway import InvalidInput, InvalidOption, Queue
-from ropeway.errors import StoreBusy, StoreFull
+from ropeway.errors import StoreBusy, StoreFull, StoreUnavailable
 from ropeway.stores.sqlite import SQLiteStore
 from ropeway.stores.sqlite.territory import own_tables
 
@@ -171,6 +171,12 @@ class TestTurns:
         assert await notes(queue) == []
 
 
+def is_in_doubt(store: SQLiteStore) -> bool:
+    assert store._file is not None
+    assert store._file._writer is not None
+    return store._file._writer.is_in_doubt
+
+
 async def add_when_told(queue: Queue, told: asyncio.Event) -> None:
     """Its context is that of the block, which has ended by then."""
     await told.wait()
@@ -204,6 +210,22 @@ class TestEnds:
         assert (await queue.counts())["waiting"] == 1
         async with queue.transaction() as tx:
             await queue.add("send", tx=tx)
+        assert (await queue.counts())["waiting"] == 2
+        await store.close()
+
+    async def test_after_a_failed_sync_the_file_itself_is_synced_before_anything_else(self, new_store: NewStore):
+        disk = BadDisk("no-sync-for-a-transaction")
+        store = new_store(vfs=disk.name)
+        queue = Queue("letters", store=store)
+        await queue.add("send")
+        with pytest.raises(StoreUnavailable):
+            async with queue.transaction() as tx:
+                await queue.add("send", tx=tx)
+                disk.broken["sync"] = apsw.IOError
+        disk.broken.clear()
+        doubts = [is_in_doubt(store)]
+        await queue.add("send")
+        assert [*doubts, is_in_doubt(store)] == [True, False]
         assert (await queue.counts())["waiting"] == 2
         await store.close()
 
