@@ -17,6 +17,9 @@ class Server(Protocol):
     def path(self) -> Path:
         """Of the Unix socket at which it is reached without the bad network."""
 
+    def url(self) -> str:
+        """Without it, too."""
+
     def url_by(self, place: str, *, tls: bool, **options: str) -> str:
         """That of its stores for whoever goes by a host and port that are not its own."""
 
