@@ -28,6 +28,8 @@ from .service import LONGEST_PAUSE, Service, insist, log
 PRESENCE_INTERVAL: Final = 10.0
 SLOW_LOOP: Final = 0.25
 CLAIM_UNDER_WAY: Final = 60.0
+SAFE: Final = 0.95
+"""The part of a lock after which its holder must have heard from the store, or stop: before others may begin."""
 CENSUS_INTERVAL: Final = 10.0
 
 Tell = Callable[[Job, Signal], None]
@@ -49,13 +51,13 @@ class Renewer(Service):
         jobs = [job for locked in self._locked for job in list(locked) if job.queue.name == self._queue]
         if jobs:
             try:
-                async with asyncio.timeout(self._lock / 2000):
+                async with asyncio.timeout(self._time_left(jobs)):
                     await self._renew(jobs)
             except (StoreUnavailable, TimeoutError) as trouble:
                 log.warning("locks in %r were not renewed: %s", self._queue, trouble)
                 self._fence(jobs)
                 # Not as patient as others: a lock does not wait.
-                await asyncio.sleep(min(LONGEST_PAUSE, self._lock / 10_000))
+                await asyncio.sleep(min(LONGEST_PAUSE, self._lock / 10_000, self._time_left(jobs)))
                 return
         await asyncio.sleep(self._lock / 2000)
 
@@ -69,11 +71,16 @@ class Renewer(Service):
                 was_taken = answer.verdict == "missing" or answer.state == "cancelled"
                 self._tell(job, "cancelled" if was_taken else "lost")
 
+    def _time_left(self, jobs: Iterable[Job]) -> float:
+        """Seconds until the first of them must stop, if nobody answers; half a lock at most."""
+        oldest = time.monotonic() - self._lock / 1000 * SAFE
+        return min([self._lock / 2000, *(job.confirmed - oldest for job in jobs if job.confirmed > oldest)])
+
     def _fence(self, jobs: Iterable[Job]) -> None:
-        """A lock that could not be renewed for its whole length may be another's by now."""
-        oldest = time.monotonic() - self._lock / 1000
+        """A lock that could not be renewed for its whole length may soon be another's."""
+        oldest = time.monotonic() - self._lock / 1000 * SAFE
         for job in jobs:
-            if job.confirmed < oldest:
+            if job.confirmed <= oldest:
                 self._tell(job, "lost")
 
 

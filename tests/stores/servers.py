@@ -194,6 +194,9 @@ class ClusterProcesses:
         name = primary.ask("CLUSTER", "MYID").split(b"\r\n")[1].decode()
         _wait(lambda: replica.ask("CLUSTER", "REPLICATE", name) == b"+OK\r\n", "it will not be a replica")
         _wait(lambda: b"master_link_status:up" in replica.ask("INFO", "replication"), "the replica does not follow")
+        # Those who vote for it have to know whose replica it is.
+        known = f"slave {name}".encode()
+        _wait(lambda: all(known in node.ask("CLUSTER", "NODES") for node in self.nodes), "others do not know of it")
         return replica
 
     def _meet(self, node: ServerProcess) -> None:

@@ -30,15 +30,14 @@ Find: TypeAlias = Callable[[], Awaitable[Target]]
 async def open_link(target: Target, hear: Hear | None = None) -> Link:
     """A link that is logged in. Raises what `failures.typed` makes of whatever went wrong."""
     loop = asyncio.get_running_loop()
-    link: Link | None = None
+    link = Link(target.timeout)
+    patience = min(CONNECTING, target.timeout)
     try:
-        link = made = Link(target.timeout)
-        patience = min(CONNECTING, target.timeout)
         async with asyncio.timeout(patience):
             if target.path is not None:
-                await loop.create_unix_connection(lambda: made, target.path, ssl=target.tls())
+                await loop.create_unix_connection(lambda: link, target.path, ssl=target.tls())
             else:
-                await loop.create_connection(lambda: made, target.host, target.port, ssl=target.tls())
+                await loop.create_connection(lambda: link, target.host, target.port, ssl=target.tls())
         # Whoever took the connection has as long as for any call.
         patience = target.timeout
         await _log_in(link, target)
@@ -46,8 +45,7 @@ async def open_link(target: Target, hear: Hear | None = None) -> Link:
             link.hear(hear)
         return link
     except BaseException as error:
-        if link is not None:
-            link.abort()
+        link.abort()
         if isinstance(error, ssl.SSLCertVerificationError):
             raise StoreRefused(target.url, f"{target.address} is not to be trusted: {error.verify_message}") from error
         if isinstance(error, OSError):

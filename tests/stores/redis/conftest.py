@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Final, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Final, TypeAlias, TypeVar
 
 import pytest
 
+from ropeway.errors import StoreUnavailable
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.connection import Connection
 from tests.stores.places import empty_folder
@@ -16,6 +17,8 @@ from tests.stores.servers import ServerProcess, new_place, shared_server
 
 StartServer: TypeAlias = Callable[..., ServerProcess]
 OpenStore: TypeAlias = Callable[[str], RedisStore]
+
+T = TypeVar("T")
 
 PATIENCE: Final = 20
 """Seconds in which whatever is to happen has happened."""
@@ -73,6 +76,18 @@ async def until(condition: Callable[[], object]) -> None:
             if await found if inspect.isawaitable(found) else found:
                 return
             await asyncio.sleep(0.005)
+
+
+async def insist(call: Callable[[bool], Awaitable[T]]) -> T:
+    """Repeats a call as workers do; it is told whether it is a repeat."""
+    async with asyncio.timeout(PATIENCE):
+        repeat = False
+        while True:
+            try:
+                return await call(repeat)
+            except StoreUnavailable:
+                repeat = True
+                await asyncio.sleep(0.1)
 
 
 async def noticed(store: RedisStore) -> None:

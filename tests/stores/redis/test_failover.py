@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 from msgspec.structs import replace
 
-from ropeway.errors import StoreUnavailable
 from ropeway.job.record import JobRecord
 from ropeway.store.values import Settled
 from ropeway.stores.redis import RedisStore
@@ -18,9 +15,7 @@ from ropeway.testing.factories import FOREIGN, QUEUE, claim_request, complete, n
 from tests.stores.places import empty_folder
 from tests.stores.servers import ClusterProcesses, ServerProcess
 
-from .conftest import PATIENCE, OpenStore, until
-
-T = TypeVar("T")
+from .conftest import OpenStore, insist, until
 
 KEY = f"{{ropeway:{QUEUE}}}"
 
@@ -70,23 +65,11 @@ async def _run_jobs_while_it_hands_over(store: RedisStore, replica: ServerProces
 
 async def _claim(store: RedisStore, limit: int) -> list[JobRecord]:
     request = claim_request(limit)
-    return (await _insist(lambda repeat: store.claim(replace(request, repeat=repeat)))).jobs
+    return (await insist(lambda repeat: store.claim(replace(request, repeat=repeat)))).jobs
 
 
 async def _settle(store: RedisStore, jobs: list[JobRecord]) -> Settled:
-    return await _insist(lambda _: store.settle(QUEUE, [complete(job) for job in jobs]))
-
-
-async def _insist(call: Callable[[bool], Awaitable[T]]) -> T:
-    """As workers do."""
-    async with asyncio.timeout(PATIENCE):
-        repeat = False
-        while True:
-            try:
-                return await call(repeat)
-            except StoreUnavailable:
-                repeat = True
-                await asyncio.sleep(0.1)
+    return await insist(lambda _: store.settle(QUEUE, [complete(job) for job in jobs]))
 
 
 def _offset(server: ServerProcess) -> str:

@@ -80,15 +80,17 @@ async def _refused_once(server: ServerProcess, code: str) -> None:
 
 
 async def test_a_server_that_still_loads_is_waited_for(start_server: StartServer, open_store: OpenStore):
-    server = start_server("--key-load-delay", "30000", "--loading-process-events-interval-bytes", "1024")
+    server = start_server("--key-load-delay", "30000", "--rdbcompression", "no")
     store = open_store(server.url())
-    await add(store, *new_jobs(300))
+    # More than servers load without looking up.
+    data = f'"{"x" * 500_000}"'
+    await add(store, *new_jobs(10, data=data))
     _tell(server, ["SAVE"])
     server.kill()
     await noticed(store)
     loading = asyncio.create_task(asyncio.to_thread(server.start))
 
-    assert len(await claim(store, 300)) == 300
+    assert len(await claim(store, 10)) == 10
     await loading
     assert b"errorstat_LOADING:" in server.ask("INFO", "errorstats")
 

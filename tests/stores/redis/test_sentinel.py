@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from pathlib import Path
 
 import pytest
 
-from ropeway.errors import StoreRefused, StoreUnavailable
+from ropeway.errors import StoreRefused
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.servers import SentinelProcess, ServerProcess, free_port
 
-from .conftest import OpenStore, StartServer, until
+from .conftest import OpenStore, StartServer, insist, until
 
 
 async def _replicated(primary: ServerProcess, replica: ServerProcess, sentinel: SentinelProcess) -> None:
@@ -37,7 +35,7 @@ async def test_work_goes_on_when_the_primary_dies_and_its_replica_takes_over(
         await _replicated(primary, replica, sentinel)
 
         primary.kill()
-        settled = await _insist(
+        settled = await insist(
             lambda repeat: store.settle(QUEUE, [complete(held)], claim_request(3, token="u", repeat=repeat))
         )
 
@@ -57,16 +55,3 @@ async def test_an_unknown_service_is_named(start_server: StartServer, open_store
             await open_store(f"redis+sentinel://127.0.0.1:{sentinel.port}/other/0").open()
     finally:
         sentinel.kill()
-
-
-async def _insist(call):
-    """As workers do."""
-    deadline = time.monotonic() + 20
-    repeat = False
-    while True:
-        try:
-            return await call(repeat)
-        except StoreUnavailable:
-            assert time.monotonic() < deadline, "nobody took over"
-            repeat = True
-            await asyncio.sleep(0.1)

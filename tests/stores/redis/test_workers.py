@@ -71,6 +71,20 @@ async def test_a_slow_network_slows_work_and_makes_nothing_stall(queue: Queue, p
     assert counting.runs == dict.fromkeys(range(20), 1)
 
 
+async def test_a_server_that_forgets_its_scripts_under_work_disturbs_nobody(queue: Queue, server: ServerProcess):
+    async def forget(job: Job) -> Any:
+        # Between any two calls of the worker.
+        server.ask("SCRIPT", "FLUSH")
+        return job.data
+
+    worker = Worker(queue, forget, concurrency=5, lock_duration=1)
+    ear = Ear(worker, *TROUBLE)
+    async with worker.started():
+        await asyncio.gather(*(queue.add("send", n) for n in range(100)))
+        await told(queue, "completed", count=100)
+    assert ear.names == []
+
+
 async def _is_later(job: Any, moment: float) -> bool:
     lock = (await job.refresh()).lock_until
     return lock is not None and lock.timestamp() > moment
@@ -127,6 +141,30 @@ async def test_a_worker_that_has_no_server_for_longer_than_a_lock_stops_its_hand
         await proxy.start()
 
         assert await job.result(timeout=PATIENCE) == "again"
+
+
+async def test_a_worker_that_has_no_server_stops_its_handlers_before_others_begin(
+    queue: Queue, proxy: Proxy, server: ServerProcess
+):
+    gate, begun = Gate(), asyncio.Event()
+    still_running: list[int] = []
+
+    async def take_over(job: Job) -> None:
+        still_running.append(len(gate.running))
+        begun.set()
+
+    options: Any = {"lock_duration": 2, "stalled_interval": 0.05}
+    async with Worker(queue, gate, **options).started():
+        await queue.add("send")
+        await gate.holds(1)
+        async with (
+            Queue("letters", server.url()) as there,
+            Worker(there, take_over, **options).started(),
+        ):
+            await proxy.stop()
+            await asyncio.wait_for(begun.wait(), PATIENCE)
+            await proxy.start()
+    assert still_running == [0]
 
 
 async def test_workers_are_told_when_somebody_empties_the_server(queue: Queue, server: ServerProcess):
