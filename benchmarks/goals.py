@@ -81,6 +81,18 @@ REDIS = (
         at_least=1,
     ),
     Goal(
+        "adding one at a time, sync: ahead of every rival",
+        ours_on_redis("add_one_sync"),
+        over=Figure(BEST_RIVAL, "add_one"),
+        at_least=1,
+    ),
+    Goal(
+        "adding by the sync twin: at most 1.5 times",
+        ours_on_redis("add_one"),
+        over=ours_on_redis("add_one_sync"),
+        at_most=1.5,
+    ),
+    Goal(
         "adding in bulk: 3 times the best rival",
         ours_on_redis("add_bulk"),
         over=Figure(BEST_RIVAL, "add_bulk"),

@@ -11,17 +11,24 @@ import pytest
 
 from ropeway.errors import StoreClosed
 from ropeway.store.contract import Store, offers_add_here
-from ropeway.store.url import connect
 from ropeway.testing.arrange import read
+from ropeway.testing.conformance.fixtures import NewHandle
 from ropeway.testing.factories import QUEUE, claim_request, new_job
+
+from .places import PLACES
 
 THREADS = 6
 EACH = 40
 
 
-@pytest.fixture(params=["sqlite:///{folder}/ropeway.db"], ids=["sqlite"])
-async def here(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    store = connect(request.param.format(folder=tmp_path))
+@pytest.fixture(params=["sqlite", "redis"])
+def new_handle(request: pytest.FixtureRequest, tmp_path: Path) -> NewHandle:
+    return PLACES[request.param](tmp_path)
+
+
+@pytest.fixture
+async def here(new_handle: NewHandle) -> AsyncIterator[Store]:
+    store = new_handle()
     yield store
     await store.close()
 
@@ -76,9 +83,8 @@ async def test_a_closed_store_says_so(here: Store):
         await asyncio.to_thread(add_here, here, "b")
 
 
-async def test_nobody_hangs_when_the_store_is_closed_under_threads_that_add(tmp_path: Path):
-    url = f"sqlite:///{tmp_path}/ropeway.db"
-    store = connect(url)
+async def test_nobody_hangs_when_the_store_is_closed_under_threads_that_add(new_handle: NewHandle):
+    store = new_handle()
     acknowledged: list[str] = []
     refused: list[StoreClosed] = []
     begun = threading.Barrier(THREADS + 1)
@@ -103,6 +109,6 @@ async def test_nobody_hangs_when_the_store_is_closed_under_threads_that_add(tmp_
         await asyncio.to_thread(thread.join)
 
     assert len(refused) == THREADS
-    witness = connect(url)
+    witness = new_handle()
     assert all(await witness.get(QUEUE, acknowledged))
     await witness.close()

@@ -20,16 +20,25 @@ _warned: set[str] = set()
 async def check(link: Link, target: Target) -> None:
     """Refuses a server that would lose jobs; one that does not tell about itself is taken by its word."""
     try:
-        said = await link.ask("INFO")
+        if leaves_disk_to_saves(target, await link.ask("INFO")):
+            warn_if_nothing_is_saved(target, await link.ask("CONFIG", "GET", "save"))
     except hiredis.ReplyError:
         # A user without this right.
         return
+
+
+def leaves_disk_to_saves(target: Target, said: object) -> bool:
+    """Reads what a server says about itself, and refuses it by that; answers whether it keeps no log on its disk."""
     facts = _facts(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said))
     _check_version(target, facts)
     if facts.get("role") == "slave":
         raise StoreReadOnly(target.url, f"{target.address} is a replica: use the primary's address, or Sentinel")
     _check_eviction(target, facts)
-    if facts.get("aof_enabled") == "0" and await _saves_nothing(link) and target.address not in _warned:
+    return facts.get("aof_enabled") == "0"
+
+
+def warn_if_nothing_is_saved(target: Target, saves: list[bytes]) -> None:
+    if len(saves) == 2 and saves[1] == b"" and target.address not in _warned:
         _warned.add(target.address)
         log.warning(
             "%s: this server keeps nothing on disk, so a restart loses every job: set appendonly yes", target.url
@@ -60,11 +69,3 @@ def _check_eviction(target: Target, facts: dict[str, str]) -> None:
             f"its maxmemory-policy is {policy}, which throws away jobs when memory runs out: "
             "set it to noeviction (CONFIG SET maxmemory-policy noeviction), or allow it with ?allow_eviction=1",
         )
-
-
-async def _saves_nothing(link: Link) -> bool:
-    try:
-        answer = await link.ask("CONFIG", "GET", "save")
-    except hiredis.ReplyError:
-        return False
-    return len(answer) == 2 and answer[1] == b""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import ssl
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 import hiredis
@@ -40,26 +41,44 @@ async def open_link(target: Target, hear: Hear | None = None) -> Link:
                 await loop.create_connection(lambda: link, target.host, target.port, ssl=target.tls())
         # Whoever took the connection has as long as for any call.
         patience = target.timeout
-        await _log_in(link, target)
+        for command in logins(target):
+            await link.ask(*command)
         if hear is not None:
             link.hear(hear)
         return link
     except BaseException as error:
         link.abort()
-        if isinstance(error, ssl.SSLCertVerificationError):
-            raise StoreRefused(target.url, f"{target.address} is not to be trusted: {error.verify_message}") from error
-        if isinstance(error, OSError):
-            what = f"no answer within {patience:g} s" if isinstance(error, TimeoutError) else str(error)
-            raise StoreUnavailable(target.url, f"{target.address} cannot be reached: {what}") from error
-        raise typed(target.url, error) from error
+        raise unreachable(target, error, patience) from error
 
 
-async def _log_in(link: Link, target: Target) -> None:
+def unreachable(target: Target, error: BaseException, patience: float) -> BaseException:
+    """The error to raise for one that ended the making of a link."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return StoreRefused(target.url, f"{target.address} is not to be trusted: {error.verify_message}")
+    if isinstance(error, OSError):
+        what = f"no answer within {patience:g} s" if isinstance(error, TimeoutError) else str(error)
+        return StoreUnavailable(target.url, f"{target.address} cannot be reached: {what}")
+    return typed(target.url, error)
+
+
+def logins(target: Target) -> list[tuple[Argument, ...]]:
+    """What is said first on every connection."""
+    commands: list[tuple[Argument, ...]] = []
     if target.password is not None:
         user = (target.username,) if target.username is not None else ()
-        await link.ask("AUTH", *user, target.password)
+        commands.append(("AUTH", *user, target.password))
     if target.database:
-        await link.ask("SELECT", target.database)
+        commands.append(("SELECT", target.database))
+    return commands
+
+
+def pauses(seconds: float) -> Iterator[float]:
+    """How long to wait before each further try, for so many seconds in all."""
+    deadline = time.monotonic() + seconds
+    pause = FIRST_PAUSE
+    while time.monotonic() + pause <= deadline:
+        yield pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load
+        pause = min(pause * 2, LONGEST_PAUSE)
 
 
 class NotConnected(StoreUnavailable):
@@ -131,14 +150,11 @@ class Connection(Commands):
             raise typed(self.target.url, error) from error
 
     async def _insist(self, command: tuple[Argument, ...], error: hiredis.ReplyError) -> Any:
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        pause = FIRST_PAUSE
-        while asyncio.get_running_loop().time() < deadline:
+        for pause in pauses(PATIENCE):
             if code_of(error) == "READONLY":
                 # The primary is another one now: whoever knows it is asked when the next link is made.
                 self.drop()
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
-            pause = min(pause * 2, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
             try:
                 link = await self.link()
                 return await link.ask(*command)
@@ -159,8 +175,7 @@ class Connection(Commands):
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> Link:
-        deadline = asyncio.get_running_loop().time() + (self._patience if self._was_up else 0)
-        pause = FIRST_PAUSE
+        waits = pauses(self._patience if self._was_up else 0)
         while True:
             try:
                 link = await open_link(await self._find() if self._find else self.target)
@@ -169,10 +184,10 @@ class Connection(Commands):
                 self._link, self._was_up = link, True
                 return link
             except StoreUnavailable as error:
-                if asyncio.get_running_loop().time() + pause > deadline:
+                pause = next(waits, None)
+                if pause is None:
                     raise NotConnected(self.target.url, _reason(error)) from error
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
-            pause = min(pause * 2, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
 
     async def _check(self, link: Link) -> None:
         try:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from weakref import WeakKeyDictionary
 
+from .blocking import BlockingLinks
 from .reaching import reach
 from .target import Target
 from .wake import Ear
@@ -40,10 +41,11 @@ class Here:
 
 
 class Everywhere:
-    """One `Here` for each loop."""
+    """One `Here` for each loop, and links for the threads that have none."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self.blocking = BlockingLinks(target)
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, Here] = WeakKeyDictionary()
         self._last: Here | None = None
 
@@ -61,6 +63,7 @@ class Everywhere:
     async def close(self) -> None:
         loop = asyncio.get_running_loop()
         self._last = None
+        self.blocking.close()
         places = [*self._places.values()]
         self._places.clear()
         for place in places:

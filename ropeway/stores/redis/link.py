@@ -18,10 +18,10 @@ Hear: TypeAlias = Callable[[list[Any]], None]
 
 SIGN_OF_LIFE: Final = 65_536
 """Bytes after which a server counts as answering although its answer is not whole yet."""
-_NOT_ENOUGH: Final = object()
+NOT_ENOUGH: Final = object()
 _BUFFER: Final = 64 * 1024
 # Its stubs say that a command has one word, and that only bytes can be fed.
-_pack: Final[Callable[[tuple[Argument, ...]], bytes]] = cast(Any, hiredis.pack_command)
+pack_command: Final[Callable[[tuple[Argument, ...]], bytes]] = cast(Any, hiredis.pack_command)
 
 
 class Link(asyncio.BufferedProtocol):
@@ -39,7 +39,7 @@ class Link(asyncio.BufferedProtocol):
         """Set when its socket is closed too."""
         self._timeout = timeout
         self._hear: Hear | None = None
-        self._reader = hiredis.Reader(notEnoughData=_NOT_ENOUGH)
+        self._reader = hiredis.Reader(notEnoughData=NOT_ENOUGH)
         self._feed: Callable[[bytearray, int, int], None] = cast(Any, self._reader).feed
         # One for all answers: asyncio's own way takes 256 KiB from the system and gives them back for each.
         self._buffer = bytearray(_BUFFER)
@@ -56,7 +56,7 @@ class Link(asyncio.BufferedProtocol):
         if not self.is_up:
             answer.set_exception(ConnectionResetError("the connection ended"))
             return answer
-        self._send(_pack(command))
+        self._send(pack_command(command))
         if not self._pending:
             self._quiet_since, self._read_since = self._loop.time(), 0
             if self._watch is None:
@@ -70,7 +70,7 @@ class Link(asyncio.BufferedProtocol):
     def tell(self, *command: Argument) -> None:
         """Sends a command whose answer, if any, comes to `hear`."""
         if self.is_up:
-            self._send(_pack(command))
+            self._send(pack_command(command))
 
     def abort(self) -> None:
         """Ends it at once; what is under way fails."""
@@ -133,7 +133,7 @@ class Link(asyncio.BufferedProtocol):
         is_alive = self._read_since >= SIGN_OF_LIFE
         try:
             self._feed(self._buffer, 0, nbytes)
-            while (reply := reader.gets()) is not _NOT_ENOUGH:
+            while (reply := reader.gets()) is not NOT_ENOUGH:
                 is_alive = True
                 if self._hear is not None:
                     self._hear(reply)

@@ -60,7 +60,7 @@ _revoked = msgspec.msgpack.Decoder(tuple[int, int, str, str]).decode
 
 
 class RedisStore:
-    """Jobs in one server, which any number of machines may use at once."""
+    """Jobs in Redis, which any number of machines may use at once."""
 
     def __init__(self, target: Target) -> None:
         self.url = target.url
@@ -74,14 +74,14 @@ class RedisStore:
         """Which life of the store this handle has seen."""
 
     @classmethod
-    def from_url(cls, url: str, *, create: bool = True) -> Self:  # noqa: ARG003 - a server is there or not
+    def from_url(cls, url: str, *, create: bool = True) -> RedisStore:  # noqa: ARG003 - a server is there or not
         """`redis://host:6379/0`; see `Target` for what else it may say."""
-        return cls(Target.from_url(url))
+        return _store_at(Target.from_url(url))
 
     @classmethod
-    def from_client(cls, client: object) -> Self:
+    def from_client(cls, client: object) -> RedisStore:
         """Connects as a client of redis-py does, and leaves the client alone."""
-        return cls(target_of(client))
+        return _store_at(target_of(client))
 
     def sibling(self) -> Self:
         return type(self)(self._target)
@@ -402,3 +402,41 @@ class RedisStore:
 
     async def forget(self, kind: str, key: str) -> bool:
         return bool(await self._call("forget", (self._keys.kind(kind), self._keys.expiring), pack((kind, key))))
+
+
+class ServerStore(RedisStore):
+    """Jobs in one server that is always at the same place, where a thread without a loop can find it by itself."""
+
+    def add_here(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        # Written beside `add` and not shared with it: a signal that raises between the making of a coroutine and its
+        # first step leaves one that was never awaited.
+        self._usable()
+        links = self._everywhere.blocking
+        if job := adding.alone(bundles):
+            self._register_here([job.queue])
+            keys = (self._keys.queue(job.queue),)
+            answer = links.run(SCRIPTS["add_one"], keys, *adding.arguments_of(job, now))
+            if answer == b"c":
+                return [[Added(job.id, "created")]]
+            queues = [job.queue]
+        else:
+            load = adding.Load(self._keys, bundles, now)
+            if not load.queues:
+                return [[] for _ in bundles]
+            self._register_here(load.queues)
+            answer, queues = links.run(SCRIPTS["add"], load.keys, *load.arguments), load.queues
+        letters, new = answer
+        if new:
+            emptied = [queues[number - 1] for number in new]
+            self._registered.difference_update(emptied)
+            self._register_here(emptied)
+        return adding.answers_of(bundles, letters.decode())
+
+    def _register_here(self, queues: Sequence[str]) -> None:
+        if new := [queue for queue in queues if queue not in self._registered]:
+            self._everywhere.blocking.execute("SADD", self._keys.queues, *new)
+            self._registered.update(new)
+
+
+def _store_at(target: Target) -> RedisStore:
+    return ServerStore(target) if target.kind == "server" else RedisStore(target)

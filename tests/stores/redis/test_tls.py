@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -61,6 +62,27 @@ async def test_jobs_go_through_tls(server: ServerProcess, authority: trustme.CA,
         job = await queue.add("send", 1)
 
         assert await job.state() == "waiting"
+
+
+async def test_jobs_of_threads_without_a_loop_go_through_tls(
+    server: ServerProcess, authority: trustme.CA, ca_file: str
+):
+    async with (
+        _speaking_tls(server, authority.issue_cert("localhost")) as proxy,
+        Queue("letters", proxy.url("localhost", ca_file=ca_file)) as queue,
+    ):
+        for n in range(3):
+            await asyncio.to_thread(queue.sync.add, "send", n)
+
+        assert (await queue.counts())["waiting"] == 3
+
+
+async def test_threads_without_a_loop_trust_nobody_else(server: ServerProcess, authority: trustme.CA, ca_file: str):
+    async with _speaking_tls(server, authority.issue_cert("jobs.example")) as proxy:
+        queue = Queue("letters", proxy.url("localhost", ca_file=ca_file))
+        with pytest.raises(StoreRefused, match="Hostname mismatch"):
+            await asyncio.to_thread(queue.sync.add, "send")
+        await queue.close()
 
 
 async def test_a_client_that_speaks_tls_is_followed(server: ServerProcess, authority: trustme.CA, ca_file: str):

@@ -1,0 +1,282 @@
+"""Commands on the calling thread, which waits for their answers: for code that has no event loop."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import hiredis
+
+from ...errors import StoreUnavailable
+from . import connection
+from .checks import leaves_disk_to_saves, warn_if_nothing_is_saved
+from .failures import PASSING, code_of, typed
+from .link import NOT_ENOUGH, Argument, pack_command
+from .scripts import Script
+from .target import Target
+
+KEPT: Final = 64
+"""How many connections stay open while nobody uses them: as many as threads that add all the time."""
+_BUFFER: Final = 16 * 1024
+_SHORTEST: Final = 0.001
+"""Seconds: a timeout of 0 would mean that nothing is waited for."""
+_OURS: Final = frozenset({__name__, "socket", "ssl"})
+
+
+class BlockingLink:
+    """One connection, for one call at a time. After a call that did not end it is out of step: close it."""
+
+    def __init__(self, connected: socket.socket, timeout: float) -> None:
+        self._socket = connected
+        self._timeout = timeout
+        self._reader = hiredis.Reader(notEnoughData=NOT_ENOUGH)
+        # Its stubs say that only bytes can be fed.
+        self._feed: Callable[[bytearray, int, int], None] = cast(Any, self._reader).feed
+        self._buffer = bytearray(_BUFFER)
+        connected.settimeout(timeout)
+        self._has_something = _watch(connected)
+
+    @property
+    def is_usable(self) -> bool:
+        """While it is idle there is nothing to hear, except that the connection has ended."""
+        return not self._has_something()
+
+    def ask(self, *command: Argument) -> Any:
+        # hiredis makes text of numbers in a way that crashes when a signal handler raises just then.
+        words = tuple([str(word) if isinstance(word, int) else word for word in command])
+        self._socket.sendall(pack_command(words))
+        try:
+            reply = self._hear()
+        except hiredis.ProtocolError as error:
+            raise ConnectionError(f"not understood: {error}") from error
+        except TimeoutError as error:
+            if not is_ours(error) or error.errno is not None:
+                raise
+            raise TimeoutError(f"no answer within {self._timeout:g} s") from error
+        if isinstance(reply, hiredis.ReplyError):
+            raise reply
+        return reply
+
+    def _hear(self) -> Any:
+        deadline = time.monotonic() + self._timeout
+        self._receive()
+        reply = self._reader.gets()
+        if reply is not NOT_ENOUGH:
+            return reply
+        while reply is NOT_ENOUGH:
+            self._socket.settimeout(max(_SHORTEST, deadline - time.monotonic()))
+            self._receive()
+            reply = self._reader.gets()
+        self._socket.settimeout(self._timeout)
+        return reply
+
+    def _receive(self) -> None:
+        size = self._socket.recv_into(self._buffer)
+        if not size:
+            raise ConnectionResetError("the server closed the connection")
+        self._feed(self._buffer, 0, size)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class BlockingLinks:
+    """Any number of threads ask at once, each over a link that is its own meanwhile.
+
+    There are no locks: a signal handler may ask too, while the thread that it interrupts is at any step.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._idle: list[BlockingLink] = []
+        self._was_up = False
+        self._is_closed = False
+
+    def run(self, script: Script, keys: tuple[str, ...], *arguments: Argument) -> Any:
+        """Runs a script, which the server may have forgotten."""
+        try:
+            return self._insist("EVALSHA", script.sha, len(keys), *keys, *arguments)
+        except hiredis.ReplyError as error:
+            if code_of(error) != "NOSCRIPT":
+                raise typed(self._target.url, error) from error
+        return self.execute("EVAL", script.text, len(keys), *keys, *arguments)
+
+    def execute(self, *command: Argument) -> Any:
+        try:
+            return self._insist(*command)
+        except hiredis.ReplyError as error:
+            raise typed(self._target.url, error) from error
+
+    def _insist(self, *command: Argument) -> Any:
+        """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
+        try:
+            return self._ask(command)
+        except hiredis.ReplyError as error:
+            if code_of(error) not in PASSING:
+                raise
+            refused = error
+        for pause in connection.pauses(connection.PATIENCE):
+            time.sleep(pause)
+            try:
+                return self._ask(command)
+            except hiredis.ReplyError as error:
+                if code_of(error) not in PASSING:
+                    raise
+                refused = error
+        raise typed(self._target.url, refused) from refused
+
+    def _ask(self, command: tuple[Argument, ...]) -> Any:
+        link = self._take() or self._open()
+        is_in_step = False
+        try:
+            answer = link.ask(*command)
+            is_in_step = True
+            return answer
+        except hiredis.ReplyError as error:
+            # The primary may be elsewhere now, even at the same address.
+            is_in_step = code_of(error) != "READONLY"
+            raise
+        except OSError as error:
+            if not is_ours(error):
+                raise
+            raise typed(self._target.url, error) from error
+        finally:
+            if is_in_step:
+                self._give_back(link)
+            else:
+                link.close()
+
+    def _take(self) -> BlockingLink | None:
+        while self._idle:
+            try:
+                link = self._idle.pop()
+            except IndexError:
+                # Another thread took the last one.
+                break
+            if link.is_usable:
+                return link
+            link.close()
+        return None
+
+    def _give_back(self, link: BlockingLink) -> None:
+        if len(self._idle) < KEPT:
+            self._idle.append(link)
+        else:
+            link.close()
+        # In this order, and `close` in the other: one of the two sees what the other did.
+        if self._is_closed:
+            self._close_idle()
+
+    def _open(self) -> BlockingLink:
+        """Gives a server that worked before some time to come back."""
+        pauses = connection.pauses(connection.PATIENCE if self._was_up else 0)
+        while True:
+            try:
+                link = open_blocking_link(self._target)
+                break
+            except StoreUnavailable:
+                pause = next(pauses, None)
+                if pause is None:
+                    # Whoever asks next need not wait as long; and what comes back may be another server.
+                    self._was_up = False
+                    raise
+            time.sleep(pause)
+        if not self._was_up:
+            self._check(link)
+            self._was_up = True
+        return link
+
+    def _check(self, link: BlockingLink) -> None:
+        try:
+            if leaves_disk_to_saves(self._target, link.ask("INFO")):
+                warn_if_nothing_is_saved(self._target, link.ask("CONFIG", "GET", "save"))
+        except hiredis.ReplyError:
+            # A user without this right.
+            return
+        except BaseException as error:
+            link.close()
+            if not is_ours(error):
+                raise
+            raise typed(self._target.url, error) from error
+
+    def close(self) -> None:
+        """What is under way goes on to its end."""
+        self._is_closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            try:
+                self._idle.pop().close()
+            except IndexError:
+                break
+
+
+def open_blocking_link(target: Target) -> BlockingLink:
+    """A link that is logged in. Raises what `open_link` would."""
+    link = None
+    patience = min(connection.CONNECTING, target.timeout)
+    try:
+        link = BlockingLink(_connect(target, patience), target.timeout)
+        # Whoever took the connection has as long as for any call.
+        patience = target.timeout
+        for command in connection.logins(target):
+            link.ask(*command)
+        return link
+    except BaseException as error:
+        if link is not None:
+            link.close()
+        if not is_ours(error):
+            raise
+        raise connection.unreachable(target, error, patience) from error
+
+
+def _connect(target: Target, patience: float) -> socket.socket:
+    """Tries one address after the other, all of them in `patience` seconds."""
+    tls = target.tls()
+    deadline = time.monotonic() + patience
+    trouble: OSError | None = None
+    for family, address in _addresses(target):
+        made = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            made.settimeout(max(_SHORTEST, deadline - time.monotonic()))
+            made.connect(address)
+            if family != getattr(socket, "AF_UNIX", None):
+                made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            made.settimeout(max(_SHORTEST, deadline - time.monotonic()))
+            return made if tls is None else tls.wrap_socket(made, server_hostname=target.host)
+        except BaseException as error:
+            made.close()
+            if not isinstance(error, OSError) or not is_ours(error):
+                raise
+            trouble = error
+    raise trouble or ConnectionError("it has no address")
+
+
+def _addresses(target: Target) -> list[tuple[int, Any]]:
+    if target.path is not None:
+        return [(socket.AF_UNIX, target.path)]
+    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    return [(family, address) for family, _, _, _, address in found]
+
+
+def _watch(connected: socket.socket) -> Callable[[], object]:
+    """Makes a function that says whether there is something to hear."""
+    if not hasattr(select, "poll"):
+        return lambda: select.select([connected], [], [], 0)[0]
+    poll = select.poll()
+    poll.register(connected, select.POLLIN)
+    return lambda: poll.poll(0)
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether it came of the connection. A signal handler may raise at any step, and a TimeoutError as well."""
+    if not isinstance(error, OSError | hiredis.HiredisError):
+        return False
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and at.tb_frame.f_globals.get("__name__") in _OURS
