@@ -45,10 +45,8 @@ class BlockingLink:
         return not self._has_something()
 
     def ask(self, *command: Argument) -> Any:
-        # hiredis makes text of numbers in a way that crashes when a signal handler raises just then.
-        words = tuple([str(word) if isinstance(word, int) else word for word in command])
-        self._socket.sendall(pack_command(words))
         try:
+            self._socket.sendall(pack_command(command))
             reply = self._hear()
         except hiredis.ProtocolError as error:
             raise ConnectionError(f"not understood: {error}") from error

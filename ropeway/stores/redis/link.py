@@ -21,7 +21,12 @@ SIGN_OF_LIFE: Final = 65_536
 NOT_ENOUGH: Final = object()
 _BUFFER: Final = 64 * 1024
 # Its stubs say that a command has one word, and that only bytes can be fed.
-pack_command: Final[Callable[[tuple[Argument, ...]], bytes]] = cast(Any, hiredis.pack_command)
+_pack: Final[Callable[[tuple[str | bytes, ...]], bytes]] = cast(Any, hiredis.pack_command)
+
+
+def pack_command(command: tuple[Argument, ...]) -> bytes:
+    # Numbers as text: when a signal handler raises just as hiredis makes text of one, it crashes the process.
+    return _pack(tuple([str(word) if isinstance(word, int) else word for word in command]))
 
 
 class Link(asyncio.BufferedProtocol):
