@@ -12,6 +12,7 @@ from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.values import Added
 from .encoding import as_json, given, pack
+from .ids import shortened
 from .keys import Keys
 from .link import Argument
 
@@ -51,8 +52,8 @@ class Load:
         self._texts.append(text)
         if job.priority or job.lifo or job.delay or job.due_at is not None:
             due_at = False if job.due_at is None else job.due_at
-            return job.id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at
-        return job.id, len(text), name, queue
+            return shortened(job.id), len(text), name, queue, job.priority, job.lifo, job.delay, due_at
+        return shortened(job.id), len(text), name, queue
 
 
 def alone(bundles: Bundles) -> NewJob | None:
@@ -65,7 +66,7 @@ def alone(bundles: Bundles) -> NewJob | None:
 
 def arguments_of(job: NewJob, now: Instant | None) -> tuple[Argument, ...]:
     """What the script for a lone job takes."""
-    arguments = job.id, job.name, _quoted(job.name), _text((job.name, job.data, job.options))[1:]
+    arguments = shortened(job.id), job.name, _quoted(job.name), _text((job.name, job.data, job.options))[1:]
     return arguments if now is None else (*arguments, now)
 
 
