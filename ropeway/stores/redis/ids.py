@@ -9,8 +9,10 @@ from __future__ import annotations
 import binascii
 import struct
 from binascii import a2b_base64, b2a_base64, hexlify
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+from uuid_utils import UUID
 
 _SHORT: Final = 22
 _LONG: Final = 36
@@ -22,18 +24,36 @@ DAMAGED: Final = (binascii.Error, struct.error)
 
 
 def shortened(id: str) -> str:
-    if len(id) == _LONG and id[8] == id[13] == id[18] == id[23] == "-" and id == id.lower():
+    if len(id) == _LONG:
         try:
-            number = bytes.fromhex(id.replace("-", ""))
+            number = UUID(id)
         except ValueError:
-            return id
-        # Spaces count for nothing, and more dashes make it shorter.
-        return b2a_base64(number)[:_SHORT].decode() if len(number) == 16 else id
+            pass
+        else:
+            # A UUID has other spellings, which are other ids.
+            if str(number) == id:
+                return b2a_base64(number.bytes)[:_SHORT].decode()
     return f"={id}" if len(id) == _SHORT or id[:1] == "=" or not id.isascii() else id
 
 
-def all_shortened(ids: Iterable[str]) -> list[str]:
-    return [shortened(id) for id in ids]
+def all_shortened(ids: Sequence[str]) -> list[str]:
+    """The same for many; if all are UUIDs, at once, which takes a fraction of the time."""
+    if len(ids) < 2 or set(map(len, ids)) != {_LONG}:
+        return [shortened(id) for id in ids]
+    # With two bytes between them each begins a letter of its own.
+    together, number = "0000".join(ids), len(ids)
+    dashes = "-" * number
+    if together != together.lower() or any(together[at::40] != dashes for at in (8, 13, 18, 23)):
+        return [shortened(id) for id in ids]
+    try:
+        packed = bytes.fromhex(together.replace("-", ""))
+    except ValueError:
+        packed = b""
+    # More dashes or spaces make it shorter.
+    if len(packed) != 18 * number - 2:
+        return [shortened(id) for id in ids]
+    letters = b2a_base64(packed).decode()
+    return [letters[at : at + _SHORT] for at in range(0, 24 * number, 24)]
 
 
 def in_full(stored: bytes) -> bytes:

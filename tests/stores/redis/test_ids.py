@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ropeway.store.values import Query
 from ropeway.stores.redis import RedisStore
-from ropeway.stores.redis.ids import shortened, text_of
+from ropeway.stores.redis.ids import all_shortened, shortened, text_of
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import QUEUE, new_job
 
@@ -34,6 +34,11 @@ def test_no_other_id_is_taken_for_a_uuid(id: str):
 
     assert len({kept, *map(shortened, lookalikes)}) == len(lookalikes) + 1
     assert [text_of(shortened(each)) for each in lookalikes] == lookalikes
+
+
+@given(st.lists(ANY_UUID | st.sampled_from([ONE.upper(), ONE.replace("-", " "), "0-" * 18, "x" * 36, "x" * 22])))
+def test_many_are_shortened_like_each(ids: list[str]):
+    assert all_shortened(ids) == [shortened(id) for id in ids]
 
 
 def test_a_uuid_in_capitals_stays_in_capitals():

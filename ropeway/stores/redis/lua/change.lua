@@ -33,7 +33,7 @@ local function change(job, edit)
   end
   if priority ~= nil or lifo ~= nil or due_at ~= nil then
     leave(q, job)
-    local same_priority, order, created_at = read_tail(value)
+    local same_priority, order = read_tail(value)
     if priority == nil then
       priority = same_priority
     else
@@ -44,7 +44,7 @@ local function change(job, edit)
       changes[#changes + 1] = '"lifo":' .. tostring(lifo)
     end
     job.place = make_place(priority, order)
-    value = sub(value, 1, -17) .. pack_tail(job.place, created_at)
+    value = sub(value, 1, -17) .. job.place .. sub(value, -6)
     if job.state == 'delayed' then
       call('ZADD', base .. ':delayed', due_at or job.due, sub(job.place, 4) .. id)
     else

@@ -6,6 +6,9 @@
 local PRIORITY_ZERO, ORDER_ZERO, HIGH = 8388608, 128, 281474976710656
 
 local function make_place(priority, order)
+  if priority == 0 and order >= 0 and order < HIGH then
+    return struct.pack('>I4I6', 2147483776, order)
+  end
   return struct.pack('>I3BI6', priority + PRIORITY_ZERO, ORDER_ZERO + math.floor(order / HIGH), order % HIGH)
 end
 
@@ -19,6 +22,6 @@ local function place_of(value)
   return sub(value, -16, -7)
 end
 
-local function pack_tail(place, created_at)
-  return place .. struct.pack('>I6', created_at)
+local function pack_created(created_at)
+  return struct.pack('>I6', created_at)
 end
