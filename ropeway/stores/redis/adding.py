@@ -12,6 +12,7 @@ from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.values import Added
 from .encoding import as_json, given, pack
+from .ids import all_shortened, shortened
 from .keys import Keys
 from .link import Argument
 
@@ -35,12 +36,13 @@ class Load:
         self._numbers: dict[str, int] = {}
         self._names: dict[str, int] = {}
         self._texts: list[bytes] = []
-        packed = [[self._job(job) for job in bundle] for bundle in bundles]
+        ids = iter(all_shortened([job.id for bundle in bundles for job in bundle]))
+        packed = [[self._job(job, next(ids)) for job in bundle] for bundle in bundles]
         names = [(name, as_json(name).decode()) for name in self._names]
         self.keys = tuple(keys.queue(queue) for queue in self.queues)
         self.arguments = pack((given(now), names, packed, len(self.queues), looks)), b"".join(self._texts)
 
-    def _job(self, job: NewJob) -> tuple[Any, ...]:
+    def _job(self, job: NewJob, id: str) -> tuple[Any, ...]:
         queue = self._numbers.get(job.queue)
         if queue is None:
             self.queues.append(job.queue)
@@ -51,8 +53,8 @@ class Load:
         self._texts.append(text)
         if job.priority or job.lifo or job.delay or job.due_at is not None:
             due_at = False if job.due_at is None else job.due_at
-            return job.id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at
-        return job.id, len(text), name, queue
+            return id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at
+        return id, len(text), name, queue
 
 
 def alone(bundles: Bundles) -> NewJob | None:
@@ -65,7 +67,7 @@ def alone(bundles: Bundles) -> NewJob | None:
 
 def arguments_of(job: NewJob, now: Instant | None) -> tuple[Argument, ...]:
     """What the script for a lone job takes."""
-    arguments = job.id, job.name, _quoted(job.name), _text((job.name, job.data, job.options))[1:]
+    arguments = shortened(job.id), job.name, _quoted(job.name), _text((job.name, job.data, job.options))[1:]
     return arguments if now is None else (*arguments, now)
 
 

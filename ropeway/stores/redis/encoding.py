@@ -6,19 +6,27 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.states import State
 from ...store.values import Answer, Change, Claimed, ClaimRequest
+from .ids import in_full, shortened, text_of
 
 pack: Final[Callable[[Any], bytes]] = msgspec.msgpack.Encoder().encode
 as_json: Final = msgspec.json.Encoder().encode
-records: Final[Callable[[bytes], list[JobRecord]]] = msgspec.msgpack.Decoder(list[JobRecord]).decode
-records_or_none: Final[Callable[[bytes], list[JobRecord | None]]] = msgspec.msgpack.Decoder(
+_records: Final[Callable[[bytes], list[JobRecord]]] = msgspec.msgpack.Decoder(list[JobRecord]).decode
+_records_or_none: Final[Callable[[bytes], list[JobRecord | None]]] = msgspec.msgpack.Decoder(
     list[JobRecord | None]
 ).decode
+
+
+def as_text(bytes_: bytes) -> msgspec.Raw:
+    """Bytes as a script takes them: it knows no other MessagePack for them than that of texts."""
+    return msgspec.Raw(b"\xdb" + len(bytes_).to_bytes(4, "big") + bytes_)
+
 
 _STATES: Final[dict[str, State | None]] = {
     "w": "waiting",
@@ -51,6 +59,21 @@ DEFAULTS: Final = (
 """What holds for jobs that say nothing about it; scripts that end a job without its worker need it."""
 
 
+def records(packed: bytes) -> list[JobRecord]:
+    found = _records(packed)
+    for record in found:
+        force_setattr(record, "id", text_of(record.id))
+    return found
+
+
+def records_or_none(packed: bytes) -> list[JobRecord | None]:
+    found = _records_or_none(packed)
+    for record in found:
+        if record is not None:
+            force_setattr(record, "id", text_of(record.id))
+    return found
+
+
 def answers_of(letters: bytes) -> list[Answer]:
     return [_ANSWERS[letters[at : at + 2]] for at in range(0, len(letters), 2)]
 
@@ -69,7 +92,7 @@ def request_of(request: ClaimRequest) -> tuple[Any, ...]:
 def change_of(change: Change) -> tuple[Any, ...]:
     progress = False if change.progress is None else change.progress
     data = False if change.data is None else change.data
-    return change.id, change.token or False, progress, data, change.log, change.keep_logs
+    return shortened(change.id), change.token or False, progress, data, change.log, change.keep_logs
 
 
 _ARRAY: Final = b"\xdd"
@@ -78,8 +101,10 @@ _RECORD: Final = b"\xdc\x00\x17"
 _TEXT: Final = [b"\xd9" + bytes([length]) for length in range(256)]
 """How a text of each length begins; ids have at most 255 letters."""
 _ACTIVE: Final = pack("active")
-_TAIL: Final = 23
-"""Bytes of priority, order and created_at at the end of a value of `jobs`."""
+_PLAIN: Final = b"\x80\0\0\x80"
+"""How the tail of a job without priority begins, first come, first served."""
+_PLAIN_ACTIVE: Final = _ACTIVE + pack(0) + b"\xd3\0\0"
+_INSTANT: Final = b"\xcf\0\0"
 
 
 def claimed_of(request: ClaimRequest, answer: Sequence[Any]) -> Claimed:
@@ -94,10 +119,21 @@ def claimed_of(request: ClaimRequest, answer: Sequence[Any]) -> Claimed:
     ran_before = {number - 1: rest for number, rest in rests} if rests else {}
     head = _RECORD + pack(request.queue)
     pieces = [_ARRAY, len(ids).to_bytes(4, "big")]
-    for number, (id, value) in enumerate(zip(ids, values, strict=True)):
+    for number, (stored, value) in enumerate(zip(ids, values, strict=True)):
         rest = ran_before.get(number, fresh) if ran_before else fresh
-        pieces += (head, _TEXT[len(id)], id, value[:-_TAIL], _ACTIVE, value[-_TAIL:], rest)
-    return Claimed(records(b"".join(pieces)), now, again_at)
+        id = in_full(stored)
+        if value[-16:-12] == _PLAIN:
+            pieces += (head, _TEXT[len(id)], id, value[:-16], _PLAIN_ACTIVE, value[-12:-6], _INSTANT, value[-6:], rest)
+        else:
+            pieces += (head, _TEXT[len(id)], id, value[:-16], _ACTIVE, _tail(value), rest)
+    return Claimed(_records(b"".join(pieces)), now, again_at)
+
+
+def _tail(value: bytes) -> bytes:
+    """Priority, order and created_at as in a record; the first two have their sign turned round."""
+    priority = int.from_bytes(value[-16:-13], "big") - (1 << 23)
+    order = int.from_bytes(value[-13:-6], "big") - (1 << 55)
+    return pack((priority, order, int.from_bytes(value[-6:], "big")))[1:]
 
 
 _NOTHING_YET: Final = (None,) * 5

@@ -10,7 +10,7 @@ from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import State
 from ...store.values import BATCH, Page, Query
-from .encoding import as_json, records
+from .encoding import as_json, as_text, records
 from .looking import Cursor, read_cursor
 
 Run: TypeAlias = Callable[..., Awaitable[Any]]
@@ -28,17 +28,17 @@ async def find(run: Run, query: Query) -> Page:
         while True:
             # One more than fits says whether there is another page.
             most = query.limit - len(jobs) + 1 if query.name is None else BATCH
-            score, member = (place.score, place.member) if place else (0, False)
+            score, member = (place.score, as_text(place.member)) if place else (0, False)
             window = (query.queue, state, query.name or False, score, member, query.newest_first, most)
             packed, keys, end = await run("find", query.queue, *window)
             for job, key in zip(records(packed), keys, strict=True):
                 if len(jobs) == query.limit:
                     return Page(jobs, as_json(last).decode())
                 jobs.append(job)
-                last = Cursor(number, int(key[0]), key[1].decode())
+                last = Cursor(number, int(key[0]), key[1])
             if end is None:
                 break
-            place = Cursor(number, int(end[0]), end[1].decode())
+            place = Cursor(number, int(end[0]), end[1])
     return Page(jobs)
 
 

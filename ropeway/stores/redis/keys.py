@@ -2,6 +2,7 @@
 
 All keys of a queue share the hash tag `{prefix:queue}`, so that in a cluster a queue lives in one slot and one script
 may touch all of it. Scripts take the tag, which is also the key of the queue's row, and append the endings listed here.
+Ids are as `ids.py` shortens them; places, orders and sequences are bytes (see lua/lib/places.lua).
 """
 
 from __future__ import annotations

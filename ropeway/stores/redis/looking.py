@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from ...errors import InvalidOption
 from ...job.events import Entry
@@ -22,6 +23,7 @@ from ...store.values import (
     Settings,
     StoredEntry,
 )
+from .ids import DAMAGED, text_of
 
 METRICS: Final[tuple[MetricName, ...]] = (
     "added",
@@ -87,7 +89,7 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
 
     state: int
     score: int
-    member: str
+    member: bytes
 
 
 _cursor: Final = msgspec.json.Decoder(Cursor).decode
@@ -111,8 +113,10 @@ def entries_of(answer: list[Any]) -> Entries:
     entries: list[StoredEntry] = []
     for id, body in found:
         try:
-            entries.append(StoredEntry(id.decode(), _entry(body)))
-        except msgspec.DecodeError:
+            entry = _entry(body)
+            force_setattr(entry, "jobs", [(text_of(job_id), detail) for job_id, detail in entry.jobs])
+            entries.append(StoredEntry(id.decode(), entry))
+        except (msgspec.DecodeError, *DAMAGED):
             # Damaged by somebody: the others are still worth reading.
             is_gap = True
     cursor = found[-1][0] if found else start

@@ -11,6 +11,7 @@ from ...job.outcomes import Outcome
 from ...job.retention import Retention
 from ...store.values import Answer, ClaimRequest
 from .encoding import as_json, given, pack, request_of
+from .ids import all_shortened
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 
@@ -31,7 +32,7 @@ def settlement(
     packed = pack(
         (
             given(now),
-            [outcome.id for outcome in ordered],
+            all_shortened([outcome.id for outcome in ordered]),
             [outcome.token for outcome in ordered],
             1 if is_plain else completions,
             [_other(outcome, keeps) for outcome in others],

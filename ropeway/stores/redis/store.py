@@ -49,6 +49,7 @@ from .clients import target_of
 from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
 from .finding import find, oldest
 from .here import Everywhere, Here
+from .ids import all_shortened, shortened, text_of, texts_of
 from .keys import Keys
 from .link import Argument
 from .scripts import SCRIPTS
@@ -194,7 +195,7 @@ class RedisStore:
     async def renew(
         self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
     ) -> list[Answer]:
-        held = [(lock.id, lock.token) for lock in locks]
+        held = [(shortened(lock.id), lock.token) for lock in locks]
         return answers_of(await self._run("renew", queue, given(now), held, min(lock, LAST_INSTANT)))
 
     async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
@@ -227,8 +228,8 @@ class RedisStore:
             await deliver(self._keys, self._call, queue)
         return Ticked(
             promoted,
-            [id.decode() for id in stalled],
-            [id.decode() for id in given_up],
+            texts_of(stalled),
+            texts_of(given_up),
             removed,
             next_at,
             more=bool(more) or expired == BATCH,
@@ -242,24 +243,24 @@ class RedisStore:
         self, queue: str, ids: Sequence[str], reason: str | None = None, *, now: Instant | None = None
     ) -> list[Answer]:
         words = (False, False) if reason is None else (reason, as_json(reason).decode())
-        return answers_of(await self._run("cancel", queue, given(now), ids, *words, DEFAULTS))
+        return answers_of(await self._run("cancel", queue, given(now), all_shortened(ids), *words, DEFAULTS))
 
     async def retry(
         self, queue: str, ids: Sequence[str], *, reset: bool = False, now: Instant | None = None
     ) -> list[Answer]:
-        return answers_of(await self._run("retry", queue, given(now), ids, reset))
+        return answers_of(await self._run("retry", queue, given(now), all_shortened(ids), reset))
 
     async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]:
-        return answers_of(await self._run("promote", queue, given(now), ids))
+        return answers_of(await self._run("promote", queue, given(now), all_shortened(ids)))
 
     async def change(self, queue: str, edits: Sequence[Edit], *, now: Instant | None = None) -> list[Answer]:
-        packed = [msgspec.structs.astuple(edit) for edit in edits]
+        packed = [(shortened(edit.id), *msgspec.structs.astuple(edit)[1:]) for edit in edits]
         return answers_of(await self._run("change", queue, given(now), packed))
 
     async def remove(
         self, queue: str, ids: Sequence[str], *, force: bool = False, now: Instant | None = None
     ) -> list[Answer]:
-        return answers_of(await self._run("remove", queue, given(now), ids, force))
+        return answers_of(await self._run("remove", queue, given(now), all_shortened(ids), force))
 
     async def configure(
         self,
@@ -297,18 +298,18 @@ class RedisStore:
         if state not in FINAL:
             until = (now if now is not None else await self.clock()) - older_than
             found = await oldest(self._run, queue, state, until, limit + 1)
-            ids, more = found[:limit], len(found) > limit
+            ids, more = all_shortened(found[:limit]), len(found) > limit
         removed, others = await self._run("clean", queue, given(now), state, older_than, limit, ids)
-        return Cleaned([id.decode() for id in removed], more=more or bool(others))
+        return Cleaned(texts_of(removed), more=more or bool(others))
 
     async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
         removed, more, active = await self._run("obliterate", queue, given(now), force)
-        return Cleaned([id.decode() for id in removed], more=bool(more), active=active)
+        return Cleaned(texts_of(removed), more=bool(more), active=active)
 
     # Look
 
     async def get(self, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
-        return records_or_none(await self._run("get", queue, queue, ids))
+        return records_or_none(await self._run("get", queue, queue, all_shortened(ids)))
 
     async def find(self, query: Query) -> Page:
         return await find(self._run, query)
@@ -326,7 +327,7 @@ class RedisStore:
         return looking.metrics_of(await self._run("metrics", queue, since, looking.METRICS))
 
     async def history(self, queue: str, id: str) -> History | None:
-        return looking.history_of(await self._run("history", queue, id))
+        return looking.history_of(await self._run("history", queue, shortened(id)))
 
     async def queues(self) -> list[str]:
         names = sorted(name.decode() for name in await self._execute("SMEMBERS", self._keys.queues))
@@ -355,7 +356,7 @@ class RedisStore:
         found = [_revoked(lock) for lock in locks]
         if after is None:
             return Revoked([], newest.decode())
-        return Revoked([Lock(id, token) for _, _, id, token in found], str(found[-1][0]) if found else after)
+        return Revoked([Lock(text_of(id), token) for _, _, id, token in found], str(found[-1][0]) if found else after)
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ropeway import Job, Queue, Worker
+from ropeway.stores.redis.ids import shortened
 from ropeway.stores.redis.keys import Keys
 from ropeway.stores.redis.target import DEFAULT_PREFIX
 from tests.stores.network import Proxy, proxied
@@ -204,7 +205,7 @@ async def test_a_queue_that_was_obliterated_is_no_emptied_server(queue: Queue):
 
 async def test_jobs_whose_data_was_evicted_are_told_of(queue: Queue, server: ServerProcess):
     job = await queue.add("send", 1)
-    server.ask("HDEL", "{ropeway:letters}:jobs", job.id)
+    server.ask("HDEL", "{ropeway:letters}:jobs", shortened(job.id))
     async with Worker(queue, Counting()).started():
         lost = await told(queue, "removed", job)
 

@@ -43,11 +43,12 @@ if row[STANDING] >= now then
 end
 
 local seq = row[SEQ] + 1
-local value = text .. pack('>Bi4Bi8BI8', 210, 0, 211, seq, 207, now)
+local place = pack('>I4I6', 2147483776, seq)
+local value = text .. place .. pack('>I6', now)
 if call('HSETNX', base .. ':jobs', id, value) == 0 then
   return unusual()
 end
-local place, at, epoch = '200000' .. format('%014x', seq + 4503599627370496), format('%.0f', now), '-' .. row[EPOCH]
+local at, epoch = format('%.0f', now), '-' .. row[EPOCH]
 local entry = '["add",' .. at .. ',"waiting",[["' .. id .. '",{"name":' .. name_json .. '}]],null]'
 row[AT], row[SEQ], row[EVENTS], row[ADDED] = now, seq, row[EVENTS] + 2, row[ADDED] + 1
 call('XADD', base .. ':events', format('%.0f', row[EVENTS]) .. epoch, 'e', entry)
@@ -80,7 +81,7 @@ else
   if first[1] == place .. id then
     call('ZADD', base .. ':heads', '0', place .. ARGV[2])
     if first[2] then
-      call('ZREM', base .. ':heads', string.sub(first[2], 1, 20) .. ARGV[2])
+      call('ZREM', base .. ':heads', string.sub(first[2], 1, 10) .. ARGV[2])
     end
   end
   row[WAITING] = row[WAITING] + 1

@@ -33,10 +33,9 @@ local function change(job, edit)
   end
   if priority ~= nil or lifo ~= nil or due_at ~= nil then
     leave(q, job)
-    local tail = #value - 22
-    local order = struct.unpack('>i8', value, tail + 6)
+    local same_priority, order = read_tail(value)
     if priority == nil then
-      priority = struct.unpack('>i4', value, tail + 1)
+      priority = same_priority
     else
       changes[#changes + 1] = '"priority":' .. priority
     end
@@ -44,15 +43,15 @@ local function change(job, edit)
       order = lifo and -math.abs(order) or math.abs(order)
       changes[#changes + 1] = '"lifo":' .. tostring(lifo)
     end
-    value = sub(value, 1, tail - 1) .. pack_tail(priority, order, unpack_time(sub(value, -9)))
     job.place = make_place(priority, order)
+    value = sub(value, 1, -17) .. job.place .. sub(value, -6)
     if job.state == 'delayed' then
-      call('ZADD', base .. ':delayed', due_at or job.due, sub(job.place, 7) .. id)
+      call('ZADD', base .. ':delayed', due_at or job.due, sub(job.place, 4) .. id)
     else
       put_in_line(q, name_of(value), { job.place .. id })
     end
     if job.run then
-      call('HSET', base .. ':runs', id, sub(job.run, 1, -21) .. job.place)
+      call('HSET', base .. ':runs', id, sub(job.run, 1, -11) .. job.place)
     end
   end
   if due_at ~= nil then

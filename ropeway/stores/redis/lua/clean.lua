@@ -9,7 +9,7 @@ if ids then
   local jobs = {}
   for i = 1, #ids do
     local job = load_job(q, ids[i])
-    if job and job.state == state and unpack_time(sub(job.value, -9)) <= q.now - older_than then
+    if job and job.state == state and select(3, read_tail(job.value)) <= q.now - older_than then
       jobs[#jobs + 1] = job
     end
   end
@@ -23,7 +23,7 @@ else
     members[#members] = nil
   end
   for i = 1, #members do
-    removed[i] = sub(members[i], 15)
+    removed[i] = sub(members[i], 8)
   end
   if #members > 0 then
     remove_finished(q, LETTERS[state], members, true)

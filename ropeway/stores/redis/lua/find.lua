@@ -6,8 +6,19 @@ local queue, state, name, score, member, backwards, most = unpack(cmsgpack.unpac
 local q = open_queue(KEYS[1], 0)
 q.name = pack_text(queue)
 
-local function is_before(one_score, one, other_score, other)
-  return one_score < other_score or (one_score == other_score and one < other)
+-- By bytes: Lua itself compares texts by the rules of the server's language.
+local function is_less(one, other)
+  for i = 1, math.min(#one, #other) do
+    local a, b = byte(one, i), byte(other, i)
+    if a ~= b then
+      return a < b
+    end
+  end
+  return #one < #other
+end
+
+local function comes_before(one_score, one, other_score, other)
+  return one_score < other_score or (one_score == other_score and is_less(one, other))
 end
 
 -- How many members of a sorted set stand before the place, or at it.
@@ -17,7 +28,7 @@ local function rank_of(set, size, including)
     local middle = math.floor((low + high) / 2)
     local found = call('ZRANGE', set, middle, middle, 'WITHSCORES')
     local is_there = found[1] == member and tonumber(found[2]) == score
-    if is_before(tonumber(found[2]), found[1], score, member) or (including and is_there) then
+    if comes_before(tonumber(found[2]), found[1], score, member) or (including and is_there) then
       low = middle + 1
     else
       high = middle
@@ -47,7 +58,7 @@ local function sorted(found)
     if backwards then
       one, other = other, one
     end
-    return is_before(one[1], one[2], other[1], other[2])
+    return comes_before(one[1], one[2], other[1], other[2])
   end)
   for i = most + 1, #found do
     found[i] = nil
@@ -61,7 +72,7 @@ local function look_in_lines()
   end
   local found = {}
   for _, head in ipairs(call('ZRANGE', q.base .. ':heads', 0, -1)) do
-    for _, pair in ipairs(look_in(line_of(q, sub(head, 21)))) do
+    for _, pair in ipairs(look_in(line_of(q, sub(head, 11)))) do
       found[#found + 1] = pair
     end
   end
@@ -74,8 +85,8 @@ local function look_at_active()
   for i = 1, #ids do
     if runs[i] then
       local at, key = time_at(runs[i], STARTED_AT), sequence_of(runs[i]) .. ids[i]
-      if not member or (backwards and is_before(at, key, score, member))
-        or (not backwards and is_before(score, member, at, key)) then
+      if not member or (backwards and comes_before(at, key, score, member))
+        or (not backwards and comes_before(score, member, at, key)) then
         found[#found + 1] = { at, key }
       end
     end
@@ -96,7 +107,7 @@ end
 
 local ids, records, keys = {}, {}, {}
 for i = 1, #found do
-  ids[i] = sub(found[i][2], state == 'waiting' and 21 or 15)
+  ids[i] = sub(found[i][2], state == 'waiting' and 11 or 8)
 end
 local all = records_of(q, ids)
 local values = name and fields_of(q.base .. ':jobs', ids)

@@ -19,7 +19,7 @@ local function some_ids()
     local members = call('ZRANGE', base .. ':' .. state, 0, BATCH - 1)
     if #members > 0 then
       for i = 1, #members do
-        members[i] = sub(members[i], 15)
+        members[i] = sub(members[i], 8)
       end
       return members
     end
@@ -29,9 +29,9 @@ local function some_ids()
     return locked
   end
   local head = call('ZRANGE', base .. ':heads', 0, 0)[1]
-  local members = head and call('ZRANGE', line_of(q, sub(head, 21)), 0, BATCH - 1) or {}
+  local members = head and call('ZRANGE', line_of(q, sub(head, 11)), 0, BATCH - 1) or {}
   for i = 1, #members do
-    members[i] = sub(members[i], 21)
+    members[i] = sub(members[i], 11)
   end
   return members
 end

@@ -12,7 +12,7 @@ for i = 1, #ids do
   elseif job.state == 'delayed' and not seen[ids[i]] then
     answers[i] = 'dd'
     seen[ids[i]] = true
-    members[#members + 1] = sub(job.place, 7) .. job.id
+    members[#members + 1] = sub(job.place, 4) .. job.id
   else
     answers[i] = 'r' .. (seen[ids[i]] and 'w' or LETTERS[job.state])
   end

@@ -58,7 +58,7 @@ local function recover()
         told_lost[#told_lost + 1] = detail .. ',"reason":' .. cjson.encode(reason) .. '}]'
         given_up[#given_up + 1] = id
       else
-        add_to(lines, name_of(value), sub(run, -20) .. id)
+        add_to(lines, name_of(value), sub(run, -10) .. id)
         told_stalled[#told_stalled + 1] = detail .. '}]'
         stalled[#stalled + 1] = id
       end

@@ -12,6 +12,7 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
     local q = open_queue(KEYS[i], now)
     q.jobs, q.delayed, q.groups, q.told_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
     q.ids, q.seen, q.asked, q.number, q.waiting = {}, {}, 0, 0, 0
+    q.created = pack_created(q.now)
     queues[i] = q
     if q.is_new then
       new_queues[#new_queues + 1] = i
@@ -51,7 +52,7 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
       due_at = job[DUE_AT]
     end
     local jobs, place = q.jobs, make_place(priority, order)
-    local value, number = job.text .. pack_tail(priority, order, q.now), q.number + 2
+    local value, number = job.text .. place .. q.created, q.number + 2
     jobs[number - 1], jobs[number] = id, value
     q.number = number
     if not is_plain then
@@ -59,7 +60,7 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
     end
     if due_at then
       q.delayed[#q.delayed + 1] = due_at
-      q.delayed[#q.delayed + 1] = sub(place, 7) .. id
+      q.delayed[#q.delayed + 1] = sub(place, 4) .. id
       local detail = '{"name":' .. name[2] .. ',"due_at":' .. whole(due_at) .. '}'
       q.told_delayed[#q.told_delayed + 1] = '["' .. id .. '",' .. detail .. ']'
       return

@@ -7,5 +7,5 @@ end
 
 local function without_token(run)
   local _, worker = holder_of(run)
-  return sub(run, 1, TOKEN - 1) .. NIL .. worker .. sub(run, -20)
+  return sub(run, 1, TOKEN - 1) .. NIL .. worker .. sub(run, -10)
 end

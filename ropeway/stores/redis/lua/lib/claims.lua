@@ -18,12 +18,12 @@ local function open_lines(q, request, limit)
         end
       end
     end
-    table.sort(lines, function(one, other) return one.first < other.first end)
+    table.sort(lines, function(one, other) return is_before(one.first, other.first) end)
   else
     -- Whoever is taken stands in a line whose head is one of the first `limit` heads.
     local heads = call('ZRANGE', q.base .. ':heads', 0, limit + #q.row[PAUSED_NAMES] - 1)
     for i = 1, #heads do
-      local name = sub(heads[i], 21)
+      local name = sub(heads[i], 11)
       if not paused[name] then
         lines[#lines + 1] = { name = name, members = {}, first = heads[i], next = heads[i], taken = 0 }
       end
@@ -52,14 +52,14 @@ local function take_from(q, lines)
     -- A line that somebody evicted leaves its head behind.
     if line.taken > 0 or line.is_gone then
       local key = line_of(q, line.name)
-      gone[#gone + 1] = sub(line.first, 1, 20) .. line.name
+      gone[#gone + 1] = sub(line.first, 1, 10) .. line.name
       if line.taken > 0 then
         call('ZREMRANGEBYRANK', key, 0, line.taken - 1)
       end
       local head = line.members[line.taken + 1] or first_in(key)
       if head then
         heads[#heads + 1] = 0
-        heads[#heads + 1] = sub(head, 1, 20) .. line.name
+        heads[#heads + 1] = sub(head, 1, 10) .. line.name
       end
     end
   end
@@ -82,7 +82,7 @@ local function choose(q, request, limit)
     local line = table.remove(order, 1)
     local second = order[1]
     local member = next_of(q, line, limit - #chosen)
-    while member and #chosen < limit and (not second or member < second.next) do
+    while member and #chosen < limit and (not second or is_before(member, second.next)) do
       chosen[#chosen + 1] = member
       line.taken = line.taken + 1
       member = #chosen < limit and next_of(q, line, limit - #chosen)
@@ -90,7 +90,7 @@ local function choose(q, request, limit)
     if member then
       -- Back among the others, behind all that are more urgent.
       local at = 1
-      while order[at] and order[at].next < member do
+      while order[at] and is_before(order[at].next, member) do
         at = at + 1
       end
       line.next = member
@@ -105,7 +105,7 @@ end
 local function activate(q, request, members)
   local number, ids, runs, locks, rests = #members, {}, {}, {}, false
   for i = 1, number do
-    ids[i] = sub(members[i], 21)
+    ids[i] = sub(members[i], 11)
   end
   local values, before = fields_of(q.base .. ':jobs', ids), fields_of(q.base .. ':runs', ids)
   for i = 1, number do
@@ -122,7 +122,7 @@ local function activate(q, request, members)
   local holder, times = pack_text(request.token) .. pack_text(request.worker), 'a' .. lock_until .. NEVER .. now .. now
   local first_run = times .. NONE .. pack_count(1) .. NONE .. holder
   for i = 1, number do
-    local id, run, place = ids[i], before[i], sub(members[i], 1, 20)
+    local id, run, place = ids[i], before[i], sub(members[i], 1, 10)
     if run then
       local starts = pack_count(rarely().count_at(run, STARTS) + 1)
       run = times .. sub(run, MADE, STARTS - 1) .. starts .. sub(run, STALLED, TOKEN - 1) .. holder .. place

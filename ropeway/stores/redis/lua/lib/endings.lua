@@ -57,7 +57,7 @@ end
 local function remove_finished(q, letter, members, are_oldest)
   local state, ids, number = FINAL[letter], {}, #members
   for i = 1, number do
-    ids[i] = sub(members[i], 15)
+    ids[i] = sub(members[i], 8)
   end
   if are_oldest then
     call('ZREMRANGEBYRANK', q.base .. ':' .. state, 0, number - 1)

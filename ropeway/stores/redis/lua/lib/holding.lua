@@ -1,5 +1,5 @@
 -- What a claim does when something was lost before.
--- Uses: records, lost
+-- Uses: records, lost, lines
 
 -- Without jobs whose data somebody evicted: they leave the line too, or they would stand in the way for ever.
 local function without_lost(q, members, ids, values)
@@ -24,13 +24,13 @@ local function held(q, request)
   local runs = fields_of(q.base .. ':runs', all)
   for i = 1, #all do
     if runs[i] and is_held(runs[i], token) then
-      mine[#mine + 1] = sub(runs[i], -20) .. all[i]
+      mine[#mine + 1] = sub(runs[i], -10) .. all[i]
     end
   end
-  table.sort(mine)
+  table.sort(mine, is_before)
   local ids, rests = {}, {}
   for i = 1, #mine do
-    ids[i] = sub(mine[i], 21)
+    ids[i] = sub(mine[i], 11)
   end
   runs = fields_of(q.base .. ':runs', ids)
   for i = 1, #ids do

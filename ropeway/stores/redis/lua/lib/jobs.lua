@@ -6,11 +6,6 @@ local COUNTERS = {
 }
 local LETTERS = { waiting = 'w', delayed = 'd', active = 'a', completed = 'c', failed = 'f', cancelled = 'x' }
 
-local function place_of(value)
-  local tail = #value - 22
-  return make_place(struct.unpack('>i4', value, tail + 1), struct.unpack('>i8', value, tail + 6))
-end
-
 local function name_of(value)
   return (read_text(value, 1))
 end
@@ -21,7 +16,7 @@ local function holder_of(run)
   if byte(run, TOKEN) ~= 192 then
     worker_at = select(2, read_text(run, TOKEN))
   end
-  return sub(run, TOKEN, worker_at - 1), sub(run, worker_at, -21)
+  return sub(run, TOKEN, worker_at - 1), sub(run, worker_at, -11)
 end
 
 -- The run after an attempt: back in line, or at its end. Counters may be given as packed pieces.
@@ -41,7 +36,7 @@ local function load_job(q, id)
   local job = { id = id, value = value, run = run, place = place_of(value) }
   job.state = run and STATES[sub(run, 1, 1)]
   if not job.state then
-    job.due = q.row[DELAYED] > 0 and call('ZSCORE', q.base .. ':delayed', sub(job.place, 7) .. id)
+    job.due = q.row[DELAYED] > 0 and call('ZSCORE', q.base .. ':delayed', sub(job.place, 4) .. id)
     job.state = job.due and 'delayed' or 'waiting'
   end
   return job

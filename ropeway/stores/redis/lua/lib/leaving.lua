@@ -6,10 +6,10 @@ local function set_head(q, name, line, before)
   local after = first_in(line)
   if after ~= before then
     if before then
-      call('ZREM', q.base .. ':heads', sub(before, 1, 20) .. name)
+      call('ZREM', q.base .. ':heads', sub(before, 1, 10) .. name)
     end
     if after then
-      call('ZADD', q.base .. ':heads', 0, sub(after, 1, 20) .. name)
+      call('ZADD', q.base .. ':heads', 0, sub(after, 1, 10) .. name)
     end
   end
 end
@@ -27,7 +27,7 @@ local function leave(q, job)
   if state == 'waiting' then
     take_out_of_line(q, name_of(job.value), { job.place .. job.id })
   elseif state == 'delayed' then
-    call('ZREM', q.base .. ':delayed', sub(job.place, 7) .. job.id)
+    call('ZREM', q.base .. ':delayed', sub(job.place, 4) .. job.id)
   elseif state == 'active' then
     call('ZREM', q.base .. ':locks', job.id)
   else

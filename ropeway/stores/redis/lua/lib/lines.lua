@@ -1,7 +1,14 @@
 -- Waiting jobs stand in one line per job name; `heads` holds the place of each line's first job.
 -- Uses: calls
 
--- Waiting jobs stand in one line per job name; `heads` holds the place of each line's first job.
+-- Whether what begins with one place is more urgent than what begins with the other. Lua itself compares texts by the
+-- rules of the server's language.
+local function is_before(one, other)
+  local first, second = struct.unpack('>I5I5', one)
+  local other_first, other_second = struct.unpack('>I5I5', other)
+  return first < other_first or (first == other_first and second < other_second)
+end
+
 local function line_of(q, name)
   return q.base .. ':waiting:' .. name
 end
@@ -24,11 +31,11 @@ local function put_in_line(q, name, members)
   if not is_new[first] then
     return
   end
-  call('ZADD', q.base .. ':heads', '0', sub(first, 1, 20) .. name)
+  call('ZADD', q.base .. ':heads', '0', sub(first, 1, 10) .. name)
   -- The head before is the first that is not new.
   for _, member in ipairs(call('ZRANGE', line, 1, #members)) do
     if not is_new[member] then
-      call('ZREM', q.base .. ':heads', sub(member, 1, 20) .. name)
+      call('ZREM', q.base .. ':heads', sub(member, 1, 10) .. name)
       return
     end
   end

@@ -49,7 +49,7 @@ local function send_back(q, s, outcome, id, run)
     detail = '{"reason":' .. outcome[REASON_JSON] .. ',"attempt":' .. count_at(run, STARTS) .. ',"delay":'
       .. whole(delay) .. '}'
   end
-  s.back[#s.back + 1] = { id = id, place = sub(run, -20), due_at = due_at }
+  s.back[#s.back + 1] = { id = id, place = sub(run, -10), due_at = due_at }
   s.went[id] = due_at and 'delayed' or 'waiting'
   add_to(s.told, move .. '|' .. s.went[id], '["' .. id .. '",' .. detail .. ']')
   return ended_run(run, 'o', NEVER, NEVER, made)
@@ -86,7 +86,7 @@ local function put_back(q, back)
     local job = back[i]
     if job.due_at then
       delayed[#delayed + 1] = job.due_at
-      delayed[#delayed + 1] = sub(job.place, 7) .. job.id
+      delayed[#delayed + 1] = sub(job.place, 4) .. job.id
     elseif values[i] then
       add_to(lines, name_of(values[i]), job.place .. job.id)
     end

@@ -1,17 +1,27 @@
 -- Jobs as they are added.
 --
--- A value of `jobs` is name, data and options as MessagePack texts, then priority, order and created_at (23 bytes).
--- A place is priority (6 hex digits) and order (14): places sort as jobs are claimed.
+-- A value of `jobs` is name, data and options as MessagePack texts, then its place and created_at (6 bytes).
+-- A place is priority (3 bytes) and order (7), each with its sign turned round: places sort as jobs are claimed.
 -- Uses: calls
-local LEAST_PRIORITY, ORDER_ZERO = 2097152, 4503599627370496
-
-local function pack_tail(priority, order, created_at)
-  return struct.pack('>Bi4Bi8BI8', 210, priority, 211, order, 207, created_at)
-end
+local PRIORITY_ZERO, ORDER_ZERO, HIGH = 8388608, 128, 281474976710656
 
 local function make_place(priority, order)
-  if priority == 0 then
-    return '200000' .. format('%014x', order + ORDER_ZERO)
+  if priority == 0 and order >= 0 and order < HIGH then
+    return struct.pack('>I4I6', 2147483776, order)
   end
-  return format('%06x%014x', priority + LEAST_PRIORITY, order + ORDER_ZERO)
+  return struct.pack('>I3BI6', priority + PRIORITY_ZERO, ORDER_ZERO + math.floor(order / HIGH), order % HIGH)
+end
+
+-- Priority, order and created_at of a value.
+local function read_tail(value)
+  local priority, high, low, created_at = struct.unpack('>I3BI6I6', value, #value - 15)
+  return priority - PRIORITY_ZERO, (high - ORDER_ZERO) * HIGH + low, created_at
+end
+
+local function place_of(value)
+  return sub(value, -16, -7)
+end
+
+local function pack_created(created_at)
+  return struct.pack('>I6', created_at)
 end

@@ -4,7 +4,7 @@
 local function promote(q, members)
   local ids, by_name, told, lost = {}, {}, {}, {}
   for i = 1, #members do
-    ids[i] = sub(members[i], 15)
+    ids[i] = sub(members[i], 8)
   end
   local values = fields_of(q.base .. ':jobs', ids)
   for i = 1, #members do

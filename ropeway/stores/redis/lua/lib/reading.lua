@@ -3,8 +3,9 @@
 
 local function pack_record(q, job, reason, progress, result)
   local value = job.value
-  return RECORD .. q.name .. pack_text(job.id) .. sub(value, 1, -24) .. pack_text(job.state) .. sub(value, -23)
-    .. pack_rest(job, reason, progress, result)
+  local priority, order, created_at = read_tail(value)
+  return RECORD .. q.name .. pack_text(job.id) .. sub(value, 1, -17) .. pack_text(job.state)
+    .. struct.pack('>Bi4Bi8BI8', 210, priority, 211, order, 207, created_at) .. pack_rest(job, reason, progress, result)
 end
 
 local function pack_list(pieces)
@@ -22,7 +23,7 @@ local function records_of(q, ids)
     if value then
       local job = { id = ids[i], value = value, run = run, state = run and STATES[sub(run, 1, 1)] }
       if not job.state then
-        job.due = q.row[DELAYED] > 0 and call('ZSCORE', base .. ':delayed', sub(place_of(value), 7) .. ids[i])
+        job.due = q.row[DELAYED] > 0 and call('ZSCORE', base .. ':delayed', sub(place_of(value), 4) .. ids[i])
         job.state = job.due and 'delayed' or 'waiting'
       end
       record = pack_record(q, job, reasons[i], progress[i], results[i])

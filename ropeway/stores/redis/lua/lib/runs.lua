@@ -12,9 +12,11 @@ end
 
 -- What orders jobs of equal times: the sequence, whether lifo or not. Takes a text that ends with a place.
 local function sequence_of(placed)
-  local order = sub(placed, -14)
-  if byte(order) == 48 then
-    return format('%014x', 9007199254740992 - tonumber(order, 16))
+  local order = sub(placed, -7)
+  if byte(order) < 128 then
+    local high, low = struct.unpack('>BI6', order)
+    local sequence = (128 - high) * 281474976710656 - low
+    return struct.pack('>BI6', 128 + math.floor(sequence / 281474976710656), sequence % 281474976710656)
   end
   return order
 end
