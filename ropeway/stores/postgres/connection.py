@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
 from collections.abc import Sequence
 from typing import Final
@@ -62,9 +63,19 @@ async def open_link(target: Target, failures: int = 0) -> Link:
         if link is not None:
             link.abort()
         if isinstance(error, TimeoutError) or (isinstance(error, OperationalError) and code_of(error) is None):
-            what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else str(error)
-            raise StoreUnavailable(target.url, f"it cannot be reached: {' '.join(what.split())}") from error
+            what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else _said(error)
+            raise StoreUnavailable(target.url, f"it cannot be reached: {what}") from error
         raise typed(target.url, error) from error
+
+
+def _said(error: OperationalError) -> str:
+    """What went wrong. Of a shortage of files libpq says nothing, but it can be tried."""
+    what = " ".join(str(error).split())
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as shortage:
+        return f"{what} ({shortage.strerror}; close some, or raise the limit: ulimit -n)"
+    return what
 
 
 async def migrate(target: Target) -> None:
