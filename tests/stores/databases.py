@@ -261,6 +261,10 @@ class Schemas:
         self._used_by[schema] = test
         return schema
 
+    def let_go(self) -> None:
+        """Those of this test are not used any more."""
+        self._used_by = dict.fromkeys(self._used_by, "")
+
     def _is_emptied(self, schema: str) -> bool:
         """False if it cannot be: a test may have changed it, or left a transaction open."""
         with psycopg.connect(server_url(), autocommit=True) as connection:
@@ -277,12 +281,12 @@ _TABLES: Final = (
     "record", "queue",
 )  # fmt: skip
 _EMPTY: Final = "; ".join(f"DELETE FROM ropeway.{table}" for table in _TABLES)
-_used_schemas: Final = Schemas()
+used_schemas: Final = Schemas()
 
 
 def used_database_place() -> str:
     """The URL of a store that is empty, and as good as new."""
-    return in_schema(server_url(), _used_schemas.take())
+    return in_schema(server_url(), used_schemas.take())
 
 
 def new_database_place(schema: str | None = None) -> str:

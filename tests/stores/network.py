@@ -39,6 +39,7 @@ class Proxy:
         self._is_swallowing = False
         self._is_silent = False
         self._is_cutting = False
+        self._is_stopped = False
         self.latency = 0.0
         """Seconds by which every answer comes later."""
         self.rate: float | None = None
@@ -73,13 +74,18 @@ class Proxy:
 
     async def start(self) -> None:
         """Again at the same port, if it was stopped."""
+        self._is_stopped = False
         self._listening = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._tls)
         self.port = self._listening.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Takes no connections any more: they are refused, as where no server is."""
         assert self._listening is not None
+        self._is_stopped = True
         self._listening.close()
+        # Whoever was let in just before is not served yet, and asyncio takes some turns of the loop to begin.
+        for _ in range(5):
+            await asyncio.sleep(0)
         self.cut()
         if self._tasks:
             await asyncio.wait(self._tasks)
@@ -92,6 +98,8 @@ class Proxy:
         ends = {writer}
         try:
             with suppress(OSError):
+                if self._is_stopped:
+                    return
                 there, to_there = await asyncio.open_unix_connection(str(self._server.path))
                 ends.add(to_there)
                 self._writers |= ends

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from ropeway.store.url import connect
 from ropeway.testing.conformance.fixtures import NewHandle
 
-from .databases import used_database_place
+from .databases import used_database_place, used_schemas
 from .servers import new_place, new_prefix, shared_cluster
 
 Place: TypeAlias = Callable[[Path], NewHandle]
@@ -41,6 +41,11 @@ def cluster(_: Path) -> NewHandle:
 def postgres(_: Path) -> NewHandle:
     url = used_database_place()
     return lambda: connect(url)
+
+
+def start_over() -> None:
+    """The places that this test was given are not used any more, and may be given again."""
+    used_schemas.let_go()
 
 
 PLACES: Final[dict[str, Place]] = {

@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from ropeway.testing.machine import StoreMachine
 
-from .places import PLACES, empty_folder
+from .places import PLACES, empty_folder, start_over
 
 # To shorten a failure takes minutes: it is done when somebody searches, not in every run.
 SEARCH: Final = settings(
@@ -27,6 +27,7 @@ def test_the_store_does_what_the_model_does(place: str) -> None:
         numbers = count()
 
         def new_machine() -> StoreMachine:
+            start_over()
             run = folder / str(next(numbers))
             run.mkdir()
             return StoreMachine(PLACES[place](run))

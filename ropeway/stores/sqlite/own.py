@@ -30,6 +30,7 @@ T = TypeVar("T")
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 Row: TypeAlias = tuple[Any, ...]
 
+_INTERRUPT_EVERY: Final = 0.02
 _here: Final[ContextVar[tuple[Own, ...]]] = ContextVar("ropeway_transactions", default=())
 """Those that were begun by this task or thread."""
 
@@ -133,13 +134,15 @@ class Own:
     def roll_back(self) -> None:
         """Ends it, whatever it is at; a second time does nothing."""
         self._is_given_up = True
-        connection = self._connection
-        if connection is not None and self._lock.locked():
-            # Somebody was cancelled, and has left a statement running.
-            with suppress(apsw.ConnectionClosedError):
-                connection.interrupt()
-        with self._lock:
+        # Somebody was cancelled, and has left a statement running. One that has not begun yet is not interrupted.
+        while not self._lock.acquire(timeout=_INTERRUPT_EVERY):
+            if (connection := self._connection) is not None:
+                with suppress(apsw.ConnectionClosedError):
+                    connection.interrupt()
+        try:
             self._close()
+        finally:
+            self._lock.release()
 
     def _begun(self) -> tuple[apsw.Connection, Transaction]:
         if self._connection is None or self._tx is None:

@@ -12,7 +12,7 @@ from ropeway.errors import StoreBusy, StoreUnavailable
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.link import Link
 from ropeway.testing.arrange import add, read
-from ropeway.testing.conformance.listen import calm, hears
+from ropeway.testing.conformance.listen import calm
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.databases import new_schema, shared_database
 
@@ -41,7 +41,7 @@ async def test_a_listener_whose_connection_was_cut_hears_what_it_missed(
     await other.open()
     listener = store.listen("jobs", [QUEUE])
     await calm(listener)
-    waiting = asyncio.create_task(hears(listener))
+    waiting = asyncio.create_task(listener.wait(30))
 
     server.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
