@@ -160,8 +160,8 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxied(server: Server, tls: ssl.SSLContext | None = None) -> AsyncIterator[Proxy]:
-    proxy = Proxy(server, tls)
+async def proxied(server: Server, tls: ssl.SSLContext | None = None, kind: type[Proxy] = Proxy) -> AsyncIterator[Proxy]:
+    proxy = kind(server, tls)
     await proxy.start()
     try:
         yield proxy

@@ -183,6 +183,10 @@ class Ear:
                 self._link = None
                 for flag in self._flags.values():
                     flag.queue_id = None
+                    if flag.raising is not None:
+                        # It may still rest before its second look, and would keep the next link from raising the flag.
+                        flag.raising.cancel()
+                        flag.raising = None
                 link.abort()
 
     async def _watch(self, link: Link) -> None:

@@ -15,9 +15,9 @@ from ropeway.testing.arrange import add, read
 from ropeway.testing.conformance.listen import calm
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.databases import new_schema, shared_database
+from tests.stores.network import proxied
 
 from .conftest import OpenStore, StartDatabase
-from .faults import proxied
 
 
 async def test_a_connection_cut_while_idle_is_made_anew_and_nobody_hears_of_it(
@@ -78,7 +78,7 @@ async def test_jobs_survive_a_server_that_stops_and_comes_back(
 
 async def test_a_server_that_does_not_answer_is_given_up_after_its_time(open_store: OpenStore):
     async with proxied(shared_database()) as proxy:
-        store = open_store(proxy.url(new_schema(), timeout="1"))
+        store = open_store(proxy.url(schema=new_schema(), timeout="1"))
         await add(store, new_job())
         proxy.swallow_answers()
 

@@ -9,9 +9,10 @@ from ropeway.testing.arrange import add, claim
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
 from tests.stores.databases import new_schema, shared_database
+from tests.stores.network import proxied
 
 from .conftest import OpenStore
-from .faults import proxied
+from .pooler_like import PoolerLike
 
 
 async def test_nobody_is_woken_while_nobody_listens(store: PostgresStore):
@@ -45,8 +46,8 @@ async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
 
 
 async def test_behind_a_pooler_jobs_are_found_by_polling(open_store: OpenStore):
-    async with proxied(shared_database(), hides_backend=True) as proxy:
-        store = open_store(proxy.url(new_schema()))
+    async with proxied(shared_database(), kind=PoolerLike) as proxy:
+        store = open_store(proxy.url(schema=new_schema()))
         listener = store.listen("jobs", [QUEUE])
 
         await add(store, *new_jobs(3))
