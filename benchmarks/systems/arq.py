@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["arq==0.28.0"]
+# dependencies = ["arq==0.28.0", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "arq 0.28.0"

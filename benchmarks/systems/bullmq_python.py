@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["bullmq==3.4.4", "hiredis"]
+# dependencies = ["bullmq==3.4.4", "hiredis", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "BullMQ 3.4.4 for Python"

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["chancy==0.26.0", "psycopg[binary]"]
+# dependencies = ["chancy==0.26.0", "psycopg[binary]", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "chancy 0.26.0"

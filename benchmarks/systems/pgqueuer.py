@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["pgqueuer[asyncpg]==1.6.0"]
+# dependencies = ["pgqueuer[asyncpg]==1.6.0", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "pgqueuer 1.6.0"
@@ -17,7 +17,6 @@ import json
 from contextlib import asynccontextmanager
 
 import asyncpg
-import uvloop
 from pgqueuer import AsyncpgDriver, Queries, QueueManager
 
 from benchmarks import protocol
@@ -93,5 +92,4 @@ async def latency_paced(place, seconds):
 
 
 if __name__ == "__main__":
-    uvloop.install()
     protocol.answer(globals())

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["procrastinate==3.10.0", "psycopg[binary]"]
+# dependencies = ["procrastinate==3.10.0", "psycopg[binary]", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "procrastinate 3.10.0"

@@ -1,11 +1,13 @@
 # /// script
+# dependencies = ["uvloop"]
+#
 # [tool.benchmarks]
 # title = "Ropeway"
 # family = "sqlite"
 # role = "ours"
 # durable = true
 # checkout = true
-# note = "as it comes: durable, on asyncio's own loop, concurrency 100"
+# note = "as it comes: durable, on uvloop, concurrency 100"
 # jobs = 20_000
 # ///
 """Ropeway in its own manner: `async` all the way."""

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["psycopg[binary]"]
+# dependencies = ["psycopg[binary]", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Ropeway"
@@ -7,7 +7,7 @@
 # role = "ours"
 # durable = true
 # checkout = true
-# note = "as it comes, on asyncio's own loop, concurrency 100"
+# note = "as it comes, on uvloop, concurrency 100"
 # jobs = 20_000
 # ///
 """Ropeway on PostgreSQL: the same programs as on SQLite, but processing is timed as that of its rivals here."""

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["redis[hiredis]"]
+# dependencies = ["redis[hiredis]", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Ropeway"
@@ -7,7 +7,7 @@
 # role = "ours"
 # durable = false
 # checkout = true
-# note = "as it comes, on asyncio's own loop, concurrency 100"
+# note = "as it comes, on uvloop, concurrency 100"
 # jobs = 20_000
 # ///
 """Ropeway on Redis: the same programs as on SQLite."""

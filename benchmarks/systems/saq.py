@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["saq[redis,hiredis]==0.26.4", "typing_extensions"]
+# dependencies = ["saq[redis,hiredis]==0.26.4", "typing_extensions", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "SAQ 0.26.4"

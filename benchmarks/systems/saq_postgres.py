@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["saq[postgres]==0.26.4", "psycopg[binary]", "typing_extensions"]
+# dependencies = ["saq[postgres]==0.26.4", "psycopg[binary]", "typing_extensions", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "SAQ 0.26.4"

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["streaq==7.2.0"]
+# dependencies = ["streaq==7.2.0", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "streaq 7.2.0"

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["taskiq-redis==1.2.4", "hiredis"]
+# dependencies = ["taskiq-redis==1.2.4", "hiredis", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Taskiq 0.13"
