@@ -17,6 +17,7 @@ from ..client.queue import Queue
 from ..job.ids import new_token
 from ..worker.job import Job
 from ..worker.worker import Worker
+from . import loops
 from .helping import examples
 from .options import json_option, url_option
 from .stores import opened
@@ -55,11 +56,11 @@ def bench(jobs: int, concurrency: int, url: str | None, as_json: bool) -> None:
     a file of its own in the current folder; with one, a queue of its own in that store. Either is removed at the end.
     """
     if url:
-        figures = asyncio.run(_measure(url, jobs, concurrency))
+        figures = loops.run(_measure(url, jobs, concurrency))
     else:
         # Not in the system's folder for such files, which is often in memory, and faster than any disk.
         with tempfile.TemporaryDirectory(prefix="ropeway-bench-", dir=Path.cwd()) as folder:
-            figures = asyncio.run(_measure(f"sqlite:///{folder}/bench.db", jobs, concurrency))
+            figures = loops.run(_measure(f"sqlite:///{folder}/bench.db", jobs, concurrency))
     if as_json:
         click.echo(json_text(figures))
     else:

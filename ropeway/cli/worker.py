@@ -11,10 +11,12 @@ import click
 
 from ..worker.options import MOST_CONCURRENCY
 from ..worker.worker import Worker
+from . import loops
 from .banner import show_banner
 from .helping import examples
 from .loading import load_worker, narrow
 from .logs import LEVELS, LogFormat, set_up_logs
+from .loops import LOOPS, LoopName
 from .options import url_option
 from .reloading import Sources
 from .supervising import Supervisor, command_line, end_with_parent
@@ -32,6 +34,7 @@ class Orders(NamedTuple):
     reload_dirs: tuple[Path, ...]
     log_format: LogFormat
     log_level: str
+    loop: LoopName
     url: str | None
     supervised: str
     """In a process of several its number and theirs, as in `1/4`; else empty."""
@@ -44,6 +47,7 @@ class Orders(NamedTuple):
             "--queues": self.queues,
             "--log-format": self.log_format,
             "--log-level": self.log_level,
+            "--loop": self.loop,
         }
         given = [str(part) for option, value in options.items() if value for part in (option, value)]
         return ["worker", self.target, *given]
@@ -67,6 +71,9 @@ class Orders(NamedTuple):
 @click.option("--log-format", type=click.Choice(["pretty", "json"]), default="pretty", show_default=True)
 @click.option("--json", "log_format", flag_value="json", help="The same as --log-format json.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option(
+    "--loop", type=click.Choice(LOOPS), default="auto", show_default=True, help="auto: uvloop, if it is installed."
+)
 @click.option("--supervised", default="", hidden=True)
 @url_option
 def worker(**given: Any) -> int:
@@ -77,6 +84,7 @@ def worker(**given: Any) -> int:
     one hurries.
     """
     orders = Orders(**given)
+    loops.check(orders.loop)
     set_up_logs(orders.log_format, orders.log_level, _mark(orders.supervised))
     if orders.url:
         os.environ["ROPEWAY_URL"] = orders.url
@@ -101,7 +109,7 @@ def _work(orders: Orders) -> int:
     number, _, processes = orders.supervised.partition("/")
     if number in ("", "1"):
         show_banner(loaded, int(processes or 1), orders.log_format)
-    asyncio.run(_run(loaded))
+    loops.run(_run(loaded), orders.loop)
     return 0
 
 

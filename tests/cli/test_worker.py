@@ -62,6 +62,41 @@ def test_a_worker_says_what_it_is_runs_jobs_and_ends_in_good_order(
         assert told in worker.err
 
 
+@pytest.mark.parametrize(
+    ("options", "loop"),
+    [
+        ([], "uvloop"),
+        (["--loop", "asyncio"], "asyncio"),
+        (["--loop", "uvloop", "--processes", "2"], "uvloop"),
+        (["--loop", "asyncio", "--processes", "2"], "asyncio"),
+    ],
+)
+def test_a_worker_runs_on_the_loop_that_is_asked_for(
+    programs: Programs, arrange: Arrange, options: list[str], loop: str
+):
+    worker = programs.start("worker", "app:make", *options)
+    worker.says(STARTED)
+    assert result(arrange, "where", None) == loop
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+
+
+def test_without_uvloop_a_worker_runs_on_asyncio_unless_it_is_asked_for(
+    programs: Programs, arrange: Arrange, tmp_path: Path
+):
+    (tmp_path / "uvloop.py").write_text("raise ImportError('as if it were not installed')")
+
+    worker = programs.start("worker", "app:make")
+    worker.says(STARTED)
+    assert result(arrange, "where", None) == "asyncio"
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+
+    asked = programs.start("worker", "app:make", "--loop", "uvloop")
+    assert asked.exit_code() == ExitCode.USAGE
+    assert "pip install 'ropeway[uvloop]'" in asked.err
+
+
 def test_a_second_ctrl_c_hurries(programs: Programs, arrange: Arrange, tmp_path: Path):
     worker = programs.start("worker", "app:make", "--log-format", "json")
     worker.says(STARTED)
@@ -75,7 +110,7 @@ def test_a_second_ctrl_c_hurries(programs: Programs, arrange: Arrange, tmp_path:
     assert arrange.state_of(held) == "waiting"
     entries = [json.loads(line) for line in worker.err.splitlines()]
     assert entries[0]["queues"] == ["letters", "parcels"]
-    assert entries[0]["handlers"] == ["send", "hold", "deaf"]
+    assert entries[0]["handlers"] == ["send", "hold", "deaf", "where"]
 
 
 def test_handlers_that_do_not_stop_make_the_worker_fail_in_one_line(

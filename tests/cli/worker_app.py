@@ -29,5 +29,10 @@ def deaf(job: SyncJob) -> None:
         time.sleep(0.02)
 
 
+async def where(_: Job) -> str:
+    """What it runs on."""
+    return type(asyncio.get_running_loop()).__module__.partition(".")[0]
+
+
 def make() -> Worker:
-    return Worker([letters, parcels], {"send": send, "hold": hold, "deaf": deaf}, grace=60)
+    return Worker([letters, parcels], {"send": send, "hold": hold, "deaf": deaf, "where": where}, grace=60)

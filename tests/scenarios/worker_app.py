@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import resource
 import sys
 import time
+from itertools import count, islice
 from typing import Any, Literal
 
 import msgspec
 
 from ropeway import Queue, ShutdownTimeout, Worker, connect
+from ropeway.cli import loops
 
 from .diary import Diary
 from .handlers import ScenarioHandlers, die_at_once
@@ -30,15 +33,15 @@ class Orders(msgspec.Struct, forbid_unknown_fields=True):
     fault: Fault | None = None
     clock_shift: float = 0
     """Seconds by which this process believes it is later than it is."""
-    open_files: int | None = None
+    more_files: int | None = None
     """The most that this process may have open."""
 
 
 async def work(orders: Orders) -> int:
     diary = Diary(orders.diary)
     store: Any = connect(orders.url)
-    if orders.open_files is not None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (orders.open_files, orders.open_files))
+    if orders.more_files is not None:
+        limit_files(orders.more_files)
     if orders.fault == "die after the settling":
         store = DiesAfterSettling(store)
     queue = Queue(orders.queue, store=store)
@@ -87,6 +90,21 @@ class OneLine(logging.Formatter):
         return super().format(record).replace("\n", " | ")
 
 
+def limit_files(more: int) -> None:
+    """Beside what is open already, which depends on the event loop."""
+    free = (number for number in count() if not is_open(number))
+    limit = next(islice(free, more, None))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
+def is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
 def shift_clock(seconds: float) -> None:
     true_time, true_time_ns = time.time, time.time_ns
     time.time = lambda: true_time() + seconds
@@ -103,7 +121,8 @@ def main() -> None:
         shift_clock(orders.clock_shift)
     # Some of these processes crash on purpose.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.exit(asyncio.run(work(orders)))
+    # On the loop that `ropeway worker` takes.
+    sys.exit(loops.run(work(orders)))
 
 
 if __name__ == "__main__":
