@@ -111,10 +111,10 @@ async def on_and_on(shop: Shop) -> None:
         await asyncio.sleep(random.uniform(0.5, 2))
 
 
-async def narrate(queue: Queue) -> None:
+async def narrate(queue: Queue, after: str) -> None:
     """Prints what happens, as anybody who can open the store may see it."""
     names: dict[str, str] = {}
-    async for event in queue.events():
+    async for event in queue.events(after):
         if event.job_id and event.name == "added":
             names[event.job_id] = event.data["name"]
         print(line(event, names.get(event.job_id or "", "")), flush=True)
@@ -158,7 +158,7 @@ async def main() -> None:
     await shop.store.open()
     print(f"{', '.join(queue.name for queue in shop.queues)} on {shop.store.url} · Ctrl-C to end")
     worker = Worker(shop.queues, HANDLERS, concurrency=5, grace=2, name=given.name)
-    shown = [show(shop, worker)] if has_view else [narrate(queue) for queue in shop.queues]
+    shown = [show(shop, worker)] if has_view else [narrate(queue, await queue.newest_event()) for queue in shop.queues]
     work = [asyncio.create_task(each) for each in (once(shop) if given.once else on_and_on(shop), *shown)]
     work[0].add_done_callback(lambda _: worker.stop())
     try:

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import click
+
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo, read_workers
 from ..store.contract import Store
@@ -33,6 +35,8 @@ def on_store(
             async def on_a_loop() -> R:
                 url = kwargs.pop("url")
                 assert url is None or isinstance(url, str)
+                if make:
+                    refuse_memory(url)
                 async with opened(url, make=make) as store:
                     return await work(store, *args, **kwargs)
 
@@ -41,6 +45,14 @@ def on_store(
         return command
 
     return decorate
+
+
+def refuse_memory(url: str | None) -> None:
+    """For jobs that would be gone with this process, or out of another's sight."""
+    if url is not None and url.startswith("memory:"):
+        raise click.UsageError(
+            "memory:// lives and ends with one process, so no other can see its jobs: name a store with --url"
+        )
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from .logs import LEVELS, LogFormat, set_up_logs
 from .loops import LOOPS, LoopName
 from .options import url_option
 from .reloading import Sources
+from .stores import refuse_memory
 from .supervising import Supervisor, command_line, end_with_parent
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -107,6 +108,9 @@ def _work(orders: Orders) -> int:
     if orders.concurrency is not None:
         loaded.concurrency = orders.concurrency
     number, _, processes = orders.supervised.partition("/")
+    if processes not in ("", "1"):
+        for queue in loaded.queues:
+            refuse_memory(queue.store.url)
     if number in ("", "1"):
         show_banner(loaded, int(processes or 1), orders.log_format)
     loops.run(_run(loaded), orders.loop)

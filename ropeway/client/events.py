@@ -44,11 +44,15 @@ async def read_events(store: Store, queue: str, after: str, *, follow: bool) -> 
             listener.close()
 
 
+async def newest_event(store: Store, queue: str) -> str:
+    return (await store.events(queue, "now")).cursor
+
+
 async def _begin(store: Store, queue: str, after: str) -> tuple[str | None, int, bool]:
     if after == "start":
         return None, 0, False
     if after == "now":
-        return (await store.events(queue, "now")).cursor, 0, False
+        return await newest_event(store, queue), 0, False
     wrong = InvalidOption("after", f'cannot be {after!r}: use "now", "start" or the id of an event')
     try:
         entry, seen = split_id(after)
@@ -56,4 +60,5 @@ async def _begin(store: Store, queue: str, after: str) -> tuple[str | None, int,
         raise wrong from None
     if not any(map(str.isdigit, entry)):
         raise wrong
-    return entry, seen, True
+    # Behind the whole entry nothing of it is to be read again, so it need not be there.
+    return (entry, 0, False) if "/" not in after else (entry, seen, True)

@@ -42,7 +42,7 @@ from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handles_of, job_of
 from .decorating import TaskDecorator
 from .endings import Endings
-from .events import read_events
+from .events import newest_event, read_events
 from .handle import JobHandle
 from .making import TaskMaker
 from .requests import PROGRESS_LIMIT, Call, Request, reason_text
@@ -278,10 +278,14 @@ class Queue:
     def events(self, after: str = "now", *, follow: bool = True) -> AsyncGenerator[Event, None]:
         """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.
 
-        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), or the `id`
-        of an event to resume from.
+        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), the `id` of
+        an event to resume from, or what `newest_event` answered.
         """
         return read_events(self.store, self.name, after, follow=follow)
+
+    async def newest_event(self) -> str:
+        """Where the events stand: an `after` for `events` that misses nothing from here on, whenever it is iterated."""
+        return await newest_event(self.store, self.name)
 
     # Moving one job
 

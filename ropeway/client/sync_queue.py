@@ -170,8 +170,8 @@ class SyncQueue:
     def events(self, after: str = "now", *, follow: bool = True) -> Generator[Event, None, None]:
         """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.
 
-        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), or the `id`
-        of an event to resume from. `close()` it, or drop it, when you have seen enough.
+        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), the `id` of
+        an event to resume from, or what `newest_event` answered. `close()` it, or drop it, when you have seen enough.
         """
         events = run(self._events(after, follow))
         try:
@@ -181,6 +181,10 @@ class SyncQueue:
             # Perhaps by the garbage collector, on a thread that must not wait.
             dismiss(events.aclose())
             raise
+
+    def newest_event(self) -> str:
+        """Where the events stand: an `after` for `events` that misses nothing from here on, whenever it is iterated."""
+        return run(self._queue.newest_event())
 
     async def _events(self, after: str, follow: bool) -> AsyncGenerator[Event, None]:
         """Made on the background loop, and so from that loop's own handle on the store."""

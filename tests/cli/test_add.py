@@ -194,3 +194,10 @@ def test_waiting_too_long_has_an_exit_code_of_its_own(ropeway: Ropeway):
 
     assert (ran.code, ran.out) == (ExitCode.TIMEOUT, "")
     assert "it is waiting" in ran.err
+
+
+def test_a_job_that_nobody_could_see_is_refused(ropeway: Ropeway):
+    ran = ropeway("add", QUEUE, "send", "--url", "memory://")
+
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert "one process" in ran.err

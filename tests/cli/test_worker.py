@@ -160,6 +160,13 @@ def test_several_processes_share_the_work_and_end_together(programs: Programs, a
     assert {json.loads(line).get("process") for line in worker.err.splitlines()} == {None, "1", "2"}
 
 
+def test_several_processes_without_a_store_that_they_share_are_refused(programs: Programs):
+    worker = programs.start("worker", "app:make", "--processes", "2", "--url", "memory://")
+
+    assert worker.exit_code() == ExitCode.USAGE
+    assert "one process" in worker.err
+
+
 def test_a_process_that_is_killed_is_started_again(programs: Programs, arrange: Arrange):
     worker = programs.start("worker", "app:make", "--processes", "2")
     worker.says(STARTED, times=2)

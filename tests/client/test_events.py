@@ -129,6 +129,18 @@ async def test_resuming_from_the_last_event_waits_for_the_next(queue: Queue, fol
     await events.aclose()
 
 
+async def test_events_after_the_newest_are_all_that_follow_it(queue: Queue):
+    for name in ("before", "meanwhile"):
+        newest = await queue.newest_event()
+        assert await all_after(queue, newest) == []
+        job = await queue.add(name)
+        assert await all_after(queue, newest) == [("added", job.id), ("waiting", job.id)]
+
+
+async def all_after(queue: Queue, place: str) -> list[tuple[str, str | None]]:
+    return [(event.name, event.job_id) async for event in queue.events(after=place, follow=False)]
+
+
 @pytest.mark.parametrize("after", [None, 5, "a/b", "1/2/3"])
 async def test_a_place_that_is_no_events_id_is_refused(queue: Queue, after: Any):
     with pytest.raises(InvalidOption, match="start"):

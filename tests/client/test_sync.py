@@ -170,6 +170,14 @@ def test_past_events_come_to_an_end(queue: Queue):
     assert [event.name for event in queue.sync.events("start", follow=False)] == ["added", "waiting"]
 
 
+def test_events_after_the_newest_are_all_that_follow_it(queue: Queue):
+    queue.sync.add("before")
+    newest = queue.sync.newest_event()
+    job = queue.sync.add("after")
+    heard = queue.sync.events(newest, follow=False)
+    assert [(event.name, event.job_id) for event in heard] == [("added", job.id), ("waiting", job.id)]
+
+
 def test_events_wait_for_what_happens_next(queue: Queue):
     events = queue.sync.events()
     heard: list[str] = []

@@ -201,7 +201,11 @@ def driver_of(given: object) -> Driver:
         if kind in _AWAITED:
             return _AWAITED[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
     if not kinds.isdisjoint(_WAITED_FOR):
-        raise InvalidOption("tx", f"is a {_name(given)}, which would block the event loop: use `queue.sync.add(...)`")
+        raise InvalidOption(
+            "tx",
+            f"is a {_name(given)}, which would block the event loop: use an async connection or session, or call "
+            "`queue.sync.add(...)` in the thread that the transaction runs in (asyncio.to_thread, sync_to_async)",
+        )
     raise InvalidOption("tx", f"cannot be {given!r:.80}: {TAKEN}")
 
 
