@@ -40,6 +40,7 @@ class Retention(msgspec.Struct, frozen=True, omit_defaults=True):
         return LAST_INSTANT if self.age is None else min(finished_at + self.age, LAST_INSTANT)
 
 
+MOST_KEPT: Final = 2**53
 FOREVER: Final = Retention()
 NOT_AT_ALL: Final = Retention(count=0)
 KEEP_COMPLETED: Final = Retention(age=24 * 3_600_000, count=10_000)
@@ -53,9 +54,9 @@ def retention(option: str, given: object) -> Retention:
         case False:
             return FOREVER
         case int() if given >= 0:
-            return Retention(count=given)
+            return Retention(count=whole(option, given, 0, MOST_KEPT))
         case Keep(age=age, count=count):
             if count is not None:
-                whole(option, count, 0, 2**53)
+                whole(option, count, 0, MOST_KEPT)
             return Retention(None if age is None else milliseconds(age), count)
     raise InvalidOption(option, f"cannot be {given!r}: use True, False, a count, or Keep(age=..., count=...)")

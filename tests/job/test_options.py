@@ -200,6 +200,11 @@ class TestRetention:
         with pytest.raises(InvalidOption):
             read_options({"remove_on_fail": given})
 
+    @pytest.mark.parametrize("given", [2**63, Keep(count=2**63)])
+    def test_a_count_is_one_that_every_store_can_hold(self, given):
+        with pytest.raises(InvalidOption, match=f"use 0 to {2**53}"):
+            read_options({"remove_on_complete": given})
+
     def test_an_age_is_a_duration(self):
         with pytest.raises(InvalidDuration):
             read_options({"remove_on_fail": Keep(age="soon")})

@@ -27,6 +27,8 @@ _MEANINGS: Final[dict[str, tuple[type[StoreError], str]]] = {
 }
 _HINTS: Final = {
     **dict.fromkeys(("invalid password", "AUTH", "ACL failure", "can't run this command"), _FORBIDDEN),
+    "max number of clients": (StoreUnavailable, "the server has too many clients: raise maxclients, or connect less"),
+    "DB index": (StoreRefused, "the server has no database of that number: correct the URL, or raise `databases`"),
     "Bad data format": _FOREIGN,
     "script": (StoreRefused, f"a script of the store failed, please report it ({NEEDED})"),
     "": (StoreRefused, f"it does not understand us ({NEEDED})"),

@@ -36,6 +36,7 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "standing": "sorted set by the instant at which they end: claims that wait for jobs, and the channel of each",
     "outbox": "hash, in a cluster: token to jobs for queues of other slots, until they have arrived there",
     "never": "no key is ever made of it: see cluster.py",
+    "room": "no key is ever made of it: see lua/lib/room.lua",
 }
 """What follows the tag and a colon."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 
 import pytest
 
@@ -13,7 +14,7 @@ from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import LOCK, NOW, QUEUE, new_job
 
-from .conftest import OpenStore, StartServer
+from .conftest import OpenStore, StartServer, until
 
 
 async def test_a_server_that_evicts_is_refused(start_server: StartServer, open_store: OpenStore):
@@ -112,3 +113,33 @@ async def test_a_line_that_was_evicted_does_not_stop_its_queue(store: RedisStore
 
     assert [job.id for job in await claim(store, 1)] == []
     assert [job.id for job in await claim(store, 1)] == ["kept"]
+
+
+async def test_a_database_that_the_server_does_not_have_is_said_to_be_missing(
+    start_server: StartServer, open_store: OpenStore
+):
+    url = start_server().url().replace("/0?", "/99?")
+
+    with pytest.raises(StoreRefused, match="no database of that number"):
+        await open_store(url).open()
+
+
+async def test_a_server_with_too_many_clients_is_unavailable_and_serves_later(
+    start_server: StartServer, open_store: OpenStore
+):
+    server = start_server("--maxclients", "2")
+    store = open_store(server.url())
+    with socket.socket(socket.AF_UNIX) as one, socket.socket(socket.AF_UNIX) as other:
+        one.connect(str(server.path))
+        other.connect(str(server.path))
+        # It says why and hangs up, perhaps before it was asked anything.
+        with pytest.raises(StoreUnavailable, match=r"too many clients|connection ended|closed the connection|reset"):
+            await claim(store)
+
+    await until(lambda: server.ask("PING") == b"+PONG\r\n")
+    await add(store, new_job("a"))
+
+
+async def test_a_claim_of_more_names_than_lua_takes_arguments(store: RedisStore):
+    await add(store, *(new_job(f"job-{n}", name=f"name-{n}") for n in range(10_000)))
+    assert len(await claim(store, 9_000)) == 9_000

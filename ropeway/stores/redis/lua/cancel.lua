@@ -1,7 +1,7 @@
 -- Cancels jobs that are not yet final, running ones included.
 -- Takes the queue's base; [now, ids, reason, reason as JSON, default options] with false for no reason.
 -- Returns two letters for each id: the verdict and the state before.
--- Uses: telling, leaving, changing, revoking, options
+-- Uses: room, telling, leaving, changing, revoking, options
 local now, ids, reason, reason_json, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, ends, told = q.base, {}, {}, {}

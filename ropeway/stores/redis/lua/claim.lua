@@ -1,7 +1,7 @@
 -- Gives the most urgent waiting jobs to one worker.
 -- Takes the queue's base; [now, request].
 -- Returns the clock, when to ask again, ids, values of `jobs`, and what those have that ran before.
--- Uses: claims
+-- Uses: room, claims
 -- Rarely: promotion, holding
 local given = cmsgpack.unpack(ARGV[1])
 local q = open_queue(KEYS[1], given[1])

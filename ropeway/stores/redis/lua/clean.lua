@@ -1,7 +1,7 @@
 -- Removes finished jobs that ended long enough ago, oldest first; or others, by ids that the client chose.
 -- Takes the queue's base; [now, state, older_than, limit, ids or false].
 -- Returns the ids it removed, and whether others remain.
--- Uses: removal
+-- Uses: room, removal
 local now, state, older_than, limit, ids = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local removed, more = {}, false

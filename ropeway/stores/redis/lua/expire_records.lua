@@ -1,7 +1,7 @@
 -- Removes records whose time is over, and names the life of this store: a server that was emptied begins another.
 -- Takes the set of expiring ones, the beginning of the keys of kinds, and the key of the life; [now, name of a new life].
 -- Returns how many there were, and the name of the life.
--- Uses: clock
+-- Uses: room, clock
 local now, new_life = unpack(cmsgpack.unpack(ARGV[1]))
 local members = call('ZRANGEBYSCORE', KEYS[1], '-inf', now or server_time(), 'LIMIT', 0, 1000)
 for i = 1, #members do

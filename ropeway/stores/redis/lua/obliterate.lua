@@ -1,7 +1,7 @@
 -- Pauses a queue and removes what is in it, a batch at a time; the last call forgets the queue.
 -- Takes the queue's base; [now, whether active jobs go too].
 -- Returns the ids it removed, whether there are more, and how many active jobs stood in the way.
--- Uses: removal
+-- Uses: room, removal
 local now, force = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, row = q.base, q.row

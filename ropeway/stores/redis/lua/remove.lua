@@ -1,7 +1,7 @@
 -- Removes jobs and everything about them.
 -- Takes the queue's base; [now, ids, whether active ones go too].
 -- Returns two letters for each id: the verdict and the state before.
--- Uses: removal
+-- Uses: room, removal
 local now, ids, force = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local answers, jobs, seen = {}, {}, {}

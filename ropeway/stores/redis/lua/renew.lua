@@ -1,7 +1,7 @@
 -- Extends locks.
 -- Takes the queue's base; [now, [[id, token]], lock].
 -- Returns two letters for each lock: its verdict and the job's state.
--- Uses: queue, pack, runs
+-- Uses: room, queue, pack, runs
 -- Rarely: jobs
 local now, locks, lock = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)

@@ -3,7 +3,7 @@
 -- ids were completed, as the completions say ([keep] or [keep, result], or one number if all are kept alike and have
 -- none), the others ended as the outcomes say.
 -- Returns two letters for each id (the verdict and the state before), and what was claimed.
--- Uses: endings, claims
+-- Uses: room, endings, claims
 -- Rarely: promotion, holding, others
 local now, ids, tokens, completions, outcomes, request, keeps = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)

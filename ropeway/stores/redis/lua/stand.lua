@@ -1,7 +1,7 @@
 -- Claims, or leaves the claim standing until jobs come.
 -- Takes the queue's base; the claim as it stands: [request, channel]; [for how long, or 0, whether it stood before].
 -- Returns what `claim` returns.
--- Uses: claims
+-- Uses: room, claims
 -- Rarely: promotion, holding
 local request, lasting, stood = cmsgpack.unpack(ARGV[1])[1], unpack(cmsgpack.unpack(ARGV[2]))
 local q = open_queue(KEYS[1], false)

@@ -2,7 +2,7 @@
 -- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, default options].
 -- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and
 -- how many bundles are in the outbox.
--- Uses: telling, promotion, history, changing, options
+-- Uses: room, telling, promotion, history, changing, options
 local METRICS_KEPT, REVOKED_KEPT, MINUTES_TRIMMED = 14 * 86400000, 60000, 500
 local now, most_stalls, fails_at_once, is_attempt, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)

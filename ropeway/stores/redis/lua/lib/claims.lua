@@ -77,7 +77,10 @@ local function choose(q, request, limit)
     take_from(q, lines)
     return line.members
   end
-  local chosen, order = {}, { unpack(lines) }
+  local chosen, order = {}, {}
+  for i = 1, #lines do
+    order[i] = lines[i]
+  end
   while #chosen < limit and #order > 0 do
     local line = table.remove(order, 1)
     local second = order[1]
