@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from psycopg import Error
@@ -34,8 +35,20 @@ _GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P04", "57P05"})
 READ_ONLY: Final = "25006"
 
 
+_AT_THE_DOOR: Final = re.compile(
+    r"FATAL: .*(authentication failed|no pg_hba\.conf entry|role .* does not exist"
+    r"|(?P<database>database .* does not exist))"
+)
+
+
 def code_of(error: BaseException) -> str | None:
-    return error.sqlstate if isinstance(error, Error) else None
+    """What libpq heard while it connected it tells as text only."""
+    if not isinstance(error, Error):
+        return None
+    refused = _AT_THE_DOOR.search(str(error)) if error.sqlstate is None else None
+    if refused is None:
+        return error.sqlstate
+    return "3D000" if refused["database"] else "28000"
 
 
 def typed(url: str, error: BaseException) -> BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 
 import pytest
 
@@ -103,6 +104,26 @@ async def test_a_user_without_rights_is_told_what_is_missing(start_database: Sta
         await open_store(url).open()
     with pytest.raises(StoreRefused, match="may not make or migrate the schema 'mine'"):
         await open_store(url.replace("schema=ropeway", "schema=mine")).open()
+
+
+@pytest.mark.parametrize("wrong", ["password", "role", "database", "host"])
+async def test_whoever_is_not_let_in_is_told_to_check_what_he_said(
+    start_database: StartDatabase, open_store: OpenStore, wrong: str
+):
+    server = start_database()
+    hba = server.folder / "data" / "pg_hba.conf"
+    hba.write_text("local all postgres trust\nlocal all clerk scram-sha-256\nlocal all ghost trust\n")
+    server.execute("CREATE ROLE clerk LOGIN PASSWORD 'right'")
+    server.restart(signal.SIGINT)
+    urls = {
+        "password": server.url().replace("postgres@", "clerk:wrong@"),
+        "role": server.url().replace("postgres@", "ghost@"),
+        "database": server.url().replace("/postgres?", "/nowhere?"),
+        "host": server.url().replace("postgres@", "stranger@"),
+    }
+
+    with pytest.raises(StoreRefused, match="check user, password and database"):
+        await open_store(urls[wrong]).open()
 
 
 async def test_the_rights_in_the_documentation_are_enough(start_database: StartDatabase, open_store: OpenStore):
