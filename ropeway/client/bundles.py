@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def job_of(queue: Queue, call: Call[Any]) -> NewJob:
-    return new_job(queue.name, call.name, call.data, call.options, queue.defaults, queue.size_limit)
+    defaults = queue.tasks.defaults.get(call.name, queue.defaults)
+    return new_job(queue.name, call.name, call.data, call.options, defaults, queue.size_limit)
 
 
 def bundle_of(queue: Queue, requests: Iterable[Request[R]]) -> tuple[list[Call[R]], list[NewJob]]:

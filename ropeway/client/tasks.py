@@ -109,12 +109,15 @@ class Tasks(Mapping[str, AnyTask]):
 
     def __init__(self) -> None:
         self._by_name: dict[str, AnyTask] = {}
+        self.defaults: dict[str, JobOptions] = {}
+        """Options of jobs that are added by their name: the task's, and its queue's where it has none."""
 
     def register(self, task: AnyTask) -> None:
         known = self._by_name.setdefault(task.name, task)
         if known is not task:
             where = f"{known.function.__module__}.{getattr(known.function, '__qualname__', known.name)}"
             raise InvalidTask(task.name, f'{known!r} ({where}) has this name already: use @queue.task(name="...")')
+        self.defaults[task.name] = {**task.queue.defaults, **task.options}
 
     def __getitem__(self, name: str) -> AnyTask:
         return self._by_name[name]

@@ -133,6 +133,18 @@ async def options_of(job: Any) -> tuple[int, int]:
     return stored.attempts, stored.priority
 
 
+async def test_jobs_that_are_added_by_the_name_of_a_task_have_its_options(make_queue: MakeQueue):
+    queue = make_queue(attempts=2, priority=2)
+
+    @queue.task(priority=3)
+    async def ship(parcel: int) -> None: ...
+
+    assert await options_of(await queue.add("ship", {"parcel": 1})) == (2, 3)
+    assert await options_of(await queue.add("ship", {"parcel": 1}, attempts=5)) == (5, 3)
+    by_name, other = await queue.add_many([("ship", {"parcel": 1}), ("print", None)])
+    assert (await options_of(by_name), await options_of(other)) == ((2, 3), (2, 2))
+
+
 async def test_a_task_can_use_an_id_of_ones_own(queue: Queue):
     resize = resizing(queue).using(id="a")
     assert (await resize.add("a.png")).created
