@@ -24,7 +24,7 @@ HOT = {
         "trim_revoked", "trim_records", "next_at",
     ),
     "queue": ("load", "save", "add_to_metric", "next_seq"),
-    "look": ("places", "options", "records", "records_by_seq", "failures", "log", "metrics"),
+    "look": ("places", "active_places", "options", "records", "records_by_seq", "failures", "log", "metrics"),
     "find": tuple(statements("find")),
     "leave": tuple(statements("leave")),
     "cancel": ("cancel", "revoke"),
