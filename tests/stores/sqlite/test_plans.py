@@ -13,7 +13,7 @@ from ropeway.stores.sqlite.statements import statements
 from ropeway.testing.factories import QUEUE, new_job
 
 HOT = {
-    "add": ("known", "jobs", "delayed", "waiting"),
+    "add": ("known", "jobs", "jobs_alike", "delayed", "waiting"),
     "claim": tuple(statements("claim")),
     "settle": tuple(statements("settle")),
     "renew": ("renew",),
