@@ -1,4 +1,4 @@
-"""What a process remembers of the jobs it claimed is never taken for another job."""
+"""What a process remembers of the jobs it claimed saves it a search, and is never taken for another job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from ropeway.job.record import JobRecord
 from ropeway.stores.sqlite import SQLiteStore
-from ropeway.stores.sqlite.transaction import Known
+from ropeway.stores.sqlite.statements import statements
+from ropeway.stores.sqlite.transaction import Known, Transaction
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 
 from .conftest import NewStore
@@ -18,6 +19,25 @@ from .conftest import NewStore
 async def _claim(store: SQLiteStore) -> JobRecord:
     [job] = (await store.claim(claim_request(1))).jobs
     return job
+
+
+async def test_settling_does_not_look_for_ids_among_all_jobs(store: SQLiteStore):
+    await store.add([new_jobs(3)])
+    jobs = (await store.claim(claim_request(3))).jobs
+    seen: list[str] = []
+
+    def note(_: apsw.Cursor, sql: str, __: object) -> bool:
+        seen.append(sql)
+        return True
+
+    def listen(tx: Transaction) -> None:
+        tx._connection.set_exec_trace(note)
+
+    await store._write(listen, now=None)
+    await store.settle(QUEUE, [complete(job) for job in jobs])
+
+    assert statements("look")["active_places"] in seen
+    assert statements("look")["places"] not in seen
 
 
 async def test_a_sequence_number_that_comes_again_belongs_to_the_new_job(new_store: NewStore):
