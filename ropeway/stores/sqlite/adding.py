@@ -58,9 +58,8 @@ def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant)
         if (job.delay or job.due_at) and (due_at := _due_at(job, now)) is not None
     }
     (_insert_one if len(jobs) == 1 else _insert)(tx, row, jobs, first, due, now)
-    waiting: list[tuple[str, Detail]] = [
-        (job.id, {"name": job.name}) for seq, job in enumerate(jobs, first) if seq not in due
-    ]
+    names: dict[str, Detail] = {job.name: {"name": job.name} for job in jobs}
+    waiting = [(job.id, names[job.name]) for seq, job in enumerate(jobs, first) if seq not in due]
     delayed: list[tuple[str, Detail]] = []
     for seq, due_at in due.items():
         job = jobs[seq - first]
@@ -75,13 +74,19 @@ def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant)
 
 
 def _insert(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Due, now: Instant) -> None:
-    encoded = as_json(
-        [
-            (job.id, job.name, job.options, job.data, job.priority, _order(job, seq))
-            for seq, job in enumerate(jobs, first)
-        ]
-    )
-    tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "now": now, "jobs": encoded})
+    values = {"queue": row.id, "first": first, "now": now}
+    if len(kinds := {(job.name, job.options, job.priority, job.lifo) for job in jobs}) == 1:
+        [(name, options, priority, lifo)] = kinds
+        alike = {"name": name, "options": options, "priority": priority, "sign": -1 if lifo else 1}
+        tx.run(_SQL["jobs_alike"], {**values, **alike, "jobs": as_json([(job.id, job.data) for job in jobs])})
+    else:
+        encoded = as_json(
+            [
+                (job.id, job.name, job.options, job.data, job.priority, _order(job, seq))
+                for seq, job in enumerate(jobs, first)
+            ]
+        )
+        tx.run(_SQL["jobs"], {**values, "jobs": encoded})
     if due:
         tx.run(_SQL["delayed"], {"delayed": as_json(list(due.items()))})
     if len(due) < len(jobs):

@@ -63,6 +63,7 @@ def _take(tx: Transaction, row: QueueRow, request: ClaimRequest, now: Instant) -
         jobs = _take_waiting(tx, row, request, values, limit)
     if jobs:
         row.move("waiting", "active", len(jobs))
+        tx.remember_claimed(row, ((job.id, abs(job.order)) for job in jobs))
         row.announce("claim", now, "active", [(job.id, None) for job in jobs], {"worker": request.worker})
     return jobs
 

@@ -46,11 +46,25 @@ _options: Final[Callable[[bytes], list[tuple[int, str]]]] = reader(list[tuple[in
 
 def find_places(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> list[Place]:
     """One for each id, in order; the same one for the same id."""
-    known = {place.id: place for place in _places(tx.get(_SQL["places"], {"queue": row.id, "ids": as_json(ids)}))}
+    known = _find_claimed(tx, row, ids)
+    if others := [id for id in ids if id not in known]:
+        found = _places(tx.get(_SQL["places"], {"queue": row.id, "ids": as_json(others)}))
+        known.update({place.id: place for place in found})
     for id in ids:
         if id not in known:
             known[id] = Place(0, id, None, None, None, 0, 0)
     return [known[id] for id in ids]
+
+
+def _find_claimed(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> dict[str, Place]:
+    """By id, those that this process claimed and that are still active: the table of all jobs is not looked into."""
+    claimed = tx.seqs_of_claimed(row, ids)
+    if not claimed:
+        return {}
+    places = _places(tx.get(_SQL["active_places"], {"seqs": as_json(list(claimed))}))
+    for place in places:
+        place.id = claimed[place.seq]
+    return {place.id: place for place in places}
 
 
 def leave(tx: Transaction, jobs: Iterable[tuple[int, State]]) -> None:

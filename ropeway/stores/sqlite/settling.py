@@ -94,7 +94,7 @@ def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> Non
         else:
             values = {"completed": as_json(completed), "now": now, "expires_at": expires_at}
             tx.run(_SQL["complete_with_results"], values)
-    _leave(tx, group)
+    _leave(tx, row, group)
     row.move("active", "completed", len(group))
     row.announce("complete", now, "completed", jobs)
     apply_retention(tx, row, "completed", [(place.seq, place.id, outcome.keep) for place, outcome in group], now)
@@ -109,7 +109,7 @@ def _fail(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
         detail = {"reason": reason, "attempt": place.attempts_started}
         jobs.append((place.id, {**detail, "exhausted": True} if outcome.exhausted else detail))
     tx.run(_SQL["fail"], {"now": now, "failed": as_json(failed)})
-    _leave(tx, group)
+    _leave(tx, row, group)
     _remember_failures(tx, group, now)
     row.move("active", "failed", len(group))
     row.announce("fail", now, "failed", jobs)
@@ -135,7 +135,7 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
         tx.run(_SQL["wait"], {"back": as_json(back["waiting"])})
     if back["delayed"]:
         tx.run(_SQL["delay"], {"back": as_json(back["delayed"])})
-    _leave(tx, group)
+    _leave(tx, row, group)
     if is_retry:
         _remember_failures(tx, group, now)
     for target, moved in jobs.items():
@@ -145,8 +145,9 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
     tx.wake("jobs", row)
 
 
-def _leave(tx: Transaction, group: Ended) -> None:
+def _leave(tx: Transaction, row: QueueRow, group: Ended) -> None:
     leave(tx, [(place.seq, "active") for place, _ in group])
+    tx.forget_claimed(row, (place.id for place, _ in group))
 
 
 def _remember_failures(tx: Transaction, group: Ended, now: Instant) -> None:

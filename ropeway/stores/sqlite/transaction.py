@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, get_args
 
 import apsw
@@ -131,10 +131,13 @@ class Known:
     """What a connection read or wrote last. As long as nobody else writes, it need not be read again."""
 
     MOST_ROWS: Final = 100
+    MOST_CLAIMED: Final = 10_000
 
     def __init__(self) -> None:
         self.rows: dict[str, QueueRow] = {}
         self.next_seq: int | None = None
+        self.claimed: dict[tuple[int, str], int] = {}
+        """Sequence numbers by queue and id. While `next_seq` only grows, none comes to stand for another job."""
 
     def keep(self, rows: dict[str, QueueRow]) -> None:
         if len(self.rows) + len(rows) > self.MOST_ROWS:
@@ -192,10 +195,30 @@ class Transaction:
 
     def take_seqs(self, number: int) -> int:
         """The first of that many sequence numbers that nobody has."""
-        first = self._known.next_seq or self.get(_SQL["next_seq"])
+        first = self._known.next_seq
+        if first is None:
+            first = self.get(_SQL["next_seq"])
+            # The newest job may have been claimed here and removed since, and its number comes again.
+            self._known.claimed.clear()
         self._known.next_seq = first + number
         assert isinstance(first, int), "a number, or the table is not ours"
         return first
+
+    def remember_claimed(self, row: QueueRow, jobs: Iterable[tuple[str, int]]) -> None:
+        """Takes ids and sequence numbers. Who settles those jobs then need not look for their ids among all others."""
+        claimed = self._known.claimed
+        if len(claimed) > Known.MOST_CLAIMED:
+            claimed.clear()
+        claimed.update({(row.id, id): seq for id, seq in jobs})
+
+    def seqs_of_claimed(self, row: QueueRow, ids: Iterable[str]) -> dict[int, str]:
+        """Ids by sequence number, of those that are remembered; they may have ended since."""
+        claimed = self._known.claimed
+        return {seq: id for id in ids if (seq := claimed.get((row.id, id)))}
+
+    def forget_claimed(self, row: QueueRow, ids: Iterable[str]) -> None:
+        for id in ids:
+            self._known.claimed.pop((row.id, id), None)
 
     def arrive(self, arrival: Arrival) -> None:
         if self._is_awaited and self._is_awaited(arrival.job.queue):

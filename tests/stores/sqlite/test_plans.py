@@ -13,7 +13,7 @@ from ropeway.stores.sqlite.statements import statements
 from ropeway.testing.factories import QUEUE, new_job
 
 HOT = {
-    "add": ("known", "jobs", "delayed", "waiting"),
+    "add": ("known", "jobs", "jobs_alike", "delayed", "waiting"),
     "claim": tuple(statements("claim")),
     "settle": tuple(statements("settle")),
     "renew": ("renew",),
@@ -24,7 +24,7 @@ HOT = {
         "trim_revoked", "trim_records", "next_at",
     ),
     "queue": ("load", "save", "add_to_metric", "next_seq"),
-    "look": ("places", "options", "records", "records_by_seq", "failures", "log", "metrics"),
+    "look": ("places", "active_places", "options", "records", "records_by_seq", "failures", "log", "metrics"),
     "find": tuple(statements("find")),
     "leave": tuple(statements("leave")),
     "cancel": ("cancel", "revoke"),

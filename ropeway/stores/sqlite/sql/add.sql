@@ -13,6 +13,13 @@ SELECT
     :first + key, :queue, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, :now
 FROM jsonb_each(:jobs);
 
+-- statement: jobs_alike
+-- The same where all have one :name, :options, :priority and :sign of their order: :jobs is a list of id and data.
+INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at)
+SELECT
+    :first + key, :queue, value ->> 0, :name, :options, value ->> 1, :priority, :sign * (:first + key), :now
+FROM jsonb_each(:jobs);
+
 -- statement: job
 -- The same for one.
 INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at)

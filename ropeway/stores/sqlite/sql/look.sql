@@ -10,6 +10,12 @@ SELECT CAST(json_group_array(
 FROM json_each(:ids) AS asked
 CROSS JOIN place ON place.queue = :queue AND place.id = asked.value;
 
+-- statement: active_places
+-- The same by :seqs (json), for jobs that are active, and with nothing in the place of ids.
+SELECT CAST(json_group_array(json_array(seq, '', 'active', token, worker, attempts_started, logged)) AS BLOB)
+FROM active
+WHERE seq IN (SELECT value FROM json_each(:seqs));
+
 -- statement: options
 -- Takes :seqs (json). Returns a list of seq and options.
 SELECT CAST(json_group_array(json_array(job.seq, job.options)) AS BLOB)
