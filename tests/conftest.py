@@ -1,6 +1,7 @@
-"""For all tests: how Hypothesis searches, and asserts of the suite that explain themselves."""
+"""For all tests: how Hypothesis searches, asserts of the suite that explain themselves, and Ctrl+C."""
 
 import os
+import signal
 import sys
 from pkgutil import iter_modules
 
@@ -24,3 +25,7 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ropeway")
+
+# A shell that runs the tests in the background has them ignore it, and so would all programs that tests interrupt.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

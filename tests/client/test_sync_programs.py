@@ -272,8 +272,7 @@ queue.sync.add("send").result(timeout=30)
 signal.signal(signal.SIGALRM, interrupt)
 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
 interrupts = 0
-until = time.monotonic() + 3
-while time.monotonic() < until:
+while interrupts < 1000:
     try:
         armed = True
         queue.sync.add("send")
@@ -288,7 +287,6 @@ until = time.monotonic() + 30
 while (counts := queue.sync.counts())["waiting"] + counts["active"] and time.monotonic() < until:
     time.sleep(0.01)
 say("busy" if counts["waiting"] + counts["active"] else "calm")
-say("interrupted" if interrupts > 100 else f"only {interrupts} interrupts")
 """
 
 
@@ -296,4 +294,4 @@ say("interrupted" if interrupts > 100 else f"only {interrupts} interrupts")
 @pytest.mark.parametrize("place", PLACES)
 def test_signals_at_any_moment_leave_everything_in_order(place: str, base: str, tmp_path: Path):
     ended = programs.run(STORM.replace("{base}", base), PLACES[place](tmp_path))
-    assert (ended.code, ended.said) == (0, ["calm", "interrupted"]), ended.complaints
+    assert (ended.code, ended.said) == (0, ["calm"]), ended.complaints

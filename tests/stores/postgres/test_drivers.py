@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from ropeway import DuplicateJob, InvalidOption, Job, LockLost, Queue, SyncJob, Worker
 from ropeway.errors import StoreRefused
 from tests.client import programs
-from tests.stores.databases import in_schema, new_database, new_database_place, new_schema, server_url
+from tests.stores.databases import in_schema, new_database, new_schema, server_url, used_database_place
 from tests.worker.watching import PATIENCE, Ear, entered
 
 
@@ -41,12 +41,11 @@ class Place(NamedTuple):
 
 @pytest.fixture
 async def place() -> AsyncIterator[Place]:
-    schema = new_schema()
-    url = new_database_place(schema)
+    url, table = used_database_place(), f"{new_schema()}_note"
     async with Queue("letters", url) as queue:
         async with queue.transaction() as tx:
-            await tx.execute(f"CREATE TABLE {schema}_note (text text)")
-        yield Place(queue, url, f"{schema}_note")
+            await tx.execute(f"CREATE TABLE {table} (text text)")
+        yield Place(queue, url, table)
 
 
 def psycopg_options(url: str | None = None) -> dict[str, Any]:
@@ -273,7 +272,7 @@ class TestRefusals:
 
     async def test_another_database_is_refused_and_its_transaction_stays_usable(self, place: Place):
         other = new_database()
-        async with Queue("letters", in_schema(other, place.table.removesuffix("_note"))) as queue:
+        async with Queue("letters", in_schema(other, place.url.rpartition("schema=")[2])) as queue:
             await queue.add("send")
         async with await psycopg.AsyncConnection.connect(other) as connection:
             with pytest.raises(InvalidOption, match="is a connection to the database"):
