@@ -21,29 +21,39 @@ class Bell:
     def __init__(self, target: Target, lanes: Lanes) -> None:
         self._lanes = lanes
         self._ring = Statement(in_schema("SELECT ropeway.ring($1)", target.schema))
+        self._loop = asyncio.get_running_loop()
         self._rang: dict[str, float] = {}
         self._owed: set[str] = set()
+        self._owing: set[str] = set()
+        """The queues of what is owed."""
         self._ringing: asyncio.Task[None] | None = None
 
     def may_ring(self, queues: Sequence[str]) -> bool:
-        now = asyncio.get_running_loop().time()
-        return all(now - self._rang.get(queue, 0.0) >= PAUSE for queue in queues)
+        return self._pause_of(queues) <= 0
 
     def note(self, queues: Sequence[str], wakes: Sequence[str]) -> None:
         """Takes what a call answered: wakes that it made, and those that it was not allowed to make."""
         for wake in wakes:
             if wake.startswith("+"):
-                now = asyncio.get_running_loop().time()
-                self._rang.update(dict.fromkeys(queues, now))
+                self._rang.update(dict.fromkeys(queues, self._loop.time()))
             else:
                 self._owed.add(wake)
+                self._owing.update(queues)
         if self._owed and (self._ringing is None or self._ringing.done()):
             self._ringing = asyncio.create_task(self._later())
 
+    def _pause_of(self, queues: Sequence[str] | set[str]) -> float:
+        """Seconds until all of them may be woken; not above 0: now."""
+        last = max((self._rang.get(queue, 0.0) for queue in queues), default=0.0)
+        return last + PAUSE - self._loop.time()
+
     async def _later(self) -> None:
         while self._owed:
-            await asyncio.sleep(PAUSE)
+            # Not a whole pause: the last wake was some time ago, and whoever was woken by it is idle again.
+            await asyncio.sleep(max(0.0, self._pause_of(self._owing)))
             owed, self._owed = sorted(self._owed), set()
+            self._rang.update(dict.fromkeys(self._owing, self._loop.time()))
+            self._owing = set()
             try:
                 await self._lanes.call(self._ring, (texts(owed),))
             except StoreError:

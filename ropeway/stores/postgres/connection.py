@@ -18,6 +18,7 @@ from .checks import check_schema, check_server
 from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
 from .link import Link, NotSent, Row, Statement
 from .parameters import Parameter
+from .statements import in_schema
 from .target import Target
 
 MOST_LINKS: Final = 2
@@ -98,9 +99,26 @@ class Lanes:
         self._opening: asyncio.Task[Link] | None = None
         self._was_up = False
         self._failures = 0
+        self._rehearse = Statement(in_schema("SELECT ropeway.rehearse()", target.schema))
+        self._rehearses = False
 
     async def open(self) -> None:
         await self._link()
+
+    async def make_ready(self) -> None:
+        """Opens all links, and lets each rehearse: the first jobs of a worker then take no longer than others."""
+        if not self._rehearses:
+            self._rehearses = True
+            for link in self._links:
+                self._let_rehearse(link)
+            while len(self._links) < MOST_LINKS:
+                await asyncio.shield(self._begin_to_open())
+
+    def _let_rehearse(self, link: Link) -> None:
+        # Behind a pooler the next statement may meet another session.
+        if link.is_up and link.prepares:
+            rehearsed = link.ask(self._rehearse)
+            rehearsed.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def call(self, statement: Statement, parameters: Sequence[Parameter] = ()) -> list[Row]:
         """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
@@ -144,14 +162,19 @@ class Lanes:
         for link in links:
             if link.is_free:
                 return link
-        if len(links) < MOST_LINKS and (self._opening is None or self._opening.done()):
-            self._opening = asyncio.create_task(self._open())
-            # Whoever waits for it hears of what went wrong; if nobody does, the next one tries again.
-            self._opening.add_done_callback(lambda task: task.cancelled() or task.exception())
+        if len(links) < MOST_LINKS:
+            self._begin_to_open()
         if links:
             return min(links, key=lambda link: link.load)
         assert self._opening is not None
         return await asyncio.shield(self._opening)
+
+    def _begin_to_open(self) -> asyncio.Task[Link]:
+        if self._opening is None or self._opening.done():
+            self._opening = asyncio.create_task(self._open())
+            # Whoever waits for it hears of what went wrong; if nobody does, the next one tries again.
+            self._opening.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._opening
 
     async def _open(self) -> Link:
         loop = asyncio.get_running_loop()
@@ -163,6 +186,8 @@ class Lanes:
                 if not self._was_up:
                     await self._check(link)
                 self._links.append(link)
+                if self._rehearses:
+                    self._let_rehearse(link)
                 self._was_up = True
                 self._failures = 0
                 return link

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
+from ...errors import StoreError
 from .bell import Bell
 from .connection import Lanes
 from .spares import Spares
@@ -21,6 +23,7 @@ class Here:
         self.ear = Ear(target)
         self.spares = Spares(target)
         self._end: AsyncGenerator[None, None] | None = None
+        self._readying: asyncio.Task[None] | None = None
 
     @property
     def is_settled(self) -> bool:
@@ -38,7 +41,21 @@ class Here:
         finally:
             await self.close()
 
+    def make_ready(self) -> None:
+        """For work that is soon to come; nobody has to wait for it."""
+        if self._readying is None:
+            self._readying = self.loop.create_task(self._make_ready())
+
+    async def _make_ready(self) -> None:
+        if not self.is_settled:
+            await self.settle()
+        with suppress(StoreError):
+            await self.lanes.make_ready()
+
     async def close(self) -> None:
+        if self._readying is not None and not self._readying.done():
+            self._readying.cancel()
+            await asyncio.wait([self._readying])
         await self.ear.close()
         await self.bell.close()
         await self.spares.close()

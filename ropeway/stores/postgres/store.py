@@ -413,6 +413,9 @@ class PostgresStore:
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()
+        if topic == "jobs":
+            # Whoever listens to them is going to claim some.
+            self._here().make_ready()
         return PostgresListener(lambda: self._here().ear, topic, queues, self._usable, self.url)
 
     # Remember

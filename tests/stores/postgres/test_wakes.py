@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.bell import PAUSE
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
@@ -43,6 +44,21 @@ async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
     await working
     assert sorted(taken) == sorted(f"job-{n}" for n in range(40))
     listener.close()
+
+
+async def test_a_wake_that_had_to_wait_comes_when_the_pause_is_over(store: PostgresStore):
+    await add(store, new_job())
+    bell = store._everywhere.here().bell
+    bell.note([QUEUE], ["+jobs:1"])
+    rang = bell._rang[QUEUE]
+    assert not bell.may_ring([QUEUE])
+
+    bell.note([QUEUE], ["-jobs:1"])
+
+    assert bell._ringing is not None
+    await bell._ringing
+    assert bell._rang[QUEUE] - rang >= PAUSE
+    assert not bell._owed
 
 
 async def test_behind_a_pooler_jobs_are_found_by_polling(open_store: OpenStore):
