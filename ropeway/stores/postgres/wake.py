@@ -21,7 +21,7 @@ from psycopg import Error
 from ...errors import StoreClosed, StoreError
 from ...store.values import ClaimRequest, Served, Topic
 from .connection import FIRST_PAUSE, open_link
-from .link import Link, Statement
+from .link import Link, Row, Statement
 from .parameters import number, text
 from .statements import in_schema
 from .target import Target
@@ -32,8 +32,8 @@ WATCH: Final = 5.0
 """Seconds of silence after which the server is asked whether it is still there."""
 LINGER: Final = 1.0
 """Seconds after its last wait for which a listener to `jobs` is still told of them."""
-SECOND_LOOK: Final = 0.05
-"""Seconds after which a call that looked for listeners before we were one has committed."""
+LOOKS_AGAIN: Final = (0.05, 0.5)
+"""Seconds after which a call that looked for listeners before we were one has committed; mostly, and under load."""
 POLL: Final = 0.5
 """Seconds between two looks where nothing can be heard."""
 
@@ -129,11 +129,17 @@ class Ear:
                 return
             # Whatever happened before was not heard.
             flag.wake()
-            if topic == "jobs":
-                await asyncio.sleep(SECOND_LOOK)
-                [(has_work,)] = await link.ask(self._has_work, (number(queue_id),))
-                if has_work:
-                    flag.wake()
+            for pause in LOOKS_AGAIN:
+                self._loop.call_later(pause, self._look_again, flag, link)
+
+    def _look_again(self, flag: Flag, link: Link) -> None:
+        if self._link is not link or flag.queue_id is None:
+            return
+        if flag.place[0] != "jobs":
+            flag.wake()
+            return
+        asked = link.ask(self._has_work, (number(flag.queue_id),))
+        asked.add_done_callback(lambda done: flag.wake() if _is_so(done) else None)
 
     def _lower(self, flag: Flag) -> None:
         flag.lowering = None
@@ -184,7 +190,7 @@ class Ear:
                 for flag in self._flags.values():
                     flag.queue_id = None
                     if flag.raising is not None:
-                        # It may still rest before its second look, and would keep the next link from raising the flag.
+                        # It would keep the next link from raising the flag.
                         flag.raising.cancel()
                         flag.raising = None
                 link.abort()
@@ -207,6 +213,10 @@ class Ear:
         for flag in [*self._flags.values()]:
             if flag.queue_id is not None and said == f"{flag.place[0]}:{flag.queue_id}":
                 flag.wake()
+
+
+def _is_so(answered: asyncio.Future[list[Row]]) -> bool:
+    return not answered.cancelled() and answered.exception() is None and bool(answered.result()[0][0])
 
 
 class PostgresListener:
