@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+import struct
 
 import pytest
 
-from ropeway.errors import StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
+from ropeway.errors import StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
 from ropeway.store.values import StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
-from ropeway.testing.factories import LOCK, NOW, QUEUE, new_job
+from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, new_job, new_jobs
 
 from .conftest import OpenStore, StartServer
 
@@ -112,3 +113,27 @@ async def test_a_line_that_was_evicted_does_not_stop_its_queue(store: RedisStore
 
     assert [job.id for job in await claim(store, 1)] == []
     assert [job.id for job in await claim(store, 1)] == ["kept"]
+
+
+@pytest.mark.parametrize("evicted", [("heads",), ("heads", "waiting:send")])
+async def test_heads_that_were_evicted_come_back_with_the_next_job(store: RedisStore, evicted: tuple[str, ...]):
+    for id in ("a", "b"):
+        await add(store, new_job(id, name="send"))
+    await store._execute("UNLINK", *(f"{store._keys.queue(QUEUE)}:{what}" for what in evicted))
+    await add(store, new_job("c", name="send"))
+    assert await claim(store, 1) == []
+
+    await add(store, new_job("d", name="send"))
+
+    left = ["c", "d"] if "waiting:send" in evicted else ["a", "b", "c", "d"]
+    assert [job.id for job in await claim(store, 4)] == left
+
+
+async def test_a_row_of_another_format_is_refused(store: RedisStore):
+    await add(store, new_job("a"))
+    await store._execute("SETRANGE", store._keys.queue(QUEUE), "0", struct.pack("<d", 1))
+
+    for call in (store.add([[new_job("b")]]), store.add([new_jobs(2)]), store.claim(claim_request(1))):
+        with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
+            await call
+    assert await store._execute("HLEN", f"{store._keys.queue(QUEUE)}:jobs") == 1
