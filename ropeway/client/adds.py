@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final, TypeAlias
 
 from ..errors import StoreBusy, StoreFull, StoreUnavailable
@@ -21,34 +21,40 @@ PAUSE_BEFORE_REPEAT: Final = 0.2
 
 
 class Adds:
-    """A lone add waits for nobody; adds made while trips are under way gather, and the next trip carries them all."""
+    """A lone add waits for nobody; adds made while trips are under way gather, and the next trip carries them all.
+
+    Belongs to the loop on which it is made.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._loop = asyncio.get_running_loop()
         self._waiting: list[tuple[Bundle, asyncio.Future[list[Added]]]] = []
         self._under_way = 0
         self._departs_soon = False
         self._trips: set[asyncio.Task[None]] = set()
 
-    async def add(self, bundle: Bundle) -> list[Added]:
-        if self._under_way:
-            return await self._gather(bundle)
+    def add(self, bundle: Bundle) -> Awaitable[list[Added]]:
+        """Await the answer at once."""
+        return self._gather(bundle) if self._under_way else self._go_alone(bundle)
+
+    async def _go_alone(self, bundle: Bundle) -> list[Added]:
         self._under_way += 1
         try:
             return (await self._send([bundle]))[0]
         finally:
             self._under_way -= 1
-            self._depart()
+            if self._waiting:
+                self._depart()
 
-    async def _gather(self, bundle: Bundle) -> list[Added]:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[list[Added]] = loop.create_future()
+    def _gather(self, bundle: Bundle) -> asyncio.Future[list[Added]]:
+        answer: asyncio.Future[list[Added]] = self._loop.create_future()
         self._waiting.append((bundle, answer))
         if self._under_way < TRIPS_AT_ONCE and not self._departs_soon:
             # Not at once: who was woken by the same answer adds in the same turn of the loop.
             self._departs_soon = True
-            loop.call_soon(self._depart)
-        return await answer
+            self._loop.call_soon(self._depart)
+        return answer
 
     async def _send(self, bundles: Sequence[Bundle]) -> list[list[Added]]:
         """Repeats a call whose answer was lost, with the same ids.

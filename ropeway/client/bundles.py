@@ -36,17 +36,17 @@ def bundle_of(queue: Queue, requests: Iterable[Request[R]]) -> tuple[list[Call[R
 
 
 def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added]) -> list[JobHandle[R]]:
-    for answer in answers:
-        if answer.verdict == "conflict":
-            raise DuplicateJob(queue.name, answer.id)
-    return [
-        JobHandle(
-            queue,
-            answer.id,
-            call.name,
-            call.data,
-            created=answer.verdict == "created",
-            read_result=call.read_result,
-        )
-        for call, answer in zip(calls, answers, strict=True)
-    ]
+    return [handle_of(queue, call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+
+def handle_of(queue: Queue, call: Call[R], answer: Added) -> JobHandle[R]:
+    if answer.verdict == "conflict":
+        raise DuplicateJob(queue.name, answer.id)
+    return JobHandle(
+        queue,
+        answer.id,
+        call.name,
+        call.data,
+        created=answer.verdict == "created",
+        read_result=call.read_result,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Self, Unpack
@@ -27,6 +27,7 @@ from ..store.transactions import sharing
 from ..store.url import connect
 from ..store.values import (
     BATCH,
+    Added,
     Answer,
     Change,
     Counts,
@@ -39,7 +40,7 @@ from ..store.values import (
 from . import portal
 from .adds import Adds
 from .batches import clean_all, move_all, obliterate_all
-from .bundles import bundle_of, handles_of, job_of
+from .bundles import bundle_of, handle_of, handles_of, job_of
 from .decorating import TaskDecorator
 from .endings import Endings
 from .events import newest_event, read_events
@@ -191,12 +192,15 @@ class Queue:
         `created` False; with other data it raises `DuplicateJob`. With `tx`, a connection or session of yours to the
         store's database, the job is part of its transaction: it is there as soon as you commit, and not before.
         """
-        return await self.add_call(Call(name, data, options), tx=tx)
+        # Not by `add_call`: of many adds at once, each pays for every coroutine on the way.
+        call: Call[Json] = Call(name, data, options)
+        [answer] = await self._add([job_of(self, call)], tx)
+        return handle_of(self, call, answer)
 
     async def add_call(self, call: Call[R], *, tx: object = None) -> JobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        [job] = await self._add([call], [job_of(self, call)], tx)
-        return job
+        [answer] = await self._add([job_of(self, call)], tx)
+        return handle_of(self, call, answer)
 
     async def add_many(self, requests: Iterable[Request[R]], *, tx: object = None) -> list[JobHandle[R]]:
         """Stores all of them or none, in one trip.
@@ -204,15 +208,16 @@ class Queue:
         Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
         """
         calls, bundle = bundle_of(self, requests)
-        return await self._add(calls, bundle, tx) if calls else []
+        return handles_of(self, calls, await self._add(bundle, tx)) if calls else []
 
-    async def _add(self, calls: list[Call[R]], bundle: list[NewJob], tx: object) -> list[JobHandle[R]]:
-        if tx is None:
-            return handles_of(self, calls, await self._here.adds.add(bundle))
+    def _add(self, bundle: list[NewJob], tx: object) -> Awaitable[list[Added]]:
+        return self.adds.add(bundle) if tx is None else self._add_inside(bundle, tx)
+
+    async def _add_inside(self, bundle: list[NewJob], tx: object) -> list[Added]:
         store = sharing(self.store)
         inside = store.join(tx)
         await store.prepare(self.name)
-        return handles_of(self, calls, await inside.add(bundle))
+        return await inside.add(bundle)
 
     def transaction(self) -> AbstractAsyncContextManager[Any]:
         """A transaction of the store, for statements of your own and for adds with `tx`: all of them or none.
@@ -409,6 +414,10 @@ class Queue:
         await self.store.configure(self.name, max_active=value)
 
     # Helpers
+
+    @property
+    def adds(self) -> Adds:
+        return self._here.adds
 
     @property
     def endings(self) -> Endings:

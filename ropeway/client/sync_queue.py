@@ -19,7 +19,7 @@ from ..store.contract import offers_add_here
 from ..store.transactions import sharing
 from ..store.values import Added, Counts, History, Metric, Settings
 from .adds import add_here
-from .bundles import bundle_of, handles_of, job_of
+from .bundles import bundle_of, handle_of, handles_of, job_of
 from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
 from .requests import Call, Request
 from .results import R
@@ -83,8 +83,8 @@ class SyncQueue:
 
     def add_call(self, call: Call[R], *, tx: object = None) -> SyncJobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        [job] = self._add([call], [job_of(self._queue, call)], tx)
-        return job
+        [answer] = self._add([job_of(self._queue, call)], tx)
+        return SyncJobHandle(handle_of(self._queue, call, answer))
 
     def add_many(self, requests: Iterable[Request[R]], *, tx: object = None) -> list[SyncJobHandle[R]]:
         """Stores all of them or none, in one trip.
@@ -92,23 +92,27 @@ class SyncQueue:
         Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
         """
         calls, bundle = bundle_of(self._queue, requests)
-        return self._add(calls, bundle, tx) if calls else []
+        if not calls:
+            return []
+        return [SyncJobHandle(job) for job in handles_of(self._queue, calls, self._add(bundle, tx))]
 
-    def _add(self, calls: list[Call[R]], bundle: list[NewJob], tx: object) -> list[SyncJobHandle[R]]:
+    def _add(self, bundle: list[NewJob], tx: object) -> list[Added]:
         """On this thread, where the store can do that: it saves the way to the background loop and back."""
         refuse_on_a_loop("Queue.add")
         store = self._queue.twin_store
         try:
             if tx is not None:
-                answers = self._add_inside(bundle, tx)
-            elif offers_add_here(store):
-                answers = add_here(store, bundle)
-            else:
-                return [SyncJobHandle(job) for job in run(self._queue.add_many(calls))]
+                return self._add_inside(bundle, tx)
+            if offers_add_here(store):
+                return add_here(store, bundle)
+            return run(self._add_there(bundle))
         except StoreClosed:
             refuse_at_the_end()
             raise
-        return [SyncJobHandle(job) for job in handles_of(self._queue, calls, answers)]
+
+    async def _add_there(self, bundle: list[NewJob]) -> list[Added]:
+        """On the background loop, by that loop's own handle on the store."""
+        return await self._queue.adds.add(bundle)
 
     def _add_inside(self, bundle: list[NewJob], tx: object) -> list[Added]:
         store = sharing(self._queue.twin_store)

@@ -23,7 +23,7 @@ from ..store.contract import Store
 from ..store.values import Change, ClaimRequest, Edit, Lock, Query, StallRules
 from .auditor import AuditedStore, Books
 from .conformance.fixtures import NewHandle
-from .factories import FOREIGN, NOW, QUEUE, claim_request
+from .factories import FOREIGN, NOW, QUEUE, claim_request, new_job
 from .model import STALLED, Model
 from .steps import WEIGHED_STEPS
 
@@ -59,6 +59,9 @@ class StoreMachine(RuleBasedStateMachine):
     def add(self, bundles: list[list[NewJob]]) -> None:
         answers = self.run(self.store.add(bundles, now=self.now))
         assert answers == self.model.add(bundles, self.now)
+
+    def add_a_plain_job(self, id: str, name: str) -> None:
+        self.add([[new_job(id, name=name)]])
 
     def claim(self, request: dict[str, Any]) -> None:
         self._claim(claim_request(**request))

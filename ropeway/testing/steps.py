@@ -50,6 +50,8 @@ _requests = st.fixed_dictionaries(
 
 STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "add": (7, {"bundles": st.lists(st.lists(_new_jobs, min_size=1, max_size=3), min_size=1, max_size=2)}),
+    # Stores may have a way of their own for it.
+    "add_a_plain_job": (3, {"id": _ids, "name": _names}),
     "claim": (6, {"request": _requests}),
     "claim_again_after_a_lost_answer": (1, {}),
     "settle": (

@@ -169,10 +169,6 @@ class Link:
             if self._writes:
                 # A server that answers while we still send may wait for us to read.
                 self._flush()
-            while (told := pgconn.notifies()) is not None:
-                self._note_life()
-                if self._hear is not None:
-                    self._hear(told.extra.decode())
             while self._answer is not None and not pgconn.is_busy():
                 self._note_life()
                 result = pgconn.get_result()
@@ -180,6 +176,11 @@ class Link:
                     self._finish()
                 else:
                     self._take(result)
+            # Only now: some stand between the parts of an answer, and are found while it is read.
+            while (told := pgconn.notifies()) is not None:
+                self._note_life()
+                if self._hear is not None:
+                    self._hear(told.extra.decode())
             if pgconn.status == _BAD:
                 self._end(OperationalError("the server closed the connection"))
         except (Error, OSError) as error:

@@ -68,7 +68,7 @@ def alone(bundles: Bundles) -> NewJob | None:
 def arguments_of(job: NewJob, now: Instant | None) -> tuple[Argument, ...]:
     """What the script for a lone job takes."""
     arguments = shortened(job.id), job.name, _quoted(job.name), _text((job.name, job.data, job.options))[1:]
-    return arguments if now is None else (*arguments, now)
+    return arguments if now is None else (*arguments, str(now))
 
 
 _quoted: Final = lru_cache(maxsize=1024)(as_json)

@@ -37,17 +37,17 @@ class BlockingLink:
         self._feed: Callable[[bytearray, int, int], None] = cast(Any, self._reader).feed
         self._buffer = bytearray(_BUFFER)
         connected.settimeout(timeout)
-        self._has_something = _watch(connected)
-
-    @property
-    def is_usable(self) -> bool:
+        self.has_something = _watch(connected)
         """While it is idle there is nothing to hear, except that the connection has ended."""
-        return not self._has_something()
 
     def ask(self, *command: Argument) -> Any:
         try:
+            deadline = time.monotonic() + self._timeout
             self._socket.sendall(pack_command(command))
-            reply = self._hear()
+            self._receive()
+            reply = self._reader.gets()
+            if reply is NOT_ENOUGH:
+                reply = self._hear_the_rest(deadline)
         except hiredis.ProtocolError as error:
             raise ConnectionError(f"not understood: {error}") from error
         except TimeoutError as error:
@@ -58,12 +58,8 @@ class BlockingLink:
             raise reply
         return reply
 
-    def _hear(self) -> Any:
-        deadline = time.monotonic() + self._timeout
-        self._receive()
-        reply = self._reader.gets()
-        if reply is not NOT_ENOUGH:
-            return reply
+    def _hear_the_rest(self, deadline: float) -> Any:
+        reply: Any = NOT_ENOUGH
         while reply is NOT_ENOUGH:
             self._socket.settimeout(max(_SHORTEST, deadline - time.monotonic()))
             self._receive()
@@ -96,11 +92,11 @@ class BlockingLinks:
     def run(self, script: Script, keys: tuple[str, ...], *arguments: Argument) -> Any:
         """Runs a script, which the server may have forgotten."""
         try:
-            return self._insist("EVALSHA", script.sha, len(keys), *keys, *arguments)
+            return self._insist("EVALSHA", script.sha, str(len(keys)), *keys, *arguments)
         except hiredis.ReplyError as error:
             if code_of(error) != "NOSCRIPT":
                 raise typed(self._target.url, error) from error
-        return self.execute("EVAL", script.text, len(keys), *keys, *arguments)
+        return self.execute("EVAL", script.text, str(len(keys)), *keys, *arguments)
 
     def execute(self, *command: Argument) -> Any:
         try:
@@ -154,7 +150,7 @@ class BlockingLinks:
             except IndexError:
                 # Another thread took the last one.
                 break
-            if link.is_usable:
+            if not link.has_something(0):
                 return link
             link.close()
         return None
@@ -261,13 +257,13 @@ def _addresses(target: Target) -> list[tuple[int, Any]]:
     return [(family, address) for family, _, _, _, address in found]
 
 
-def _watch(connected: socket.socket) -> Callable[[], object]:
-    """Makes a function that says whether there is something to hear."""
+def _watch(connected: socket.socket) -> Callable[[int], object]:
+    """Makes a function that says whether there is something to hear within so many milliseconds."""
     if not hasattr(select, "poll"):
-        return lambda: select.select([connected], [], [], 0)[0]
+        return lambda wait: select.select([connected], [], [], wait / 1000)[0]
     poll = select.poll()
     poll.register(connected, select.POLLIN)
-    return lambda: poll.poll(0)
+    return poll.poll
 
 
 def is_ours(error: BaseException) -> bool:

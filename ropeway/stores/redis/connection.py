@@ -68,7 +68,7 @@ def logins(target: Target) -> list[tuple[Argument, ...]]:
         user = (target.username,) if target.username is not None else ()
         commands.append(("AUTH", *user, target.password))
     if target.database:
-        commands.append(("SELECT", target.database))
+        commands.append(("SELECT", str(target.database)))
     return commands
 
 
@@ -94,12 +94,12 @@ class Commands:
     async def run(self, script: Script, keys: tuple[str, ...], *arguments: Argument) -> Any:
         """Runs a script, which the server may have forgotten."""
         try:
-            return await self.ask(keys[0], "EVALSHA", script.sha, len(keys), *keys, *arguments)
+            return await self.ask(keys[0], "EVALSHA", script.sha, str(len(keys)), *keys, *arguments)
         except hiredis.ReplyError as error:
             if code_of(error) != "NOSCRIPT":
                 raise typed(self.target.url, error) from error
         try:
-            return await self.ask(keys[0], "EVAL", script.text, len(keys), *keys, *arguments)
+            return await self.ask(keys[0], "EVAL", script.text, str(len(keys)), *keys, *arguments)
         except hiredis.ReplyError as error:
             raise typed(self.target.url, error) from error
 

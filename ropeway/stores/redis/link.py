@@ -13,7 +13,8 @@ from typing import Any, Final, TypeAlias, cast
 
 import hiredis
 
-Argument: TypeAlias = str | bytes | int
+Argument: TypeAlias = str | bytes
+"""Numbers as text: when a signal handler raises just as hiredis makes text of one, it crashes the process."""
 Hear: TypeAlias = Callable[[list[Any]], None]
 
 SIGN_OF_LIFE: Final = 65_536
@@ -21,12 +22,7 @@ SIGN_OF_LIFE: Final = 65_536
 NOT_ENOUGH: Final = object()
 _BUFFER: Final = 64 * 1024
 # Its stubs say that a command has one word, and that only bytes can be fed.
-_pack: Final[Callable[[tuple[str | bytes, ...]], bytes]] = cast(Any, hiredis.pack_command)
-
-
-def pack_command(command: tuple[Argument, ...]) -> bytes:
-    # Numbers as text: when a signal handler raises just as hiredis makes text of one, it crashes the process.
-    return _pack(tuple([str(word) if isinstance(word, int) else word for word in command]))
+pack_command: Final[Callable[[tuple[Argument, ...]], bytes]] = cast(Any, hiredis.pack_command)
 
 
 class Link(asyncio.BufferedProtocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Final
 
 import msgspec
@@ -40,9 +41,11 @@ _line: Final = msgspec.msgpack.Decoder(tuple[int, str]).decode
 _record: Final = msgspec.msgpack.Decoder(tuple[int, int | bool, str]).decode
 
 
-class Row(msgspec.Struct, array_like=True, frozen=True):
-    """A queue's counters and settings, as `lua/lib/queue.lua` writes them."""
+class Row(msgspec.Struct, frozen=True):
+    """A queue's counters and settings, as `lua/lib/row.lua` says that they are written."""
 
+    paused_names: tuple[str, ...] = ()
+    format: int = 0
     epoch: int = 0
     at: int = 0
     skew: int = 0
@@ -51,10 +54,9 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     events_from: int = 0
     minute: int = 0
     revoked: int = 0
-    is_configured: bool = False
-    is_paused: bool = False
+    is_configured: int = 0
+    is_paused: int = 0
     max_active: int = 0
-    paused_names: tuple[str, ...] = ()
     waiting: int = 0
     waiting_children: int = 0
     delayed: int = 0
@@ -62,6 +64,9 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     completed: int = 0
     failed: int = 0
     cancelled: int = 0
+    standing: int = 0
+    added: int = 0
+    headed_length: int = 0
 
     @property
     def counts(self) -> Counts:
@@ -69,19 +74,24 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def settings(self) -> Settings:
-        return Settings(self.is_paused, self.paused_names, self.max_active or None)
+        return Settings(bool(self.is_paused), self.paused_names, self.max_active or None)
 
     @property
     def exists(self) -> bool:
-        return self.is_configured or any(self.counts.values())
+        return bool(self.is_configured) or any(self.counts.values())
 
 
-_row: Final = msgspec.msgpack.Decoder(Row).decode
-NO_ROW: Final = Row()
+_NO_ROW: Final = Row()
+_numbers: Final = struct.Struct("<22d")
+_names: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 
 
 def row_of(stored: bytes | None) -> Row:
-    return NO_ROW if stored is None else _row(stored)
+    if stored is None:
+        return _NO_ROW
+    numbers = [int(number) for number in _numbers.unpack_from(stored)]
+    names = stored[_numbers.size + numbers[-1] :]
+    return Row(_names(names) if names else (), *numbers)
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):

@@ -57,6 +57,7 @@ from .settling import in_order, settlement
 from .target import Target
 from .wake import RedisListener
 
+_ADD_ONE = SCRIPTS["add_one"]
 _revoked = msgspec.msgpack.Decoder(tuple[int, int, str, str]).decode
 
 
@@ -142,7 +143,19 @@ class RedisStore:
 
     async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
         if job := adding.alone(bundles):
-            return await self._add_one(job, now)
+            # Written out here: for a lone job each further step is felt.
+            here = self._here()
+            if not here.is_settled:
+                await here.settle()
+            if job.queue not in self._registered:
+                await self._register([job.queue])
+            keys = (self._keys.queue(job.queue),)
+            answer = await here.commands.run(_ADD_ONE, keys, *adding.arguments_of(job, now))
+            if answer == b"c":
+                return [[Added(job.id, "created")]]
+            letters, new = answer
+            await self._notice_new([job.queue for _ in new])
+            return adding.answers_of(bundles, letters.decode())
         load = adding.Load(self._keys, bundles, now)
         if not load.queues:
             self._usable()
@@ -153,20 +166,6 @@ class RedisStore:
         letters, new = await self._call("add", load.keys, *load.arguments)
         await self._notice_new([load.queues[number - 1] for number in new])
         return adding.answers_of(bundles, letters.decode())
-
-    async def _add_one(self, job: NewJob, now: Instant | None) -> list[list[Added]]:
-        here = self._here()
-        if not here.is_settled:
-            await here.settle()
-        if job.queue not in self._registered:
-            await self._register([job.queue])
-        keys = (self._keys.queue(job.queue),)
-        answer = await here.commands.run(SCRIPTS["add_one"], keys, *adding.arguments_of(job, now))
-        if answer == b"c":
-            return [[Added(job.id, "created")]]
-        letters, new = answer
-        await self._notice_new([job.queue for _ in new])
-        return adding.answers_of([[job]], letters.decode())
 
     async def _notice_new(self, queues: Sequence[str]) -> None:
         """A queue that is new although it was noted: somebody emptied the server."""
@@ -414,9 +413,10 @@ class ServerStore(RedisStore):
         self._usable()
         links = self._everywhere.blocking
         if job := adding.alone(bundles):
-            self._register_here([job.queue])
+            if job.queue not in self._registered:
+                self._register_here([job.queue])
             keys = (self._keys.queue(job.queue),)
-            answer = links.run(SCRIPTS["add_one"], keys, *adding.arguments_of(job, now))
+            answer = links.run(_ADD_ONE, keys, *adding.arguments_of(job, now))
             if answer == b"c":
                 return [[Added(job.id, "created")]]
             queues = [job.queue]

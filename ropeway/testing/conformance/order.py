@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pytest
+
 from ...job.record import JobRecord
 from ...store.contract import Store
 from ...store.values import Edit, StallRules
@@ -21,6 +26,18 @@ from ..factories import (
 
 def ids(jobs: list[JobRecord]) -> list[str]:
     return [job.id for job in jobs]
+
+
+EMPTIED: Final[dict[str, Callable[[Store], Awaitable[object]]]] = {
+    "claim": lambda store: claim(store, 2),
+    "claim of names": lambda store: claim(store, 2, names=("send",)),
+    "remove": lambda store: store.remove(QUEUE, ["a", "b"], now=NOW),
+    "cancel": lambda store: store.cancel(QUEUE, ["a", "b"], now=NOW),
+    "change": lambda store: store.change(QUEUE, [Edit("a", priority=5), Edit("b", priority=5)], now=NOW),
+    "clean": lambda store: store.clean(QUEUE, "waiting", now=NOW),
+    "obliterate": lambda store: store.obliterate(QUEUE, now=NOW),
+}
+"""Whatever takes jobs `a` and `b` out of the way of others."""
 
 
 class TestClaimOrder:
@@ -115,6 +132,26 @@ class TestClaimOrder:
         await store.change(QUEUE, [Edit("b", priority=-1)], now=NOW)
 
         assert ids(await claim(store, 2)) == ["b", "a"]
+
+    @pytest.mark.parametrize("way", EMPTIED)
+    async def test_a_job_is_claimed_first_when_those_before_it_are_gone(self, store: Store, way: str) -> None:
+        await add(store, new_job("other", name="print", priority=1))
+        for id in ("a", "b"):
+            await add(store, new_job(id))
+        await EMPTIED[way](store)
+
+        await add(store, new_job("c"))
+
+        assert ids(await claim(store, 1)) == ["c"]
+
+    async def test_a_job_is_claimed_before_less_urgent_ones_of_its_name(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await add(store, new_job("late", priority=9))
+        await claim(store, 1)
+
+        await add(store, new_job("b"))
+
+        assert ids(await claim(store, 2)) == ["b", "late"]
 
     async def test_order_survives_another_handle(self, store: Store, sibling: Store) -> None:
         await add(store, new_job("a"))

@@ -9,6 +9,8 @@ import pytest
 
 from ropeway import Job, Queue, Worker
 from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.connection import open_link
+from ropeway.stores.postgres.target import Target
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, new_job
 from tests.stores.databases import DatabaseProcess
@@ -108,3 +110,14 @@ def _told(session: psycopg.Connection[Any]) -> list[str]:
     """What it was notified of; the answer to a question comes after all of that."""
     session.execute("SELECT 1")
     return [notify.payload for notify in session.notifies(timeout=0)]
+
+
+async def test_a_notification_that_comes_with_an_answer_is_heard_with_it(url: str):
+    link = await open_link(Target.from_url(url))
+    heard: list[str] = []
+    link.hear(heard.append)
+    await link.run("LISTEN beside")
+    # To oneself it is sent before the answer's end.
+    await link.run("NOTIFY beside, 'hello'")
+    assert heard == ["hello"]
+    link.abort()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import socket
+import struct
 
 import pytest
 
-from ropeway.errors import StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
+from ropeway.errors import StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
 from ropeway.store.values import StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
-from ropeway.testing.factories import LOCK, NOW, QUEUE, new_job
+from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, new_job, new_jobs
 
 from .conftest import OpenStore, StartServer, until
 
@@ -143,3 +144,27 @@ async def test_a_server_with_too_many_clients_is_unavailable_and_serves_later(
 async def test_a_claim_of_more_names_than_lua_takes_arguments(store: RedisStore):
     await add(store, *(new_job(f"job-{n}", name=f"name-{n}") for n in range(10_000)))
     assert len(await claim(store, 9_000)) == 9_000
+
+
+@pytest.mark.parametrize("evicted", [("heads",), ("heads", "waiting:send")])
+async def test_heads_that_were_evicted_come_back_with_the_next_job(store: RedisStore, evicted: tuple[str, ...]):
+    for id in ("a", "b"):
+        await add(store, new_job(id, name="send"))
+    await store._execute("UNLINK", *(f"{store._keys.queue(QUEUE)}:{what}" for what in evicted))
+    await add(store, new_job("c", name="send"))
+    assert await claim(store, 1) == []
+
+    await add(store, new_job("d", name="send"))
+
+    left = ["c", "d"] if "waiting:send" in evicted else ["a", "b", "c", "d"]
+    assert [job.id for job in await claim(store, 4)] == left
+
+
+async def test_a_row_of_another_format_is_refused(store: RedisStore):
+    await add(store, new_job("a"))
+    await store._execute("SETRANGE", store._keys.queue(QUEUE), "0", struct.pack("<d", 1))
+
+    for call in (store.add([[new_job("b")]]), store.add([new_jobs(2)]), store.claim(claim_request(1))):
+        with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
+            await call
+    assert await store._execute("HLEN", f"{store._keys.queue(QUEUE)}:jobs") == 1

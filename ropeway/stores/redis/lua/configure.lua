@@ -18,8 +18,8 @@ end
 for _, pair in ipairs(to_resume) do
   names[pair[1]] = nil
 end
-if pause ~= nil and pause ~= row[PAUSED] then
-  row[PAUSED] = pause
+if pause ~= nil and pause ~= (row[PAUSED] > 0) then
+  row[PAUSED] = pause and 1 or 0
   announce(q, pause and 'paused' or 'resumed', nil, 0)
   has_changed = true
 end
@@ -46,9 +46,9 @@ for name in pairs(names) do
   list[#list + 1] = name
 end
 table.sort(list)
-row[PAUSED_NAMES], row[CONFIGURED], q.changed = list, true, true
+row[PAUSED_NAMES], row[CONFIGURED], q.changed = list, 1, true
 if has_changed then
   wake(q, 'jobs')
 end
 close_queue(q)
-return { row[PAUSED] and 1 or 0, list, row[MAX_ACTIVE], q.is_new and 1 or 0 }
+return { row[PAUSED], list, row[MAX_ACTIVE], q.is_new and 1 or 0 }

@@ -8,7 +8,7 @@ local base, row = q.base, q.row
 if q.is_new then
   return { {}, 0, 0 }
 end
-row[PAUSED], row[CONFIGURED], q.changed = true, true, true
+row[PAUSED], row[CONFIGURED], q.changed = 1, 1, true
 if row[ACTIVE] > 0 and not force then
   close_queue(q)
   return { {}, 0, row[ACTIVE] }
@@ -63,7 +63,7 @@ if left == 0 then
   for _, what in ipairs({ ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs' }) do
     call('UNLINK', base .. what)
   end
-  row[PAUSED], row[CONFIGURED], row[MAX_ACTIVE], row[PAUSED_NAMES] = false, false, 0, {}
+  row[PAUSED], row[CONFIGURED], row[MAX_ACTIVE], row[PAUSED_NAMES] = 0, 0, 0, {}
   row[EVENTS_FROM], row[MINUTE], row[ADDED] = row[EVENTS], 0, 0
 end
 close_queue(q)

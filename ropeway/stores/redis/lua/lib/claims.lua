@@ -46,6 +46,7 @@ local function next_of(q, line, wanted)
 end
 
 local function take_from(q, lines)
+  forget_head(q)
   local gone, heads = {}, {}
   for i = 1, #lines do
     local line = lines[i]
@@ -158,7 +159,7 @@ local function claim(q, request)
   if request.is_repeat then
     ids, values, rests = rarely().held(q, request)
   end
-  if #ids == 0 and not row[PAUSED] then
+  if #ids == 0 and row[PAUSED] == 0 then
     local limit = math.min(request.limit, row[WAITING])
     if row[MAX_ACTIVE] > 0 then
       limit = math.min(limit, row[MAX_ACTIVE] - row[ACTIVE])

@@ -18,6 +18,7 @@ local function take_out_of_line(q, name, members)
   local line = line_of(q, name)
   local before = first_in(line)
   call_with('ZREM', line, members)
+  forget_head(q)
   set_head(q, name, line, before)
 end
 

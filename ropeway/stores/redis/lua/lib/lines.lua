@@ -1,5 +1,5 @@
 -- Waiting jobs stand in one line per job name; `heads` holds the place of each line's first job.
--- Uses: calls
+-- Uses: calls, row
 
 -- Whether what begins with one place is more urgent than what begins with the other. Lua itself compares texts by the
 -- rules of the server's language.
@@ -15,6 +15,13 @@ end
 
 local function first_in(line)
   return call('ZRANGE', line, 0, 0)[1]
+end
+
+-- Call it whenever a line may lose its head: the next job of that line looks whether it is the first.
+local function forget_head(q)
+  if q.row[HEADED] ~= '' then
+    q.row[HEADED], q.changed = '', true
+  end
 end
 
 -- `members` are places with ids. Mostly they go behind others, and the head stays.

@@ -1,13 +1,34 @@
--- A queue's row: its counters and settings, read once and written once by each script.
+-- A queue's counters and settings: its row, read once and written once by each script.
 -- Uses: calls, row
+
+local function read_row(stored)
+  if #stored < NAMES_AT - 1 then
+    error('Bad data format')
+  end
+  local row = { struct.unpack(NUMBERS, stored) }
+  if row[FORMAT] ~= THIS_FORMAT then
+    error('Bad data format')
+  end
+  local rest_at = NAMES_AT + row[HEADED_LENGTH]
+  row[HEADED] = sub(stored, NAMES_AT, rest_at - 1)
+  row[PAUSED_NAMES] = #stored >= rest_at and cmsgpack.unpack(sub(stored, rest_at)) or {}
+  return row
+end
+
+local function write_row(base, row)
+  local names = row[PAUSED_NAMES]
+  row[HEADED_LENGTH] = #row[HEADED]
+  call('SET', base, struct.pack(NUMBERS, unpack(row, 1, HEADED_LENGTH)) .. row[HEADED]
+    .. (#names > 0 and cmsgpack.pack(names) or ''))
+end
 
 local function open_queue(base, given)
   local stored = call('GET', base)
-  local q = { base = base, wakes = {}, row = stored and cmsgpack.unpack(stored) }
+  local q = { base = base, wakes = {}, row = stored and read_row(stored) }
   if not q.row then
     -- The epoch tells the events of this queue from those of one that was here before a FLUSHALL.
-    local time = call('TIME')
-    q.row = { time[2] + 1, 0, 0, 0, 0, 0, 0, 0, false, false, 0, {}, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    local epoch = call('TIME')[2] + 1
+    q.row = { THIS_FORMAT, epoch, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', {} }
     q.is_new = true
   end
   if given then
@@ -30,7 +51,7 @@ end
 local function close_queue(q)
   if q.changed then
     q.row[AT] = math.max(q.row[AT], q.now)
-    call('SET', q.base, cmsgpack.pack(q.row))
+    write_row(q.base, q.row)
   end
   -- Whoever waits for events hears wakes of jobs too, because none comes without an event.
   if q.wakes.jobs then

@@ -1,7 +1,12 @@
--- Where a queue's row has what. STANDING: until when claims may stand, or 0. ADDED: jobs added in the minute of MINUTE,
--- which go into the metrics with the next minute.
-local EPOCH, AT, SKEW, SEQ, EVENTS, EVENTS_FROM, MINUTE, REVOKED = 1, 2, 3, 4, 5, 6, 7, 8
-local CONFIGURED, PAUSED, MAX_ACTIVE, PAUSED_NAMES = 9, 10, 11, 12
+-- A queue's row: numbers as Lua has them, then the name of HEADED, then the paused names as MessagePack, if any are.
+--
+-- FORMAT: how the row is written. STANDING: until when claims may stand, or 0. ADDED: jobs added in the minute of
+-- MINUTE, which go into the metrics with the next minute. HEADED: the name of a line that has a head which goes before whatever
+-- is added without priority; empty if none is known. HEADED_LENGTH: that of this name, in bytes.
+local FORMAT, EPOCH, AT, SKEW, SEQ, EVENTS, EVENTS_FROM, MINUTE, REVOKED = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local CONFIGURED, PAUSED, MAX_ACTIVE = 10, 11, 12
 local WAITING, WAITING_CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED = 13, 14, 15, 16, 17, 18, 19
-local STANDING, ADDED = 20, 21
+local STANDING, ADDED, HEADED_LENGTH = 20, 21, 22
+local HEADED, PAUSED_NAMES = 23, 24
+local NUMBERS, NAMES_AT, THIS_FORMAT = '<dddddddddddddddddddddd', 177, 2
 local BATCH, EVENTS_KEPT = 1000, 10000
