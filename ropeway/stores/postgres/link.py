@@ -176,7 +176,7 @@ class Link:
                     self._finish()
                 else:
                     self._take(result)
-            # Only now: some stand between the parts of an answer, and are found while it is read.
+            # Only now: one that came together with an answer is found behind it.
             while (told := pgconn.notifies()) is not None:
                 self._note_life()
                 if self._hear is not None:

@@ -12,7 +12,7 @@ import hiredis
 
 from ...errors import StoreUnavailable
 from . import connection
-from .checks import leaves_disk_to_saves, warn_if_nothing_is_saved
+from .checks import leaves_disk_to_saves, probe, refuse_without_channels, warn_if_nothing_is_saved
 from .failures import PASSING, code_of, typed
 from .link import NOT_ENOUGH, Argument, pack_command
 from .scripts import Script
@@ -185,6 +185,10 @@ class BlockingLinks:
 
     def _check(self, link: BlockingLink) -> None:
         try:
+            try:
+                link.ask(*probe(self._target))
+            except hiredis.ReplyError as error:
+                refuse_without_channels(self._target, error)
             if leaves_disk_to_saves(self._target, link.ask("INFO")):
                 warn_if_nothing_is_saved(self._target, link.ask("CONFIG", "GET", "save"))
         except hiredis.ReplyError:

@@ -20,11 +20,28 @@ _warned: set[str] = set()
 async def check(link: Link, target: Target) -> None:
     """Refuses a server that would lose jobs; one that does not tell about itself is taken by its word."""
     try:
+        await link.ask(*probe(target))
+    except hiredis.ReplyError as error:
+        refuse_without_channels(target, error)
+    try:
         if leaves_disk_to_saves(target, await link.ask("INFO")):
             warn_if_nothing_is_saved(target, await link.ask("CONFIG", "GET", "save"))
     except hiredis.ReplyError:
         # A user without this right.
         return
+
+
+def probe(target: Target) -> tuple[str, str, str]:
+    """A command that is nothing to anybody. In the midst of a script it would be too late to be refused it."""
+    return "PUBLISH", f"{{{target.prefix}:}}:jobs", ""
+
+
+def refuse_without_channels(target: Target, error: hiredis.ReplyError) -> None:
+    """Whatever else it says, it will say again to the first call."""
+    if str(error).startswith("NOPERM"):
+        raise StoreRefused(
+            target.url, f"this user may not wake workers: grant the channels, as by ACL SETUSER name '&*' ({error})"
+        ) from error
 
 
 def leaves_disk_to_saves(target: Target, said: object) -> bool:

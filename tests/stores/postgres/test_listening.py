@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+import struct
+import termios
 from typing import Any
 
 import psycopg
@@ -17,7 +21,7 @@ from tests.stores.databases import DatabaseProcess
 from tests.stores.network import Proxy
 from tests.worker.watching import Gate
 
-from .conftest import OpenStore, until
+from .conftest import Execute, OpenStore, until
 
 _LISTENERS = """
     SELECT 1 FROM pg_locks
@@ -112,12 +116,26 @@ def _told(session: psycopg.Connection[Any]) -> list[str]:
     return [notify.payload for notify in session.notifies(timeout=0)]
 
 
-async def test_a_notification_that_comes_with_an_answer_is_heard_with_it(url: str):
+async def test_a_notification_that_comes_together_with_an_answer_is_heard_with_it(url: str, execute: Execute):
     link = await open_link(Target.from_url(url))
     heard: list[str] = []
     link.hear(heard.append)
     await link.run("LISTEN beside")
-    # To oneself it is sent before the answer's end.
-    await link.run("NOTIFY beside, 'hello'")
+
+    loop = asyncio.get_running_loop()
+    loop.remove_reader(link._fd)
+    answer = link.run("SELECT 1")
+    await until(lambda: unread(link._fd))
+    size = unread(link._fd)
+    execute("NOTIFY beside, 'hello'")
+    await until(lambda: unread(link._fd) > size)
+    loop.add_reader(link._fd, link._readable)
+
+    assert await answer == [(1,)]
     assert heard == ["hello"]
     link.abort()
+
+
+def unread(file: int) -> int:
+    [size] = struct.unpack("i", fcntl.ioctl(file, termios.FIONREAD, bytes(4)))
+    return int(size)

@@ -134,7 +134,7 @@ async def test_a_server_with_too_many_clients_is_unavailable_and_serves_later(
         one.connect(str(server.path))
         other.connect(str(server.path))
         # It says why and hangs up, perhaps before it was asked anything.
-        with pytest.raises(StoreUnavailable, match=r"too many clients|connection ended|closed the connection|reset"):
+        with pytest.raises(StoreUnavailable):
             await claim(store)
 
     await until(lambda: server.ask("PING") == b"+PONG\r\n")

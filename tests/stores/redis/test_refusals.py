@@ -10,6 +10,7 @@ import pytest
 
 from ropeway.errors import StoreCorrupt, StoreFull, StoreRefused, StoreUnavailable
 from ropeway.stores.redis import RedisStore
+from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, claim, is_gone, read
 from ropeway.testing.factories import QUEUE, complete, new_job, new_jobs
 from tests.stores.servers import ServerProcess, free_port, shared_cluster
@@ -151,6 +152,26 @@ async def test_a_user_without_the_rights_is_told_to_get_them(server: ServerProce
         await store.add([[new_job("a")]])
 
     assert await is_gone(open_store(server.url()), "a")
+
+
+@pytest.mark.parametrize("way", ["awaited", "here"])
+async def test_a_user_without_channels_is_refused_before_anything_is_written(
+    server: ServerProcess, open_store: OpenStore, way: str
+):
+    _tell(server, ["ACL SETUSER mail on >s3cret ~* resetchannels +@all"])
+    store = open_store(server.url().replace("redis://", "redis://mail:s3cret@"))
+
+    with pytest.raises(StoreRefused, match="grant the channels"):
+        await (store.add([[new_job("a")]]) if way == "awaited" else asyncio.to_thread(add_here, store))
+
+    assert await is_gone(open_store(server.url()), "a")
+    _tell(server, ["ACL SETUSER mail &*"])
+    await add(open_store(server.url().replace("redis://", "redis://mail:s3cret@")), new_job("a"))
+
+
+def add_here(store: object) -> None:
+    assert isinstance(store, ServerStore)
+    store.add_here([[new_job("a")]])
 
 
 @pytest.mark.parametrize("ending", ["", ":jobs", ":heads", ":events"])
