@@ -143,9 +143,13 @@ async def _claim_once(
         request = ClaimRequest(queue.name, worker, new_token(), limit - len(jobs), rules.lock, names)
         try:
             claimed = await queue.store.claim(request)
-            # Where everybody claims by hand, nobody else looks for jobs whose holder is gone.
-            if not claimed.jobs and (await queue.store.tick(queue.name, rules.stalls)).stalled:
-                claimed = await queue.store.claim(msgspec.structs.replace(request, token=new_token()))
+            if not claimed.jobs:
+                # Where everybody claims by hand, nobody else looks for jobs whose holder is gone.
+                ticked = await queue.store.tick(queue.name, rules.stalls)
+                if ticked.next_at is not None:
+                    again_in = min(again_in, max(0.01, (ticked.next_at - ticked.now) / 1000))
+                if ticked.stalled:
+                    claimed = await queue.store.claim(msgspec.structs.replace(request, token=new_token()))
         except StoreUnavailable:
             if jobs:
                 # Those of another store are held already: better some jobs than none.

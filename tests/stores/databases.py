@@ -34,8 +34,6 @@ _OPTIONS: Final = {
     "max_connections": "400",
     "shared_buffers": "64MB",
     "autovacuum_naptime": "5s",
-    # What the planner knows must not depend on when tests run: a table is looked at when a test asks for it.
-    "autovacuum_analyze_threshold": "1000000000",
 }
 _schemas = count()
 

@@ -125,7 +125,10 @@ BEGIN
         p.token, p.worker, p.started_at, p.renewed_at, p.lock_until, p.finished_at,
         p.expires_at, p.reason, p.progress, p.result
     FROM unnest(firsts, seconds, ids) WITH ORDINALITY AS page (a, b, id, n)
-    JOIN ropeway.place AS p ON p.queue = queue_id AND p.id = page.id
+    -- One by one, whatever is known of the tables: OFFSET keeps the planner from turning this round.
+    CROSS JOIN LATERAL (
+        SELECT place.* FROM ropeway.place WHERE place.queue = queue_id AND place.id = page.id OFFSET 0
+    ) AS p
     ORDER BY page.n;
 END
 $$;

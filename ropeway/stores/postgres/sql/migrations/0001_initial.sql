@@ -252,6 +252,15 @@ CREATE TABLE ropeway.record (
 
 CREATE INDEX record_expiring ON ropeway.record (expires_at) WHERE expires_at IS NOT NULL;
 
+-- Queues are few. Analyzed while there was one job in each, they would be taken for as many as there are jobs, and plans
+-- would look for a job among all of its queue's.
+ALTER TABLE ropeway.job ALTER COLUMN queue SET (n_distinct = 10);
+ALTER TABLE ropeway.waiting ALTER COLUMN queue SET (n_distinct = 10);
+ALTER TABLE ropeway.active ALTER COLUMN queue SET (n_distinct = 10);
+ALTER TABLE ropeway.later ALTER COLUMN queue SET (n_distinct = 10);
+ALTER TABLE ropeway.finished ALTER COLUMN queue SET (n_distinct = 10);
+ALTER TABLE ropeway.step ALTER COLUMN queue SET (n_distinct = 10);
+
 -- A job and where it stands; ask for it by queue and id.
 CREATE VIEW ropeway.place AS
 SELECT

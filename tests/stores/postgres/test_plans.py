@@ -1,0 +1,51 @@
+"""How many rows the server looks at: a plan must not depend on when the tables were last analyzed."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.target import Target
+from ropeway.testing.arrange import add
+from ropeway.testing.factories import QUEUE, new_job, new_jobs
+
+TABLES = ("job", "waiting", "active", "later", "finished")
+JOBS = 3_000
+PAGE = 500
+
+
+@pytest.fixture
+async def analyzed_too_early(store: PostgresStore, url: str) -> str:
+    """A schema that the server knows with one job in it, and now has many."""
+    await add(store, new_job("first"))
+    target = Target.from_url(url)
+    with psycopg.connect(target.conninfo, autocommit=True) as connection:
+        for table in TABLES:
+            connection.execute(f"VACUUM ANALYZE {target.schema}.{table}".encode())
+    await add(store, *new_jobs(JOBS))
+    return url
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"find('{QUEUE}', 'waiting', NULL, {PAGE}, -1, 0, false)",
+        f"get('{QUEUE}', ARRAY(SELECT j.id FROM ropeway.job AS j LIMIT {PAGE}))",
+    ],
+    ids=["find", "get"],
+)
+def test_jobs_are_looked_up_one_by_one(analyzed_too_early: str, call: str):
+    target = Target.from_url(analyzed_too_early)
+    with psycopg.connect(target.conninfo) as connection:
+        found = connection.execute(
+            f"SELECT count(*) FROM ropeway.{call}".replace("ropeway.", f"{target.schema}.").encode()
+        )
+        assert found.fetchone() == (PAGE,)
+        looked = connection.execute(
+            "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::integer FROM pg_stat_xact_user_tables"
+            f" WHERE schemaname = '{target.schema}' AND relname <> 'queue'"
+        ).fetchone()
+    assert looked is not None
+    # Itself, where it stands, and what the page or this test read first.
+    assert looked[0] <= 4 * PAGE
