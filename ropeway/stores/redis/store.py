@@ -43,7 +43,7 @@ from ...store.values import (
     Topic,
 )
 from . import adding, looking
-from .across import add_across, deliver
+from .across import add_across
 from .claiming import ClaimingListener
 from .clients import target_of
 from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
@@ -52,6 +52,7 @@ from .here import Everywhere, Here
 from .ids import all_shortened, shortened, text_of, texts_of
 from .keys import Keys
 from .link import Argument
+from .outbox import deliver, forget_senders
 from .scripts import SCRIPTS
 from .settling import in_order, settlement
 from .target import Target
@@ -149,7 +150,9 @@ class RedisStore:
             return [[] for _ in bundles]
         await self._register(load.queues)
         if self._target.kind == "cluster" and len(load.queues) > 1:
-            return await add_across(self._keys, self._call, bundles, now)
+            answers, emptied = await add_across(self._keys, self._call, bundles, now)
+            await self._notice_new(emptied)
+            return answers
         letters, new = await self._call("add", load.keys, *load.arguments)
         await self._notice_new([load.queues[number - 1] for number in new])
         return adding.answers_of(bundles, letters.decode())
@@ -224,8 +227,10 @@ class RedisStore:
         )
         known, self._life = self._life, life
         promoted, stalled, given_up, removed, next_at, more, at, in_outbox = answer
-        if in_outbox:
-            await deliver(self._keys, self._call, queue)
+        if self._target.kind == "cluster":
+            if in_outbox:
+                await deliver(self._keys, self._call, queue, now)
+            more = await forget_senders(self._keys, self._call, queue, now) or more
         return Ticked(
             promoted,
             texts_of(stalled),
