@@ -32,7 +32,7 @@ from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
 from .get import TestClock, TestGet, TestQueues
-from .handles import TestCancelledCalls, TestClosed, TestFork, TestThreads
+from .handles import TestCancelledCalls, TestClosed, TestFork, TestLoops, TestThreads
 from .history import TestHistory
 from .listen import TestListen, TestListener
 from .metrics import TestMetrics
@@ -89,6 +89,7 @@ __all__ = [
     "TestHistory",
     "TestListen",
     "TestListener",
+    "TestLoops",
     "TestMetrics",
     "TestMoves",
     "TestNamesOfThings",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import warnings
+import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias, TypeVar
@@ -165,6 +167,21 @@ class TestThreads:
         )
 
         assert sorted(answer.verdict for [[answer]] in answers) == ["created", *["found"] * 4]
+
+
+class TestLoops:
+    async def test_loops_that_have_ended_do_not_pile_up(self, store: Store) -> None:
+        loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []
+
+        async def use() -> None:
+            loops.append(weakref.ref(asyncio.get_running_loop()))
+            await store.count(QUEUE)
+
+        await asyncio.to_thread(lambda: [asyncio.run(use()) for _ in range(3)])
+        gc.collect()
+
+        # The last one may be known until there is another.
+        assert [loop() for loop in loops[:-1]] == [None] * 2
 
 
 class TestFork:
