@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Generic, TypeVar
 
+from . import forks
+
 
 class Place:
     """What a handle has on one loop: a store says what that is."""
@@ -47,6 +49,7 @@ class Everywhere(Generic[P]):
         # No weak keys: what is in a place holds its loop.
         self._places: dict[asyncio.AbstractEventLoop, P] = {}
         self._last: P | None = None
+        forks.follow(self)
 
     def here(self) -> P:
         loop = asyncio.get_running_loop()
@@ -70,6 +73,10 @@ class Everywhere(Generic[P]):
         for loop, place in [*self._places.items()]:
             if loop.is_closed():
                 self.forget(place)
+
+    def begin_anew(self) -> object:
+        inherited, self._places, self._last = (self._places, self._last), {}, None
+        return inherited
 
     async def close(self) -> None:
         loop = asyncio.get_running_loop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
@@ -16,6 +15,7 @@ from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
 from ...job.states import FINAL, State
+from ...store import forks
 from ...store.contract import Listener
 from ...store.values import (
     BATCH,
@@ -69,7 +69,6 @@ class RedisStore:
         self._target = target
         self._keys = Keys(target.prefix)
         self._everywhere = Everywhere(target)
-        self._pid: int | None = None
         self._is_closed = False
         self._registered: set[str] = set()
         self._life: bytes | None = None
@@ -95,20 +94,13 @@ class RedisStore:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._pid == os.getpid():
-            await self._everywhere.close()
+        forks.notice()
+        await self._everywhere.close()
 
     def _usable(self) -> None:
         if self._is_closed:
             raise StoreClosed(self.url, "this handle was closed: make another with connect()")
-        if self._pid is None:
-            self._pid = os.getpid()
-        elif self._pid != os.getpid():
-            raise StoreClosed(
-                self.url,
-                f"this handle was opened by process {self._pid} and is used in its forked child {os.getpid()}: "
-                "make another there with connect() or sibling()",
-            )
+        forks.notice()
 
     def _here(self) -> Here:
         self._usable()

@@ -1,14 +1,11 @@
-"""Handles: closing them, sharing them out between threads, forking, cancelling their calls."""
+"""Handles: closing them, sharing them out between threads, cancelling their calls."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import os
-import warnings
 import weakref
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Final, TypeAlias, TypeVar
 
 import pytest
@@ -68,22 +65,6 @@ async def in_a_thread(store: Store, call: Callable[[Store], Awaitable[T]]) -> T:
             await handle.close()
 
     return await asyncio.to_thread(lambda: asyncio.run(through_a_sibling()))
-
-
-def in_a_forked_child(call: Callable[[], None]) -> bool:
-    """Whether the call ended well there."""
-    with warnings.catch_warnings():
-        # The warning about threads is what this is about: a child must not hang on what they held.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            call()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 class TestClosed:
@@ -184,27 +165,6 @@ class TestLoops:
         assert [loop() for loop in loops[:-1]] == [None] * 2
 
 
-class TestFork:
-    async def test_a_forked_child_has_the_jobs_or_is_told_and_never_hangs(self, store: Store) -> None:
-        await add(store, new_job("a"))
-
-        def child() -> None:
-            # The loop of the test goes on in the parent alone.
-            asyncio._set_running_loop(None)  # noqa: SLF001
-            with suppress(StoreClosed):
-                assert asyncio.run(_first(store.count(QUEUE)))["waiting"] == 1
-
-        assert in_a_forked_child(child)
-
-    async def test_the_parent_is_not_disturbed(self, store: Store) -> None:
-        await add(store, new_job("a"))
-
-        in_a_forked_child(lambda: None)
-
-        assert [job.id for job in await claim(store)] == ["a"]
-        await add(store, new_job("b"))
-
-
 class TestCancelledCalls:
     async def test_the_handle_stays_usable_and_the_call_can_be_repeated(self, store: Store) -> None:
         bundle = new_jobs(3)
@@ -242,7 +202,3 @@ class TestCancelledCalls:
         for n, answer in enumerate(answers):
             if not isinstance(answer, BaseException):
                 assert [[added.id for added in bundle] for bundle in answer] == [[f"job-{n}"]]
-
-
-async def _first(call: Awaitable[T]) -> T:
-    return await call
