@@ -30,7 +30,7 @@
     │   │   ├── StoreCorrupt
     │   │   ├── StoreVersion             written by a newer Ropeway
     │   │   └── StoreReadOnly
-    │   ├── StoreClosed                  used after `close`, or in a forked child
+    │   ├── StoreClosed                  used after `close`, or in a forked child that cannot go on with it
     │   └── NoTransactions               it cannot share a transaction with its caller
     ├── HandlerError                     raised for a handler's attempt; stored as the job's reason
     │   ├── AttemptTimeout

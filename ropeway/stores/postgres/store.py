@@ -56,7 +56,7 @@ from .settling import Settlement
 from .spares import SparesHere
 from .statements import in_schema
 from .target import Target
-from .wake import PostgresListener
+from .wake import Ear, PostgresListener
 
 FOLD_AFTER: Final = 256
 """Calls of one handle on one queue after which it folds what they wrote, in case nobody else does."""
@@ -413,10 +413,14 @@ class PostgresStore:
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()
-        if topic == "jobs":
-            # Whoever listens to them is going to claim some.
-            self._here().make_ready()
-        return PostgresListener(lambda: self._here().ear, topic, queues, self._usable, self.url)
+        ear = self._ear_of_worker if topic == "jobs" else lambda: self._here().ear
+        return PostgresListener(ear, topic, queues, self._usable, self.url)
+
+    def _ear_of_worker(self) -> Ear:
+        """Whoever listens to jobs is going to claim some."""
+        here = self._here()
+        here.make_ready()
+        return here.ear
 
     # Remember
 

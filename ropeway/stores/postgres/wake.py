@@ -11,6 +11,7 @@ for: whoever listens is woken as soon as the server knows of it again.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -229,6 +230,7 @@ class PostgresListener:
         self._ear_here = ear
         self._ear: Ear | None = None
         self._usable = usable
+        self._pid = os.getpid()
         self._url = url
         self._is_open = True
         self._is_woken = False
@@ -294,8 +296,11 @@ class PostgresListener:
         self._resolve(woken=True)
 
     def close(self) -> None:
+        """In a forked child it only looks closed: its connection and whoever waits are the parent's."""
         if self._is_open:
             self._is_open = False
+            if self._pid != os.getpid():
+                return
             self._heard.set()
             if self._ear is not None:
                 self._ear.remove(self)

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import hiredis
 
 from ...errors import StoreUnavailable
+from ...store import forks
 from . import connection
 from .checks import leaves_disk_to_saves, probe, refuse_without_channels, warn_if_nothing_is_saved
 from .failures import PASSING, code_of, typed
@@ -76,6 +77,10 @@ class BlockingLink:
     def close(self) -> None:
         self._socket.close()
 
+    def leave_open(self) -> None:
+        """To the end of the process; Python would close it just before, and complain."""
+        self._socket.detach()
+
 
 class BlockingLinks:
     """Any number of threads ask at once, each over a link that is its own meanwhile.
@@ -88,6 +93,13 @@ class BlockingLinks:
         self._idle: list[BlockingLink] = []
         self._was_up = False
         self._is_closed = False
+        forks.follow(self)
+
+    def begin_anew(self) -> object:
+        inherited, self._idle = self._idle, []
+        for link in inherited:
+            link.leave_open()
+        return inherited
 
     def run(self, script: Script, keys: tuple[str, ...], *arguments: Argument) -> Any:
         """Runs a script, which the server may have forgotten."""

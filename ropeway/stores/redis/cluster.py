@@ -15,6 +15,7 @@ from typing import Any, Final
 import hiredis
 
 from ...errors import StoreError, StoreUnavailable
+from ...store.sharing import Shared
 from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, NotConnected, open_link
 from .failures import code_of, typed
 from .link import Argument
@@ -31,16 +32,15 @@ class Cluster(Commands):
         super().__init__(target)
         self._places: dict[int, tuple[str, int]] = {}
         self._connections: dict[tuple[str, int], Connection] = {}
-        self._reading: asyncio.Task[None] | None = None
+        self._reading = Shared(target.url, self._ask_for_map)
 
     async def open(self) -> None:
         await self._read_map()
 
     async def close(self) -> None:
-        if self._reading is not None and not self._reading.done():
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
-        for connection in self._connections.values():
+        await self._reading.close()
+        self._places.clear()
+        for connection in [*self._connections.values()]:
             await connection.close()
 
     async def run(self, script: Script, keys: tuple[str, ...], *arguments: Argument) -> Any:
@@ -112,9 +112,7 @@ class Cluster(Commands):
 
     async def _read_map(self) -> None:
         """Asks one server after the other who has which slot; callers at the same time share it."""
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._ask_for_map())
-        await asyncio.shield(self._reading)
+        await self._reading.result()
 
     async def _ask_for_map(self) -> None:
         trouble: StoreError | None = None

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import hiredis
 
 from ...errors import StoreRefused, StoreUnavailable
+from ...store.sharing import Shared
 from .checks import check
 from .failures import PASSING, code_of, typed
 from .link import Argument, Hear, Link
@@ -129,7 +130,7 @@ class Connection(Commands):
         self._find = find
         self._patience = patience
         self._link: Link | None = None
-        self._opening: asyncio.Task[Link] | None = None
+        self._opening = Shared(target.url, self._open)
         self._was_up = False
 
     async def open(self) -> None:
@@ -170,9 +171,7 @@ class Connection(Commands):
         """The link that is up, or another; callers at the same time share the making of it."""
         if self._link is not None and self._link.is_up:
             return self._link
-        if self._opening is None or self._opening.done():
-            self._opening = asyncio.create_task(self._open())
-        return await asyncio.shield(self._opening)
+        return await self._opening.result()
 
     async def _open(self) -> Link:
         waits = pauses(self._patience if self._was_up else 0)
@@ -202,9 +201,7 @@ class Connection(Commands):
             self._link.abort()
 
     async def close(self) -> None:
-        if self._opening is not None and not self._opening.done():
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
+        await self._opening.close()
         if self._link is not None:
             self._link.abort()
             await self._link.closed.wait()

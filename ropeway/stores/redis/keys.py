@@ -34,7 +34,9 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "metrics": "hash: minute and metric to a number",
     "minutes": "sorted set: the minutes that have metrics",
     "standing": "sorted set by the instant at which they end: claims that wait for jobs, and the channel of each",
-    "outbox": "hash, in a cluster: token to jobs for queues of other slots, until they have arrived there",
+    "outbox": "hash, in a cluster: name to token and jobs for queues of other slots, until they have arrived there",
+    "arrived": "sorted set by instant, in a cluster: senders of what came from other slots, who may send it again",
+    "delivered": "sorted set by instant, in a cluster: senders of what came from other slots and left its outbox since",
     "never": "no key is ever made of it: see cluster.py",
     "room": "no key is ever made of it: see lua/lib/room.lua",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
@@ -16,6 +15,7 @@ from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
 from ...job.states import FINAL, State
+from ...store import forks
 from ...store.contract import Listener
 from ...store.values import (
     BATCH,
@@ -43,7 +43,7 @@ from ...store.values import (
     Topic,
 )
 from . import adding, looking
-from .across import add_across, deliver
+from .across import add_across
 from .claiming import ClaimingListener
 from .clients import target_of
 from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
@@ -52,6 +52,7 @@ from .here import Everywhere, Here
 from .ids import all_shortened, shortened, text_of, texts_of
 from .keys import Keys
 from .link import Argument
+from .outbox import deliver, forget_senders
 from .scripts import SCRIPTS
 from .settling import in_order, settlement
 from .target import Target
@@ -69,7 +70,6 @@ class RedisStore:
         self._target = target
         self._keys = Keys(target.prefix)
         self._everywhere = Everywhere(target)
-        self._pid: int | None = None
         self._is_closed = False
         self._registered: set[str] = set()
         self._life: bytes | None = None
@@ -95,20 +95,13 @@ class RedisStore:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._pid == os.getpid():
-            await self._everywhere.close()
+        forks.notice()
+        await self._everywhere.close()
 
     def _usable(self) -> None:
         if self._is_closed:
             raise StoreClosed(self.url, "this handle was closed: make another with connect()")
-        if self._pid is None:
-            self._pid = os.getpid()
-        elif self._pid != os.getpid():
-            raise StoreClosed(
-                self.url,
-                f"this handle was opened by process {self._pid} and is used in its forked child {os.getpid()}: "
-                "make another there with connect() or sibling()",
-            )
+        forks.notice()
 
     def _here(self) -> Here:
         self._usable()
@@ -162,7 +155,9 @@ class RedisStore:
             return [[] for _ in bundles]
         await self._register(load.queues)
         if self._target.kind == "cluster" and len(load.queues) > 1:
-            return await add_across(self._keys, self._call, bundles, now)
+            answers, emptied = await add_across(self._keys, self._call, bundles, now)
+            await self._notice_new(emptied)
+            return answers
         letters, new = await self._call("add", load.keys, *load.arguments)
         await self._notice_new([load.queues[number - 1] for number in new])
         return adding.answers_of(bundles, letters.decode())
@@ -223,8 +218,10 @@ class RedisStore:
         )
         known, self._life = self._life, life
         promoted, stalled, given_up, removed, next_at, more, at, in_outbox = answer
-        if in_outbox:
-            await deliver(self._keys, self._call, queue)
+        if self._target.kind == "cluster":
+            if in_outbox:
+                await deliver(self._keys, self._call, queue, now)
+            more = await forget_senders(self._keys, self._call, queue, now) or more
         return Ticked(
             promoted,
             texts_of(stalled),

@@ -7,6 +7,7 @@ made good for: whoever listens is woken as soon as the subscription stands.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -117,6 +118,7 @@ class RedisListener:
         self._ear: Ear | None = None
         self._usable = usable
         self._url = url
+        self._pid = os.getpid()
         self._is_open = True
         self._is_woken = False
         self._heard = asyncio.Event()
@@ -149,8 +151,8 @@ class RedisListener:
     async def _hearing(self) -> None:
         """Lets the subscription come to stand first, once: whoever asks in a hurry would wait without hearing."""
         self._usable()
-        if not self._is_open:
-            raise StoreClosed(self._url, "this listener was closed: listen again")
+        if not self._is_open or self._pid != os.getpid():
+            raise StoreClosed(self._url, "this listener was closed, or made before a fork: listen again")
         self._add()
         if not self._was_patient:
             self._was_patient = True
@@ -175,8 +177,11 @@ class RedisListener:
         self._resolve(woken=True)
 
     def close(self) -> None:
+        """In a forked child it only looks closed: its subscription and whoever waits are the parent's."""
         if self._is_open:
             self._is_open = False
+            if self._pid != os.getpid():
+                return
             self._heard.set()
             if self._ear is not None:
                 self._ear.remove(self)

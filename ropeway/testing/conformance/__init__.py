@@ -31,8 +31,9 @@ from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTri
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
+from .forking import TestFork
 from .get import TestClock, TestGet, TestQueues
-from .handles import TestCancelledCalls, TestClosed, TestFork, TestThreads
+from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads
 from .history import TestHistory
 from .listen import TestListen, TestListener
 from .metrics import TestMetrics
@@ -89,6 +90,7 @@ __all__ = [
     "TestHistory",
     "TestListen",
     "TestListener",
+    "TestLoops",
     "TestMetrics",
     "TestMoves",
     "TestNamesOfThings",

@@ -1,12 +1,11 @@
-"""Handles: closing them, sharing them out between threads, forking, cancelling their calls."""
+"""Handles: closing them, sharing them out between threads, cancelling their calls."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import warnings
+import gc
+import weakref
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Final, TypeAlias, TypeVar
 
 import pytest
@@ -66,22 +65,6 @@ async def in_a_thread(store: Store, call: Callable[[Store], Awaitable[T]]) -> T:
             await handle.close()
 
     return await asyncio.to_thread(lambda: asyncio.run(through_a_sibling()))
-
-
-def in_a_forked_child(call: Callable[[], None]) -> bool:
-    """Whether the call ended well there."""
-    with warnings.catch_warnings():
-        # The warning about threads is what this is about: a child must not hang on what they held.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            call()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 class TestClosed:
@@ -167,25 +150,19 @@ class TestThreads:
         assert sorted(answer.verdict for [[answer]] in answers) == ["created", *["found"] * 4]
 
 
-class TestFork:
-    async def test_a_forked_child_has_the_jobs_or_is_told_and_never_hangs(self, store: Store) -> None:
-        await add(store, new_job("a"))
+class TestLoops:
+    async def test_loops_that_have_ended_do_not_pile_up(self, store: Store) -> None:
+        loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []
 
-        def child() -> None:
-            # The loop of the test goes on in the parent alone.
-            asyncio._set_running_loop(None)  # noqa: SLF001
-            with suppress(StoreClosed):
-                assert asyncio.run(_first(store.count(QUEUE)))["waiting"] == 1
+        async def use() -> None:
+            loops.append(weakref.ref(asyncio.get_running_loop()))
+            await store.count(QUEUE)
 
-        assert in_a_forked_child(child)
+        await asyncio.to_thread(lambda: [asyncio.run(use()) for _ in range(3)])
+        gc.collect()
 
-    async def test_the_parent_is_not_disturbed(self, store: Store) -> None:
-        await add(store, new_job("a"))
-
-        in_a_forked_child(lambda: None)
-
-        assert [job.id for job in await claim(store)] == ["a"]
-        await add(store, new_job("b"))
+        # The last one may be known until there is another.
+        assert [loop() for loop in loops[:-1]] == [None] * 2
 
 
 class TestCancelledCalls:
@@ -225,7 +202,3 @@ class TestCancelledCalls:
         for n, answer in enumerate(answers):
             if not isinstance(answer, BaseException):
                 assert [[added.id for added in bundle] for bundle in answer] == [[f"job-{n}"]]
-
-
-async def _first(call: Awaitable[T]) -> T:
-    return await call

@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-import msgspec
 import pytest
 
-from ropeway.job.record import NewJob
-from ropeway.store.values import StallRules
 from ropeway.stores.redis import RedisStore
-from ropeway.stores.redis.adding import Load
-from ropeway.testing.arrange import add, claim, read
+from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import NOW, QUEUE, complete, new_job, new_jobs
 from tests.stores.places import empty_folder
 from tests.stores.servers import ClusterProcesses, new_prefix, shared_cluster
@@ -57,22 +53,18 @@ async def test_a_bundle_over_several_slots_is_stored_whole_or_not_at_all(store: 
     assert [(await store.count(name))["waiting"] for name in names] == [1, 1, 1, 2, 1, 1]
 
 
-async def test_what_a_crash_left_in_the_outbox_is_delivered_by_a_tick(store: RedisStore):
-    await _crash_before_delivery(store, new_job("a"), new_job("b", queue="parcels"))
-    assert await store.get("parcels", ["b"]) == [None]
+async def test_a_server_that_was_emptied_learns_of_its_queues_by_a_bundle_over_several(
+    cluster: ClusterProcesses, open_store: OpenStore
+):
+    store = open_store(cluster.url())
+    bundles = [[new_job("a", queue="one"), new_job("b", queue="two")], [new_job("c", queue="three")]]
+    await store.add(bundles)
+    for node in cluster.nodes:
+        node.ask("FLUSHALL")
 
-    for _ in range(2):
-        await store.tick(QUEUE, StallRules(), now=NOW)
+    await store.add(bundles)
 
-    assert (await read(store, "b", "parcels")).state == "waiting"
-    assert (await store.count("parcels"))["waiting"] == 1
-
-
-async def _crash_before_delivery(store: RedisStore, own: NewJob, other: NewJob) -> None:
-    keys = store._keys
-    first, second = Load(keys, [[own]], NOW), Load(keys, [[other]], NOW)
-    outbox = msgspec.msgpack.encode([(other.queue, *second.arguments)])
-    await store._call("add", first.keys, *first.arguments, b"token", outbox)
+    assert await store.queues() == ["one", "three", "two"]
 
 
 async def test_jobs_that_run_while_their_slot_moves_are_neither_lost_nor_run_twice(

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ropeway.errors import StoreUnavailable
+from ropeway.errors import StoreClosed, StoreUnavailable
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.conformance.listen import calm, hears
@@ -93,3 +93,29 @@ async def test_a_queue_works_again_after_somebody_emptied_the_server(start_serve
     assert [job.id for job in await claim(store, 5)] == ["after"]
     assert await store.queues() == [QUEUE]
     assert (await store.events(QUEUE, place)).gap
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://127.0.0.1:{port}/0?timeout=60", "redis+cluster://127.0.0.1:{port}?timeout=60"]
+)
+async def test_a_call_that_waits_for_the_connection_is_told_that_the_handle_was_closed(url: str):
+    is_connected, is_over = asyncio.Event(), asyncio.Event()
+
+    async def stay_silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        is_connected.set()
+        await is_over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(stay_silent, "127.0.0.1")
+    store = RedisStore.from_url(url.format(port=server.sockets[0].getsockname()[1]))
+    calls = [asyncio.create_task(store.count(QUEUE)) for _ in range(3)]
+    await is_connected.wait()
+    calls[0].cancel()
+
+    await store.close()
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [type(answer) for answer in answers] == [asyncio.CancelledError, StoreClosed, StoreClosed]
+    is_over.set()
+    server.close()
+    await server.wait_closed()

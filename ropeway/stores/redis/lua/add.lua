@@ -1,6 +1,6 @@
 -- Stores bundles of jobs, each whole or not at all.
 -- Takes bases of queues; [now, [[name, name as JSON]], [[job]], number of queues, whether it only looks], the jobs'
--- texts one after the other, and what goes into the outbox of the first queue: a number and a text.
+-- texts one after the other, and what goes into the outbox of the first queue: a name and a text.
 -- Returns a letter for each job (c created, f found, x conflict, s skipped), and the numbers of queues that are new.
 -- Uses: bundles
 -- Rarely: promotion, holding

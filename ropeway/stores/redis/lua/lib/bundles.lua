@@ -4,7 +4,7 @@ local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT = 1, 2, 3, 4, 5, 6,
 local LAST_INSTANT = 253402300799999
 
 -- `texts` are those of all jobs, one after the other.
-local function add_all(now, names, bundles, number_of_queues, only_looks, texts, outbox_token, outbox)
+local function add_all(now, names, bundles, number_of_queues, only_looks, texts, outbox_name, outbox)
   local text_at = 1
   local queues, verdicts, new_queues = {}, {}, {}
 
@@ -140,8 +140,8 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
   if only_looks then
     return { table.concat(verdicts), {} }
   end
-  if outbox_token then
-    call('HSET', KEYS[1] .. ':outbox', outbox_token, outbox)
+  if outbox_name then
+    call('HSET', KEYS[1] .. ':outbox', outbox_name, outbox)
   end
   for i = 1, #queues do
     local q = queues[i]

@@ -37,8 +37,11 @@ local function open_queue(base, given)
     local time, row = call('TIME'), q.row
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     -- A clock that was set back goes on from the newest instant stored.
-    row[SKEW] = now >= row[AT] and 0 or math.max(row[SKEW], row[AT] - now)
-    q.now = now + row[SKEW]
+    local skew = now >= row[AT] and 0 or math.max(row[SKEW], row[AT] - now)
+    -- Told from the stored instant alone, the time would stand still while nothing happens.
+    q.changed = skew ~= row[SKEW]
+    row[SKEW] = skew
+    q.now = now + skew
   end
   q.busy = q.row[WAITING] + q.row[ACTIVE]
   return q
