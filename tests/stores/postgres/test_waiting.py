@@ -9,6 +9,7 @@ from typing import TypeVar
 import psycopg
 import pytest
 
+from ropeway.store.values import Record
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import active, read
@@ -54,3 +55,13 @@ async def test_a_lock_is_extended_after_an_update_of_its_job(store: PostgresStor
     job = await read(store, held.id)
     assert (answer.verdict, job.lock_until, job.renewed_at) == ("done", NOW + SECOND + LOCK, NOW + SECOND)
     assert job.progress == "1"
+
+
+async def test_a_record_is_not_written_over_one_that_is_being_forgotten(store: PostgresStore, other: Other):
+    await store.remember(Record("schedule", "s", "1"))
+    await other.run("SELECT ropeway.forget('schedule', 's')")
+
+    remembered = await other.commit_when_waited_for(store.remember(Record("schedule", "s", "2"), expect=1))
+
+    assert (remembered.verdict, remembered.record) == ("lost", None)
+    assert await store.recall("schedule") == []
