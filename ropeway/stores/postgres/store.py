@@ -197,12 +197,12 @@ class PostgresStore:
     # Run
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        floor = self._floors.parameters(request.queue)
+        floor = self._floors.parameters(request)
         instant, again_at, *jobs, passed = await self._act(
             "claim", [request.queue], now, text(request.queue), *request_of(request), *floor
         )
         claimed = claimed_of(request, instant, again_at, jobs)
-        self._floors.note(request.queue, claimed, passed, was_whole=floor[2] is NULL)
+        self._floors.note(request, claimed, passed, was_whole=floor[2] is NULL)
         return claimed
 
     async def settle(
@@ -214,7 +214,7 @@ class PostgresStore:
         now: Instant | None = None,
     ) -> Settled:
         settlement = Settlement(outcomes)
-        floor = self._floors.parameters(queue)
+        floor = self._floors.parameters(then)
         done, others, instant, again_at, *jobs, passed = await self._act(
             "settle", [queue], now, text(queue), *settlement.parameters, *request_of(then), *floor
         )
@@ -222,7 +222,7 @@ class PostgresStore:
         if then is None:
             return Settled(answers)
         claimed = claimed_of(then, instant, again_at, jobs)
-        self._floors.note(queue, claimed, passed, was_whole=floor[2] is NULL)
+        self._floors.note(then, claimed, passed, was_whole=floor[2] is NULL)
         return Settled(answers, claimed)
 
     async def renew(
