@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from ropeway.stores.postgres import PostgresStore
+import pytest
+
+from ropeway.stores.postgres import PostgresStore, bell
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
@@ -42,6 +44,27 @@ async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
 
     await working
     assert sorted(taken) == sorted(f"job-{n}" for n in range(40))
+    listener.close()
+
+
+async def test_a_wake_that_has_to_wait_is_sent_when_its_handle_closes(
+    store: PostgresStore, open_store: OpenStore, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bell, "PAUSE", 60.0)
+    await add(store, new_job())
+    listener = store.listen("events", [QUEUE])
+    assert await hears(listener), "the server knows of it"
+    await calm(listener)
+    other = open_store(url)
+    await other.open()
+    here = other._everywhere.here()
+    here.bell._rang[QUEUE] = here.loop.time()
+    await add(other, new_job())
+    await calm(listener)
+
+    await other.close()
+
+    assert await hears(listener)
     listener.close()
 
 
