@@ -13,7 +13,7 @@ import msgspec
 from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ...errors import StoreError, StoreReadOnly, StoreUnavailable
+from ...errors import StoreClosed, StoreError, StoreReadOnly, StoreUnavailable
 from .checks import check_schema, check_server
 from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
 from .link import Link, NotSent, Row, Statement
@@ -98,6 +98,7 @@ class Lanes:
         self._opening: asyncio.Task[Link] | None = None
         self._was_up = False
         self._failures = 0
+        self._is_closed = False
 
     async def open(self) -> None:
         await self._link()
@@ -140,6 +141,8 @@ class Lanes:
 
     async def _link(self) -> Link:
         """One that is free, or else the one that will be soonest; callers at the same time share the making of one."""
+        if self._is_closed:
+            raise self._closed()
         self._links = links = [link for link in self._links if link.is_up]
         for link in links:
             if link.is_free:
@@ -150,8 +153,18 @@ class Lanes:
             self._opening.add_done_callback(lambda task: task.cancelled() or task.exception())
         if links:
             return min(links, key=lambda link: link.load)
-        assert self._opening is not None
-        return await asyncio.shield(self._opening)
+        opening = self._opening
+        assert opening is not None
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if opening.cancelled() and caller is not None and not caller.cancelling():
+                raise self._closed() from None
+            raise
+
+    def _closed(self) -> StoreClosed:
+        return StoreClosed(self._target.url, "this handle was closed while the call was under way")
 
     async def _open(self) -> Link:
         loop = asyncio.get_running_loop()
@@ -184,6 +197,7 @@ class Lanes:
             raise typed(self._target.url, error) from error
 
     async def close(self) -> None:
+        self._is_closed = True
         if self._opening is not None and not self._opening.done():
             self._opening.cancel()
             await asyncio.wait([self._opening])
