@@ -32,9 +32,14 @@ class Calls:
         self._target = target
         self.database: str | None = None
         """Where the store's own connections are, as soon as somebody has asked."""
+        self.queue_ids: dict[str, int] = {}
+        """Of queues that are known to be there."""
 
     def add(self, jobs: Sequence[NewJob]) -> Call:
-        return self._call("add_json", **arguments_of([jobs])._asdict())
+        fields = arguments_of([jobs])._asdict()
+        # A transaction that began before a queue was made cannot find its id.
+        queues = [f"{queue}#{self.queue_ids.get(queue, '')}" for queue in fields["queues"]]
+        return self._call("add_json", **{**fields, "queues": queues})
 
     def added(self, jobs: Sequence[NewJob], answer: str) -> list[Added]:
         return added_of([jobs], self._checked(answer))[0]

@@ -76,7 +76,6 @@ class PostgresStore:
         self._calls = Calls(target)
         self._spares = SparesHere(target)
         self._prepare = Statement(in_schema("SELECT ropeway.queue_id($1), current_database()", target.schema))
-        self._prepared: set[str] = set()
         self._floors = Floors()
 
     @classmethod
@@ -174,10 +173,10 @@ class PostgresStore:
     async def prepare(self, queue: str) -> None:
         # In a transaction of its own: made in one that stays open, the queue would hold up all who use it first.
         here = await self._settled()
-        if queue not in self._prepared:
-            [(_, database)] = await here.lanes.call(self._prepare, (text(queue),))
+        if queue not in self._calls.queue_ids:
+            [(queue_id, database)] = await here.lanes.call(self._prepare, (text(queue),))
             self._calls.database = database
-            self._prepared.add(queue)
+            self._calls.queue_ids[queue] = queue_id
 
     def own(self) -> Inside:
         return Own(self._calls, self._here().spares, self.url)

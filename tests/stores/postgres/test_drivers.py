@@ -235,6 +235,19 @@ class TestAdding:
             await given.commit()
         assert await place.waiting() == 2
 
+    @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+    async def test_a_queue_that_is_younger_than_the_transaction_is_fine(self, place: Place, level: str):
+        queue = Queue("fresh", store=place.queue.store)
+        async with psycopg_async() as given:
+            await given.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+            await given.execute("SELECT 1")
+            await queue.add("send", id="one", tx=given.tx)
+            await queue.add_many([("send", 1), ("send", 2)], tx=given.tx)
+            await given.commit()
+        await queue.add("send", id="four")
+
+        assert (await queue.counts())["waiting"] == 4
+
     async def test_an_open_transaction_holds_nobody_up(self, place: Place):
         """Not even in a queue that had no job before it."""
         queue = Queue("fresh", store=place.queue.store)
