@@ -14,6 +14,7 @@ from ...store.values import Added, Answer
 from .adding import answers_of as added_of
 from .adding import arguments_of
 from .encoding import answers_of
+from .statements import quoted
 from .target import Target
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -23,7 +24,7 @@ _NOT_THERE: Final = frozenset({"42883", "3F000", "42P01"})
 
 class Call(NamedTuple):
     function: str
-    """With its schema, which needs no quotes."""
+    """With its schema."""
     text: str
 
 
@@ -70,7 +71,7 @@ class Calls:
 
     def _call(self, function: str, **fields: Any) -> Call:
         text = _encode({"database": self.database, **fields}).decode()
-        return Call(f"{self._target.schema}.{function}", text)
+        return Call(f"{quoted(self._target.schema)}.{function}", text)
 
     def _checked(self, answer: str) -> str:
         if answer.startswith("!"):

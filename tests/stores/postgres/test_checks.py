@@ -156,3 +156,9 @@ def test_a_password_is_never_shown():
 def test_an_option_that_cannot_be_meant_is_refused(said: str):
     with pytest.raises(InvalidOption):
         Target.from_url(f"postgresql://localhost/shop?{said}")
+
+
+def test_the_url_of_another_library_says_what_to_leave_out():
+    with pytest.raises(InvalidOption, match=r"leave out '\+psycopg', as in postgresql://") as refused:
+        connect("postgresql+psycopg://app:secret@localhost/shop")
+    assert "secret" not in str(refused.value)
