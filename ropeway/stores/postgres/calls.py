@@ -43,7 +43,7 @@ class Calls:
         return self._call("add_json", **{**fields, "queues": queues})
 
     def added(self, jobs: Sequence[NewJob], answer: str) -> list[Added]:
-        return added_of([jobs], self._checked(answer))[0]
+        return added_of([jobs], self._checked("tx", answer))[0]
 
     def complete(self, queue: str, outcome: Outcome) -> Call:
         return self._call(
@@ -57,7 +57,7 @@ class Calls:
         )
 
     def completed(self, answer: str) -> Answer:
-        return answers_of(self._checked(answer))[0]
+        return answers_of(self._checked("using", answer))[0]
 
     def known(self, error: Exception) -> Exception | None:
         """What says more than the error of somebody's driver, if we know it."""
@@ -73,10 +73,10 @@ class Calls:
         text = _encode({"database": self.database, **fields}).decode()
         return Call(f"{quoted(self._target.schema)}.{function}", text)
 
-    def _checked(self, answer: str) -> str:
+    def _checked(self, option: str, answer: str) -> str:
         if answer.startswith("!"):
             raise InvalidOption(
-                "tx", f"is a connection to the database {answer[1:]!r}, and this queue is on {self._target.url}"
+                option, f"is a connection to the database {answer[1:]!r}, and this queue is on {self._target.url}"
             )
         return answer
 

@@ -412,6 +412,19 @@ class TestCompleting:
         await asyncio.to_thread(work)
         assert place.rows() == 0
 
+    async def test_a_connection_to_another_database_is_refused(self, place: Place):
+        other = new_database()
+        async with Queue("letters", in_schema(other, place.table.removesuffix("_note"))) as queue:
+            await queue.add("pay")
+        async with Queue("letters", place.url) as queue, await psycopg.AsyncConnection.connect(other) as connection:
+            await queue.add("pay")
+            [job] = await Worker(queue).claim()
+            with pytest.raises(InvalidOption, match="'using' is a connection to the database"):
+                async with job.transaction(using=connection):
+                    await connection.execute("CREATE TABLE note (text text)")
+            assert await (await connection.execute("SELECT to_regclass('note')")).fetchone() == (None,)
+            await job.complete()
+
     async def test_psycopg_in_autocommit_mode_is_given_a_transaction(self, place: Place):
         await place.queue.add("pay")
         [job] = await Worker(place.queue).claim()
