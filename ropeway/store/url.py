@@ -46,6 +46,9 @@ def connect(url: str | object | None = None, *, create: bool = True) -> Store:
 def _store_for(url: str) -> Any:
     scheme = urlsplit(url).scheme
     if scheme not in _STORES:
+        base, plus, driver = scheme.partition("+")
+        if plus and base in _STORES:
+            raise InvalidOption("url", f"cannot begin with {scheme}://: leave out '+{driver}', as in {base}://")
         known = ", ".join(f"{scheme}://" for scheme in _STORES)
         raise InvalidOption("url", f"{url!r} names no store that this Ropeway knows; it knows {known}")
     return _store(scheme)

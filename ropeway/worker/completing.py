@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..client.portal import run
 from ..client.transactions import to_its_end, undo, undo_here
 from ..errors import AttemptTimeout, InvalidInput, InvalidMove, JobFinished, LockLost
 from ..job.codec import Json, JsonText, encode
@@ -36,6 +37,9 @@ async def completing(job: Job, using: object) -> AsyncIterator[Any]:
     completion = _begin(job)
     try:
         store = sharing(job.queue.store)
+        if using is not None:
+            # The store then knows where it is itself, and that a connection leads somewhere else.
+            await store.prepare(job.queue.name)
         inside = store.own() if using is None else store.join(using)
         tx = await inside.begin()
         try:
@@ -56,6 +60,8 @@ def completing_here(job: Job, using: object) -> Iterator[Any]:
     completion = _begin(job)
     try:
         store = sharing(job.queue.store)
+        if using is not None:
+            run(store.prepare(job.queue.name))
         inside = store.own_here() if using is None else store.join_here(using)
         tx = inside.begin()
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from ...errors import StoreError
@@ -59,8 +60,15 @@ class Bell:
             except StoreError:
                 # Whoever waits has a safety poll.
                 return
+            except asyncio.CancelledError:
+                self._owed.update(owed)
+                raise
 
     async def close(self) -> None:
+        """Rings what is owed: whoever waits would hear of it by a safety poll only."""
         if self._ringing is not None and not self._ringing.done():
             self._ringing.cancel()
             await asyncio.wait([self._ringing])
+        if self._owed:
+            with suppress(StoreError):
+                await self._lanes.call(self._ring, (texts(sorted(self._owed)),))

@@ -14,6 +14,7 @@ from ...store.values import Added, Answer
 from .adding import answers_of as added_of
 from .adding import arguments_of
 from .encoding import answers_of
+from .statements import quoted
 from .target import Target
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -23,7 +24,7 @@ _NOT_THERE: Final = frozenset({"42883", "3F000", "42P01"})
 
 class Call(NamedTuple):
     function: str
-    """With its schema, which needs no quotes."""
+    """With its schema."""
     text: str
 
 
@@ -32,12 +33,17 @@ class Calls:
         self._target = target
         self.database: str | None = None
         """Where the store's own connections are, as soon as somebody has asked."""
+        self.queue_ids: dict[str, int] = {}
+        """Of queues that are known to be there."""
 
     def add(self, jobs: Sequence[NewJob]) -> Call:
-        return self._call("add_json", **arguments_of([jobs])._asdict())
+        fields = arguments_of([jobs])._asdict()
+        # A transaction that began before a queue was made cannot find its id.
+        queues = [f"{queue}#{self.queue_ids.get(queue, '')}" for queue in fields["queues"]]
+        return self._call("add_json", **{**fields, "queues": queues})
 
     def added(self, jobs: Sequence[NewJob], answer: str) -> list[Added]:
-        return added_of([jobs], self._checked(answer))[0]
+        return added_of([jobs], self._checked("tx", answer))[0]
 
     def complete(self, queue: str, outcome: Outcome) -> Call:
         return self._call(
@@ -51,7 +57,7 @@ class Calls:
         )
 
     def completed(self, answer: str) -> Answer:
-        return answers_of(self._checked(answer))[0]
+        return answers_of(self._checked("using", answer))[0]
 
     def known(self, error: Exception) -> Exception | None:
         """What says more than the error of somebody's driver, if we know it."""
@@ -65,12 +71,12 @@ class Calls:
 
     def _call(self, function: str, **fields: Any) -> Call:
         text = _encode({"database": self.database, **fields}).decode()
-        return Call(f"{self._target.schema}.{function}", text)
+        return Call(f"{quoted(self._target.schema)}.{function}", text)
 
-    def _checked(self, answer: str) -> str:
+    def _checked(self, option: str, answer: str) -> str:
         if answer.startswith("!"):
             raise InvalidOption(
-                "tx", f"is a connection to the database {answer[1:]!r}, and this queue is on {self._target.url}"
+                option, f"is a connection to the database {answer[1:]!r}, and this queue is on {self._target.url}"
             )
         return answer
 

@@ -13,7 +13,7 @@ import msgspec
 from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ...errors import StoreError, StoreReadOnly, StoreUnavailable
+from ...errors import StoreClosed, StoreError, StoreReadOnly, StoreUnavailable
 from .checks import check_schema, check_server
 from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
 from .link import Link, NotSent, Row, Statement
@@ -101,6 +101,7 @@ class Lanes:
         self._failures = 0
         self._rehearse = Statement(in_schema("SELECT ropeway.rehearse()", target.schema))
         self._rehearses = False
+        self._is_closed = False
 
     async def open(self) -> None:
         await self._link()
@@ -158,6 +159,8 @@ class Lanes:
 
     async def _link(self) -> Link:
         """One that is free, or else the one that will be soonest; callers at the same time share the making of one."""
+        if self._is_closed:
+            raise self._closed()
         self._links = links = [link for link in self._links if link.is_up]
         for link in links:
             if link.is_free:
@@ -166,8 +169,18 @@ class Lanes:
             self._begin_to_open()
         if links:
             return min(links, key=lambda link: link.load)
-        assert self._opening is not None
-        return await asyncio.shield(self._opening)
+        opening = self._opening
+        assert opening is not None
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if opening.cancelled() and caller is not None and not caller.cancelling():
+                raise self._closed() from None
+            raise
+
+    def _closed(self) -> StoreClosed:
+        return StoreClosed(self._target.url, "this handle was closed while the call was under way")
 
     def _begin_to_open(self) -> asyncio.Task[Link]:
         if self._opening is None or self._opening.done():
@@ -209,6 +222,7 @@ class Lanes:
             raise typed(self._target.url, error) from error
 
     async def close(self) -> None:
+        self._is_closed = True
         if self._opening is not None and not self._opening.done():
             self._opening.cancel()
             await asyncio.wait([self._opening])

@@ -116,18 +116,21 @@ class SQLAlchemy:
 
     async def ask(self, call: Call) -> str:
         # The session's own `execute` may be another one: some libraries wrap it.
-        connection = await self._given.connection() if _is_session(self._given) else self._given
+        connection = await self._connection()
         _refuse_other_dialects(connection)
         return str((await connection.execute(*_statement(call))).scalar_one())
 
     async def begin(self) -> None:
-        pass
+        _refuse_autocommit((await self._connection()).sync_connection)
 
     async def commit(self) -> None:
         await self._given.commit()
 
     async def roll_back(self) -> None:
         await self._given.rollback()
+
+    async def _connection(self) -> Any:
+        return await self._given.connection() if _is_session(self._given) else self._given
 
 
 class SQLAlchemyHere:
@@ -137,18 +140,21 @@ class SQLAlchemyHere:
         self._given = given
 
     def ask(self, call: Call) -> str:
-        connection = self._given.connection() if _is_session(self._given) else self._given
+        connection = self._connection()
         _refuse_other_dialects(connection)
         return str(connection.execute(*_statement(call)).scalar_one())
 
     def begin(self) -> None:
-        pass
+        _refuse_autocommit(self._connection())
 
     def commit(self) -> None:
         self._given.commit()
 
     def roll_back(self) -> None:
         self._given.rollback()
+
+    def _connection(self) -> Any:
+        return self._given.connection() if _is_session(self._given) else self._given
 
 
 class Django:
@@ -164,7 +170,8 @@ class Django:
             return _only(cursor.fetchone())
 
     def begin(self) -> None:
-        _refuse_begun(self._connection.in_atomic_block)
+        # Without autocommit Django begins by itself, and its blocks do not commit.
+        _refuse_begun(self._connection.in_atomic_block or not self._connection.get_autocommit())
         self._atomic = import_module("django.db.transaction").atomic(using=self._connection.alias)
         self._atomic.__enter__()
 
@@ -236,6 +243,14 @@ def _refuse_begun(is_begun: bool) -> None:
     if is_begun:
         raise InvalidOption(
             "using", "is in a transaction already, which this block could not commit: begin none, the block does"
+        )
+
+
+def _refuse_autocommit(connection: Any) -> None:
+    """SQLAlchemy begins by itself, except in this mode: its driver then commits each statement by itself."""
+    if getattr(connection.connection.dbapi_connection, "autocommit", False):
+        raise InvalidOption(
+            "using", "is in the isolation level AUTOCOMMIT, which has no transactions: use an engine without it"
         )
 
 

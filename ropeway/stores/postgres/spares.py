@@ -7,7 +7,7 @@ from collections import deque
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Final, TypeAlias
 
-from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, Error
+from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, Error, IsolationLevel
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
@@ -19,6 +19,8 @@ _RESET: Final = (
     "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD TEMP"
 )
 """Not DISCARD ALL, which would also forget what psycopg believes to be prepared."""
+_KIND: Final[dict[str, Any]] = {"autocommit": True, "prepare_threshold": None}
+"""Behind a pooler the next transaction may meet a session in which others have prepared theirs under the same names."""
 
 Begun: TypeAlias = tuple[AsyncConnection, AbstractAsyncContextManager[Any]]
 BegunHere: TypeAlias = tuple[Connection, AbstractContextManager[Any]]
@@ -41,7 +43,8 @@ class Spares:
             except Error:
                 continue
         async with asyncio.timeout(self._target.timeout):
-            connection = await AsyncConnection.connect(conninfo_of(self._target), autocommit=True)
+            connection = await AsyncConnection.connect(conninfo_of(self._target), **_KIND)
+        await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         return await self._begin(connection)
 
     async def _begin(self, connection: AsyncConnection) -> Begun:
@@ -87,7 +90,9 @@ class SparesHere:
                 break
             except Error:
                 continue
-        return self._begin(Connection.connect(conninfo_of(self._target), autocommit=True))
+        connection = Connection.connect(conninfo_of(self._target), **_KIND)
+        connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+        return self._begin(connection)
 
     def _begin(self, connection: Connection) -> BegunHere:
         block = connection.transaction()

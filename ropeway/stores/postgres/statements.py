@@ -14,7 +14,8 @@ from typing import Final
 from .target import DEFAULT_SCHEMA
 
 _FOLDER: Final = files("ropeway.stores.postgres") / "sql"
-_SCHEMA: Final = re.compile(rf"\b{DEFAULT_SCHEMA}\.")
+_SCHEMA: Final = re.compile(rf"(?<!')\b{DEFAULT_SCHEMA}\.")
+_IN_TEXT: Final = f"'{DEFAULT_SCHEMA}."
 
 
 @cache
@@ -24,21 +25,29 @@ def migrations(schema: str = DEFAULT_SCHEMA) -> tuple[str, ...]:
     The functions are made anew by the last of them, whichever version it starts from.
     """
     scripts = [*_texts(_FOLDER / "migrations")]
-    scripts[0] = f"CREATE SCHEMA IF NOT EXISTS {DEFAULT_SCHEMA};\n\n{scripts[0]}"
     scripts[-1] = "\n".join([scripts[-1], *_texts(_FOLDER / "lib"), *_texts(_FOLDER)])
-    return tuple(
+    first, *others = (
         in_schema(f"{script}\nUPDATE {DEFAULT_SCHEMA}.version SET number = {number};\n", schema)
         for number, script in enumerate(scripts, 1)
     )
+    return f"{_making(schema)}\n\n{first}", *others
+
+
+def _making(schema: str) -> str:
+    """Not IF NOT EXISTS, for which one needs the right to make schemas even if this one is there."""
+    return f"DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN CREATE SCHEMA {quoted(schema)}; END IF; END $$;"
 
 
 def in_schema(sql: str, schema: str) -> str:
-    """`schema` was checked when the URL was read: it needs no quotes."""
+    """Statements that say `ropeway.`, for another schema."""
     if schema == DEFAULT_SCHEMA:
         return sql
-    return _SCHEMA.sub(f"{schema}.", sql).replace(
-        f"SCHEMA IF NOT EXISTS {DEFAULT_SCHEMA};", f"SCHEMA IF NOT EXISTS {schema};"
-    )
+    return _SCHEMA.sub(f"{quoted(schema)}.", sql).replace(_IN_TEXT, f"'{schema}.")
+
+
+def quoted(schema: str) -> str:
+    """Its letters were checked when the URL was read; but it may be a word of SQL, such as `user`."""
+    return schema if schema == DEFAULT_SCHEMA else f'"{schema}"'
 
 
 def _texts(folder: Traversable) -> list[str]:

@@ -76,7 +76,6 @@ class PostgresStore:
         self._calls = Calls(target)
         self._spares = SparesHere(target)
         self._prepare = Statement(in_schema("SELECT ropeway.queue_id($1), current_database()", target.schema))
-        self._prepared: set[str] = set()
         self._floors = Floors()
 
     @classmethod
@@ -174,10 +173,10 @@ class PostgresStore:
     async def prepare(self, queue: str) -> None:
         # In a transaction of its own: made in one that stays open, the queue would hold up all who use it first.
         here = await self._settled()
-        if queue not in self._prepared:
-            [(_, database)] = await here.lanes.call(self._prepare, (text(queue),))
+        if queue not in self._calls.queue_ids:
+            [(queue_id, database)] = await here.lanes.call(self._prepare, (text(queue),))
             self._calls.database = database
-            self._prepared.add(queue)
+            self._calls.queue_ids[queue] = queue_id
 
     def own(self) -> Inside:
         return Own(self._calls, self._here().spares, self.url)
@@ -197,12 +196,12 @@ class PostgresStore:
     # Run
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        floor = self._floors.parameters(request.queue)
+        floor = self._floors.parameters(request)
         instant, again_at, *jobs, passed = await self._act(
             "claim", [request.queue], now, text(request.queue), *request_of(request), *floor
         )
         claimed = claimed_of(request, instant, again_at, jobs)
-        self._floors.note(request.queue, claimed, passed, was_whole=floor[2] is NULL)
+        self._floors.note(request, claimed, passed, was_whole=floor[2] is NULL)
         return claimed
 
     async def settle(
@@ -214,7 +213,7 @@ class PostgresStore:
         now: Instant | None = None,
     ) -> Settled:
         settlement = Settlement(outcomes)
-        floor = self._floors.parameters(queue)
+        floor = self._floors.parameters(then)
         done, others, instant, again_at, *jobs, passed = await self._act(
             "settle", [queue], now, text(queue), *settlement.parameters, *request_of(then), *floor
         )
@@ -222,7 +221,7 @@ class PostgresStore:
         if then is None:
             return Settled(answers)
         claimed = claimed_of(then, instant, again_at, jobs)
-        self._floors.note(queue, claimed, passed, was_whole=floor[2] is NULL)
+        self._floors.note(then, claimed, passed, was_whole=floor[2] is NULL)
         return Settled(answers, claimed)
 
     async def renew(

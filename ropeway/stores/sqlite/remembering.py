@@ -40,4 +40,4 @@ def recall(tx: Transaction, kind: str, key: str | None) -> list[Record]:
 
 
 def forget(tx: Transaction, kind: str, key: str) -> bool:
-    return tx.get(_SQL["forget"], {"kind": kind, "key": key}) is not None
+    return bool(tx.get(_SQL["forget"], {"kind": kind, "key": key, "now": tx.now()}))

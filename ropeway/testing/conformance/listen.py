@@ -19,6 +19,7 @@ from ..factories import (
     NOW,
     QUEUE,
     SECOND,
+    claim_request,
     complete,
     hand_back,
     new_job,
@@ -161,6 +162,27 @@ class TestListen:
         await calm(listener)
 
         await step(store)
+
+        assert await hears(listener)
+        listener.close()
+
+    @pytest.mark.parametrize("settles", [False, True], ids=["claim", "settle"])
+    async def test_others_hear_of_what_became_due_and_was_not_taken(
+        self, store: Store, sibling: Store, settles: bool
+    ) -> None:
+        # By the store's own clock none of them is due: whoever begins to listen has nothing to look for.
+        now = await store.clock()
+        held = await active(store, now=now)
+        listener = sibling.listen("jobs", [QUEUE])
+        await add(store, *(new_job(delay=DAY) for _ in range(3)), now=now)
+        assert await hears(listener)
+        while await listener.wait(0.1):
+            pass
+
+        if settles:
+            await store.settle(QUEUE, [complete(held)], claim_request(1), now=now + DAY)
+        else:
+            await claim(store, 1, now=now + DAY)
 
         assert await hears(listener)
         listener.close()

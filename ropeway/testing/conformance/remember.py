@@ -95,6 +95,18 @@ class TestRememberWithExpectation:
 
         assert [remembered.verdict for remembered in written].count("done") == 1
 
+    async def test_what_is_forgotten_at_the_same_moment_is_gone(self, store: Store, sibling: Store) -> None:
+        for _ in range(20):
+            await store.remember(Record("schedule", "s", "1"), expect=0, now=NOW)
+
+            remembered, was_there = await asyncio.gather(
+                store.remember(Record("schedule", "s", "2"), expect=1, now=NOW), sibling.forget("schedule", "s")
+            )
+
+            assert was_there
+            assert await store.recall("schedule", "s", now=NOW) == []
+            assert remembered.verdict == "done" or remembered.record is None
+
 
 class TestRememberForAWhile:
     async def test_a_record_expires(self, store: Store) -> None:
@@ -118,6 +130,11 @@ class TestRememberForAWhile:
         remembered = await store.remember(Record("worker", "w1", "2"), expect=0, now=NOW + SECOND)
 
         assert (remembered.verdict, remembered.record) == ("done", Record("worker", "w1", "2", version=1))
+
+    async def test_there_is_no_expired_record_to_forget(self, store: Store) -> None:
+        await store.remember(Record("worker", "w1", "1"), lasting=SECOND, now=NOW)
+
+        assert await store.forget("worker", "w1") is False
 
     async def test_a_tick_leaves_what_lasts(self, store: Store) -> None:
         await store.remember(Record("worker", "w1", "1"), lasting=SECOND, now=NOW)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+
 from ...store.contract import Store
-from ...store.values import Lock, StallRules
+from ...store.values import Change, Lock, StallRules
 from ..arrange import active, add, add_one, cancelled, claim, claim_one, completed, entries, read, snapshot
 from ..factories import DAY, FOREIGN, LOCK, NOW, QUEUE, SECOND, hand_back, lock_of, new_jobs
 
@@ -111,3 +113,19 @@ class TestRenew:
 
     async def test_nothing_to_renew_is_nothing_renewed(self, store: Store) -> None:
         assert await verdicts(store) == []
+
+    async def test_what_is_told_of_the_jobs_meanwhile_is_no_hindrance(self, store: Store, sibling: Store) -> None:
+        await add(store, *new_jobs(50))
+        held = await claim(store, 50)
+        ids = [job.id for job in held]
+
+        for now in range(NOW + 1, NOW + 21):
+            told = [Change(job.id, job.token, progress=str(now), log=("on",)) for job in held]
+            answers, _ = await asyncio.gather(
+                verdicts(store, *map(lock_of, held), now=now), sibling.update(QUEUE, told, now=now)
+            )
+
+            assert answers == ["done"] * 50
+            renewed = [job for job in await store.get(QUEUE, ids) if job is not None]
+            assert [job.lock_until for job in renewed] == [now + LOCK] * 50
+            assert [job.progress for job in renewed] == [str(now)] * 50

@@ -7,9 +7,11 @@ import signal
 
 import pytest
 
+from ropeway import Queue
 from ropeway.errors import InvalidOption, StoreReadOnly, StoreRefused, StoreUnavailable, StoreVersion
 from ropeway.store.url import connect
 from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.link import Statement
 from ropeway.stores.postgres.statements import migrations
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import add, claim, read
@@ -92,6 +94,24 @@ async def test_another_isolation_by_default_does_no_harm(start_database: StartDa
     given = await asyncio.gather(*(claim(store, 5) for _ in range(4)))
 
     assert sum(len(jobs) for jobs in given) == 20
+    for link in store._everywhere.here().lanes._links:
+        assert await link.ask(Statement("SHOW transaction_isolation")) == [("read committed",)]
+
+
+async def test_transactions_of_the_store_have_the_same_isolation(start_database: StartDatabase):
+    server = start_database(default_transaction_isolation="serializable")
+    seen: list[str] = []
+
+    def look(queue: Queue) -> None:
+        with queue.sync.transaction() as tx:
+            seen.extend(tx.execute("SHOW transaction_isolation").fetchone())
+
+    async with Queue("letters", server.url()) as queue:
+        async with queue.transaction() as tx:
+            seen.extend(await (await tx.execute("SHOW transaction_isolation")).fetchone())
+        await asyncio.to_thread(look, queue)
+
+    assert seen == ["read committed"] * 2
 
 
 async def test_a_user_without_rights_is_told_what_is_missing(start_database: StartDatabase, open_store: OpenStore):
@@ -157,3 +177,9 @@ def test_a_password_is_never_shown():
 def test_an_option_that_cannot_be_meant_is_refused(said: str):
     with pytest.raises(InvalidOption):
         Target.from_url(f"postgresql://localhost/shop?{said}")
+
+
+def test_the_url_of_another_library_says_what_to_leave_out():
+    with pytest.raises(InvalidOption, match=r"leave out '\+psycopg', as in postgresql://") as refused:
+        connect("postgresql+psycopg://app:secret@localhost/shop")
+    assert "secret" not in str(refused.value)

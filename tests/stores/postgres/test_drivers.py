@@ -234,6 +234,19 @@ class TestAdding:
             await given.commit()
         assert await place.waiting() == 2
 
+    @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+    async def test_a_queue_that_is_younger_than_the_transaction_is_fine(self, place: Place, level: str):
+        queue = Queue("fresh", store=place.queue.store)
+        async with psycopg_async() as given:
+            await given.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+            await given.execute("SELECT 1")
+            await queue.add("send", id="one", tx=given.tx)
+            await queue.add_many([("send", 1), ("send", 2)], tx=given.tx)
+            await given.commit()
+        await queue.add("send", id="four")
+
+        assert (await queue.counts())["waiting"] == 4
+
     async def test_an_open_transaction_holds_nobody_up(self, place: Place):
         """Not even in a queue that had no job before it."""
         queue = Queue("fresh", store=place.queue.store)
@@ -366,6 +379,61 @@ class TestCompleting:
                     pass
         await job.complete()
 
+    @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+    @pytest.mark.parametrize("session", [True, False])
+    async def test_one_that_has_no_transactions_is_refused(self, place: Place, driver: str, session: bool):
+        await place.queue.add("pay")
+        [job] = await Worker(place.queue).claim()
+        engine = create_async_engine(sqlalchemy_url(driver), isolation_level="AUTOCOMMIT")
+        async with AsyncSession(engine) if session else engine.connect() as given:
+            with pytest.raises(InvalidOption, match="AUTOCOMMIT"):
+                async with job.transaction(using=given):
+                    await given.execute(sqlalchemy.text(f"INSERT INTO {place.table} VALUES ('paid')"))
+        await engine.dispose()
+        assert place.rows() == 0
+        await job.complete()
+
+    @pytest.mark.parametrize("session", [True, False])
+    async def test_a_sync_one_that_has_no_transactions_is_refused(self, place: Place, session: bool):
+        await place.queue.add("pay")
+
+        def work() -> None:
+            [job] = Worker(place.queue).claim_sync()
+            engine = sqlalchemy.create_engine(sqlalchemy_url("psycopg")).execution_options(isolation_level="AUTOCOMMIT")
+            with (
+                Session(engine) if session else engine.connect() as given,
+                pytest.raises(InvalidOption, match="AUTOCOMMIT"),
+                job.transaction(using=given),
+            ):
+                given.execute(sqlalchemy.text(f"INSERT INTO {place.table} VALUES ('paid')"))
+            engine.dispose()
+
+        await asyncio.to_thread(work)
+        assert place.rows() == 0
+
+    async def test_a_connection_to_another_database_is_refused(self, place: Place):
+        other = new_database()
+        async with Queue("letters", in_schema(other, place.table.removesuffix("_note"))) as queue:
+            await queue.add("pay")
+        async with Queue("letters", place.url) as queue, await psycopg.AsyncConnection.connect(other) as connection:
+            await queue.add("pay")
+            [job] = await Worker(queue).claim()
+            with pytest.raises(InvalidOption, match="'using' is a connection to the database"):
+                async with job.transaction(using=connection):
+                    await connection.execute("CREATE TABLE note (text text)")
+            assert await (await connection.execute("SELECT to_regclass('note')")).fetchone() == (None,)
+            await job.complete()
+
+    async def test_psycopg_in_autocommit_mode_is_given_a_transaction(self, place: Place):
+        await place.queue.add("pay")
+        [job] = await Worker(place.queue).claim()
+        await place.queue.cancel(job.id)
+        async with psycopg_async(autocommit=True) as given:
+            with pytest.raises(LockLost):
+                async with job.transaction(using=given.tx):
+                    await given.execute(f"INSERT INTO {place.table} VALUES ('paid')")
+        assert place.rows() == 0
+
     async def test_a_cancel_meanwhile_rolls_back(self, place: Place):
         inside = asyncio.Event()
 
@@ -467,6 +535,12 @@ async def test_django(place: Place):
             with job.transaction(using=connection): pass
         except InvalidOption as error:
             say("begin none" in str(error))
+    transaction.set_autocommit(False)
+    try:
+        with job.transaction(using=connection): pass
+    except InvalidOption as error:
+        say("begin none" in str(error))
+    transaction.set_autocommit(True)
     try:
         with job.transaction(using=connection):
             insert()
@@ -488,5 +562,5 @@ async def test_django(place: Place):
     """
     ended = await asyncio.to_thread(programs.run, program, place.url)
     assert ended.complaints == ""
-    assert ended.said == ["duplicate", "0", "2", "2", "3", "True", "True", "7", "lost"]
+    assert ended.said == ["duplicate", "0", "2", "2", "3", "True", "True", "True", "7", "lost"]
     assert place.rows() == 2

@@ -74,6 +74,17 @@ async def test_a_worker_polls_behind_a_pooler_and_leaves_nothing_in_its_sessions
         assert server.execute("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'") == []
 
 
+async def test_transactions_of_the_store_s_own_rely_on_nothing_in_its_sessions(pooler: Pooler):
+    async with Queue("letters", pooler.url()) as queue:
+        for _ in range(SESSIONS):
+            async with queue.transaction() as tx:
+                # More often than it takes psycopg to prepare a statement.
+                for _ in range(8):
+                    await queue.add("send", tx=tx)
+
+        assert (await queue.counts())["waiting"] == SESSIONS * 8
+
+
 async def test_an_isolation_that_cannot_be_set_through_a_pooler_is_refused(
     server: DatabaseProcess, open_store: OpenStore
 ):

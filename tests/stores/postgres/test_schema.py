@@ -8,10 +8,12 @@ from typing import TypeAlias
 
 import pytest
 
+from ropeway import Queue
 from ropeway.errors import StoreRefused, StoreUnavailable, StoreVersion
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.statements import migrations
 from ropeway.testing.arrange import add, claim
+from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, complete, new_job
 from tests.stores.databases import DatabaseProcess
 
@@ -31,6 +33,32 @@ async def test_a_schema_is_not_made_if_that_is_forbidden(server: DatabaseProcess
     with pytest.raises(StoreRefused, match="has no schema 'ropeway': run `ropeway migrate`"):
         await open_store(server.url(migrate="off")).open()
     assert server.execute("SELECT to_regnamespace('ropeway')") == [(None,)]
+
+
+@pytest.mark.parametrize("name", ["user", "order", "all"])
+async def test_a_schema_may_be_named_by_a_word_of_sql(name: str, open_store: OpenStore, server: DatabaseProcess):
+    store = open_store(server.url(name))
+    await add(store, new_job("a"))
+    listener = store.listen("events", [QUEUE])
+    assert await hears(listener), "the server knows of it"
+    await calm(listener)
+
+    async with Queue(QUEUE, store=store).transaction() as tx:
+        await Queue(QUEUE, store=store).add("send", tx=tx)
+
+    assert await hears(listener)
+    assert len(await claim(store, 5)) == 2
+    listener.close()
+
+
+async def test_a_schema_that_was_made_for_a_user_needs_no_right_to_make_others(
+    server: DatabaseProcess, open_store: OpenStore
+):
+    server.execute("CREATE ROLE app LOGIN; CREATE SCHEMA mine AUTHORIZATION app")
+
+    await add(open_store(server.url("mine", user="app")), new_job())
+
+    assert server.execute("SELECT count(*) FROM mine.job") == [(1,)]
 
 
 async def test_readers_do_not_make_a_schema(server: DatabaseProcess):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import psycopg
+import pytest
 
-from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres import PostgresStore, floors
 from ropeway.stores.postgres.adding import arguments_of
 from ropeway.stores.postgres.floors import MANY
 from ropeway.testing.arrange import add, claim
@@ -71,7 +72,15 @@ async def test_a_claim_does_not_pass_dead_jobs_again_and_again(store: PostgresSt
 
         await claim(store, 1)
 
-        floor = store._floors._floors[QUEUE]
+        floor = store._floors._floors[QUEUE, None]
         assert floor.is_needed
         await add(store, new_job("last"))
         assert [job.id for job in await claim(store, 1)] == ["last"]
+
+
+async def test_whoever_takes_other_names_begins_where_he_was(store: PostgresStore, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(floors, "MANY", -1)
+    await add(store, new_job("first", name="read"), new_job("second", name="send"), new_job("third", name="send"))
+
+    assert [job.id for job in await claim(store, 2, names=("send",))] == ["second", "third"]
+    assert [job.id for job in await claim(store, 2, names=("read",))] == ["first"]

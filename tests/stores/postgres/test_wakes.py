@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from ropeway.stores.postgres import PostgresStore
-from ropeway.stores.postgres.bell import PAUSE
+import pytest
+
+from ropeway.stores.postgres import PostgresStore, bell
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
@@ -48,17 +49,38 @@ async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
 
 async def test_a_wake_that_had_to_wait_comes_when_the_pause_is_over(store: PostgresStore):
     await add(store, new_job())
-    bell = store._everywhere.here().bell
-    bell.note([QUEUE], ["+jobs:1"])
-    rang = bell._rang[QUEUE]
-    assert not bell.may_ring([QUEUE])
+    ours = store._everywhere.here().bell
+    ours.note([QUEUE], ["+jobs:1"])
+    rang = ours._rang[QUEUE]
+    assert not ours.may_ring([QUEUE])
 
-    bell.note([QUEUE], ["-jobs:1"])
+    ours.note([QUEUE], ["-jobs:1"])
 
-    assert bell._ringing is not None
-    await bell._ringing
-    assert bell._rang[QUEUE] - rang >= PAUSE
-    assert not bell._owed
+    assert ours._ringing is not None
+    await ours._ringing
+    assert ours._rang[QUEUE] - rang >= bell.PAUSE
+    assert not ours._owed
+
+
+async def test_a_wake_that_has_to_wait_is_sent_when_its_handle_closes(
+    store: PostgresStore, open_store: OpenStore, url: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bell, "PAUSE", 60.0)
+    await add(store, new_job())
+    listener = store.listen("events", [QUEUE])
+    assert await hears(listener), "the server knows of it"
+    await calm(listener)
+    other = open_store(url)
+    await other.open()
+    here = other._everywhere.here()
+    here.bell._rang[QUEUE] = here.loop.time()
+    await add(other, new_job())
+    await calm(listener)
+
+    await other.close()
+
+    assert await hears(listener)
+    listener.close()
 
 
 async def test_behind_a_pooler_jobs_are_found_by_polling(open_store: OpenStore):

@@ -20,17 +20,17 @@ BEGIN
     -- Not worth waiting for the disk: a renewal that a crash of the server takes back is made again in time.
     PERFORM set_config('synchronous_commit', 'off', true);
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    -- In the order of ids, as everybody does. By a statement of its own: one that had to wait for somebody's update knows
+    -- where the row is now, but sees the table as it was before.
+    PERFORM FROM (SELECT * FROM unnest(ids, tokens) AS each (id, token) ORDER BY each.id COLLATE "C") AS given
+    CROSS JOIN LATERAL (
+        SELECT FROM ropeway.active AS own
+        WHERE own.queue = queue_id AND own.id = given.id AND own.token = given.token
+        FOR UPDATE
+    ) AS held;
     UPDATE ropeway.active AS a SET lock_until = instant + lock, renewed_at = instant
-    FROM (
-        SELECT mine.spot
-        FROM (SELECT * FROM unnest(ids, tokens) AS each (id, token) ORDER BY each.id COLLATE "C") AS given
-        CROSS JOIN LATERAL (
-            SELECT own.ctid AS spot FROM ropeway.active AS own
-            WHERE own.queue = queue_id AND own.id = given.id AND own.token = given.token
-            FOR UPDATE
-        ) AS mine
-    ) AS held
-    WHERE a.ctid = held.spot;
+    FROM unnest(ids, tokens) AS given (id, token)
+    WHERE a.queue = queue_id AND a.id = given.id AND a.token = given.token;
     GET DIAGNOSTICS renewed = ROW_COUNT;
     IF renewed = cardinality(ids) THEN
         RETURN NULL;

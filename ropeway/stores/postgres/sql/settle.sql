@@ -80,6 +80,10 @@ BEGIN
         taken := ropeway.take(
             s, queue, instant, token, worker, most, lock, names, repeats, from_priority, from_ord, from_due
         );
+        -- More became due than were taken.
+        brings_work := brings_work OR (
+            coalesce((taken.s).delayed, 0) < coalesce(s.delayed, 0) AND coalesce((taken.s).waiting, 0) > coalesce(s.waiting, 0)
+        );
         s := taken.s;
         again_at := taken.again_at;
         ids := taken.ids;

@@ -20,4 +20,5 @@ ON CONFLICT DO UPDATE SET
     expires_at = excluded.expires_at;
 
 -- statement: forget
-DELETE FROM record WHERE kind = :kind AND key = :key RETURNING 1;
+-- Takes :kind, :key, :now. Returns whether it had not expired.
+DELETE FROM record WHERE kind = :kind AND key = :key RETURNING expires_at IS NULL OR expires_at > :now;

@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION ropeway.promote_due(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
+    spots tid[];
     jobs text;
 BEGIN
     promoted := 0;
@@ -15,15 +16,17 @@ BEGIN
     IF next_due IS NULL OR next_due > instant THEN
         RETURN;
     END IF;
+    -- By a statement of its own: of a job that somebody has changed meanwhile it learns where it lies now, but cannot see
+    -- it there.
+    spots := ARRAY(
+        SELECT due.ctid FROM ropeway.later AS due
+        WHERE due.queue = queue_id AND due.due_at >= coalesce(from_due, 0) AND due.due_at <= instant
+        ORDER BY due.due_at, due.ord
+        LIMIT 1000
+        FOR UPDATE SKIP LOCKED
+    );
     WITH gone AS (
-        DELETE FROM ropeway.later WHERE later.ctid = ANY (ARRAY(
-            SELECT due.ctid FROM ropeway.later AS due
-            WHERE due.queue = queue_id AND due.due_at >= coalesce(from_due, 0) AND due.due_at <= instant
-            ORDER BY due.due_at, due.ord
-            LIMIT 1000
-            FOR UPDATE SKIP LOCKED
-        ))
-        RETURNING later.*
+        DELETE FROM ropeway.later WHERE later.ctid = ANY (spots) RETURNING later.*
     ), lined AS (
         INSERT INTO ropeway.waiting (
             ord, queue, priority, attempts_made, attempts_started, stalled_count, logged, id, name,

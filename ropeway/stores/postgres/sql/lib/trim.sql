@@ -7,6 +7,7 @@ DECLARE
     newest bigint;
     amount integer;
     more boolean;
+    spots tid[];
 BEGIN
     SELECT t.events INTO newest FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
     -- A step's number is that of its last event, so the newest step is always above this one.
@@ -32,13 +33,15 @@ BEGIN
     ));
     GET DIAGNOSTICS amount = ROW_COUNT;
     more := more OR amount = 1000;
-    DELETE FROM ropeway.record AS r WHERE r.ctid = ANY (ARRAY(
+    -- By a statement of its own, as in `promote_due`.
+    spots := ARRAY(
         SELECT old.ctid FROM ropeway.record AS old
         WHERE old.expires_at <= instant
         ORDER BY old.expires_at
         LIMIT 1000
         FOR UPDATE SKIP LOCKED
-    ));
+    );
+    DELETE FROM ropeway.record AS r WHERE r.ctid = ANY (spots);
     GET DIAGNOSTICS amount = ROW_COUNT;
     RETURN more OR amount = 1000;
 END
