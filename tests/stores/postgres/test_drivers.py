@@ -413,7 +413,7 @@ class TestCompleting:
 
     async def test_a_connection_to_another_database_is_refused(self, place: Place):
         other = new_database()
-        async with Queue("letters", in_schema(other, place.table.removesuffix("_note"))) as queue:
+        async with Queue("letters", in_schema(other, Target.from_url(place.url).schema)) as queue:
             await queue.add("pay")
         async with Queue("letters", place.url) as queue, await psycopg.AsyncConnection.connect(other) as connection:
             await queue.add("pay")
