@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ...job.record import NewJob
+from ...store.letters import ADDED
 from ...store.values import Added
 from .parameters import Parameter, numbers, texts, truths
 
 Bundles: TypeAlias = Sequence[Sequence[NewJob]]
-
-_VERDICTS: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] = {
-    "c": "created",
-    "f": "found",
-    "x": "conflict",
-    "s": "skipped",
-}
 
 
 class Arguments(NamedTuple):
@@ -75,4 +69,4 @@ def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:
     if letters.count("c") == len(letters):
         return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
     verdicts = iter(letters)
-    return [[Added(job.id, _VERDICTS[next(verdicts)]) for job in bundle] for bundle in bundles]
+    return [[Added(job.id, ADDED[next(verdicts)]) for job in bundle] for bundle in bundles]

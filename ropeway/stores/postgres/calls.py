@@ -10,10 +10,10 @@ import msgspec
 from ...errors import InvalidOption, StoreRefused
 from ...job.outcomes import Outcome
 from ...job.record import NewJob
+from ...store.letters import answers_of
 from ...store.values import Added, Answer
 from .adding import answers_of as added_of
 from .adding import arguments_of
-from .encoding import answers_of
 from .statements import quoted
 from .target import Target
 

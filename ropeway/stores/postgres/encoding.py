@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
-from ...job.states import State
-from ...store.values import Answer, Claimed, ClaimRequest
+from ...store.letters import ANSWERS
+from ...store.values import Claimed, ClaimRequest
 from .parameters import NULL, Parameter, number, numbers, text, texts, truth
 
 as_json: Final = msgspec.json.Encoder().encode
 
-_STATES: Final[dict[str, State | None]] = {
-    "w": "waiting",
-    "k": "waiting-children",
-    "d": "delayed",
-    "a": "active",
-    "c": "completed",
-    "f": "failed",
-    "x": "cancelled",
-    "-": None,
-}
-_VERDICTS: Final[dict[str, Literal["done", "lost", "missing", "refused"]]] = {
-    "d": "done",
-    "l": "lost",
-    "m": "missing",
-    "r": "refused",
-}
-_ANSWERS: Final[dict[str, Answer]] = {
-    f"{letter}{state}": Answer(verdict, name)
-    for letter, verdict in _VERDICTS.items()
-    for state, name in _STATES.items()
-}
-HELD: Final = _ANSWERS["da"]
+HELD: Final = ANSWERS["da"]
 
 _NO_OPTIONS: Final = StoredOptions()
 DEFAULTS: Final[Parameter] = numbers(
@@ -53,10 +32,6 @@ DEFAULTS: Final[Parameter] = numbers(
 _Past = tuple[int, int, int, str | None, str | None]
 _past: Final[Callable[[str], _Past]] = msgspec.json.Decoder(_Past).decode
 _FRESH: Final[_Past] = (0, 1, 0, None, None)
-
-
-def answers_of(letters: str) -> list[Answer]:
-    return [_ANSWERS[letters[at : at + 2]] for at in range(0, len(letters), 2)]
 
 
 def request_of(request: ClaimRequest | None) -> tuple[Parameter, ...]:

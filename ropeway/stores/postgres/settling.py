@@ -10,8 +10,9 @@ from ...job.failure import Failure
 from ...job.instants import LAST_INSTANT
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
+from ...store.letters import answers_of
 from ...store.values import Answer
-from .encoding import HELD, answers_of
+from .encoding import HELD
 from .parameters import NULL, Parameter, number, numbers, texts, truths
 
 _NO_FAILURE: Final = Failure("unknown")

@@ -15,6 +15,7 @@ from ...job.record import JobRecord, NewJob
 from ...job.states import STATES, State
 from ...store.contract import Listener
 from ...store.inspection import Inspection
+from ...store.letters import answers_of
 from ...store.transactions import Inside, InsideHere
 from ...store.values import (
     BATCH,
@@ -45,7 +46,7 @@ from . import adding, looking
 from .calls import Calls
 from .connection import migrate
 from .drivers import driver_here_of, driver_of
-from .encoding import DEFAULTS, HELD, answers_of, as_json, claimed_of, request_of
+from .encoding import DEFAULTS, HELD, as_json, claimed_of, request_of
 from .floors import Floors
 from .here import Everywhere, Here
 from .inside import Joined, JoinedHere, Own, OwnHere

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from ...job.instants import Instant
 from ...job.record import NewJob
+from ...store.letters import ADDED
 from ...store.values import Added
 from .encoding import as_json, given, pack
 from .ids import all_shortened, shortened
@@ -19,12 +20,6 @@ from .link import Argument
 Bundle: TypeAlias = Sequence[NewJob]
 Bundles: TypeAlias = Sequence[Bundle]
 
-_VERDICTS: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] = {
-    "c": "created",
-    "f": "found",
-    "x": "conflict",
-    "s": "skipped",
-}
 _text: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -80,6 +75,6 @@ def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:
     answers: list[list[Added]] = []
     at = 0
     for bundle in bundles:
-        answers.append([Added(job.id, _VERDICTS[letters[at + n]]) for n, job in enumerate(bundle)])
+        answers.append([Added(job.id, ADDED[letters[at + n]]) for n, job in enumerate(bundle)])
         at += len(bundle)
     return answers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
-from ...job.states import State
+from ...store.letters import answers_of as text_answers_of
 from ...store.values import Answer, Change, Claimed, ClaimRequest
 from .ids import in_full, shortened, text_of
 
@@ -27,27 +27,6 @@ def as_text(bytes_: bytes) -> msgspec.Raw:
     """Bytes as a script takes them: it knows no other MessagePack for them than that of texts."""
     return msgspec.Raw(b"\xdb" + len(bytes_).to_bytes(4, "big") + bytes_)
 
-
-_STATES: Final[dict[str, State | None]] = {
-    "w": "waiting",
-    "d": "delayed",
-    "a": "active",
-    "c": "completed",
-    "f": "failed",
-    "x": "cancelled",
-    "-": None,
-}
-_VERDICTS: Final[dict[str, Literal["done", "lost", "missing", "refused"]]] = {
-    "d": "done",
-    "l": "lost",
-    "m": "missing",
-    "r": "refused",
-}
-_ANSWERS: Final[dict[bytes, Answer]] = {
-    f"{letter}{state}".encode(): Answer(verdict, name)
-    for letter, verdict in _VERDICTS.items()
-    for state, name in _STATES.items()
-}
 
 _NO_OPTIONS: Final = StoredOptions()
 DEFAULTS: Final = (
@@ -75,7 +54,7 @@ def records_or_none(packed: bytes) -> list[JobRecord | None]:
 
 
 def answers_of(letters: bytes) -> list[Answer]:
-    return [_ANSWERS[letters[at : at + 2]] for at in range(0, len(letters), 2)]
+    return text_answers_of(letters.decode())
 
 
 def given(now: Instant | None) -> Instant | bool:

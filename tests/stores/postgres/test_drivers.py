@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 
 from ropeway import DuplicateJob, InvalidOption, Job, LockLost, Queue, SyncJob, Worker
 from ropeway.errors import StoreRefused
+from ropeway.stores.postgres.target import Target
 from tests.client import programs
 from tests.stores.databases import in_schema, new_database, new_schema, server_url, used_database_place
 from tests.worker.watching import PATIENCE, Ear, entered

@@ -5,7 +5,7 @@
 local now, ids, reason, reason_json, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, ends, told = q.base, {}, {}, {}
-local FINISHED = { completed = true, failed = true }
+local RAN_TO_ITS_END = { completed = true, failed = true }
 
 local function cancel(job)
   local id, run = job.id, job.run or blank_run(job.place)
@@ -33,7 +33,7 @@ for i = 1, #ids do
   local job = load_job(q, ids[i])
   if not job then
     answers[i] = 'm-'
-  elseif FINISHED[job.state] then
+  elseif RAN_TO_ITS_END[job.state] then
     answers[i] = 'r' .. LETTERS[job.state]
   else
     answers[i] = 'd' .. LETTERS[job.state]

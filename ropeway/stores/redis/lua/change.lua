@@ -1,7 +1,7 @@
 -- Changes where jobs stand, or their data; each edit whole or not at all.
 -- Takes the queue's base; [now, [[id, priority, lifo, delay, due_at, data]]] with null for what stays.
 -- Returns two letters for each edit: its verdict and the job's state.
--- Uses: telling, leaving
+-- Uses: telling, leaving, changing
 local LAST_INSTANT = 253402300799999
 local now, edits = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
@@ -17,12 +17,6 @@ local function may(state, edit)
     return false
   end
   return state ~= 'active' or (priority == nil and lifo == nil)
-end
-
-local function with_data(value, data)
-  local _, data_at = read_text(value, 1)
-  local _, options_at = read_text(value, data_at)
-  return sub(value, 1, data_at - 1) .. pack_text(data) .. sub(value, options_at)
 end
 
 local function change(job, edit)

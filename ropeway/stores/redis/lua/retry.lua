@@ -5,7 +5,6 @@
 local now, ids, reset = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, told = q.base, {}, {}
-local FINISHED = { completed = true, failed = true, cancelled = true }
 
 local function retry(job)
   local id, none = job.id, reset and NONE or nil
@@ -25,7 +24,7 @@ end
 
 for i = 1, #ids do
   local job = load_job(q, ids[i])
-  answers[i] = job and (FINISHED[job.state] and 'd' or 'r') .. LETTERS[job.state] or 'm-'
+  answers[i] = job and (IS_FINAL[job.state] and 'd' or 'r') .. LETTERS[job.state] or 'm-'
   if sub(answers[i], 1, 1) == 'd' then
     retry(job)
   end

@@ -5,7 +5,6 @@
 local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, progress, changed = q.base, {}, {}, {}
-local FINISHED = { completed = true, failed = true, cancelled = true }
 
 local function verdict(change, job)
   if not job then
@@ -13,7 +12,7 @@ local function verdict(change, job)
   elseif change[2] then
     return (job.run and is_held(job.run, pack_text(change[2])) and 'd' or 'l') .. LETTERS[job.state]
   end
-  return (FINISHED[job.state] and 'r' or 'd') .. LETTERS[job.state]
+  return (IS_FINAL[job.state] and 'r' or 'd') .. LETTERS[job.state]
 end
 
 local function log(id, lines, most)
@@ -41,10 +40,7 @@ local function apply(job, change)
     progress[#progress + 1] = '["' .. id .. '",{"progress":' .. change[3] .. '}]'
   end
   if change[4] then
-    local _, data_at = read_text(job.value, 1)
-    local _, options_at = read_text(job.value, data_at)
-    local value = sub(job.value, 1, data_at - 1) .. pack_text(change[4]) .. sub(job.value, options_at)
-    call('HSET', base .. ':jobs', id, value)
+    call('HSET', base .. ':jobs', id, with_data(job.value, change[4]))
     changed[#changed + 1] = '["' .. id .. '",{"data":true}]'
   end
   if #change[5] > 0 then

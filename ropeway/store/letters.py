@@ -1,0 +1,40 @@
+"""The letters in which scripts and statements answer: one for each job that is added, else two, verdict and state."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from ..job.states import State
+from .values import Answer
+
+ADDED: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] = {
+    "c": "created",
+    "f": "found",
+    "x": "conflict",
+    "s": "skipped",
+}
+_VERDICTS: Final[dict[str, Literal["done", "lost", "missing", "refused"]]] = {
+    "d": "done",
+    "l": "lost",
+    "m": "missing",
+    "r": "refused",
+}
+_STATES: Final[dict[str, State | None]] = {
+    "w": "waiting",
+    "k": "waiting-children",
+    "d": "delayed",
+    "a": "active",
+    "c": "completed",
+    "f": "failed",
+    "x": "cancelled",
+    "-": None,
+}
+ANSWERS: Final[dict[str, Answer]] = {
+    f"{letter}{state}": Answer(verdict, name)
+    for letter, verdict in _VERDICTS.items()
+    for state, name in _STATES.items()
+}
+
+
+def answers_of(letters: str) -> list[Answer]:
+    return [ANSWERS[letters[at : at + 2]] for at in range(0, len(letters), 2)]
