@@ -20,6 +20,7 @@ from ropeway import (
     SyncRefused,
     Worker,
 )
+from ropeway.client.transactions import to_its_end
 from ropeway.errors import NoTransactions
 from ropeway.store.contract import Store
 from ropeway.store.url import connect
@@ -285,3 +286,23 @@ async def test_a_process_killed_before_the_commit_leaves_neither_and_after_it_bo
     assert (await ledger.queue.counts())["waiting"] == (1 if moment == "after" else 0)
     job = await ledger.queue.add("send")
     assert await job.state() == "waiting"
+
+
+async def test_a_commit_is_waited_for_however_often_its_caller_is_cancelled():
+    may_end, has_ended = asyncio.Event(), asyncio.Event()
+
+    async def commit() -> None:
+        await may_end.wait()
+        has_ended.set()
+
+    caller = asyncio.create_task(to_its_end(commit()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        caller.cancel()
+    await asyncio.sleep(0)
+    assert not caller.done()
+    may_end.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert has_ended.is_set()

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from ropeway import Queue
-from ropeway.errors import StoreRefused, StoreUnavailable, StoreVersion
+from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable, StoreVersion
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.statements import migrations
 from ropeway.testing.arrange import add, claim
@@ -154,3 +154,14 @@ async def test_these_rights_are_enough(new_user: NewUser, open_store: OpenStore)
     await store.settle(QUEUE, [complete(job)])
 
     assert (await store.count(QUEUE))["completed"] == 1
+
+
+@pytest.mark.parametrize("ids", [["astray"], ["astray", "there"]])
+async def test_a_job_that_stands_nowhere_is_told_of(schema: DatabaseProcess, open_store: OpenStore, ids: list[str]):
+    store = open_store(schema.url())
+    await add(store, new_job("astray"), new_job("there"))
+    schema.execute("DELETE FROM ropeway.waiting WHERE id = 'astray'")
+
+    with pytest.raises(StoreCorrupt, match="job 'astray' has a row in the table job and none"):
+        await store.cancel(QUEUE, ids)
+    assert [answer.verdict for answer in await store.cancel(QUEUE, ["there"])] == ["done"]

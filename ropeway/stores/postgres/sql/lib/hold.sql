@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION ropeway.hold(queue_id integer, ids text[]) RETURNS te
 LANGUAGE plpgsql AS $$
 DECLARE
     held text[];
+    astray text;
 BEGIN
     LOOP
         IF cardinality(ids) = 1 THEN
@@ -23,6 +24,20 @@ BEGIN
         END IF;
         IF held IS NOT NULL THEN
             RETURN held;
+        END IF;
+        -- One look sees every job somewhere, whoever moves it. One that stands nowhere was damaged, and will not come back.
+        SELECT j.id INTO astray FROM ropeway.job AS j
+        WHERE j.queue = queue_id AND j.id = ANY (ids)
+            AND NOT EXISTS (SELECT FROM ropeway.active AS a WHERE a.queue = j.queue AND a.id = j.id)
+            AND NOT EXISTS (
+                SELECT FROM ropeway.waiting AS w WHERE w.queue = j.queue AND w.priority = j.priority AND w.ord = j.ord
+            )
+            AND NOT EXISTS (SELECT FROM ropeway.later AS l WHERE l.queue = j.queue AND l.id = j.id)
+            AND NOT EXISTS (SELECT FROM ropeway.finished AS f WHERE f.queue = j.queue AND f.id = j.id)
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE data_corrupted USING MESSAGE = 'job ' || quote_literal(astray)
+                || ' has a row in the table job and none in active, waiting, later or finished: delete the first';
         END IF;
     END LOOP;
 END
