@@ -46,7 +46,12 @@ class NotConnected(StoreUnavailable):
 def conninfo_of(target: Target, failures: int = 0) -> str:
     """Who failed some times in a row gets more time: the network may be a slow one."""
     given = {name for name, value in conninfo_to_dict(target.conninfo).items() if value is not None}
-    ours = {**_USUAL, "connect_timeout": max(CONNECTING, min(2 ** min(failures, 8), math.ceil(target.timeout)))}
+    ours = {
+        **_USUAL,
+        "connect_timeout": max(CONNECTING, min(2 ** min(failures, 8), math.ceil(target.timeout))),
+        # Whom nothing reaches any more is gone, also while one of the caller's own statements is under way.
+        "tcp_user_timeout": math.ceil(target.timeout * 1000),
+    }
     return make_conninfo(target.conninfo, **{name: value for name, value in ours.items() if name not in given})
 
 

@@ -104,18 +104,21 @@ class Own(Joined):
         if self._begun is None:
             return
         (connection, block), self._begun = self._begun, None
-        try:
-            await block.__aexit__(None if how is None else Rollback, how, None)
-        except Error as error:
-            raise typed(self._url, error) from error
-        finally:
-            await self._spares.give_back(connection)
+        with self._spares.limit(connection):
+            try:
+                await block.__aexit__(None if how is None else Rollback, how, None)
+            except Error as error:
+                raise typed(self._url, error) from error
+            finally:
+                await self._spares.give_back(connection)
 
     async def _ask(self, call: Call) -> str:
-        try:
-            return await self._driver.ask(call)
-        except Error as error:
-            raise typed(self._url, error) from error
+        assert self._begun is not None
+        with self._spares.limit(self._begun[0]):
+            try:
+                return await self._driver.ask(call)
+            except Error as error:
+                raise typed(self._url, error) from error
 
 
 class OwnHere(JoinedHere):

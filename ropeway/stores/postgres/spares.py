@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, suppress
+from socket import SHUT_RDWR, socket
 from typing import Any, Final, TypeAlias
 
 from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, Error, IsolationLevel
@@ -46,6 +49,15 @@ class Spares:
             connection = await AsyncConnection.connect(conninfo_of(self._target), **_KIND)
         await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         return await self._begin(connection)
+
+    @contextmanager
+    def limit(self, connection: AsyncConnection) -> Iterator[None]:
+        """Hangs up on a server that takes too long. psycopg would wait for it, even when the caller is cancelled."""
+        timer = asyncio.get_running_loop().call_later(self._target.timeout, _hang_up, connection)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     async def _begin(self, connection: AsyncConnection) -> Begun:
         block = connection.transaction()
@@ -123,6 +135,11 @@ class SparesHere:
         """Again after each that was given back: another thread may have closed the store meanwhile."""
         while self._is_closed and self._kept:
             self._kept.pop().close()
+
+
+def _hang_up(connection: AsyncConnection) -> None:
+    with suppress(Error, OSError), socket(fileno=os.dup(connection.fileno())) as copy:
+        copy.shutdown(SHUT_RDWR)
 
 
 def _is_idle(connection: AsyncConnection | Connection) -> bool:

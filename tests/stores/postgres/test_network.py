@@ -127,6 +127,21 @@ def test_servers_that_do_not_answer_count_as_gone_after_10_seconds():
     assert Target.from_url("postgresql://localhost/db").timeout == 10
 
 
+async def test_the_end_of_a_transaction_of_the_store_s_own_is_not_waited_for_for_ever(proxy: Proxy):
+    async with Queue("letters", proxy.url(timeout="0.5")) as queue:
+        await queue.add("send")
+
+        async def use() -> None:
+            async with queue.transaction() as tx:
+                await tx.execute("SELECT 1")
+                proxy.fall_silent()
+
+        with pytest.raises(StoreUnavailable):
+            await use()
+        proxy.heal()
+        proxy.cut()
+
+
 async def test_a_link_that_crawls_is_given_up_and_does_not_hang(store: PostgresStore, proxy: Proxy):
     await add(store, *new_jobs(20))
     await claim(store, 1)
