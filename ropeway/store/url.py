@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import import_module
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
@@ -50,8 +51,13 @@ def _store_for(url: str) -> Any:
         if plus and base in _STORES:
             raise InvalidOption("url", f"cannot begin with {scheme}://: leave out '+{driver}', as in {base}://")
         known = ", ".join(f"{scheme}://" for scheme in _STORES)
-        raise InvalidOption("url", f"{url!r} names no store that this Ropeway knows; it knows {known}")
+        raise InvalidOption("url", f"{_shown(url)!r} names no store that this Ropeway knows; it knows {known}")
     return _store(scheme)
+
+
+def _shown(url: str) -> str:
+    """Without what may be a password."""
+    return re.sub(r":[^:@]*@", ":***@", url)
 
 
 def _store(scheme: str) -> Any:

@@ -14,6 +14,7 @@ from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, Error, Iso
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from ...store import forks
 from .connection import conninfo_of
 from .target import Target
 
@@ -93,6 +94,11 @@ class SparesHere:
         self._target = target
         self._kept: deque[Connection] = deque()
         self._is_closed = False
+        forks.follow(self)
+
+    def begin_anew(self) -> object:
+        inherited, self._kept = self._kept, deque()
+        return inherited
 
     def begin(self) -> BegunHere:
         while True:

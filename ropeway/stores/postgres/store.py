@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, Self
@@ -13,6 +12,7 @@ from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
 from ...job.states import STATES, State
+from ...store import forks
 from ...store.contract import Listener
 from ...store.inspection import Inspection
 from ...store.letters import answers_of
@@ -71,7 +71,6 @@ class PostgresStore:
         self._target = target
         self._everywhere = Everywhere(target)
         self._statements: dict[str, Statement] = {}
-        self._pid: int | None = None
         self._is_closed = False
         self._steps: dict[str, int] = {}
         self._calls = Calls(target)
@@ -102,21 +101,14 @@ class PostgresStore:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._pid == os.getpid():
-            self._spares.close()
-            await self._everywhere.close()
+        forks.notice()
+        self._spares.close()
+        await self._everywhere.close()
 
     def _usable(self) -> None:
         if self._is_closed:
             raise StoreClosed(self.url, "this handle was closed: make another with connect()")
-        if self._pid is None:
-            self._pid = os.getpid()
-        elif self._pid != os.getpid():
-            raise StoreClosed(
-                self.url,
-                f"this handle was opened by process {self._pid} and is used in its forked child {os.getpid()}: "
-                "make another there with connect() or sibling()",
-            )
+        forks.notice()
 
     def _here(self) -> Here:
         self._usable()
