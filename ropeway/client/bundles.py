@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DuplicateJob, InvalidInput
+from ..job.names import job_name
 from ..job.record import NewJob
 from ..store.values import Added
 from .handle import JobHandle
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def job_of(queue: Queue, call: Call[Any]) -> NewJob:
-    defaults = queue.tasks.defaults.get(call.name, queue.defaults)
-    return new_job(queue.name, call.name, call.data, call.options, defaults, queue.size_limit)
+    name = job_name(call.name)
+    defaults = queue.tasks.defaults.get(name, queue.defaults)
+    return new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
 
 
 def bundle_of(queue: Queue, requests: Iterable[Request[R]]) -> tuple[list[Call[R]], list[NewJob]]:

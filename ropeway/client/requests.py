@@ -11,7 +11,6 @@ from ..errors import InvalidInput, InvalidOption
 from ..job.codec import Json, encode
 from ..job.failure import REASON_LIMIT
 from ..job.ids import new_id
-from ..job.names import job_name
 from ..job.options import JobOptions, read_options
 from ..job.record import NewJob
 from .results import R, R_co
@@ -75,7 +74,7 @@ def new_job(
     return NewJob(
         queue,
         place.id or new_id(),
-        job_name(name),
+        name,
         encode(data, "data", size_limit),
         stored,
         place.priority,
