@@ -14,6 +14,7 @@ One handle belongs to one event loop. `sibling()` gives a thread with a loop of 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Protocol, Self, TypeGuard
 
@@ -87,6 +88,11 @@ class AddsHere(Protocol):
 def offers_add_here(store: object) -> TypeGuard[AddsHere]:
     # Not `isinstance` with a protocol, which takes longer than many an add.
     return hasattr(store, "add_here")
+
+
+def shares_from(store: object) -> int:
+    """How many jobs are worth two calls of one handle, which a store may say that does them side by side."""
+    return getattr(store, "shares_from", sys.maxsize)
 
 
 class Store(Protocol):

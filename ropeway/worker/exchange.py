@@ -15,7 +15,7 @@ from ..job.ids import new_token
 from ..job.instants import Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
-from ..store.contract import Listener
+from ..store.contract import Listener, shares_from
 from ..store.values import DONE, Answer, Claimed, ClaimRequest, Settled
 from .job import Job
 from .lanes import Lane
@@ -31,6 +31,7 @@ class Exchange:
     """Keeps the worker's slots full, and records how each attempt ended.
 
     While trips are under way outcomes gather, and the next trip carries them all; a lone outcome waits for nobody.
+    Where a store does two calls side by side, many outcomes that came together go by two trips.
     """
 
     def __init__(
@@ -103,6 +104,11 @@ class Exchange:
             await self._news.wait()
         lane, wanted = plan
         ended, lane.ended = lane.ended, []
+        if not self._under_way and len(ended) >= shares_from(lane.queue.store):
+            # The other half is the next trip's: the store does one while the jobs of the other run.
+            wanted -= wanted // 2
+            half = len(ended) - len(ended) // 2
+            ended, lane.ended = ended[:half], ended[half:]
         self._slots.reserved += wanted
         self._under_way += 1
         try:

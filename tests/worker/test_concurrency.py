@@ -11,6 +11,7 @@ from ropeway import Job, Queue, Worker
 from ropeway.errors import InvalidOption
 from ropeway.store.contract import Store
 from tests.client.fixtures import MakeQueue
+from tests.client.tampering import Tampering
 
 from .watching import PATIENCE, Ear, Gate, told
 
@@ -376,3 +377,18 @@ async def test_an_active_listener_hears_of_each_job(queue: Queue):
         assert event.job is not None
         assert (event.job.id, event.data) == (job.id, {"attempt": 1})
         await job.result(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(("shares_from", "trips"), [(10, [5, 5]), (11, [10])])
+async def test_outcomes_that_come_together_go_by_two_trips_where_the_store_does_them_side_by_side(
+    tampered_queue: Queue, tampering: Tampering, monkeypatch: pytest.MonkeyPatch, shares_from: int, trips: list[int]
+):
+    monkeypatch.setattr(tampered_queue.store, "shares_from", shares_from, raising=False)
+    gate = Gate()
+    await tampered_queue.add_many(["send"] * 10)
+    async with Worker(tampered_queue, gate, concurrency=10).started():
+        await gate.holds(10)
+        gate.opened.set()
+        await finish_all(tampered_queue, 10)
+    settled = [len(outcomes) for _, outcomes, *_ in tampering.given_to("settle") if outcomes]
+    assert settled == trips

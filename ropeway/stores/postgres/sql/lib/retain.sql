@@ -10,6 +10,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     spots tid[];
     newest record;
+    beyond bigint;
 BEGIN
     IF cardinality(at_once) > 0 THEN
         spots := ARRAY(
@@ -17,24 +18,42 @@ BEGIN
         );
         s := ropeway.drop_finished(s, queue_id, spots, instant);
     END IF;
-    -- To count as many as are kept takes long if they are many, so that is then done now and then, and leaves some more.
+    -- With many to keep it is done now and then, and leaves some more.
     IF keeps IS NULL OR random() > 10.0 * amount / greatest(keeps - 100, 1) THEN
         RETURN;
     END IF;
-    SELECT f.finished_at, f.seq INTO newest FROM ropeway.finished AS f
-    WHERE f.queue = queue_id AND f.state = of_state
-    ORDER BY f.finished_at DESC, f.seq DESC
-    OFFSET keeps LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN;
+    IF keeps <= 1000 THEN
+        SELECT f.finished_at, f.seq INTO newest FROM ropeway.finished AS f
+        WHERE f.queue = queue_id AND f.state = of_state
+        ORDER BY f.finished_at DESC, f.seq DESC
+        OFFSET keeps LIMIT 1;
+        IF NOT FOUND THEN
+            RETURN;
+        END IF;
+        spots := ARRAY(
+            SELECT f.ctid FROM ropeway.finished AS f
+            WHERE f.queue = queue_id AND f.state = of_state AND (f.finished_at, f.seq) <= (newest.finished_at, newest.seq)
+            ORDER BY f.finished_at, f.seq
+            LIMIT 1000
+            FOR UPDATE SKIP LOCKED
+        );
+    ELSE
+        -- Many are not counted but reckoned up, by one call at a time: the next one knows what this one removed.
+        IF NOT pg_try_advisory_xact_lock(hashtext('ropeway.retain'), queue_id) THEN
+            RETURN;
+        END IF;
+        beyond := least(ropeway.finished_of(queue_id, of_state) - keeps, 1000);
+        IF beyond <= 0 THEN
+            RETURN;
+        END IF;
+        spots := ARRAY(
+            SELECT f.ctid FROM ropeway.finished AS f
+            WHERE f.queue = queue_id AND f.state = of_state
+            ORDER BY f.finished_at, f.seq
+            LIMIT beyond
+            FOR UPDATE SKIP LOCKED
+        );
     END IF;
-    spots := ARRAY(
-        SELECT f.ctid FROM ropeway.finished AS f
-        WHERE f.queue = queue_id AND f.state = of_state AND (f.finished_at, f.seq) <= (newest.finished_at, newest.seq)
-        ORDER BY f.finished_at, f.seq
-        LIMIT 1000
-        FOR UPDATE SKIP LOCKED
-    );
     s := ropeway.drop_finished(s, queue_id, spots, instant);
 END
 $$;

@@ -52,7 +52,8 @@ BEGIN
     INTO amount, completed, jobs, pasts
     FROM gone;
     IF amount > 0 THEN
-        s := ropeway.told(s, ropeway.entry('complete', instant, 'completed', jobs), amount);
+        s.entries := ropeway.entry('complete', instant, 'completed', jobs);
+        s.events := amount;
         s.active := -amount;
         s.metric_completed := amount;
         IF goes_at_once THEN

@@ -5,8 +5,11 @@
 CREATE OR REPLACE FUNCTION ropeway.wake(queue_id integer, topic text, may boolean) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF may IS NOT NULL AND pg_try_advisory_lock(hashtext('ropeway.' || topic), queue_id) THEN
-        PERFORM pg_advisory_unlock(hashtext('ropeway.' || topic), queue_id);
+    -- In one expression, which costs a fraction of a statement.
+    IF
+        may IS NOT NULL AND pg_try_advisory_lock(hashtext('ropeway.' || topic), queue_id)
+        AND pg_advisory_unlock(hashtext('ropeway.' || topic), queue_id)
+    THEN
         RETURN NULL;
     END IF;
     IF may IS FALSE THEN
