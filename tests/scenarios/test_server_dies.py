@@ -81,5 +81,7 @@ async def _feed(queue: Queue, acknowledged: list[str]) -> None:
 
 async def _all_completed(queue: Queue, acknowledged: list[str]) -> bool:
     states = {job.id: job.state for job in await all_jobs(queue)}
-    assert states.keys() >= set(acknowledged), "an acknowledged job is gone"
-    return set(states.values()) == {"completed"}
+    missed = set(acknowledged) - states.keys()
+    # One that went back in line while the pages were read is on none of them.
+    assert all([await queue.get(id) for id in missed]), "an acknowledged job is gone"
+    return not missed and set(states.values()) == {"completed"}
