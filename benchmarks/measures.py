@@ -66,6 +66,8 @@ def measures(quick: bool) -> list[Measure]:
     return [
         Measure("add_one", (Step("add_one", adding),)),
         Measure("add_one_sync", (Step("add_one_sync", adding),)),
+        Measure("add_one_by_thread", (Step("add_one_by_thread", adding),)),
+        Measure("add_one_beside", (Step("fill", {"n": 4 * same}), Step("add_one_beside", adding))),
         Measure("add_bulk", (Step("add_bulk", adding),)),
         Measure("add_concurrent", (Step("add_concurrent", adding),)),
         Measure("process", (Step("fill", {"n": same}), Step("process", line))),

@@ -18,6 +18,8 @@ def rows(quick: bool) -> list[Row]:
     return [
         ("add one at a time, jobs/s", "add_one", "per_second"),
         ("  by the sync twin", "add_one_sync", "per_second"),
+        ("  from a coroutine, by a thread", "add_one_by_thread", "per_second"),
+        ("  beside a busy worker process", "add_one_beside", "per_second"),
         ("add in bulk, jobs/s", "add_bulk", "per_second"),
         ("add from 100 tasks at once, jobs/s", "add_concurrent", "per_second"),
         ("process, jobs/s", "process", "per_second"),

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["huey==3.5.4"]
+# dependencies = ["huey==3.5.4", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "huey 3.5.4"
@@ -11,6 +11,7 @@
 # ///
 """SqliteHuey with fsync, and its own consumer."""
 
+import asyncio
 import sqlite3
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -56,6 +57,22 @@ def working(huey):
 def add_one(place, seconds):
     _, noop = open_task(place, nothing)
     return protocol.repeat(seconds, lambda: noop(protocol.PAYLOAD))
+
+
+async def add_one_by_thread(place, seconds):
+    _, noop = open_task(place, nothing)
+    return await protocol.repeat_async(seconds, lambda: asyncio.to_thread(noop, protocol.PAYLOAD))
+
+
+def add_one_beside(place, seconds):
+    with protocol.beside("work", place=place):
+        return add_one(place, seconds)
+
+
+def work(place):
+    huey, _ = open_task(place, nothing)
+    protocol.tell("ready")
+    open_consumer(huey).run()
 
 
 def fill(place, n, priorities=False):

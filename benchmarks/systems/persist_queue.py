@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["persist-queue==1.1.0"]
+# dependencies = ["persist-queue==1.1.0", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "persist-queue 1.1.0"
@@ -14,7 +14,9 @@
 One thread takes and acknowledges: more only wait for the queue's locks (4 threads were no faster).
 """
 
+import asyncio
 import sqlite3
+import sys
 import time
 from queue import SimpleQueue
 from threading import Thread
@@ -40,6 +42,21 @@ def open_queue(place):
 def add_one(place, seconds):
     queue = open_queue(place)
     return protocol.repeat(seconds, lambda: queue.put(protocol.PAYLOAD))
+
+
+async def add_one_by_thread(place, seconds):
+    queue = open_queue(place)
+    return await protocol.repeat_async(seconds, lambda: asyncio.to_thread(queue.put, protocol.PAYLOAD))
+
+
+def add_one_beside(place, seconds):
+    with protocol.beside("work_off", place=place):
+        return add_one(place, seconds)
+
+
+def work_off(place):
+    protocol.tell("ready")
+    process(place, sys.maxsize, sys.maxsize)
 
 
 def fill(place, n):

@@ -37,6 +37,17 @@ def add_one_sync(place, seconds):
         return protocol.repeat(seconds, lambda: queue.add("noop", protocol.PAYLOAD))
 
 
+def add_one_beside(place, seconds):
+    with protocol.beside("work", place=place):
+        return add_one_sync(place, seconds)
+
+
+async def work(place):
+    async with open_queue(place) as queue, Worker(queue, nothing, concurrency=100).started():
+        protocol.tell("ready")
+        await asyncio.Event().wait()
+
+
 async def add_bulk(place, seconds):
     jobs = [("noop", protocol.PAYLOAD)] * protocol.BULK
     async with open_queue(place) as queue:

@@ -81,4 +81,5 @@ def new_job(
         place.lifo,
         place.delay,
         place.due_at,
+        is_fresh=not place.id,
     )

@@ -10,7 +10,7 @@ from .options import StoredOptions, stored_options
 from .states import State
 
 
-class NewJob(msgspec.Struct, frozen=True, gc=False):
+class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A job to be added. Its data and options are text that stores keep and hand back untouched."""
 
     queue: str
@@ -23,6 +23,8 @@ class NewJob(msgspec.Struct, frozen=True, gc=False):
     delay: Milliseconds = 0
     due_at: Instant | None = None
     """An absolute instant instead of a delay; one that has passed means now."""
+    is_fresh: bool = False
+    """Whether the id was made for this job: no other can have it, so nobody need look."""
 
 
 class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -30,7 +30,7 @@ LOCK: Final[Milliseconds] = 30 * SECOND
 _numbers = count(1)
 
 
-def new_job(
+def new_job(  # noqa: PLR0913 - it stands for all that can be said of a job
     id: str | None = None,
     *,
     queue: str = QUEUE,
@@ -40,12 +40,13 @@ def new_job(
     delay: Milliseconds = 0,
     priority: int = 0,
     lifo: bool = False,
+    is_fresh: bool = False,
     **options: Any,
 ) -> NewJob:
     """`options` are those of `JobOptions` that stay with the job, as users write them."""
     _, stored = read_options(options)
     id = id or f"job-{next(_numbers)}"
-    return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at)
+    return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at, is_fresh)
 
 
 def new_jobs(count: int, **common: Any) -> list[NewJob]:

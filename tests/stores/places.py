@@ -13,6 +13,7 @@ from ropeway.store.url import connect
 from ropeway.testing.conformance.fixtures import NewHandle
 
 from .databases import used_database_place, used_schemas
+from .fresh import new_fresh_class
 from .servers import new_place, new_prefix, shared_cluster
 
 Place: TypeAlias = Callable[[Path], NewHandle]
@@ -26,6 +27,11 @@ def memory(_: Path) -> NewHandle:
 
 def sqlite(folder: Path) -> NewHandle:
     return lambda: connect(f"sqlite:///{folder}/ropeway.db")
+
+
+def sqlite_inbox(folder: Path) -> NewHandle:
+    kind = new_fresh_class()
+    return lambda: kind.from_url(f"sqlite:///{folder}/ropeway.db")
 
 
 def redis(_: Path) -> NewHandle:
@@ -54,8 +60,8 @@ PLACES: Final[dict[str, Place]] = {
     "redis": redis,
     "postgres": postgres,
 }
-EVERYWHERE: Final[dict[str, Place]] = {**PLACES, "redis-cluster": cluster}
-"""Also the places that are another one spread out: the suite says enough about them."""
+EVERYWHERE: Final[dict[str, Place]] = {**PLACES, "sqlite-inbox": sqlite_inbox, "redis-cluster": cluster}
+"""Also the places that are another one in another manner: the suite says enough about them."""
 
 
 @contextmanager

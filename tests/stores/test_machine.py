@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from ropeway.testing.machine import StoreMachine
 
-from .places import PLACES, empty_folder, start_over
+from .places import EVERYWHERE, PLACES, empty_folder, start_over
 
 # To shorten a failure takes minutes: it is done when somebody searches, not in every run.
 SEARCH: Final = settings(
@@ -21,7 +21,7 @@ SEARCH: Final = settings(
 )
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [*PLACES, "sqlite-inbox"])
 def test_the_store_does_what_the_model_does(place: str) -> None:
     with empty_folder() as folder:
         numbers = count()
@@ -30,6 +30,6 @@ def test_the_store_does_what_the_model_does(place: str) -> None:
             start_over()
             run = folder / str(next(numbers))
             run.mkdir()
-            return StoreMachine(PLACES[place](run))
+            return StoreMachine(EVERYWHERE[place](run))
 
         run_state_machine_as_test(new_machine, settings=SEARCH)  # type: ignore[arg-type]  # takes any maker

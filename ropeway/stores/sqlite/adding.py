@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 import apsw
@@ -12,7 +13,7 @@ from ...job.record import NewJob
 from ...store.values import Added
 from .reading import reader
 from .statements import statements
-from .transaction import Arrival, Detail, QueueRow, Transaction, as_json
+from .transaction import MINUTE, Arrival, Detail, QueueRow, Transaction, as_json
 
 _SQL: Final = statements("add")
 _known: Final[Callable[[bytes], list[tuple[str, str, str]]]] = reader(list[tuple[str, str, str]])
@@ -26,6 +27,8 @@ Known: TypeAlias = dict[tuple[str, str], tuple[str, str]]
 """Name and data by queue and id."""
 Due: TypeAlias = dict[int, Instant]
 """When those are due that are delayed, by sequence number."""
+Left: TypeAlias = tuple[NewJob, Instant]
+"""A job that was acknowledged before, without delay, and when that was."""
 
 
 def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
@@ -50,14 +53,40 @@ def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
     return answers
 
 
-def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant) -> None:
+def add_left(tx: Transaction, left: Sequence[Left]) -> None:
+    for queue in dict.fromkeys(job.queue for job, _ in left):
+        row = tx.queue(queue, create=True)
+        own = [(job, at) for job, at in left if job.queue == queue]
+        # By minutes, because metrics are.
+        for _, portion in groupby(own, key=lambda one: one[1] // MINUTE):
+            _add_left(tx, row, list(portion))
+
+
+def _add_left(tx: Transaction, row: QueueRow, left: Sequence[Left]) -> None:
+    try:
+        _store(tx, row, [job for job, _ in left], left[-1][1], [at for _, at in left])
+    except apsw.ConstraintError:
+        # Some were added again, because an answer was lost.
+        for job, at in left:
+            tx.start_call(at)
+            add(tx, [[job]])
+
+
+def _store(
+    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant, created_at: Sequence[Instant] | None = None
+) -> None:
     first = tx.take_seqs(len(jobs))
     due: Due = {
         seq: due_at
         for seq, job in enumerate(jobs, first)
         if (job.delay or job.due_at) and (due_at := _due_at(job, now)) is not None
     }
-    (_insert_one if len(jobs) == 1 else _insert)(tx, row, jobs, first, due, now)
+    if len(jobs) == 1:
+        _insert_one(tx, row, jobs[0], first, due, created_at[0] if created_at else now)
+    elif created_at is None and _are_alike(jobs):
+        _insert_alike(tx, row, jobs, first, due, now)
+    else:
+        _insert(tx, row, jobs, first, due, created_at or [now] * len(jobs))
     names: dict[str, Detail] = {job.name: {"name": job.name} for job in jobs}
     waiting = [(job.id, names[job.name]) for seq, job in enumerate(jobs, first) if seq not in due]
     delayed: list[tuple[str, Detail]] = []
@@ -73,29 +102,43 @@ def _store(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant)
     tx.wake("jobs", row)
 
 
-def _insert(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Due, now: Instant) -> None:
-    values = {"queue": row.id, "first": first, "now": now}
-    if len(kinds := {(job.name, job.options, job.priority, job.lifo) for job in jobs}) == 1:
-        [(name, options, priority, lifo)] = kinds
-        alike = {"name": name, "options": options, "priority": priority, "sign": -1 if lifo else 1}
-        tx.run(_SQL["jobs_alike"], {**values, **alike, "jobs": as_json([(job.id, job.data) for job in jobs])})
-    else:
-        encoded = as_json(
-            [
-                (job.id, job.name, job.options, job.data, job.priority, _order(job, seq))
-                for seq, job in enumerate(jobs, first)
-            ]
-        )
-        tx.run(_SQL["jobs"], {**values, "jobs": encoded})
+def _insert(
+    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Due, created_at: Sequence[Instant]
+) -> None:
+    encoded = [
+        (job.id, job.name, job.options, job.data, job.priority, _order(job, seq), at)
+        for seq, (job, at) in enumerate(zip(jobs, created_at, strict=True), first)
+    ]
+    tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "jobs": as_json(encoded)})
+    _place(tx, len(jobs), first, due)
+
+
+def _insert_alike(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Due, now: Instant) -> None:
+    """The same for jobs that differ only in ids and data."""
+    any_job = jobs[0]
+    values = {
+        "queue": row.id,
+        "first": first,
+        "now": now,
+        "name": any_job.name,
+        "options": any_job.options,
+        "priority": any_job.priority,
+        "sign": -1 if any_job.lifo else 1,
+        "jobs": as_json([(job.id, job.data) for job in jobs]),
+    }
+    tx.run(_SQL["jobs_alike"], values)
+    _place(tx, len(jobs), first, due)
+
+
+def _place(tx: Transaction, number: int, first: int, due: Due) -> None:
     if due:
         tx.run(_SQL["delayed"], {"delayed": as_json(list(due.items()))})
-    if len(due) < len(jobs):
+    if len(due) < number:
         tx.run(_SQL["waiting"], {"first": first})
 
 
-def _insert_one(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], seq: int, due: Due, now: Instant) -> None:
+def _insert_one(tx: Transaction, row: QueueRow, job: NewJob, seq: int, due: Due, now: Instant) -> None:
     """The same for one, without the way through JSON."""
-    [job] = jobs
     values = {
         "seq": seq,
         "queue": row.id,
@@ -112,6 +155,10 @@ def _insert_one(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], seq: int
         tx.run(_SQL["delayed"], {"delayed": as_json(list(due.items()))})
     else:
         tx.arrive(Arrival(job, values))
+
+
+def _are_alike(jobs: Sequence[NewJob]) -> bool:
+    return len({(job.name, job.options, job.priority, job.lifo) for job in jobs}) == 1
 
 
 def _order(job: NewJob, seq: int) -> int:

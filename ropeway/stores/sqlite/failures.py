@@ -19,8 +19,8 @@ from ...errors import (
 )
 
 RECOVERY: Final = (
-    "nothing was written to it. Stop all workers, keep a copy of the file with its -wal and -shm, and restore a "
-    'backup, or save what can be read with: sqlite3 FILE ".recover" | sqlite3 NEWFILE'
+    "nothing was written to it. Stop all workers, keep a copy of the file with its -wal, -shm and -inbox, and restore "
+    'a backup, or save what can be read with: sqlite3 FILE ".recover" | sqlite3 NEWFILE'
 )
 
 
@@ -42,7 +42,7 @@ def typed(path: str, error: BaseException) -> BaseException:
             found = StoreRefused(
                 path,
                 f"its tables are not those of this version ({error}): another, unreleased one made it. Move the file "
-                "away, with its -wal and -shm, or use the version that made it",
+                "away, with its -wal, -shm and -inbox, or use the version that made it",
             )
         case apsw.CantOpenError():
             found = StoreUnavailable(path, f"it cannot be opened ({error}): {_remedy()}")

@@ -21,10 +21,11 @@ class Watch:
     """Looks at most once a second, unless asked to be thorough."""
 
     def __init__(self, path: str, steady: Callable[[], float] = time.monotonic) -> None:
-        self._path, self._wal = path, f"{path}-wal"
+        self._path, self._wal, self._inbox = path, f"{path}-wal", f"{path}-inbox"
         self._steady = steady
         self.file = identity(path)
         self._wal_file: tuple[int, int] | None = None
+        self._inbox_file: tuple[int, int] | None = None
         self._looked_at = self._alarmed_at = -ALARM_EVERY
         self._refusal: tuple[type[StoreRefused], str] | None = None
         self._lock = threading.Lock()
@@ -38,8 +39,13 @@ class Watch:
             finally:
                 self._wal_file = None
 
+    def use_inbox(self, *, is_open: bool) -> None:
+        """It is there as long as anybody has it open."""
+        with self._lock:
+            self._inbox_file = identity(self._inbox) if is_open else None
+
     def look(self, *, thorough: bool = False) -> None:
-        """Raises StoreRefused, then and ever after, if somebody replaced, moved or deleted the file or its -wal."""
+        """Raises StoreRefused, then and ever after, if somebody replaced, moved or deleted any of its files."""
         if self._refusal:
             kind, what = self._refusal
             raise kind(self._path, what)
@@ -58,6 +64,8 @@ class Watch:
         if self._wal_file and wal != self._wal_file:
             raise self._refuse("its -wal file, which holds the newest jobs, was deleted or replaced while it was open")
         self._wal_file = wal
+        if self._inbox_file and identity(self._inbox) != self._inbox_file:
+            raise self._refuse("its -inbox file, which holds new jobs, was deleted or replaced while it was open")
 
     def refuse(self, kind: type[StoreRefused], what: str) -> None:
         """From now on nothing more is written."""

@@ -68,6 +68,7 @@ class Own:
                 begin(self._connection, self._target.patience, lambda: self._is_given_up)
                 self._territory = Territory(self._connection)
                 self._tx = Transaction(self._connection, self._file.clock)
+                self._file.take_in(self._tx)
             except BaseException as error:
                 self._close()
                 raise typed(self.path, error) from error
@@ -162,10 +163,14 @@ def _wake(tx: Transaction, wakes: set[Any]) -> None:
     tx.wakes |= wakes
 
 
+def is_inside(path: str) -> bool:
+    """Whether the caller has a transaction on the file open."""
+    return any(own.is_open and own.path == path for own in _here.get())
+
+
 def refuse_to_wait_for_itself(path: str) -> None:
     """Whoever has a transaction on the file open would wait for its end, and so for ever."""
-    for own in _here.get():
-        if own.is_open and own.path == path:
-            raise InvalidInput(
-                "this would wait for the transaction that it is made in: give it tx=..., or call it outside the block"
-            )
+    if is_inside(path):
+        raise InvalidInput(
+            "this would wait for the transaction that it is made in: give it tx=..., or call it outside the block"
+        )

@@ -114,6 +114,9 @@ class Bells:
 
     def look(self) -> bool:
         """Takes notice of pipes that came or went; whether there were any."""
+        if not self._pipes and not os.access(self._folder, os.F_OK):
+            # Nearly always so in a process that adds without workers: cheaper than an exception.
+            return False
         try:
             changed = os.stat(self._folder).st_mtime_ns  # noqa: PTH116
             if changed == self._seen:

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 import apsw
 
 from ...errors import StoreRefused
+from ...job.instants import Instant
 from .clock import Clock
 from .failures import typed
 from .identity import Watch, identity
@@ -17,8 +18,10 @@ from .lane import BlockingCall, Call, Lane, Rest
 from .opening import connect, open_file
 from .reader import Reader
 from .statements import statements
+from .taking import Bundles, has_inbox
 from .target import Target
 from .threads import start
+from .transaction import Transaction
 from .wake import Wakes
 from .writer import Writer, discard
 
@@ -83,11 +86,22 @@ class SharedFile:
             except BaseException as error:
                 connection.close(force=True)
                 raise typed(self.path, error) from error
-            writer = Writer(self.path, self._connect, self.clock, self.wakes, watch, target.patience)
+            writer = Writer(
+                self.path, self._connect, self.clock, self.wakes, watch, target.patience, has_inbox=has_inbox(target)
+            )
             writer.use(connection)
             start(writer.lane, self.path)
             self.wakes.write = writer.lane.put
             self._target, self._watch, self._writer = target, watch, writer
+
+    def has_more(self, taken: int | None = None) -> bool:
+        """Whether the inbox has jobs behind that position, or behind what is known here to be in the file."""
+        return self._writer is not None and self._writer.has_more(taken)
+
+    def take_in(self, tx: Transaction) -> None:
+        """For transactions that are not the writer's."""
+        assert self._writer is not None, "handles open it first"
+        self._writer.take_in(tx)
 
     def write(self, call: Call[Any]) -> None:
         assert self._writer is not None, "handles open it first"
@@ -97,6 +111,11 @@ class SharedFile:
         """Waits for the answer, on a thread that has no event loop."""
         assert self._writer is not None, "handles open it first"
         return self._writer.lane.do_here(call)
+
+    def leave_here(self, bundles: Bundles, now: Instant | None) -> bool:
+        """On a thread that has no event loop: whether the jobs are in the inbox, and on the disk."""
+        assert self._writer is not None, "handles open it first"
+        return self._writer.leave_here(bundles, now)
 
     def read(self, call: Call[Any]) -> None:
         if self._reader is None:

@@ -46,9 +46,10 @@ from .governing import clean, configure, obliterate
 from .inside import InsideFile, InsideFileHere, SQLiteTransaction, SyncSQLiteTransaction, own_of
 from .inspecting import inspect
 from .lane import AwaitedCall, BlockingCall
-from .own import Own, refuse_to_wait_for_itself
+from .own import Own, is_inside, refuse_to_wait_for_itself
 from .settling import settle
 from .shared import SharedFile, acquire, release
+from .taking import created, nothing, taken
 from .target import Target
 from .threads import in_a_thread
 from .ticking import tick
@@ -162,9 +163,9 @@ class SQLiteStore:
 
     async def _read(self, verb: Callable[..., T], *arguments: Any, now: Instant | None = None) -> T:
         file = await self._opened()
-        call = AwaitedCall(verb, arguments, now=now)
-        file.read(call)
-        return await call.future
+        if file.has_more() and not is_inside(file.path) and file.has_more(await _ask(file, taken)):
+            await self._write(nothing, now=None, must_last=False)
+        return await _ask(file, verb, *arguments, now=now)
 
     # Produce
 
@@ -178,6 +179,8 @@ class SQLiteStore:
             file = self._open()
             self._usable()
         refuse_to_wait_for_itself(file.path)
+        if self._target.is_durable and file.leave_here(bundles, now):
+            return created(bundles)
         return file.write_here(BlockingCall(add, (bundles,), now=now, is_durable=self._target.is_durable))
 
     # Share a transaction
@@ -350,3 +353,9 @@ class SQLiteStore:
 
     async def forget(self, kind: str, key: str) -> bool:
         return await self._write(remembering.forget, kind, key, now=None)
+
+
+async def _ask(file: SharedFile, verb: Callable[..., T], *arguments: Any, now: Instant | None = None) -> T:
+    call = AwaitedCall(verb, arguments, now=now)
+    file.read(call)
+    return await call.future

@@ -19,6 +19,7 @@ from .clock import Clock
 from .statements import statements
 
 _SQL: Final = statements("queue")
+_INBOX: Final = statements("inbox")
 _encode: Final = msgspec.json.Encoder().encode
 _names: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 _numbers: Final = msgspec.json.Decoder(dict[str, int]).decode
@@ -136,6 +137,8 @@ class Known:
     def __init__(self) -> None:
         self.rows: dict[str, QueueRow] = {}
         self.next_seq: int | None = None
+        self.taken: int | None = None
+        """Up to where the inbox was taken in."""
         self.claimed: dict[tuple[int, str], int] = {}
         """Sequence numbers by queue and id. While `next_seq` only grows, none comes to stand for another job."""
 
@@ -170,6 +173,7 @@ class Transaction:
         self._rows: dict[str, QueueRow] = {}
         self._given: Instant | None = None
         self._now: Instant | None = None
+        self._taken: int | None = None
         self.wakes: set[tuple[Topic, str]] = set()
 
     def start_call(self, now: Instant | None) -> None:
@@ -204,6 +208,18 @@ class Transaction:
         assert isinstance(first, int), "a number, or the table is not ours"
         return first
 
+    def taken(self) -> int:
+        """Up to where the inbox was taken in."""
+        if self._taken is None:
+            self._taken = self._known.taken
+        if self._taken is None:
+            self._taken = int(self.get(_INBOX["taken"]))
+        return self._taken
+
+    def take(self, taken: int) -> None:
+        self.run(_INBOX["take"], {"taken": taken})
+        self._taken = taken
+
     def remember_claimed(self, row: QueueRow, jobs: Iterable[tuple[str, int]]) -> None:
         """Takes ids and sequence numbers. Who settles those jobs then need not look for their ids among all others."""
         claimed = self._known.claimed
@@ -221,6 +237,7 @@ class Transaction:
             self._known.claimed.pop((row.id, id), None)
 
     def arrive(self, arrival: Arrival) -> None:
+        self.let_wait()
         if self._is_awaited and self._is_awaited(arrival.job.queue):
             self.arrival = arrival
         else:
@@ -273,6 +290,8 @@ class Transaction:
 
     def committed(self) -> None:
         self._known.keep(self._rows)
+        if self._taken is not None:
+            self._known.taken = self._taken
 
     def _write(self, row: QueueRow) -> None:
         self.run(

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from ...store.values import ClaimRequest, Served, Topic
 from .claiming import serve
-from .lane import AwaitedCall, Call
+from .lane import AwaitedCall, Call, deliver
 from .pipes import Bells, Key, Pipe
 
 POLL_EVERY: Final = 0.1
@@ -49,6 +49,7 @@ class Wakes:
         self._listeners: dict[Key, set[FileListener]] = {}
         self._standing: dict[str, list[Standing]] = {}
         self._lock = threading.Lock()
+        self._ringing = threading.Lock()
         self.write: Callable[[Call[Any]], None] | None = None
         """Gives the writer a call, once there is a writer."""
 
@@ -109,15 +110,26 @@ class Wakes:
 
     def warn_far(self, keys: Iterable[tuple[Topic, str]]) -> None:
         """Before a commit: wakes the claimers that are known. A claim is a write, and waits for the commit's end."""
-        self._bells.ring(keys)
+        with self._ringing:
+            self._bells.ring(keys)
 
     def ring_far(self, keys: Iterable[tuple[Topic, str]]) -> None:
         """After it: wakes everybody else. Whoever begins to listen later sees what was written."""
-        others = self._bells.look()
-        self._bells.ring(key for key in keys if others or key[0] != "jobs")
+        with self._ringing:
+            others = self._bells.look()
+            self._bells.ring(key for key in keys if others or key[0] != "jobs")
+
+    def wake_all(self, keys: Sequence[tuple[Topic, str]]) -> None:
+        """Everybody, near and far, where nobody was warned before."""
+        if woken := self.near(keys):
+            deliver((), woken)
+        with self._ringing:
+            self._bells.look()
+            self._bells.ring(keys)
 
     def close(self) -> None:
-        self._bells.close()
+        with self._ringing:
+            self._bells.close()
 
 
 class FileListener:

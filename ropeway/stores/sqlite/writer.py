@@ -9,12 +9,15 @@ from typing import Any, Final
 
 import apsw
 
-from ...errors import RopewayError, StoreCorrupt
+from ...errors import RopewayError, StoreCorrupt, StoreUnavailable
+from ...job.instants import Instant
+from .adding import add
 from .begin import begin
 from .clock import Clock
 from .failures import RECOVERY, ends_connection, typed
 from .identity import Watch
-from .lane import LOG, Call, Lane, deliver
+from .lane import LOG, BlockingCall, Call, Lane, deliver
+from .taking import Bundles, Intake, created, nothing
 from .transaction import Known, Transaction
 from .wake import Standing, Wakes
 from .wal import Wal
@@ -24,6 +27,7 @@ CHECKPOINT_AT: Final = 4_000
 _COURTESY: Final = 0.000_3
 _COMPANY_LASTS: Final = 1.0
 _RESTART_WAIT: Final = 100
+_LAST_PATIENCE: Final = 1.0
 _OWN: Final = (apsw.Error, RopewayError, MemoryError)
 
 
@@ -50,9 +54,12 @@ class Writer:
         wakes: Wakes,
         watch: Watch,
         patience: float,
+        *,
+        has_inbox: bool,
     ) -> None:
         self._path, self._connect, self._clock, self._wakes = path, connect, clock, wakes
         self._patience = patience
+        self._intake = Intake(path, clock, wakes, watch, self._take_in_soon) if has_inbox else None
         self._connection: apsw.Connection | None = None
         self._checked_at = 0
         self.is_in_doubt = False
@@ -74,10 +81,49 @@ class Writer:
         connection.pragma("synchronous", "NORMAL")
         self._wal.attend(connection)
         self._own_version = -1
+        if self._intake is not None:
+            self._intake.open(connection)
+
+    def has_more(self, taken: int | None = None) -> bool:
+        """On any thread: whether the inbox has jobs that may not be in the file, which took in what lies before."""
+        return self._intake is not None and self._intake.has_more(self._known.taken or 0 if taken is None else taken)
+
+    def take_in(self, tx: Transaction) -> None:
+        """Into a transaction on another thread."""
+        if self._intake is not None:
+            self._intake.take_in(tx)
 
     def _round(self, calls: Sequence[Call[Any]]) -> None:
         if self._unfinished is not None:
             self._mend(self._unfinished)
+        if self._intake is None or not self._leave(calls, self._intake):
+            self._transact(calls)
+
+    def _leave(self, calls: Sequence[Call[Any]], intake: Intake) -> bool:
+        """In the inbox, where that is enough."""
+        if not all(call.verb is add and call.is_durable for call in calls):
+            return False
+        if not intake.leave([(call.arguments[0], call.now) for call in calls]):
+            return False
+        try:
+            intake.sync()
+        except StoreUnavailable as error:
+            for call in calls:
+                call.error = error
+        else:
+            for call in calls:
+                call.answer = created(call.arguments[0])
+        deliver(calls)
+        return True
+
+    def leave_here(self, bundles: Bundles, now: Instant | None) -> bool:
+        """On a thread of the caller's, who need not wait for the writer; False if he must."""
+        return self._intake is not None and self._intake.leave_here(bundles, now)
+
+    def _take_in_soon(self) -> None:
+        self.lane.put(BlockingCall(nothing, ()))
+
+    def _transact(self, calls: Sequence[Call[Any]]) -> None:
         this = self._unfinished = Round(calls)
         try:
             self._commit(this)
@@ -120,10 +166,16 @@ class Writer:
         try:
             self._wal.sync()
         except OSError as error:
+            if error.errno is None:
+                # A signal handler's; the next round will sync.
+                raise
             self.is_in_doubt = True
             self._disconnect()
             for call in calls:
                 call.error = typed(self._path, error)
+        else:
+            if self._intake is not None:
+                self._intake.free(self._known.taken)
 
     def _commit(self, this: Round) -> None:
         calls = this.calls
@@ -134,6 +186,7 @@ class Writer:
             self._wal.make_room()
         is_awaited = self._wakes.is_awaited if len(calls) == 1 else None
         tx = this.tx = Transaction(connection, self._clock, self._known, is_awaited)
+        self.take_in(tx)
         if len(calls) == 1:
             _do_or_raise(tx, calls[0])
         else:
@@ -247,13 +300,25 @@ class Writer:
         """Closing the last connection of a file writes its -wal back and removes it."""
         if self._unfinished is not None:
             self._mend(self._unfinished)
+        if self._connection is not None and self._intake is not None and self._intake.has_unfreed:
+            self._empty_inbox()
         self._disconnect()
         self._wakes.close()
+
+    def _empty_inbox(self) -> None:
+        """So that nobody need keep it, if that takes no long wait."""
+        patience, self._patience = self._patience, min(self._patience, _LAST_PATIENCE)
+        try:
+            self._transact([BlockingCall(nothing, ())])
+        finally:
+            self._patience = patience
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             self._wal.close()
+            if self._intake is not None:
+                self._intake.close()
             with self._watch.closing():
                 discard(connection)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import struct
 from collections.abc import AsyncIterator
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from ropeway.errors import StoreBusy, StoreCorrupt, StoreFull, StoreUnavailable
 from ropeway.store.values import Query
-from ropeway.stores.sqlite import SQLiteStore, opening, wal, writer
+from ropeway.stores.sqlite import SQLiteStore, inbox, opening, shared, wal, writer
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 
 from .conftest import NewStore
@@ -176,10 +177,11 @@ async def test_damage_found_while_running_stops_all_writing(on_disk: SQLiteStore
         await on_disk.add([[new_job()]])
 
 
-async def _work_through(store: SQLiteStore, disk: RememberingDisk) -> None:
+async def _work_through(store: SQLiteStore, disk: RememberingDisk, *, by_inbox: bool) -> None:
     """Adds and settles jobs, and notes in the disk's log what was acknowledged."""
     for number in range(60):
-        await store.add([[new_job(f"job-{number:03}", data=f'"{"x" * (number * 37 % 3_000)}"')]])
+        data = f'"{"x" * (number * 37 % 3_000)}"'
+        await store.add([[new_job(f"job-{number:03}", data=data, is_fresh=by_inbox)]])
         disk.log.append(("added", f"job-{number:03}"))
         if number % 7 == 6:
             [job] = (await store.claim(claim_request())).jobs
@@ -187,7 +189,31 @@ async def _work_through(store: SQLiteStore, disk: RememberingDisk) -> None:
             disk.log.append(("completed", job.id))
 
 
-@pytest.mark.parametrize("durability", ["full", "fast"])
+def _remember_inbox(disk: RememberingDisk, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its writes, marks and syncs do not go through SQLite."""
+    write, free, sync = inbox._write_all, inbox.Inbox.free, inbox.Inbox.sync
+
+    def remember_write(file: int, data: bytes, offset: int) -> None:
+        disk.log.append(("write", name, offset, data))
+        write(file, data, offset)
+
+    def remember_free(self: inbox.Inbox, taken: int) -> None:
+        free(self, taken)
+        disk.log.append(("write", name, inbox._FREED, struct.pack("<Q", self.freed)))
+
+    def remember_sync(self: inbox.Inbox) -> None:
+        disk.log.append(("sync", name))
+        sync(self)
+
+    monkeypatch.setattr(shared, "has_inbox", lambda _: True)
+    monkeypatch.setattr(inbox, "CAPACITY", 4 * inbox.MOST_AT_ONCE)
+    monkeypatch.setattr(inbox, "_SIZE", inbox._HEAD + inbox.CAPACITY)
+    monkeypatch.setattr(inbox, "_write_all", remember_write)
+    monkeypatch.setattr(inbox.Inbox, "free", remember_free)
+    monkeypatch.setattr(inbox.Inbox, "sync", remember_sync)
+
+
+@pytest.mark.parametrize("durability", ["full", "fast", "inbox"])
 async def test_a_power_cut_takes_nothing_that_was_acknowledged(
     durability: str, path: Path, tmp_path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch
 ):
@@ -196,11 +222,14 @@ async def test_a_power_cut_takes_nothing_that_was_acknowledged(
     start = {path.name: path.read_bytes()}
     disk = RememberingDisk(f"remembering-{durability}")
     monkeypatch.setattr(wal, "sync_file", disk.sync(wal.sync_file, f"{path.name}-wal"))
-    store = new_store(vfs=disk.name, is_durable=durability == "full")
-    await _work_through(store, disk)
+    if durability == "inbox":
+        _remember_inbox(disk, f"{path.name}-inbox", monkeypatch)
+    store = new_store(vfs=disk.name, is_durable=durability != "fast")
+    await _work_through(store, disk, by_inbox=durability == "inbox")
     log = list(disk.log)
     await store.close()
-    assert sum(entry[:2] == ("sync", path.name) for entry in log) > 3, "there were checkpoints"
+    assert sum(entry[:2] == ("sync", path.name) for entry in log) > (0 if durability == "inbox" else 3)
+    assert any(entry[:2] == ("sync", f"{path.name}-inbox") for entry in log) == (durability == "inbox")
 
     luck = random.Random(20_261_115)
     for number in range(60):
@@ -211,7 +240,7 @@ async def test_a_power_cut_takes_nothing_that_was_acknowledged(
         told = [entry for entry in said if entry[0] in {"write", "sync", "truncate"}]
         for name, contents in after_power_loss(start, told, luck).items():
             (folder / name).write_bytes(contents)
-        await _check_after_the_cut(folder / path.name, acknowledged, is_durable=durability == "full")
+        await _check_after_the_cut(folder / path.name, acknowledged, is_durable=durability != "fast")
 
 
 async def _check_after_the_cut(path: Path, acknowledged: list[tuple[str, str]], *, is_durable: bool) -> None:

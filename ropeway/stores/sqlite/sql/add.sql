@@ -7,14 +7,15 @@ FROM json_each(:ids) AS asked
 CROSS JOIN job ON job.queue = :queue AND job.id = asked.value;
 
 -- statement: jobs
--- Takes :queue, :first, :now, :jobs (json, a list of id, name, options, data, priority, order). Fails if an id exists.
+-- Takes :queue, :first, :jobs (json, a list of id, name, options, data, priority, order, created_at). Fails if an id
+-- exists.
 INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at)
 SELECT
-    :first + key, :queue, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, :now
+    :first + key, :queue, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
 FROM jsonb_each(:jobs);
 
 -- statement: jobs_alike
--- The same where all have one :name, :options, :priority and :sign of their order: :jobs is a list of id and data.
+-- The same where all have one :name, :options, :priority, :sign of their order and :now: :jobs is a list of id and data.
 INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at)
 SELECT
     :first + key, :queue, value ->> 0, :name, :options, value ->> 1, :priority, :sign * (:first + key), :now

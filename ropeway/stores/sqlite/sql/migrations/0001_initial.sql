@@ -229,3 +229,12 @@ CREATE TABLE record (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX record_expiring ON record (expires_at) WHERE expires_at IS NOT NULL;
+
+-- What the file knows of its -inbox: the tag by which the two belong together, and up to where it was taken in.
+CREATE TABLE inbox (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    tag BLOB NOT NULL,
+    taken INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO inbox (id, tag, taken) VALUES (1, randomblob(16), 0);

@@ -1,0 +1,218 @@
+"""Jobs on their way through the inbox: which may go that way, and how they come into the file."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import apsw
+import msgspec
+
+from ...errors import RopewayError
+from ...job.instants import Instant
+from ...job.record import NewJob
+from ...store.values import Added, Topic
+from .adding import Left, add_left
+from .clock import Clock
+from .failures import typed
+from .folders import DOUBTFUL, NETWORK, filesystem
+from .identity import Watch
+from .lane import LOG
+from .statements import statements
+from .target import Target
+from .transaction import Transaction
+from .wake import Wakes
+
+if TYPE_CHECKING:
+    from .inbox import Inbox
+
+MOST_JOBS: Final = 16
+"""Of one round. More are better written once, straight into the file."""
+TAKE_IN_AT: Final = 128 * 1024
+"""Bytes. A few hundred jobs: many enough to be taken in together, and few enough to take only milliseconds."""
+TAKE_IN_AFTER: Final = 1.0
+"""Seconds, for those who look at the file and do not know of its inbox, such as backups."""
+
+Bundles: TypeAlias = Sequence[Sequence[NewJob]]
+
+_TOPICS: Final[tuple[Topic, ...]] = "jobs", "events"
+_SQL: Final = statements("inbox")
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(list[Left]).decode
+
+
+def has_inbox(target: Target) -> bool:
+    """Where processes share memory and locks for certain."""
+    return (
+        sys.platform == "linux"
+        and target.vfs is None
+        and filesystem(os.path.dirname(target.path)) not in {"", *NETWORK, *DOUBTFUL}  # noqa: PTH120 - text is enough
+    )
+
+
+class Intake:
+    """A process's way to the inbox. It is open as long as the writer's connection is."""
+
+    def __init__(self, path: str, clock: Clock, wakes: Wakes, watch: Watch, take_in_soon: Callable[[], None]) -> None:
+        self._path, self._clock, self._wakes, self._watch = path, clock, wakes, watch
+        self._take_in_soon = take_in_soon
+        self._inbox: Inbox | None = None
+        self._use = threading.Lock()
+        """Held by callers who use it on threads of their own, one at a time: meanwhile it is not closed."""
+        self._timer: threading.Timer | None = None
+        self._is_asked_for = False
+        self._is_unusable = False
+        self._doubted = 0
+        """The position up to which a sync may have failed."""
+
+    def open(self, connection: apsw.Connection) -> None:
+        # Other systems have nothing that it is made of.
+        from .inbox import open_inbox  # noqa: PLC0415
+
+        tag = connection.execute(_SQL["tag"]).get
+        try:
+            self._inbox = open_inbox(self._path, tag, lambda: connection.execute(_SQL["taken"]).get)
+            self._watch.use_inbox(is_open=True)
+        except OSError as error:
+            self._is_unusable = True
+            LOG.warning("%s: its -inbox cannot be used (%s); adding one job at a time takes longer", self._path, error)
+
+    def close(self) -> None:
+        with self._use:
+            inbox, self._inbox = self._inbox, None
+            self._watch.use_inbox(is_open=False)
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer, self._is_asked_for = None, False
+            if inbox is not None:
+                inbox.close()
+
+    @property
+    def has_unfreed(self) -> bool:
+        """Whether it has jobs that are not known to be on the disk in the file."""
+        return self._inbox is not None and self._inbox.has_more(self._inbox.freed)
+
+    def leave_here(self, bundles: Bundles, now: Instant | None) -> bool:
+        """On a thread of the caller's, who need not wait for the writer: False if he must."""
+        if self._use.locked():
+            # The next round of the writer does it for all who wait.
+            return False
+        # By `with`: a signal behind a call of `acquire` would leave nobody to give it back.
+        with self._use:
+            if not self.leave([(bundles, now)]):
+                return False
+            self.sync()
+            return True
+
+    def leave(self, adds: Sequence[tuple[Bundles, Instant | None]]) -> bool:
+        """False if they have to go straight into the file: jobs of other kinds, many, or waited for in this process."""
+        inbox, left = self._inbox, _plain(adds, self._clock)
+        if inbox is None or not left or (self._doubted and inbox.freed < self._doubted):
+            return False
+        queues = {job.queue for job, _ in left}
+        if any(self._wakes.is_awaited(queue) for queue in queues):
+            return False
+        try:
+            self._watch.look()
+            body = _encode(left)
+        except (RopewayError, msgspec.MsgspecError, UnicodeError, OverflowError, TypeError):
+            # The transaction will say what is wrong.
+            return False
+        if not inbox.put(body):
+            return False
+        self._wakes.wake_all([(topic, queue) for queue in queues for topic in _TOPICS])
+        self._see_to_it(inbox)
+        return True
+
+    def sync(self) -> None:
+        """Returns when all that was left is on the disk; otherwise raises StoreUnavailable."""
+        assert self._inbox is not None, "something was left there"
+        try:
+            self._inbox.sync()
+        except OSError as error:
+            if error.errno is None:
+                # A signal handler's, not the disk's: a TimeoutError, say.
+                raise
+            # The system may not try again to write those blocks. What they hold must first be in the file.
+            self._doubted = self._inbox.tail
+            raise typed(self._path, error) from error
+
+    def has_more(self, taken: int) -> bool:
+        """On any thread: whether there may be jobs behind a position."""
+        inbox = self._inbox
+        try:
+            # Others may have left some while it was not open here.
+            return inbox.has_more(taken) if inbox is not None else not self._is_unusable
+        except ValueError:
+            # Closed in this moment.
+            return True
+
+    def take_in(self, tx: Transaction) -> None:
+        """Before anything else in a transaction of any thread: what was acknowledged first comes first."""
+        self._is_asked_for = False
+        if self._inbox is None:
+            return
+        bodies, taken = self._inbox.read(tx.taken())
+        if not bodies:
+            return
+        add_left(tx, [one for body in bodies for one in _decode(body)])
+        # Whatever is done next must find them.
+        tx.let_wait()
+        tx.take(taken)
+
+    def free(self, taken: int | None) -> None:
+        """What was taken in up to there is on the disk."""
+        if self._inbox is not None and taken is not None:
+            self._inbox.free(taken)
+
+    def _see_to_it(self, inbox: Inbox) -> None:
+        """Somebody must take it in sooner or later; workers do it all the time."""
+        if inbox.unfreed >= TAKE_IN_AT:
+            if not self._is_asked_for:
+                self._is_asked_for = True
+                self._take_in_soon()
+        elif self._timer is None:
+            self._timer = threading.Timer(TAKE_IN_AFTER, self._on_time)
+            self._timer.daemon = True
+            try:
+                self._timer.start()
+            except RuntimeError:
+                # The program ends, or has too many threads.
+                self._timer = None
+                self._take_in_soon()
+
+    def _on_time(self) -> None:
+        self._timer = None
+        inbox = self._inbox
+        if inbox is not None and inbox.unfreed > 0:
+            self._take_in_soon()
+
+
+def _plain(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> list[Left]:
+    """Their jobs, if nothing in the file has a say in what becomes of them."""
+    left: list[Left] = []
+    for bundles, now in adds:
+        at = clock.read() if now is None else now
+        for bundle in bundles:
+            if len(left) + len(bundle) > MOST_JOBS:
+                return []
+            for job in bundle:
+                if not job.is_fresh or job.delay or job.due_at is not None:
+                    return []
+                left.append((job, at))
+    return left
+
+
+def created(bundles: Bundles) -> list[list[Added]]:
+    return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
+
+
+def nothing(_: Transaction) -> None:
+    """For a transaction that is made only to take in."""
+
+
+def taken(tx: Transaction) -> int:
+    return tx.taken()

@@ -1,0 +1,32 @@
+"""A SQLite store whose single jobs go by the inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ropeway.job.instants import Instant
+from ropeway.job.record import NewJob
+from ropeway.store.values import Added
+from ropeway.stores.sqlite import SQLiteStore
+
+
+class FreshStore(SQLiteStore):
+    """Says of an id that it never saw that it was made for its job, as clients do unless users bring their own."""
+
+    seen: set[tuple[str, str]]
+
+    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        return await super().add([[self._marked(job) for job in bundle] for bundle in bundles], now=now)
+
+    def _marked(self, job: NewJob) -> NewJob:
+        key = job.queue, job.id
+        is_fresh = key not in self.seen
+        self.seen.add(key)
+        return msgspec.structs.replace(job, is_fresh=is_fresh)
+
+
+def new_fresh_class() -> type[FreshStore]:
+    """For one place: its handles know of each other's ids."""
+    return type("FreshStore", (FreshStore,), {"seen": set()})
