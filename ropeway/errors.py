@@ -55,6 +55,9 @@ class RopewayError(Exception):
 class InvalidInput(RopewayError, ValueError):
     """A call was given something that cannot be meant; nothing was stored."""
 
+    item: int | None = None
+    """Of a bulk, the position of what it is about, counted from 0."""
+
 
 class InvalidName(InvalidInput):
     def __init__(self, what: str, given: object, remedy: str) -> None:
@@ -127,6 +130,9 @@ class JobNotFound(JobError):
 
 class DuplicateJob(JobError):
     """The id is taken by a job with another name or other data; nothing of the call was stored."""
+
+    item: int | None = None
+    """Of a bulk, the position of the job whose id it is, counted from 0."""
 
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(

@@ -32,13 +32,20 @@ def bundle_of(queue: Queue, requests: Iterable[Request[R]]) -> tuple[list[Call[R
         try:
             bundle.append(job_of(queue, call))
         except InvalidInput as error:
-            error.add_note(f"This is about item {position}.")
+            _name_item(error, position)
             raise
     return calls, bundle
 
 
 def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added]) -> list[JobHandle[R]]:
-    return [handle_of(queue, call, answer) for call, answer in zip(calls, answers, strict=True)]
+    handles = []
+    for position, (call, answer) in enumerate(zip(calls, answers, strict=True)):
+        try:
+            handles.append(handle_of(queue, call, answer))
+        except DuplicateJob as error:
+            _name_item(error, position)
+            raise
+    return handles
 
 
 def handle_of(queue: Queue, call: Call[R], answer: Added) -> JobHandle[R]:
@@ -52,3 +59,8 @@ def handle_of(queue: Queue, call: Call[R], answer: Added) -> JobHandle[R]:
         created=answer.verdict == "created",
         read_result=call.read_result,
     )
+
+
+def _name_item(error: InvalidInput | DuplicateJob, position: int) -> None:
+    error.item = position
+    error.add_note(f"This is about item {position}.")
