@@ -25,7 +25,8 @@
     ├── StoreError                       about the place where jobs live; carries `store`
     │   ├── StoreUnavailable             it cannot be reached or used now; the call may be repeated
     │   │   ├── StoreBusy                others held its lock for too long
-    │   │   └── StoreFull                the disk or the memory is full
+    │   │   ├── StoreFull                the disk or the memory is full
+    │   │   └── StoreMissing             nobody has made it yet, and this call must not
     │   ├── StoreRefused                 it must not be used as it is
     │   │   ├── StoreCorrupt
     │   │   ├── StoreVersion             written by a newer Ropeway
@@ -252,6 +253,10 @@ class StoreBusy(StoreUnavailable):
 
 class StoreFull(StoreUnavailable):
     pass
+
+
+class StoreMissing(StoreUnavailable):
+    """Raised to those who connected with `create=False`; the first job that somebody adds makes the store."""
 
 
 class StoreRefused(StoreError):
