@@ -23,7 +23,8 @@ from .bundles import bundle_of, handle_of, handles_of, job_of
 from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
 from .requests import Call, Request
 from .results import R
-from .sync_handle import SyncJobHandle, SyncJobPage
+from .sync_found import SyncFoundJob, SyncJobPage
+from .sync_handle import SyncJobHandle
 from .transactions import own_transaction_here
 from .workers import WorkerInfo
 
@@ -131,10 +132,10 @@ class SyncQueue:
 
     # Looking
 
-    def get(self, id: str) -> SyncJobHandle | None:
+    def get(self, id: str) -> SyncFoundJob | None:
         """The job with its snapshot; None if there is none of that id."""
         job = run(self._queue.get(id))
-        return None if job is None else SyncJobHandle(job)
+        return None if job is None else job.sync
 
     def find(
         self,
@@ -149,7 +150,7 @@ class SyncQueue:
         Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
         """
         page = run(self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first))
-        return SyncJobPage([SyncJobHandle(job) for job in page], page.next)
+        return SyncJobPage([job.sync for job in page], page.next)
 
     def counts(self) -> Counts:
         """How many jobs are in each state."""

@@ -105,7 +105,7 @@ async def test_many_jobs_of_every_form_are_stored_in_their_order(queue: Queue):
     assert all(job.created for job in jobs)
     waiting = (await queue.find("waiting")).jobs
     assert [job.id for job in waiting] == [job.id for job in jobs]
-    assert [job.snapshot.attempts for job in waiting if job.snapshot] == [1, 1, 3, 1, 2]
+    assert [job.snapshot.attempts for job in waiting] == [1, 1, 3, 1, 2]
 
 
 async def test_many_may_come_from_a_generator(queue: Queue):

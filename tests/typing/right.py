@@ -9,11 +9,14 @@ from typing import Any, assert_type
 from ropeway import (
     Backoff,
     Call,
+    FoundJob,
     Job,
     JobHandle,
     JobType,
     ProcessJob,
     Queue,
+    Snapshot,
+    SyncFoundJob,
     SyncJob,
     SyncJobHandle,
     Task,
@@ -218,11 +221,28 @@ async def untyped(handles: list[JobHandle]) -> None:
     assert_type(await job.result(), Any)
 
 
+async def found() -> None:
+    for job in await queue.find("failed"):
+        assert_type(job.snapshot, Snapshot)
+    one = await resize.get("id")
+    assert_type(one, FoundJob[str] | None)
+    assert one is not None
+    assert_type(one.snapshot.reason, str | None)
+    assert_type(await one.result(), str)
+    assert_type(one.sync, SyncFoundJob[str])
+    assert_type((await queue.add("name")).snapshot, Snapshot | None)
+
+
+def found_without_a_loop() -> None:
+    for job in queue.sync.find("failed"):
+        assert_type(job.snapshot, Snapshot)
+
+
 def without_a_loop() -> None:
     assert_type(resize.add_sync("a.png", width=100), SyncJobHandle[str])
     assert_type(resize.using(delay=60).add_sync("a.png").result(timeout=5), str)
     assert_type(SEND.add_sync(queue, Email("you")), SyncJobHandle[Receipt])
-    assert_type(resize.get_sync("id"), SyncJobHandle[str] | None)
-    assert_type(SEND.get_sync(queue, "id"), SyncJobHandle[Receipt] | None)
+    assert_type(resize.get_sync("id"), SyncFoundJob[str] | None)
+    assert_type(SEND.get_sync(queue, "id"), SyncFoundJob[Receipt] | None)
     assert_type(queue.sync.add("name"), SyncJobHandle[Any])
     assert_type(queue.sync.add_many([resize.call("a.png")]), list[SyncJobHandle[str]])
