@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self, Unpack
+from typing import Any, Final, NamedTuple, Self, Unpack, overload
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -47,7 +47,7 @@ from .events import newest_event, read_events
 from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
 from .making import TaskMaker
-from .requests import PROGRESS_LIMIT, Call, Request, reason_text
+from .requests import PROGRESS_LIMIT, Call, JobRequest, Named, Several, reason_text
 from .results import R
 from .sync_queue import SyncQueue
 from .tasks import Tasks
@@ -189,10 +189,19 @@ class Queue:
         [answer] = await self._add([job_of(self, call)], tx)
         return handle_of(self, call, answer)
 
-    async def add_many(self, requests: Iterable[Request[R]], *, tx: object = None) -> list[JobHandle[R]]:
+    @overload
+    async def add_many(self, requests: Iterable[Call[R]], *, tx: object = None) -> list[JobHandle[R]]: ...
+    @overload
+    async def add_many(self, requests: Iterable[Call[R] | Named], *, tx: object = None) -> list[JobHandle[R | Any]]: ...
+    @overload
+    async def add_many(
+        self, requests: Several[JobRequest[R]] | Iterator[JobRequest[R]], *, tx: object = None
+    ) -> list[JobHandle[R | Any]]: ...
+    async def add_many(self, requests: Iterable[JobRequest], *, tx: object = None) -> list[JobHandle]:
         """Stores all of them or none, in one trip.
 
-        Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
+        Items are `(name, data)`, `(name, data, options)`, `task.call(...)` or names, in any mixture; `JobRequest` is
+        their type.
         """
         calls, bundle = bundle_of(self, requests)
         return handles_of(self, calls, await self._add(bundle, tx)) if calls else []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import msgspec
 
@@ -21,7 +21,7 @@ from ..store.values import Added, Counts, History, Metric, Settings
 from .adds import add_here
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
-from .requests import Call, Request
+from .requests import Call, JobRequest, Named, Several
 from .results import R
 from .sync_found import SyncFoundJob, SyncJobPage
 from .sync_handle import SyncJobHandle
@@ -87,10 +87,19 @@ class SyncQueue:
         [answer] = self._add([job_of(self._queue, call)], tx)
         return SyncJobHandle(handle_of(self._queue, call, answer))
 
-    def add_many(self, requests: Iterable[Request[R]], *, tx: object = None) -> list[SyncJobHandle[R]]:
+    @overload
+    def add_many(self, requests: Iterable[Call[R]], *, tx: object = None) -> list[SyncJobHandle[R]]: ...
+    @overload
+    def add_many(self, requests: Iterable[Call[R] | Named], *, tx: object = None) -> list[SyncJobHandle[R | Any]]: ...
+    @overload
+    def add_many(
+        self, requests: Several[JobRequest[R]] | Iterator[JobRequest[R]], *, tx: object = None
+    ) -> list[SyncJobHandle[R | Any]]: ...
+    def add_many(self, requests: Iterable[JobRequest], *, tx: object = None) -> list[SyncJobHandle]:
         """Stores all of them or none, in one trip.
 
-        Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
+        Items are `(name, data)`, `(name, data, options)`, `task.call(...)` or names, in any mixture; `JobRequest` is
+        their type.
         """
         calls, bundle = bundle_of(self._queue, requests)
         if not calls:

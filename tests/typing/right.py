@@ -12,6 +12,8 @@ from ropeway import (
     FoundJob,
     Job,
     JobHandle,
+    JobOptions,
+    JobRequest,
     JobType,
     ProcessJob,
     Queue,
@@ -119,7 +121,7 @@ async def options() -> None:
     assert_type(await report.using(delay="5 minutes").add("Title"), JobHandle[Receipt])
 
 
-async def bulks() -> None:
+async def bulks(options: JobOptions) -> None:
     assert_type(resize.call("a.png", 3), Call[str])
     assert_type(
         await queue.add_many([resize.call("a.png"), resize.using(lifo=True).call("b.png")]), list[JobHandle[str]]
@@ -127,6 +129,22 @@ async def bulks() -> None:
     assert_type(await queue.add_many(shrink.call(path) for path in "ab"), list[JobHandle[int]])
     assert_type(await queue.add_many(["a", ("b", 1), ("c", 2, {"attempts": 2})]), list[JobHandle[Any]])
     await queue.add_many([resize.call("a.png"), shrink.call("b"), ("plain", {"a": 1}), Call("other", 1)])
+    either: list[JobHandle[str | Any]] = await queue.add_many([("b", 1), resize.call("a")])
+    any_of: list[JobHandle[str | int | Any]] = await queue.add_many(["a", resize.call("a"), shrink.call("a"), ("b", 1)])
+    print(either, any_of)
+    assert_type(await queue.add_many([("a", 1), ("b", [2]), ("c", {"d": 3}, {"delay": 5})]), list[JobHandle[Any]])
+    assert_type(await queue.add_many(("a", number) for number in range(5)), list[JobHandle[Any]])
+    assert_type(await queue.add_many(("a", 1, options) for _ in range(5)), list[JobHandle[Any]])
+    assert_type(await queue.add_many({"a": 1, "b": 2}.items()), list[JobHandle[Any]])
+    assert_type(await queue.add_many(["a"] * 5), list[JobHandle[Any]])
+    assert_type(await queue.add_many(("a", "b")), list[JobHandle[Any]])
+    assert_type(await queue.add_many(name for name in ("a", "b")), list[JobHandle[Any]])
+    assert_type(await queue.add_many(resize.call(path) for path in ("a", "b")), list[JobHandle[str]])
+    assert_type(await queue.add_many([]), list[JobHandle[Any]])
+    gathered: list[JobRequest] = [resize.call("a"), ("b", 1)]
+    gathered.append("c")
+    assert_type(await queue.add_many(gathered), list[JobHandle[Any]])
+    assert_type(queue.sync.add_many(gathered), list[SyncJobHandle[Any]])
 
 
 async def direct_calls(job: Job, sync_job: SyncJob) -> None:
