@@ -22,7 +22,19 @@ _SPEAK_OF_THEMSELVES: Final = {"FakeStore", "JobHandle", "Queue"}
 OURS_ALONE: Final = {
     "AddedJob": {"expected"},
     "FakeClock": {"elapsed", "governing", "move"},
-    "FakeStore": {"add", "clock", "keeper", "now", "sibling"},
+    "FakeStore": {
+        "add",
+        "clock",
+        "join",
+        "join_here",
+        "keeper",
+        "land",
+        "now",
+        "own",
+        "own_here",
+        "prepare",
+        "sibling",
+    },
     "Queue": {"adds", "endings", "twin_store"},
 }
 """What classes offer to other parts of Ropeway, and users do not call: no page shows it."""
