@@ -249,7 +249,9 @@ def test_django(tmp_path: Path):
         DATABASES={{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": "{tmp_path}/app.db"}}}}, USE_TZ=True
     )
     django.setup()
+    import unittest
     from django.db import connection, connections, transaction
+    from django.test import TestCase
     from ropeway.testing import FakeStore, added, drain_sync
 
     queue = Queue("letters", store=FakeStore())
@@ -292,6 +294,14 @@ def test_django(tmp_path: Path):
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM note")
         say(cursor.fetchone()[0])
+
+    class Visit(TestCase):
+        def test_a_view(self):
+            with self.captureOnCommitCallbacks(execute=True), transaction.atomic():
+                queue.sync.add("send", tx=connection)
+            say(count())
+
+    unittest.TextTestRunner().run(Visit("test_a_view"))
     """
     ended = programs.run(program, "memory://")
-    assert ended.said == ["False", "0", "1", "1", "True", "3", "['sent', 'sent', 'sent']", "3"], ended
+    assert ended.said == ["False", "0", "1", "1", "True", "3", "['sent', 'sent', 'sent']", "3", "4"], ended
