@@ -39,9 +39,12 @@ class Gatherer:
         try:
             return await self._look(self._store)
         except StoreMissing:
-            # As empty as a server without queues, until somebody adds a first job.
             await self.close()
-            self._watches, self._has_looked = {}, True
+            if self._watches:
+                # It was there, with queues in it.
+                raise
+            # As empty as a server without queues, until somebody adds a first job.
+            self._has_looked = True
             return self._picture(url, time.time_ns() // 1_000_000, [], 0, [])
         except BaseException:
             await self.close()
