@@ -79,8 +79,10 @@ async def empty(url: str | None) -> AsyncIterator[Store]:
     """What a store that nobody has made yet looks like."""
     store = connect("memory://")
     store.url = connect(url, create=False).url
-    yield store
-    await store.close()
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def known_queues(store: Store, workers: Sequence[WorkerInfo] | None = None) -> list[str]:
