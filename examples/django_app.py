@@ -51,7 +51,7 @@ def order(request: HttpRequest, number: int) -> JsonResponse:
             return JsonResponse({"error": "this order is known"}, status=409)
         return JsonResponse({"order": number}, status=201)
     job = queue.sync.get(f"receipt-{number}")
-    if job is None or job.snapshot is None:
+    if job is None:
         raise Http404
     return JsonResponse({"state": job.snapshot.state, "result": job.snapshot.result})
 

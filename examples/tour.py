@@ -157,6 +157,8 @@ async def main() -> None:
     shop = Shop(given.url)
     await shop.store.open()
     print(f"{', '.join(queue.name for queue in shop.queues)} on {shop.store.url} · Ctrl-C to end")
+    # A job that fails comes with its trace in the log. Here it is a line among the events, and a row of the view.
+    logging.getLogger("ropeway").addFilter(lambda record: "\n" not in record.getMessage())
     worker = Worker(shop.queues, HANDLERS, concurrency=5, grace=2, name=given.name)
     shown = [show(shop, worker)] if has_view else [narrate(queue, await queue.newest_event()) for queue in shop.queues]
     work = [asyncio.create_task(each) for each in (once(shop) if given.once else on_and_on(shop), *shown)]

@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .client.found import FoundJob, JobPage
     from .client.handle import JobHandle
     from .client.jobtype import JobType
-    from .client.queue import JobPage, Queue
-    from .client.requests import Call
+    from .client.queue import Queue
+    from .client.requests import Call, JobRequest
     from .client.snapshot import Snapshot
-    from .client.sync_handle import SyncJobHandle, SyncJobPage
+    from .client.sync_found import SyncFoundJob, SyncJobPage
+    from .client.sync_handle import SyncJobHandle
     from .client.sync_queue import SyncQueue
     from .client.tasks import Task
     from .client.workers import WorkerInfo
@@ -56,12 +58,14 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "client.found": "FoundJob JobPage",
             "client.handle": "JobHandle",
             "client.jobtype": "JobType",
-            "client.queue": "JobPage Queue",
-            "client.requests": "Call",
+            "client.queue": "Queue",
+            "client.requests": "Call JobRequest",
             "client.snapshot": "Snapshot",
-            "client.sync_handle": "SyncJobHandle SyncJobPage",
+            "client.sync_found": "SyncFoundJob SyncJobPage",
+            "client.sync_handle": "SyncJobHandle",
             "client.sync_queue": "SyncQueue",
             "client.tasks": "Task",
             "client.workers": "WorkerInfo",
@@ -95,6 +99,7 @@ __all__ = [
     "ClaimedJob",
     "DuplicateJob",
     "Event",
+    "FoundJob",
     "InvalidArguments",
     "InvalidInput",
     "InvalidMove",
@@ -109,6 +114,7 @@ __all__ = [
     "JobOptions",
     "JobPage",
     "JobRemoved",
+    "JobRequest",
     "JobType",
     "Keep",
     "LockLost",
@@ -123,6 +129,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "SyncClaimedJob",
+    "SyncFoundJob",
     "SyncJob",
     "SyncJobHandle",
     "SyncJobPage",

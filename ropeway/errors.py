@@ -25,7 +25,8 @@
     ├── StoreError                       about the place where jobs live; carries `store`
     │   ├── StoreUnavailable             it cannot be reached or used now; the call may be repeated
     │   │   ├── StoreBusy                others held its lock for too long
-    │   │   └── StoreFull                the disk or the memory is full
+    │   │   ├── StoreFull                the disk or the memory is full
+    │   │   └── StoreMissing             nobody has made it yet, and this call must not
     │   ├── StoreRefused                 it must not be used as it is
     │   │   ├── StoreCorrupt
     │   │   ├── StoreVersion             written by a newer Ropeway
@@ -54,6 +55,9 @@ class RopewayError(Exception):
 
 class InvalidInput(RopewayError, ValueError):
     """A call was given something that cannot be meant; nothing was stored."""
+
+    item: int | None = None
+    """Of a bulk, the position of what it is about, counted from 0."""
 
 
 class InvalidName(InvalidInput):
@@ -127,6 +131,9 @@ class JobNotFound(JobError):
 
 class DuplicateJob(JobError):
     """The id is taken by a job with another name or other data; nothing of the call was stored."""
+
+    item: int | None = None
+    """Of a bulk, the position of the job whose id it is, counted from 0."""
 
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(
@@ -246,6 +253,10 @@ class StoreBusy(StoreUnavailable):
 
 class StoreFull(StoreUnavailable):
     pass
+
+
+class StoreMissing(StoreUnavailable):
+    """Raised to those who connected with `create=False`; the first job that somebody adds makes the store."""
 
 
 class StoreRefused(StoreError):

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import ropeway
 import ropeway.testing
+from ropeway.client import requests
 
-from .source import attribute_texts, attribute_types
+from .source import alias_of, attribute_texts, attribute_types
 
 _LONG: Final = 100
 _MADE_BY_USERS: Final = {"Call", "FakeClock", "FakeStore", "JobType", "Keep", "Queue", "Worker"}
@@ -21,10 +22,26 @@ _SPEAK_OF_THEMSELVES: Final = {"FakeStore", "JobHandle", "Queue"}
 OURS_ALONE: Final = {
     "AddedJob": {"expected"},
     "FakeClock": {"elapsed", "governing", "move"},
-    "FakeStore": {"add", "clock", "keeper", "now", "sibling"},
+    "FakeStore": {
+        "add",
+        "clock",
+        "join",
+        "join_here",
+        "keeper",
+        "land",
+        "now",
+        "own",
+        "own_here",
+        "prepare",
+        "sibling",
+    },
     "Queue": {"adds", "endings", "twin_store"},
 }
 """What classes offer to other parts of Ropeway, and users do not call: no page shows it."""
+
+
+ALIASES: Final[dict[str, ModuleType]] = {"JobRequest": requests}
+"""Public names of types, and where each is written: Python itself forgets both name and words."""
 
 
 def reference() -> str:
@@ -45,6 +62,9 @@ def testing_reference() -> str:
 def _entry(module: ModuleType, name: str, level: str) -> str:
     value = getattr(module, name)
     parts = [f"{level} {name}"]
+    if name in ALIASES:
+        stands_for, text = alias_of(name, ALIASES[name])
+        return "\n\n".join([*parts, _code(f"{name} = {stands_for}"), text])
     if name in _MADE_BY_USERS or not inspect.isclass(value):
         parts.append(_code(f"{name}{_signature(value)}"))
     parts.append(_text(value))

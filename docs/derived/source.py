@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from itertools import pairwise
+from types import ModuleType
 
 
 def attribute_texts(cls: type, *, in_init: bool = False) -> dict[str, str]:
@@ -26,6 +27,17 @@ def attribute_types(cls: type) -> dict[str, str]:
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
     }
     return {name: kind for name, kind in types.items() if not kind.startswith("ClassVar")}
+
+
+def alias_of(name: str, module: ModuleType) -> tuple[str, str]:
+    """What a type alias stands for, as it is written, and the text under it."""
+    body = ast.parse(inspect.getsource(module)).body
+    [value] = [
+        part.value
+        for part in body
+        if isinstance(part, ast.AnnAssign) and part.value and ast.unparse(part.target) == name
+    ]
+    return ast.unparse(value), _texts_in(body)[name]
 
 
 def _tree(cls: type) -> ast.ClassDef:

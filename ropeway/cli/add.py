@@ -11,6 +11,8 @@ import click
 
 from ..client.handle import JobHandle
 from ..client.queue import Queue
+from ..client.requests import Call
+from ..errors import DuplicateJob, InvalidInput
 from ..job.durations import Duration
 from ..store.contract import Store
 from .helping import examples
@@ -105,7 +107,7 @@ async def add(
     if bulk is not None:
         if name or data or wait is not None or "id" in options:
             raise click.UsageError("--bulk takes names, data and ids from the file, and does not --wait")
-        _report_many(await target.add_many(read_bulk(bulk, options)), as_json=as_json)
+        _report_many(await _add_lines(target, read_bulk(bulk, options)), as_json=as_json)
         return
     if name is None:
         raise click.UsageError("say the NAME of the job, or use --bulk FILE")
@@ -114,6 +116,16 @@ async def add(
         _report_one(job, as_json=as_json)
     else:
         await _report_result(job, None if wait == FOREVER else wait, as_json=as_json)
+
+
+async def _add_lines(queue: Queue, calls: dict[int, Call]) -> list[JobHandle]:
+    try:
+        return await queue.add_many(calls.values())
+    except (InvalidInput, DuplicateJob) as error:
+        if error.item is None:
+            raise
+        kind = click.UsageError if isinstance(error, InvalidInput) else click.ClickException
+        raise kind(f"line {[*calls][error.item]}: {error}; nothing was added") from error
 
 
 async def _report_result(job: JobHandle, timeout: Duration | None, *, as_json: bool) -> None:

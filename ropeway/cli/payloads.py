@@ -42,10 +42,10 @@ def read_data(given: str | None) -> Json:
         raise click.UsageError(f"{where} is not JSON: {error}{hint}") from None
 
 
-def read_bulk(file: str, defaults: Mapping[str, Any]) -> list[Call]:
-    """The jobs of a file of JSON lines; blank lines are skipped."""
+def read_bulk(file: str, defaults: Mapping[str, Any]) -> dict[int, Call]:
+    """The jobs of a file of JSON lines, by the number of their line; blank lines are skipped."""
     lines = (_standard_input() if file == "-" else _file(file)).splitlines()
-    return [_call(line, number, defaults) for number, line in enumerate(lines, 1) if line.strip()]
+    return {number: _call(line, number, defaults) for number, line in enumerate(lines, 1) if line.strip()}
 
 
 def _call(text: str, number: int, defaults: Mapping[str, Any]) -> Call:

@@ -13,6 +13,7 @@ import click
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo, read_workers
+from ..errors import StoreMissing
 from ..store.contract import Store
 from ..store.url import connect
 from .exits import NotFound
@@ -26,7 +27,8 @@ def on_store(
 ) -> Callable[[Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]], Callable[..., R]]:
     """Makes a coroutine function a command: it is run on a loop of its own, with the store that `--url` names.
 
-    Only with `make` is a store made where there is none: looking into the wrong folder must leave nothing there.
+    Only with `make` is a store made where there is none: looking into the wrong folder must leave nothing there. Others
+    are given an empty one in its place, so that a new file or schema looks as a new server does.
     """
 
     def decorate(work: Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]) -> Callable[..., R]:
@@ -37,8 +39,15 @@ def on_store(
                 assert url is None or isinstance(url, str)
                 if make:
                     refuse_memory(url)
-                async with opened(url, make=make) as store:
-                    return await work(store, *args, **kwargs)
+                try:
+                    async with opened(url, make=make) as store:
+                        return await work(store, *args, **kwargs)
+                except StoreMissing as missing:
+                    async with empty(url) as store:
+                        answer = await work(store, *args, **kwargs)
+                    # Not before: an error is one line, and names the store itself.
+                    click.echo(missing, err=True)
+                    return answer
 
             return asyncio.run(on_a_loop())
 
@@ -60,6 +69,17 @@ async def opened(url: str | None, *, make: bool = False) -> AsyncIterator[Store]
     store = connect(url, create=make)
     try:
         await store.open()
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def empty(url: str | None) -> AsyncIterator[Store]:
+    """What a store that nobody has made yet looks like."""
+    store = connect("memory://")
+    store.url = connect(url, create=False).url
+    try:
         yield store
     finally:
         await store.close()

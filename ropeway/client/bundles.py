@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DuplicateJob, InvalidInput
@@ -10,7 +10,7 @@ from ..job.names import job_name
 from ..job.record import NewJob
 from ..store.values import Added
 from .handle import JobHandle
-from .requests import Call, Request, call_of, new_job
+from .requests import Call, JobRequest, call_of, new_job
 from .results import R
 
 if TYPE_CHECKING:
@@ -23,22 +23,34 @@ def job_of(queue: Queue, call: Call[Any]) -> NewJob:
     return new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
 
 
-def bundle_of(queue: Queue, requests: Iterable[Request[R]]) -> tuple[list[Call[R]], list[NewJob]]:
+def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Call[R]], list[NewJob]]:
     if isinstance(requests, str | Call):
         raise InvalidInput(f"add_many takes several jobs, and {requests!r:.120} is one: put it in a list")
+    if isinstance(requests, Mapping):
+        # Its keys would be taken for names, and its values left out.
+        raise InvalidInput(
+            "add_many takes several jobs, and not a mapping: give mapping.items(), or a list of (name, data)"
+        )
     calls = [call_of(request, position) for position, request in enumerate(requests)]
     bundle = []
     for position, call in enumerate(calls):
         try:
             bundle.append(job_of(queue, call))
         except InvalidInput as error:
-            error.add_note(f"This is about item {position}.")
+            _name_item(error, position)
             raise
     return calls, bundle
 
 
 def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added]) -> list[JobHandle[R]]:
-    return [handle_of(queue, call, answer) for call, answer in zip(calls, answers, strict=True)]
+    handles = []
+    for position, (call, answer) in enumerate(zip(calls, answers, strict=True)):
+        try:
+            handles.append(handle_of(queue, call, answer))
+        except DuplicateJob as error:
+            _name_item(error, position)
+            raise
+    return handles
 
 
 def handle_of(queue: Queue, call: Call[R], answer: Added) -> JobHandle[R]:
@@ -52,3 +64,8 @@ def handle_of(queue: Queue, call: Call[R], answer: Added) -> JobHandle[R]:
         created=answer.verdict == "created",
         read_result=call.read_result,
     )
+
+
+def _name_item(error: InvalidInput | DuplicateJob, position: int) -> None:
+    error.item = position
+    error.add_note(f"This is about item {position}.")

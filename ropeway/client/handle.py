@@ -29,7 +29,7 @@ class JobHandle(Generic[R_co]):
     A `JobHandle[str]` has a result that is text; one without a type has a result of any JSON.
     """
 
-    __slots__ = ("_data", "_read_result", "created", "id", "name", "queue", "snapshot")
+    __slots__ = ("_data", "_read_result", "_snapshot", "created", "id", "name", "queue")
 
     def __init__(
         self,
@@ -49,8 +49,7 @@ class JobHandle(Generic[R_co]):
         self._read_result = read_result
         self.created = created
         """Whether the add that answered this stored a new job, or found it there."""
-        self.snapshot = snapshot
-        """The job as it stood when it was last read; None after an add until `refresh`."""
+        self._snapshot = snapshot
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} {self.id} in {self.queue.name!r}>"
@@ -60,6 +59,11 @@ class JobHandle(Generic[R_co]):
         """As it is stored: of a task, an object of its arguments."""
         return self._data
 
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The job as it stood when it was last read; None after an add until `refresh`."""
+        return self._snapshot
+
     def typed(self, read_result: Callable[[Json], T]) -> JobHandle[T]:
         """The same job with a result of another type."""
         return JobHandle(
@@ -68,7 +72,7 @@ class JobHandle(Generic[R_co]):
             self.name,
             self._data,
             created=self.created,
-            snapshot=self.snapshot,
+            snapshot=self._snapshot,
             read_result=read_result,
         )
 
@@ -80,10 +84,10 @@ class JobHandle(Generic[R_co]):
     async def refresh(self) -> Snapshot:
         """Reads the job anew."""
         job = await self.queue.get(self.id)
-        if job is None or job.snapshot is None:
+        if job is None:
             raise JobNotFound(self.queue.name, self.id)
-        self._data, self.snapshot = job.data, job.snapshot
-        return self.snapshot
+        self._data, self._snapshot = job.data, job.snapshot
+        return job.snapshot
 
     async def state(self) -> State:
         """The state now, read from the store."""

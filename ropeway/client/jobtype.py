@@ -10,9 +10,11 @@ from ..errors import InvalidArguments, InvalidInput, InvalidOption
 from ..job.names import job_name
 from ..job.options import JobOptions, read_options
 from ..job.shape import Shape
+from .found import FoundJob
 from .handle import JobHandle
 from .portal import run
 from .requests import Call
+from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
 
 if TYPE_CHECKING:
@@ -62,12 +64,12 @@ class JobType(Generic[D, R]):
         """`add` for code without an event loop."""
         return queue.sync.add_call(self.call(data, **options), tx=tx)
 
-    async def get(self, queue: Queue, id: str) -> JobHandle[R] | None:
+    async def get(self, queue: Queue, id: str) -> FoundJob[R] | None:
         """A job of this type by its id, with a result of its type; None if there is none."""
         job = await queue.get(id)
         return None if job is None or job.name != self.name else job.typed(self.result.load)
 
-    def get_sync(self, queue: Queue, id: str) -> SyncJobHandle[R] | None:
+    def get_sync(self, queue: Queue, id: str) -> SyncFoundJob[R] | None:
         """`get` for code without an event loop."""
         job = run(self.get(queue, id))
         return None if job is None else job.sync

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self, Unpack
+from typing import Any, Final, NamedTuple, Self, Unpack, overload
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -20,7 +20,7 @@ from ..job.moves import MOVES, MoveName
 from ..job.names import job_id, job_name, queue_name
 from ..job.numbers import whole
 from ..job.options import JobOptions, read_options
-from ..job.record import JobRecord, NewJob
+from ..job.record import NewJob
 from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..store.contract import Store
 from ..store.transactions import sharing
@@ -44,30 +44,17 @@ from .bundles import bundle_of, handle_of, handles_of, job_of
 from .decorating import TaskDecorator
 from .endings import Endings
 from .events import newest_event, read_events
+from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
 from .making import TaskMaker
-from .requests import PROGRESS_LIMIT, Call, Request, reason_text
+from .requests import PROGRESS_LIMIT, Call, JobRequest, Named, Several, reason_text
 from .results import R
-from .snapshot import snapshot_of
 from .sync_queue import SyncQueue
 from .tasks import Tasks
 from .transactions import own_transaction
 from .workers import WorkerInfo, read_workers
 
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
-
-
-class JobPage(msgspec.Struct, frozen=True):
-    """Some jobs of a queue; `next` is the `after` of the following page, None on the last."""
-
-    jobs: list[JobHandle]
-    next: str | None = None
-
-    def __iter__(self) -> Iterator[JobHandle]:
-        return iter(self.jobs)
-
-    def __len__(self) -> int:
-        return len(self.jobs)
 
 
 class OnLoop(NamedTuple):
@@ -202,10 +189,19 @@ class Queue:
         [answer] = await self._add([job_of(self, call)], tx)
         return handle_of(self, call, answer)
 
-    async def add_many(self, requests: Iterable[Request[R]], *, tx: object = None) -> list[JobHandle[R]]:
+    @overload
+    async def add_many(self, requests: Iterable[Call[R]], *, tx: object = None) -> list[JobHandle[R]]: ...
+    @overload
+    async def add_many(self, requests: Iterable[Call[R] | Named], *, tx: object = None) -> list[JobHandle[R | Any]]: ...
+    @overload
+    async def add_many(
+        self, requests: Several[JobRequest[R]] | Iterator[JobRequest[R]], *, tx: object = None
+    ) -> list[JobHandle[R | Any]]: ...
+    async def add_many(self, requests: Iterable[JobRequest], *, tx: object = None) -> list[JobHandle]:
         """Stores all of them or none, in one trip.
 
-        Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
+        Items are `(name, data)`, `(name, data, options)`, `task.call(...)` or names, in any mixture; `JobRequest` is
+        their type.
         """
         calls, bundle = bundle_of(self, requests)
         return handles_of(self, calls, await self._add(bundle, tx)) if calls else []
@@ -229,10 +225,10 @@ class Queue:
 
     # Looking
 
-    async def get(self, id: str) -> JobHandle | None:
+    async def get(self, id: str) -> FoundJob | None:
         """The job with its snapshot; None if there is none of that id."""
         [record] = await self.store.get(self.name, [job_id(id)])
-        return None if record is None else self._job(record)
+        return None if record is None else found_job(self, record)
 
     async def find(
         self,
@@ -255,7 +251,7 @@ class Queue:
             newest_first,
         )
         page = await self.store.find(query)
-        return JobPage([self._job(record) for record in page.jobs], page.next)
+        return JobPage([found_job(self, record) for record in page.jobs], page.next)
 
     async def counts(self) -> Counts:
         """How many jobs are in each state."""
@@ -435,10 +431,6 @@ class Queue:
                 portal.keep(store, self)
             here = self._on_loops[loop] = OnLoop(store, Adds(store), Endings(store, self.name))
         return here
-
-    def _job(self, record: JobRecord) -> JobHandle:
-        snapshot = snapshot_of(record)
-        return JobHandle(self, record.id, record.name, snapshot.data, snapshot=snapshot)
 
     def _expect(self, id: str, move: MoveName | str, answer: Answer, allowed: tuple[State, ...] = ()) -> State | None:
         """The state before a move that happened; the right error for one that did not."""

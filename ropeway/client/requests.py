@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Generic, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import msgspec
 
@@ -14,6 +14,8 @@ from ..job.ids import new_id
 from ..job.options import JobOptions, read_options
 from ..job.record import NewJob
 from .results import R, R_co
+
+T_co = TypeVar("T_co", covariant=True)
 
 PROGRESS_LIMIT: Final = 64 * 1024
 
@@ -28,11 +30,22 @@ class Call(msgspec.Struct, Generic[R_co], frozen=True):
     """From the stored result to the type that a task says."""
 
 
-Request: TypeAlias = Call[R] | str | tuple[str, Json] | tuple[str, Json, JobOptions]
-"""A name; a name and data; or a name, data and options."""
+Named: TypeAlias = tuple[str, Json] | tuple[str, Json, JobOptions]
+JobRequest: TypeAlias = Call[R] | tuple[str, Json] | tuple[str, Json, JobOptions] | str
+"""What `add_many` takes several of: `task.call(...)`; a name and data; a name, data and options; or a name alone."""
 
 
-def call_of(request: Request[R], position: int) -> Call[R]:
+class Several(Protocol[T_co]):
+    """A list or the like. Text, which is made of names too, and a mapping are not: each is one thing by mistake."""
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+    def __contains__(self, item: object, /) -> bool: ...
+
+    def __getitem__(self, place: SupportsIndex, /) -> T_co: ...
+
+
+def call_of(request: JobRequest[R], position: int) -> Call[R]:
     if type(request) is tuple and len(request) == 2 and type(request[0]) is str:
         # What most bulks are made of; a match takes three times as long.
         return Call(*request)

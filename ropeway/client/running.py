@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 RunIn: TypeAlias = Literal["loop", "thread", "process"]
+GIVEN: Final = "async def is given a Job, def a SyncJob"
 
 
 class RunningJob:

@@ -13,9 +13,8 @@ from typing import Any, Final, Never, NoReturn, get_args, get_origin, get_type_h
 from ..errors import InvalidTask
 from ..job.shape import Shape
 from .arguments import Arguments
-from .running import RunIn, RunningJob
+from .running import GIVEN, RunIn, RunningJob
 
-_GIVEN: Final = 'async def is given a Job, def a SyncJob, and a function with run_in="process" a ProcessJob'
 _ANY_NUMBER: Final = {
     inspect.Parameter.VAR_POSITIONAL: "take a list",
     inspect.Parameter.VAR_KEYWORD: "take a dict, or name them",
@@ -40,7 +39,7 @@ class TaskSignature:
             raise InvalidTask(task, f"its parameters cannot be read: {unknown}") from None
         self._parameters = _checked(task, list(signature.parameters.values()), context)
         self._returns = signature.return_annotation
-        self._names = getattr(_definition(function), "__globals__", {})
+        self._names = names_of(function)
         with suppress(NotYetDefined):
             _ = self.arguments, self.result
 
@@ -54,7 +53,9 @@ class TaskSignature:
             return False
         # The base of the kinds is itself given nowhere.
         if getattr(kind, "run_in", None) != self.run_in:
-            raise InvalidTask(self._task, f"it asks for a {kind.__name__}; {_GIVEN}")
+            raise InvalidTask(
+                self._task, f'it asks for a {kind.__name__}; {GIVEN}, and a function with run_in="process" a ProcessJob'
+            )
         if self._parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
             raise InvalidTask(self._task, "the job is given by position, and its parameter has to be named")
         return True
@@ -96,9 +97,8 @@ class TaskSignature:
         """One at a time: that one cannot be read says nothing of the others, and the error can name it."""
         if annotation is inspect.Signature.empty:
             return annotation
-        holder = SimpleNamespace(__annotations__={"it": annotation})
         try:
-            return get_type_hints(holder, self._names, include_extras=True)["it"]
+            return evaluated(annotation, self._names)
         except NameError as missing:
             raise self._undefined(what, missing) from None
         except (AttributeError, SyntaxError, TypeError) as wrong:
@@ -126,6 +126,17 @@ def _checked(task: str, parameters: list[inspect.Parameter], context: bool) -> l
     if context and (first is None or first.kind is inspect.Parameter.KEYWORD_ONLY):
         raise InvalidTask(task, "with context=True its first parameter is given the job, and it has none")
     return parameters
+
+
+def evaluated(annotation: Any, names: dict[str, Any]) -> Any:
+    """Raises `NameError` and others for what cannot be read."""
+    return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
+
+
+def names_of(function: Any) -> dict[str, Any]:
+    """What stood beside it where it was written: annotations may name any of it."""
+    names: dict[str, Any] = getattr(_definition(function), "__globals__", {})
+    return names
 
 
 def _definition(function: Any) -> Any:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Generic
-
-import msgspec
 
 from ..job.codec import Json
 from ..job.durations import Duration
@@ -88,16 +85,3 @@ class SyncJobHandle(Generic[R_co]):
     def remove(self, *, force: bool = False) -> None:
         """Forgets the job; one that is active only with `force`."""
         run(self._job.remove(force=force))
-
-
-class SyncJobPage(msgspec.Struct, frozen=True):
-    """Some jobs of a queue; `next` is the `after` of the following page, None on the last."""
-
-    jobs: list[SyncJobHandle]
-    next: str | None = None
-
-    def __iter__(self) -> Iterator[SyncJobHandle]:
-        return iter(self.jobs)
-
-    def __len__(self) -> int:
-        return len(self.jobs)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import msgspec
 
@@ -21,9 +21,10 @@ from ..store.values import Added, Counts, History, Metric, Settings
 from .adds import add_here
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
-from .requests import Call, Request
+from .requests import Call, JobRequest, Named, Several
 from .results import R
-from .sync_handle import SyncJobHandle, SyncJobPage
+from .sync_found import SyncFoundJob, SyncJobPage
+from .sync_handle import SyncJobHandle
 from .transactions import own_transaction_here
 from .workers import WorkerInfo
 
@@ -86,10 +87,19 @@ class SyncQueue:
         [answer] = self._add([job_of(self._queue, call)], tx)
         return SyncJobHandle(handle_of(self._queue, call, answer))
 
-    def add_many(self, requests: Iterable[Request[R]], *, tx: object = None) -> list[SyncJobHandle[R]]:
+    @overload
+    def add_many(self, requests: Iterable[Call[R]], *, tx: object = None) -> list[SyncJobHandle[R]]: ...
+    @overload
+    def add_many(self, requests: Iterable[Call[R] | Named], *, tx: object = None) -> list[SyncJobHandle[R | Any]]: ...
+    @overload
+    def add_many(
+        self, requests: Several[JobRequest[R]] | Iterator[JobRequest[R]], *, tx: object = None
+    ) -> list[SyncJobHandle[R | Any]]: ...
+    def add_many(self, requests: Iterable[JobRequest], *, tx: object = None) -> list[SyncJobHandle]:
         """Stores all of them or none, in one trip.
 
-        Items are `(name, data)`, `(name, data, options)` or `task.call(...)`.
+        Items are `(name, data)`, `(name, data, options)`, `task.call(...)` or names, in any mixture; `JobRequest` is
+        their type.
         """
         calls, bundle = bundle_of(self._queue, requests)
         if not calls:
@@ -131,10 +141,10 @@ class SyncQueue:
 
     # Looking
 
-    def get(self, id: str) -> SyncJobHandle | None:
+    def get(self, id: str) -> SyncFoundJob | None:
         """The job with its snapshot; None if there is none of that id."""
         job = run(self._queue.get(id))
-        return None if job is None else SyncJobHandle(job)
+        return None if job is None else job.sync
 
     def find(
         self,
@@ -149,7 +159,7 @@ class SyncQueue:
         Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
         """
         page = run(self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first))
-        return SyncJobPage([SyncJobHandle(job) for job in page], page.next)
+        return SyncJobPage([job.sync for job in page], page.next)
 
     def counts(self) -> Counts:
         """How many jobs are in each state."""

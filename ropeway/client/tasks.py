@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, U
 
 from ..errors import InvalidOption, InvalidTask
 from ..job.options import JobOptions, read_options
+from .found import FoundJob
 from .handle import JobHandle
 from .portal import run
 from .requests import Call
 from .signature import TaskSignature
+from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
 
 if TYPE_CHECKING:
@@ -66,12 +68,12 @@ class Task(Generic[P, R]):
         """`add` for code without an event loop."""
         return self.queue.sync.add_call(self._call(*args, **kwargs), tx=self._tx)
 
-    async def get(self, id: str) -> JobHandle[R] | None:
+    async def get(self, id: str) -> FoundJob[R] | None:
         """A job of this task by its id, with a result of the task's type; None if there is none."""
         job = await self.queue.get(id)
         return None if job is None or job.name != self.name else job.typed(self.signature.result.load)
 
-    def get_sync(self, id: str) -> SyncJobHandle[R] | None:
+    def get_sync(self, id: str) -> SyncFoundJob[R] | None:
         """`get` for code without an event loop."""
         job = run(self.get(id))
         return None if job is None else job.sync

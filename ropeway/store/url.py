@@ -34,7 +34,7 @@ def connect(url: str | object | None = None, *, create: bool = True) -> Store:
     never touches those of the client.
 
     Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder. With `create=False` a store that does
-    not exist yet is not made: `StoreUnavailable` is raised, when it is first used at the latest.
+    not exist yet is not made: `StoreMissing` is raised, when it is first used at the latest.
     """
     url = url or os.environ.get("ROPEWAY_URL") or DEFAULT_URL
     if not isinstance(url, str):

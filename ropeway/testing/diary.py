@@ -56,7 +56,7 @@ class Diary:
         """A job that failed because it stalled too often: no attempt of it ended here."""
         [queue] = [queue for queue in self._worker.queues if queue.name == queue_name]
         job = await queue.get(id)
-        if job is None or job.snapshot is None or job.snapshot.state != "failed":
+        if job is None or job.snapshot.state != "failed":
             return None
         if any(attempt.id == id and attempt.ended == "failed" for attempt in self._attempts):
             return None

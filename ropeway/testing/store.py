@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from msgspec.structs import replace
+
 from ..client.queue import Queue
 from ..errors import InvalidOption
 from ..job.instants import Instant
@@ -17,12 +19,23 @@ from .adds import AddedJob, added_job
 from .clock import FakeClock
 from .keeper import LoopKeeper
 from .proxy import StoreProxy
+from .transactions.inside import Inside, InsideHere
+from .transactions.libraries import transactional
+from .transactions.own import (
+    AwaitedOwnTransaction,
+    Database,
+    FakeTransaction,
+    OwnTransaction,
+    SyncFakeTransaction,
+    own_of,
+)
 
 
 class FakeStore(StoreProxy):
     """`Queue("emails", store=FakeStore())`. Each is empty, and shares its jobs with nobody.
 
-    `time` is its clock; a worker that runs on it lives by that clock too.
+    `time` is its clock; a worker that runs on it lives by that clock too. Jobs that are added with `tx`, of SQLAlchemy,
+    Django or `queue.transaction()`, come when it is committed, as in production.
     """
 
     def __init__(self, time: FakeClock | None = None, *, like: FakeStore | None = None) -> None:
@@ -31,6 +44,7 @@ class FakeStore(StoreProxy):
         self.time = time or FakeClock()
         self.jobs_added: list[AddedJob] = [] if like is None else like.jobs_added
         """Every job that was added to any queue here, in order; it forgets none."""
+        self.database: Database = Database() if like is None else like.database
 
     def now(self, given: Instant | None) -> Instant:
         return self.time.instant if given is None else given
@@ -47,13 +61,37 @@ class FakeStore(StoreProxy):
     async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
         at = self.now(now)
         answers = await super().add(bundles, now=at)
-        self.jobs_added += [
-            added_job(job, at)
-            for bundle, verdicts in zip(bundles, answers, strict=True)
-            for job, answer in zip(bundle, verdicts, strict=True)
-            if answer.verdict == "created"
-        ]
+        for bundle, verdicts in zip(bundles, answers, strict=True):
+            self._note(bundle, verdicts, at)
         return answers
+
+    async def land(self, jobs: Sequence[NewJob], at: Instant) -> None:
+        """Stores what was added at that instant in a transaction that is committed now."""
+        late = self.time.instant - at
+        stored = [replace(job, delay=max(0, job.delay - late)) if late else job for job in jobs]
+        answers = await super().add([[job] for job in stored], now=self.time.instant)
+        self._note(jobs, [answer for [answer] in answers], at)
+
+    def _note(self, jobs: Sequence[NewJob], answers: Sequence[Added], at: Instant) -> None:
+        created = [job for job, answer in zip(jobs, answers, strict=True) if answer.verdict == "created"]
+        self.jobs_added += [added_job(job, at) for job in created]
+
+    # Transactions
+
+    async def prepare(self, queue: str) -> None:
+        """Nothing is to be made."""
+
+    def own(self) -> Inside:
+        return Inside(self, None, AwaitedOwnTransaction(self.database))
+
+    def own_here(self) -> InsideHere:
+        return InsideHere(self, None, OwnTransaction(self.database))
+
+    def join(self, tx: object) -> Inside:
+        return Inside(self, tx, own_of(tx, FakeTransaction, self.database) or transactional(tx, awaited=True))
+
+    def join_here(self, tx: object) -> InsideHere:
+        return InsideHere(self, tx, own_of(tx, SyncFakeTransaction, self.database) or transactional(tx, awaited=False))
 
 
 def fake_store(queue: Queue) -> FakeStore:

@@ -12,6 +12,7 @@ from ..client.running import RunIn, is_async
 from ..client.tasks import AnyTask, TaskFunction
 from ..errors import InvalidOption
 from ..job.names import job_name
+from .asking import refuse_other_jobs
 from .child import ProcessJob
 from .job import Job, SyncJob
 from .processes import Source, source_of, source_of_task
@@ -120,9 +121,12 @@ def handler_of(name: str, function: HandlerFunction) -> Handler:
             raise InvalidOption("handler", problem)
         return of_task(function)
     if isinstance(function, InProcess):
+        refuse_other_jobs(name, function.function, "process")
         return Handler(function.function, "process", source_of(function.function))
     if callable(function):
-        return Handler(function, "loop" if is_async(function) else "thread")
+        run_in = _place_of(function)
+        refuse_other_jobs(name, function, run_in)
+        return Handler(function, run_in)
     raise InvalidOption("handler", f"for {name!r} is {function!r:.80}: give a function that takes a job")
 
 
@@ -140,7 +144,13 @@ def of_job_type(job_type: JobType[Any, Any], function: Any) -> Handler:
         problem = f'for {job_type!r} runs in this process: for others use @queue.task(run_in="process")'
         raise InvalidOption("handler", problem)
     call, dump = call_handler(job_type, function), dump_result(job_type.result)
-    return Handler(call, "loop" if is_async(function) else "thread", dump=dump)
+    run_in = _place_of(function)
+    refuse_other_jobs(job_type.name, function, run_in)
+    return Handler(call, run_in, dump=dump)
+
+
+def _place_of(function: Callable[..., Any]) -> RunIn:
+    return "loop" if is_async(function) else "thread"
 
 
 def _refuse_both(queue: str, name: str, of_queue: Handler | None, given: Handler) -> None:

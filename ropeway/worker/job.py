@@ -60,7 +60,7 @@ class Job(JobHandle[Any], RunningJob):
         self.id = record.id
         self.name = record.name
         self.created = False
-        self.snapshot = None
+        self._snapshot = None
         self._read_result = None
         self.record = record
         self.token: str = record.token or ""

@@ -150,9 +150,10 @@ def test_a_bulk_adds_a_job_for_every_line(ropeway: Ropeway, arrange: Arrange, tm
     [
         ("{", "line 2"),
         ('{"nam": "send"}', "line 2"),
-        ('{"name": "send", "options": {"atempts": 3}}', "did you mean 'attempts'"),
+        ('{"name": "send", "options": {"atempts": 3}}', "line 2: option 'atempts' is unknown; did you mean 'attempts'"),
         ('{"name": "send", "options": {"backoff": "no"}}', "line 2"),
-        ('{"name": ""}', "item 1"),
+        ('{"name": ""}', "line 2"),
+        ('\n\n{"name": ""}', "line 4"),
     ],
 )
 def test_one_bad_line_keeps_the_whole_bulk_out(ropeway: Ropeway, arrange: Arrange, line: str, hint: str):
@@ -160,7 +161,21 @@ def test_one_bad_line_keeps_the_whole_bulk_out(ropeway: Ropeway, arrange: Arrang
 
     assert ran.code == ExitCode.USAGE
     assert hint in ran.err
+    assert "item" not in ran.err
     assert arrange.on_store(lambda store: store.queues()) == []
+
+
+def test_an_id_that_is_taken_is_told_by_its_line(ropeway: Ropeway, arrange: Arrange):
+    taken = arrange.job()
+
+    ran = ropeway(
+        "add", QUEUE, "--bulk", "-", given=f'{{"name": "a"}}\n\n{{"name": "b", "options": {{"id": "{taken.id}"}}}}\n'
+    )
+
+    assert ran.code == ExitCode.FAILED
+    assert "line 3" in ran.err
+    assert taken.id in ran.err
+    assert arrange.on_queue(lambda queue: queue.counts())["waiting"] == 1
 
 
 def test_text_that_is_not_utf8_is_told(ropeway: Ropeway):

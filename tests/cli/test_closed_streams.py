@@ -57,4 +57,4 @@ def test_input_that_was_closed_is_empty(programs: Programs, arrange: Arrange, ar
 
 
 def test_an_error_that_nobody_reads_is_still_an_exit_code(programs: Programs):
-    assert run(programs, "queues", "list", closed="2>&-").returncode == ExitCode.STORE
+    assert run(programs, "queues", "drain", "nobody", closed="2>&-").returncode == ExitCode.NOT_FOUND

@@ -46,12 +46,19 @@ def test_a_store_in_good_order_is_well(ropeway: Ropeway, arrange: Arrange):
     assert about_queue(ropeway) == [("ok", "1 worker, 0 waiting, 0 active")]
 
 
-def test_a_store_that_is_not_there_is_a_problem_and_is_not_made(ropeway: Ropeway, tmp_path: Path):
+def test_a_store_that_is_not_there_yet_is_no_problem_and_is_not_made(ropeway: Ropeway, tmp_path: Path):
     ran = ropeway("doctor")
 
-    assert ran.code == ExitCode.FAILED
-    assert "there is no store" in ran.out
+    assert ran.code == ExitCode.OK
+    assert "not made yet" in ran.out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_where_no_store_can_be_made_is_a_problem(ropeway: Ropeway, tmp_path: Path):
+    ran = ropeway("doctor", "--url", f"sqlite:///{tmp_path}/nowhere/jobs.db")
+
+    assert ran.code == ExitCode.FAILED
+    assert "not made yet" not in ran.out
 
 
 def test_a_file_that_is_no_store_is_a_problem(ropeway: Ropeway, tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -96,7 +97,7 @@ async def test_many_jobs_of_every_form_are_stored_in_their_order(queue: Queue):
             "a",
             ("b", {"n": 1}),
             ("c", [2], {"id": "third", "attempts": 3}),
-            ["d", 4],  # type: ignore[list-item]  # as read from JSON
+            json.loads('["d", 4]'),
             Call("e", 5, {"attempts": 2}),
         ]
     )
@@ -105,7 +106,7 @@ async def test_many_jobs_of_every_form_are_stored_in_their_order(queue: Queue):
     assert all(job.created for job in jobs)
     waiting = (await queue.find("waiting")).jobs
     assert [job.id for job in waiting] == [job.id for job in jobs]
-    assert [job.snapshot.attempts for job in waiting if job.snapshot] == [1, 1, 3, 1, 2]
+    assert [job.snapshot.attempts for job in waiting] == [1, 1, 3, 1, 2]
 
 
 async def test_many_may_come_from_a_generator(queue: Queue):
@@ -162,6 +163,13 @@ async def test_one_bad_item_stores_nothing_of_many_and_is_named(queue: Queue, ba
         await queue.add_many([("send", 1), ("send", 2), bad, ("send", 3)])
     told = str(refused.value) + " ".join(getattr(refused.value, "__notes__", []))
     assert "item 2" in told
+    assert await is_empty(queue)
+
+
+async def test_a_mapping_is_not_taken_for_the_names_in_it(queue: Queue):
+    mapping: Any = {"send": 1}
+    with pytest.raises(InvalidInput, match=r"mapping\.items\(\)"):
+        await queue.add_many(mapping)
     assert await is_empty(queue)
 
 

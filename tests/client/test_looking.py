@@ -224,7 +224,7 @@ async def test_a_damaged_job_is_seen_and_marked(queue: Queue, part: str, data: s
     assert (seen.state, seen.attempts, seen.data) == ("waiting", 1, None if part == "data" else 1)
     jobs = (await queue.find("waiting")).jobs
     assert [job.id for job in jobs] == ["before", "damaged", "after"]
-    assert [job.snapshot.corrupt for job in jobs if job.snapshot] == [(), (part,), ()]
+    assert [job.snapshot.corrupt for job in jobs] == [(), (part,), ()]
 
 
 async def test_a_damaged_job_can_be_removed(queue: Queue):

@@ -16,6 +16,7 @@ import pytest
 from ropeway import (
     ClaimedJob,
     DuplicateJob,
+    FoundJob,
     InvalidOption,
     JobCancelled,
     JobHandle,
@@ -23,6 +24,7 @@ from ropeway import (
     Queue,
     ResultTimeout,
     SyncClaimedJob,
+    SyncFoundJob,
     SyncJobHandle,
     SyncQueue,
     SyncRefused,
@@ -35,7 +37,7 @@ from ropeway.store.contract import Store
 from .fixtures import MakeQueue
 from .tampering import Tampering
 
-TWINS = [(Queue, SyncQueue), (JobHandle, SyncJobHandle), (ClaimedJob, SyncClaimedJob)]
+TWINS = [(Queue, SyncQueue), (JobHandle, SyncJobHandle), (FoundJob, SyncFoundJob), (ClaimedJob, SyncClaimedJob)]
 
 
 def awaited(kind: type) -> dict[str, Callable[..., object]]:
@@ -52,7 +54,7 @@ def expected(call: Callable[..., object]) -> inspect.Signature:
     """The signature of the twin: the same, with twins in place of what is answered."""
     signature = inspect.signature(call)
     answer = str(signature.return_annotation)
-    answer = re.sub(r"\b(JobHandle|JobPage|ClaimedJob)\b", r"Sync\1", answer)
+    answer = re.sub(r"\b(JobHandle|JobPage|FoundJob|ClaimedJob)\b", r"Sync\1", answer)
     answer = re.sub(r"AsyncGenerator\[(.*), None\]", r"Generator[\1, None, None]", answer)
     answer = answer.replace("AbstractAsyncContextManager", "AbstractContextManager")
     return signature.replace(return_annotation=answer)

@@ -19,12 +19,12 @@ from ropeway import Queue
 
 from .pages import ROOT, Block
 
-_NAMED: Final = re.compile(r"# ([a-z_/]+\.py)\n")
+NAMED: Final = re.compile(r"# ([a-z_/]+\.py)\n")
 
 
 async def run(block: Block, names: dict[str, Any], folder: Path) -> str:
     """Answers what it printed. A block that begins with the name of a file is also saved as that file."""
-    named = _NAMED.match(block.text)
+    named = NAMED.match(block.text)
     if named:
         file = folder / named[1]
         file.parent.mkdir(parents=True, exist_ok=True)

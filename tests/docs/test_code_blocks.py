@@ -19,11 +19,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from ropeway import Queue, Worker
 from tests.stores.databases import new_database
 
-from .pages import PAGES, Block, blocks_of
+from .pages import DJANGO, PAGES, Block, blocks_of
 from .running import run
 
 PROMISE = re.compile(r"# -> (.*)$", re.MULTILINE)
-WITH_PYTHON = [page for page in PAGES if blocks_of(page, "python")]
+WITH_PYTHON = [page for page in PAGES if page != DJANGO and blocks_of(page, "python")]
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)

@@ -35,6 +35,9 @@ def test_the_tour_ends_by_itself_with_a_summary(start: Start, tmp_path: Path):
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "{'completed': 8, 'failed': 1, 'cancelled': 1}" in output
+    [told] = [line for line in output.splitlines() if " failed " in line]
+    assert "reason='Unrecoverable: order 0" in told
+    assert not errors
     assert (tmp_path / "ropeway.db").exists()
 
 

@@ -1,4 +1,7 @@
-"""Runs both type checkers over the right and the wrong uses: they must report the marked lines, and no others."""
+"""Runs both type checkers over the right and the wrong uses: they must report the marked lines, and no others.
+
+The README is a right use too.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
+
+from tests.docs.pages import ROOT, blocks_of
 
 HERE: Final = Path(__file__).parent
 FILES: Final = (HERE / "right.py", HERE / "wrong.py")
@@ -16,6 +22,17 @@ MARK: Final = "# wrong"
 
 Place: TypeAlias = tuple[str, int]
 """A file's name and a line of it."""
+
+
+def from_page(page: Path, folder: Path) -> Path:
+    """A page's blocks as one coroutine function, on the lines that they have on the page."""
+    lines: dict[int, str] = {}
+    for block in blocks_of(page, "python"):
+        lines |= {number: f"    {line}" for number, line in enumerate(block.text.splitlines(), block.line)}
+    written = folder / f"{page.stem.lower()}.py"
+    text = [lines.get(number, "") for number in range(2, max(lines) + 1)]
+    written.write_text("\n".join(["async def page() -> None:", *text]) + "\n")
+    return written
 
 
 def marked(files: tuple[Path, ...] = FILES) -> set[Place]:
@@ -56,8 +73,10 @@ def _run(*arguments: str) -> str:
     return ran.stdout
 
 
-def main(checkers: tuple[Callable[[], set[Place]], ...] = (mypy, pyright)) -> None:
-    found = [line for checker in checkers for line in differences(checker.__name__, marked(), checker())]
+def main(checkers: tuple[Callable[[tuple[Path, ...]], set[Place]], ...] = (mypy, pyright)) -> None:
+    with TemporaryDirectory() as folder:
+        files = (*FILES, from_page(ROOT / "README.md", Path(folder)))
+        found = [line for checker in checkers for line in differences(checker.__name__, marked(files), checker(files))]
     print(*(found or [f"{len(marked())} wrong uses are reported by both type checkers"]), sep="\n")
     sys.exit(bool(found))
 

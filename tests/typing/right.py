@@ -9,11 +9,16 @@ from typing import Any, assert_type
 from ropeway import (
     Backoff,
     Call,
+    FoundJob,
     Job,
     JobHandle,
+    JobOptions,
+    JobRequest,
     JobType,
     ProcessJob,
     Queue,
+    Snapshot,
+    SyncFoundJob,
     SyncJob,
     SyncJobHandle,
     Task,
@@ -116,7 +121,7 @@ async def options() -> None:
     assert_type(await report.using(delay="5 minutes").add("Title"), JobHandle[Receipt])
 
 
-async def bulks() -> None:
+async def bulks(options: JobOptions) -> None:
     assert_type(resize.call("a.png", 3), Call[str])
     assert_type(
         await queue.add_many([resize.call("a.png"), resize.using(lifo=True).call("b.png")]), list[JobHandle[str]]
@@ -124,6 +129,22 @@ async def bulks() -> None:
     assert_type(await queue.add_many(shrink.call(path) for path in "ab"), list[JobHandle[int]])
     assert_type(await queue.add_many(["a", ("b", 1), ("c", 2, {"attempts": 2})]), list[JobHandle[Any]])
     await queue.add_many([resize.call("a.png"), shrink.call("b"), ("plain", {"a": 1}), Call("other", 1)])
+    either: list[JobHandle[str | Any]] = await queue.add_many([("b", 1), resize.call("a")])
+    any_of: list[JobHandle[str | int | Any]] = await queue.add_many(["a", resize.call("a"), shrink.call("a"), ("b", 1)])
+    print(either, any_of)
+    assert_type(await queue.add_many([("a", 1), ("b", [2]), ("c", {"d": 3}, {"delay": 5})]), list[JobHandle[Any]])
+    assert_type(await queue.add_many(("a", number) for number in range(5)), list[JobHandle[Any]])
+    assert_type(await queue.add_many(("a", 1, options) for _ in range(5)), list[JobHandle[Any]])
+    assert_type(await queue.add_many({"a": 1, "b": 2}.items()), list[JobHandle[Any]])
+    assert_type(await queue.add_many(["a"] * 5), list[JobHandle[Any]])
+    assert_type(await queue.add_many(("a", "b")), list[JobHandle[Any]])
+    assert_type(await queue.add_many(name for name in ("a", "b")), list[JobHandle[Any]])
+    assert_type(await queue.add_many(resize.call(path) for path in ("a", "b")), list[JobHandle[str]])
+    assert_type(await queue.add_many([]), list[JobHandle[Any]])
+    gathered: list[JobRequest] = [resize.call("a"), ("b", 1)]
+    gathered.append("c")
+    assert_type(await queue.add_many(gathered), list[JobHandle[Any]])
+    assert_type(queue.sync.add_many(gathered), list[SyncJobHandle[Any]])
 
 
 async def direct_calls(job: Job, sync_job: SyncJob) -> None:
@@ -218,11 +239,28 @@ async def untyped(handles: list[JobHandle]) -> None:
     assert_type(await job.result(), Any)
 
 
+async def found() -> None:
+    for job in await queue.find("failed"):
+        assert_type(job.snapshot, Snapshot)
+    one = await resize.get("id")
+    assert_type(one, FoundJob[str] | None)
+    assert one is not None
+    assert_type(one.snapshot.reason, str | None)
+    assert_type(await one.result(), str)
+    assert_type(one.sync, SyncFoundJob[str])
+    assert_type((await queue.add("name")).snapshot, Snapshot | None)
+
+
+def found_without_a_loop() -> None:
+    for job in queue.sync.find("failed"):
+        assert_type(job.snapshot, Snapshot)
+
+
 def without_a_loop() -> None:
     assert_type(resize.add_sync("a.png", width=100), SyncJobHandle[str])
     assert_type(resize.using(delay=60).add_sync("a.png").result(timeout=5), str)
     assert_type(SEND.add_sync(queue, Email("you")), SyncJobHandle[Receipt])
-    assert_type(resize.get_sync("id"), SyncJobHandle[str] | None)
-    assert_type(SEND.get_sync(queue, "id"), SyncJobHandle[Receipt] | None)
+    assert_type(resize.get_sync("id"), SyncFoundJob[str] | None)
+    assert_type(SEND.get_sync(queue, "id"), SyncFoundJob[Receipt] | None)
     assert_type(queue.sync.add("name"), SyncJobHandle[Any])
     assert_type(queue.sync.add_many([resize.call("a.png")]), list[SyncJobHandle[str]])

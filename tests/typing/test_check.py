@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from . import right
-from .check import differences, main, marked
+from .check import differences, from_page, main, marked
 
 
 def test_a_wrong_use_that_is_accepted_is_a_failure():
@@ -23,11 +23,19 @@ def test_the_marked_lines_are_found(tmp_path: Path):
     assert marked((tmp_path / "uses.py",)) == {("uses.py", 2)}
 
 
+def test_a_line_of_a_page_keeps_its_number(tmp_path: Path):
+    (tmp_path / "Page.md").write_text("# Page\n\n```python\nfirst()\n```\n\n```python\nawait second()\n```\n")
+
+    lines = from_page(tmp_path / "Page.md", tmp_path).read_text().splitlines()
+
+    assert [lines[0], lines[3], lines[7]] == ["async def page() -> None:", "    first()", "    await second()"]
+
+
 @pytest.mark.parametrize("also", [set(), {("right.py", 1)}], ids=["one is missing", "one too many"])
 def test_the_check_fails_when_a_checker_disagrees(also: set[tuple[str, int]]):
     reported = marked() | also if also else set(list(marked())[1:])
     with pytest.raises(SystemExit) as ended:
-        main((lambda: reported,))
+        main((lambda _: reported,))
     assert ended.value.code
 
 

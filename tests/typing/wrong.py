@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import ropeway
 import ropeway.testing
-from ropeway import Call, Job, JobHandle, JobType, ProcessJob, Queue, SyncJob, Task, Worker
+from ropeway import Call, Job, JobHandle, JobType, ProcessJob, Queue, SyncJob, SyncJobHandle, Task, Worker
 
 queue = Queue("typed", "memory://")
 
@@ -100,6 +100,21 @@ async def wrong_options() -> None:
     await resize.using(60).add("a")  # wrong
     await resize.using(delay=60).add(5)  # wrong
     resize.using(delay=60)("a")  # wrong
+
+
+async def wrong_bulks() -> None:
+    await queue.add_many("resize")  # wrong
+    await queue.add_many({"resize": 1})  # wrong
+    await queue.add_many(resize.call("a"))  # wrong
+    await queue.add_many(("resize", 1))  # wrong
+    await queue.add_many([resize])  # wrong
+    await queue.add_many([("resize",)])  # wrong
+    await queue.add_many([(1, "resize")])  # wrong
+    await queue.add_many([("resize", 1, None)])  # wrong
+    await queue.add_many([("resize", 1, {"dely": 5}), resize.call("a")])  # wrong
+    await queue.add_many([{"name": "resize"}])  # wrong
+    jobs: list[SyncJobHandle[str]] = queue.sync.add_many([shrink.call("a", by=1)])  # wrong
+    print(jobs)
 
 
 async def wrong_results() -> None:

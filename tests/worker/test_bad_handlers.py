@@ -180,7 +180,7 @@ async def test_a_result_that_is_not_json_fails_the_job_for_good(queue: Queue, re
     reason = await reason_of(queue, handle, attempts=5)
     assert reason.startswith("InvalidPayload: result")
     assert problem in reason
-    assert (await queue.find("failed")).jobs[0].snapshot.attempts_made == 1  # type: ignore[union-attr]
+    assert (await queue.find("failed")).jobs[0].snapshot.attempts_made == 1
 
 
 async def test_a_result_may_take_exactly_the_limit_and_not_a_byte_more(make_queue: MakeQueue):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ropeway import Job, Queue, SyncJob, Worker
+from ropeway import Job, JobType, ProcessJob, Queue, SyncJob, Worker, in_process
 from ropeway.errors import InvalidName, InvalidOption
 from ropeway.worker.lanes import Lane
 
@@ -160,6 +160,58 @@ async def test_a_left_job_is_run_by_a_worker_that_has_its_handler(queue: Queue):
 def test_what_is_no_function_is_no_handler(handler: Any):
     with pytest.raises(InvalidOption, match="handler"):
         Worker(Queue("letters", "memory://"), handler)
+
+
+async def _with_a_sync_job(job: SyncJob) -> None: ...
+
+
+async def _with_data_beside_a_sync_job(job: SyncJob, data: int) -> None: ...
+
+
+async def _with_a_process_job(job: ProcessJob) -> None: ...
+
+
+def _with_an_async_job(job: Job) -> None: ...
+
+
+class _WithASyncJob:
+    async def __call__(self, job: SyncJob) -> None: ...
+
+
+class _Stranger:
+    """Its annotation cannot be read before the test's own module has one of that name."""
+
+    async def handle(self, job: Unheard) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - that is the point
+
+
+@pytest.mark.parametrize(
+    ("handler", "asked"),
+    [
+        (_with_a_sync_job, "SyncJob"),
+        (_with_a_process_job, "ProcessJob"),
+        (_with_an_async_job, "Job"),
+        (_WithASyncJob(), "SyncJob"),
+        (functools.partial(_with_a_sync_job), "SyncJob"),
+        (in_process(_with_an_async_job), "Job"),  # type: ignore[arg-type]  # and by type checkers
+    ],
+)
+def test_a_handler_that_asks_for_another_kind_of_job_is_refused(handler: Any, asked: str):
+    with pytest.raises(InvalidOption, match=f"for 'send' asks for a {asked}; async def is given a Job, def a SyncJob"):
+        Worker(Queue("letters", "memory://"), {"send": handler})
+
+
+def test_so_is_one_of_a_job_type():
+    worker = Worker(Queue("letters", "memory://"))
+    with pytest.raises(InvalidOption, match="for 'send' asks for a SyncJob"):
+        worker.handler(JobType("send", int, None))(_with_data_beside_a_sync_job)  # type: ignore[arg-type]  # the same
+
+
+def _with_either(job: Job | SyncJob) -> None: ...
+
+
+@pytest.mark.parametrize("handler", [_with_either, _Stranger().handle, lambda job: None, print])
+def test_what_a_handler_does_not_say_is_no_mistake(handler: Any):
+    Worker(Queue("letters", "memory://"), {"send": handler})
 
 
 def test_a_handler_needs_a_name_that_a_job_could_have():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Final
 
 from ...client.workers import read_workers
 from ...errors import StoreError
@@ -14,7 +15,11 @@ from ..stores import known_queues
 from ..text import length
 from .queues import examine_queue
 
-CLOCK_TOLERANCE = 5_000
+CLOCK_TOLERANCE: Final = 5_000
+NOT_MADE: Final = Finding("store", "ok", "it is not made yet; adding a first job does that")
+NO_QUEUES: Final = Finding(
+    "queues", "warning", "there is none yet", "if there should be: check --url, $ROPEWAY_URL and the current folder"
+)
 
 
 async def examine(store: Store) -> list[Finding]:
@@ -24,8 +29,7 @@ async def examine(store: Store) -> list[Finding]:
         inspection = await asyncio.to_thread(store.inspect)
         findings += inspection.findings
         if not inspection.exists:
-            remedy = "check --url, $ROPEWAY_URL and the current folder; the first job that is added makes it"
-            return [Finding("store", "problem", "there is no store", remedy), *findings]
+            return findings if _has_problem(findings) else [NOT_MADE, *findings, NO_QUEUES]
         if inspection.version != inspection.newest:
             return findings
     try:
@@ -37,6 +41,10 @@ async def examine(store: Store) -> list[Finding]:
         await store.close()
 
 
+def _has_problem(findings: list[Finding]) -> bool:
+    return any(finding.level == "problem" for finding in findings)
+
+
 async def _examine_contents(store: Store) -> list[Finding]:
     now = await store.clock()
     findings = [examine_clock(now, time.time_ns() // 1_000_000)]
@@ -46,7 +54,7 @@ async def _examine_contents(store: Store) -> list[Finding]:
         serving = [worker for worker in workers if name in worker.queues]
         findings += await examine_queue(store, name, serving, now)
     if not names:
-        findings.append(Finding("queues", "ok", "none yet"))
+        findings.append(NO_QUEUES)
     return findings
 
 

@@ -54,7 +54,7 @@ async def list_jobs(
         page = await (await known_queue(store, queue_name)).find(
             *state, name=name, limit=limit - len(found), after=after, newest_first=not oldest_first
         )
-        found += [job.snapshot for job in page if job.snapshot is not None]
+        found += [job.snapshot for job in page]
         cursor, more = page.next, page.next is not None
         if len(found) == limit:
             more = more or queue_name != names[-1]

@@ -38,7 +38,7 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
     """Show all that is known of a job: its timeline, log lines and the trace of its last failure."""
     found = await locate_one(store, id, queue)
     job = await found.get(id)
-    if job is None or job.snapshot is None:
+    if job is None:
         raise JobNotFound(found.name, id)
     snapshot = job.snapshot
     history = await found.history(id)

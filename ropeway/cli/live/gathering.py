@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from ...client.workers import WorkerInfo, read_workers
-from ...errors import RopewayError
+from ...errors import RopewayError, StoreMissing
 from ...job.instants import Instant
 from ...store.contract import Store
 from ...store.url import connect
@@ -34,8 +35,17 @@ class Gatherer:
     async def look(self) -> Picture:
         if self._store is None:
             self._store = connect(self._url, create=False)
+        url = self._store.url
         try:
             return await self._look(self._store)
+        except StoreMissing:
+            await self.close()
+            if self._watches:
+                # It was there, with queues in it.
+                raise
+            # As empty as a server without queues, until somebody adds a first job.
+            self._has_looked = True
+            return self._picture(url, time.time_ns() // 1_000_000, [], 0, [])
         except BaseException:
             await self.close()
             raise

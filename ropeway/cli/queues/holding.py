@@ -10,7 +10,7 @@ from ..completing import complete_name
 from ..escaping import one_line
 from ..helping import examples
 from ..options import json_option, queue_argument, url_option
-from ..stores import known_queue, on_store
+from ..stores import known_queue, known_queues, near, on_store
 from ..text import as_json as json_text
 
 _name_option = click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only the jobs of this name.")
@@ -21,12 +21,19 @@ _name_option = click.option("--name", metavar="NAME", shell_complete=complete_na
 @_name_option
 @url_option
 @json_option
-@on_store()
+@on_store(make=True)
 async def pause(store: Store, queue: str, name: str | None, as_json: bool) -> None:
-    """Let no worker claim from a queue; what runs goes on."""
-    found = await known_queue(store, queue)
-    await found.pause(name)
-    await _report(found, "paused", name, as_json=as_json)
+    """Let no worker claim from a queue; what runs goes on.
+
+    A queue may be paused before its first job is there.
+    """
+    known = await known_queues(store)
+    paused = Queue(queue, store=store)
+    await paused.pause(name)
+    await _report(paused, "paused", name, as_json=as_json)
+    if queue not in known:
+        # A pause that was misspelt would stop nobody.
+        click.echo(f"It is new in {store.url}{near(queue, known) if known else ''}", err=True)
 
 
 @click.command(epilog=examples("ropeway queues resume emails", "ropeway queues resume emails --name send-newsletter"))

@@ -6,7 +6,7 @@ from typing import Final
 
 from psycopg import Error
 
-from ...errors import StoreReadOnly, StoreRefused, StoreUnavailable, StoreVersion
+from ...errors import StoreMissing, StoreReadOnly, StoreRefused, StoreVersion
 from .failures import code_of
 from .link import Link, Statement
 from .parameters import text
@@ -61,9 +61,7 @@ async def check_schema(link: Link, target: Target) -> None:
         return
     refuse_newer(target, version, newest)
     if version is None and not target.creates:
-        raise StoreUnavailable(
-            target.url, f"it has no schema {target.schema!r}: check the URL, or add a first job there"
-        )
+        raise StoreMissing(target.url, f"it has no schema {target.schema!r}: check the URL, or add a first job there")
     if not target.migrates:
         what = f"has no schema {target.schema!r}" if version is None else f"has version {version} of {newest}"
         raise StoreRefused(target.url, f"it {what}: run `ropeway migrate`")

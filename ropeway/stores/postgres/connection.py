@@ -13,7 +13,7 @@ import msgspec
 from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ...errors import StoreClosed, StoreError, StoreReadOnly, StoreUnavailable
+from ...errors import StoreClosed, StoreError, StoreMissing, StoreReadOnly, StoreUnavailable
 from .checks import check_schema, check_server
 from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
 from .link import Link, NotSent, Row, Statement
@@ -209,6 +209,9 @@ class Lanes:
                 self._was_up = True
                 self._failures = 0
                 return link
+            except StoreMissing:
+                # The server is there, and trying again makes no schema.
+                raise
             except (StoreUnavailable, StoreReadOnly) as error:
                 if isinstance(error, StoreReadOnly) and not self._was_up:
                     raise

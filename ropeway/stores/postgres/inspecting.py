@@ -29,6 +29,9 @@ async def _inspect(target: Target) -> Inspection:
         return Inspection(exists=not isinstance(error, StoreVersion), newest=len(scripts), findings=[finding])
     findings = [Finding("server", "ok", "it can be reached, and takes writes")]
     if version is None:
+        if not target.migrates:
+            what = f"there is no schema {target.schema!r} yet, and with migrate=off no job makes it"
+            findings.append(Finding("schema", "warning", what, "run `ropeway migrate`"))
         return Inspection(exists=False, newest=len(scripts), migrations=scripts, findings=findings)
     findings.append(_schema(target, version, len(scripts)))
     return Inspection(True, len(scripts), version, scripts[version:], findings)

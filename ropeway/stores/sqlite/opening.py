@@ -14,7 +14,7 @@ from typing import Final
 
 import apsw
 
-from ...errors import StoreCorrupt, StoreUnavailable, StoreVersion
+from ...errors import StoreCorrupt, StoreMissing, StoreVersion
 from .failures import RECOVERY, typed
 from .folders import check_file, check_folder
 from .statements import migrations
@@ -41,7 +41,7 @@ def open_file(
     try:
         if not os.path.lexists(path):
             if not creates:
-                raise StoreUnavailable(path, "there is no such file: check the path, or add a first job there")
+                raise StoreMissing(path, "there is no such file: check the path, or add a first job there")
             _create(path, scripts, vfs)
         check_file(path)
         connection = connect(path, vfs)

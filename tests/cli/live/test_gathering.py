@@ -330,6 +330,8 @@ async def test_a_lost_store_is_shown_and_found_again(tmp_path: Path):
 
     file.rename(tmp_path / "away.db")
     lost = await first(stream, lambda seen: seen.trouble is not None)
+    for _ in range(3):
+        assert (await anext(stream)).trouble is not None
     assert lost.queues[0].counts["waiting"] == 1
     assert not file.exists()
 
@@ -337,6 +339,19 @@ async def test_a_lost_store_is_shown_and_found_again(tmp_path: Path):
     found = await first(stream, lambda seen: seen.trouble is None)
     assert found.queues[0].counts["waiting"] == 1
     await stream.aclose()
+    await gatherer.close()
+
+
+async def test_a_store_that_nobody_has_made_yet_is_empty_until_somebody_does(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/jobs.db"
+    gatherer = Gatherer(url)
+    assert names(await gatherer.look()) == []
+
+    async with Queue("emails", url) as queue:
+        await queue.add("send")
+    seen = await gatherer.look()
+    assert names(seen) == ["emails"]
+    assert seen.events
     await gatherer.close()
 
 

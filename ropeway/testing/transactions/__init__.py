@@ -1,0 +1,1 @@
+"""Adding and completing inside of transactions, on the store of a test."""

@@ -1,0 +1,86 @@
+"""Transactions that callers share with the store of a test, as they are awaited and as they are waited for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from ...job.outcomes import Outcome
+from ...job.record import NewJob
+from ...store.values import MISSING, Added, Answer
+from .landing import Landing, Lands, at_once, verdicts
+from .libraries import Transactional
+
+
+class Inside:
+    def __init__(self, store: Lands, given: object, transaction: Transactional) -> None:
+        self._store, self._given, self._transaction = store, given, transaction
+        self._outcome: tuple[str, Outcome] | None = None
+
+    async def begin(self) -> Any:
+        answer = await _done(self._transaction.begin())
+        return answer or self._given
+
+    async def add(self, bundle: Sequence[NewJob]) -> list[Added]:
+        return _add(self._store, self._transaction, bundle)
+
+    async def settle(self, queue: str, outcome: Outcome) -> Answer:
+        self._outcome = queue, outcome
+        return _look(self._store, queue, outcome)
+
+    async def commit(self) -> None:
+        await _done(self._transaction.commit())
+        _settle(self._store, self._outcome)
+
+    async def roll_back(self) -> None:
+        await _done(self._transaction.roll_back())
+
+
+class InsideHere:
+    def __init__(self, store: Lands, given: object, transaction: Transactional) -> None:
+        self._store, self._given, self._transaction = store, given, transaction
+        self._outcome: tuple[str, Outcome] | None = None
+
+    def begin(self) -> Any:
+        return self._transaction.begin() or self._given
+
+    def add(self, bundle: Sequence[NewJob]) -> list[Added]:
+        return _add(self._store, self._transaction, bundle)
+
+    def settle(self, queue: str, outcome: Outcome) -> Answer:
+        self._outcome = queue, outcome
+        return _look(self._store, queue, outcome)
+
+    def commit(self) -> None:
+        self._transaction.commit()
+        _settle(self._store, self._outcome)
+
+    def roll_back(self) -> None:
+        self._transaction.roll_back()
+
+
+async def _done(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _add(store: Lands, transaction: Transactional, bundle: Sequence[NewJob]) -> list[Added]:
+    answers, new = verdicts(store, bundle, transaction.pending())
+    if new:
+        transaction.when_committed(Landing(store, new, at_once(store.clock())))
+    return answers
+
+
+def _look(store: Lands, queue: str, outcome: Outcome) -> Answer:
+    """What settling would answer; it is done when the rest is committed."""
+    [record] = at_once(store.get(queue, [outcome.id]))
+    if record is None:
+        return MISSING
+    is_held = record.state == "active" and record.token == outcome.token
+    return Answer("done" if is_held else "lost", record.state)
+
+
+def _settle(store: Lands, decided: tuple[str, Outcome] | None) -> None:
+    if decided is not None:
+        queue, outcome = decided
+        at_once(store.settle(queue, [outcome]))
