@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from ropeway.errors import StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
+from ropeway.errors import InvalidOption, StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
 from ropeway.store.values import StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.target import Target
@@ -92,6 +92,14 @@ def test_a_password_is_never_shown():
     assert "s3cret" not in target.url
     assert (target.host, target.port, target.database, target.prefix) == ("jobs.example", 6380, 2, "shop")
     assert (target.username, target.password, target.uses_tls) == ("me", "s3cret", True)
+
+
+def test_ipv6_addresses_stand_in_brackets():
+    target = Target.from_url("redis+cluster://[::1]:7000,[fe80::2],other:7001")
+
+    assert target.seeds == (("::1", 7000), ("fe80::2", 6379), ("other", 7001))
+    with pytest.raises(InvalidOption, match=r"an IPv6 address is \[::1\]"):
+        Target.from_url("redis://::1/0")
 
 
 async def test_a_job_whose_data_was_evicted_does_not_stop_its_queue(store: RedisStore):
