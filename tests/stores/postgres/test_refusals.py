@@ -22,7 +22,7 @@ from ropeway.testing.arrange import add, claim, is_gone, read
 from ropeway.testing.factories import NOW, QUEUE, complete, fail, new_job, new_jobs
 from tests.stores.databases import DatabaseProcess
 
-from .conftest import OpenStore, StartDatabase, noticed, until
+from .conftest import OpenStore, StartDatabase, connected, noticed, until
 
 
 @pytest.fixture
@@ -141,6 +141,7 @@ async def test_sessions_that_are_ended_while_nothing_is_under_way_are_not_notice
     store: PostgresStore, server: DatabaseProcess
 ):
     await add(store, new_job("a"))
+    await connected(store)
     server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ropeway'")
     await noticed(store)
 
@@ -153,6 +154,7 @@ async def test_a_server_without_room_for_connections_is_waited_for(
     server = start_database(max_connections="5", superuser_reserved_connections="0", max_wal_senders="0")
     store = open_store(server.url())
     await add(store, new_job("a"))
+    await connected(store)
     with ExitStack() as others:
         first = others.enter_context(server.session())
         first.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ropeway'")
