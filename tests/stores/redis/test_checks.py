@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import socket
 import struct
+from contextlib import closing
 
 import pytest
 
 from ropeway.errors import InvalidOption, StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
-from ropeway.store.values import StallRules
+from ropeway.store.values import Query, StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
@@ -176,3 +177,39 @@ async def test_a_row_of_another_format_is_refused(store: RedisStore):
         with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
             await call
     assert await store._execute("HLEN", f"{store._keys.queue(QUEUE)}:jobs") == 1
+
+
+DAMAGE = {
+    "empty": b"",
+    "short": struct.pack("<d", 2),
+    "of another format": struct.pack("<22d", 1, *range(21)),
+    "foreign": b"the session of somebody else, who took our prefix; " * 5,
+    "not a number": b"\xff" * 200,
+}
+
+
+@pytest.mark.parametrize("stored", DAMAGE.values(), ids=DAMAGE)
+async def test_a_row_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: RedisStore, stored: bytes):
+    await add(store, new_job("a"))
+    await store._execute("SET", store._keys.queue(QUEUE), stored)
+
+    for call in (store.count(QUEUE), store.settings(QUEUE), store.queues(), store.get(QUEUE, ["a"])):
+        with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
+            await call
+
+
+@pytest.mark.parametrize("stored", DAMAGE.values(), ids=DAMAGE)
+async def test_a_job_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: RedisStore, stored: bytes):
+    await add(store, new_job("a"), new_job("b"))
+    for id in ("a", "b"):
+        await store._execute("HSET", f"{store._keys.queue(QUEUE)}:jobs", id, stored)
+
+    with closing(store.listen("jobs", [QUEUE])) as listener:
+        for call in (
+            store.get(QUEUE, ["a"]),
+            store.find(Query(QUEUE, ("waiting",))),
+            store.claim(claim_request(1)),
+            listener.claim(claim_request(1)),
+        ):
+            with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
+                await call
