@@ -165,6 +165,23 @@ async def test_a_worker_that_cannot_renew_stops_its_handlers_before_others_run_t
     assert (await job.refresh()).attempts_made == 0
 
 
+async def test_a_warning_that_locks_were_not_renewed_says_why(
+    queue: Queue, tampering: Tampering, caplog: pytest.LogCaptureFixture
+):
+    gate = Gate()
+
+    async def never_answer(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    tampering.before["renew"] = never_answer
+    async with Worker(queue, gate, lock_duration=0.2).started():
+        await queue.add("send")
+        await gate.holds(1)
+        await gate.holds(0)
+        gate.opened.set()
+    assert "were not renewed: TimeoutError" in caplog.text
+
+
 async def test_jobs_of_a_claim_that_was_answered_too_late_are_not_begun_under_a_dead_lock(
     queue: Queue, tampering: Tampering
 ):
