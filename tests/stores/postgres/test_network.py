@@ -49,8 +49,8 @@ async def _used(store: PostgresStore) -> None:
 
 async def _calm(store: PostgresStore) -> None:
     lanes = store._everywhere.here().lanes
-    if lanes._opening is not None:
-        await lanes._opening
+    if (opening := lanes._opening._task) is not None:
+        await opening
     await until(lambda: all(link.is_free for link in lanes._links))
 
 
