@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from ropeway.errors import StoreCorrupt, StoreUnavailable
 from ropeway.store.values import ClaimRequest
 from tests.client.tampering import Outage, Tampering
 
-from .watching import PATIENCE, Ear, Gate, told
+from .watching import PATIENCE, Counting, Ear, Gate, told
 
 VERBS = ("claim", "settle", "renew", "tick", "revoked", "remember", "count", "find")
 """All that a running worker asks of its store."""
@@ -28,16 +27,6 @@ def queue(tampered_queue: Queue) -> Queue:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ropeway.worker.service.FIRST_PAUSE", 0.01)
     monkeypatch.setattr("ropeway.worker.service.LONGEST_PAUSE", 0.05)
-
-
-class Counting:
-    def __init__(self) -> None:
-        self.runs: Counter[Any] = Counter()
-
-    async def __call__(self, job: Job) -> Any:
-        self.runs[job.data] += 1
-        await asyncio.sleep(0)
-        return job.data
 
 
 class EveryThird:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import psycopg
 import pytest
@@ -20,9 +18,6 @@ from tests.stores.places import empty_folder
 StartDatabase: TypeAlias = Callable[..., DatabaseProcess]
 OpenStore: TypeAlias = Callable[[str], PostgresStore]
 Execute: TypeAlias = Callable[[str], list[tuple[Any, ...]]]
-
-PATIENCE: Final = 20
-"""Seconds in which whatever is to happen has happened."""
 
 
 @pytest.fixture
@@ -93,16 +88,6 @@ def execute(url: str) -> Execute:
             return cursor.fetchall() if cursor.description else []
 
     return run
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Waits for what nobody is told of: what a server has done, for one."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            found = condition()
-            if await found if inspect.isawaitable(found) else found:
-                return
-            await asyncio.sleep(0.005)
 
 
 async def noticed(store: PostgresStore) -> None:

@@ -19,8 +19,9 @@ from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.databases import DatabaseProcess
 from tests.stores.network import Proxy
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, until
+from .conftest import OpenStore
 
 
 @pytest.fixture

@@ -21,8 +21,9 @@ from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.arrange import add, claim, is_gone, read
 from ropeway.testing.factories import NOW, QUEUE, complete, fail, new_job, new_jobs
 from tests.stores.databases import DatabaseProcess
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, StartDatabase, connected, noticed, until
+from .conftest import OpenStore, StartDatabase, connected, noticed
 
 
 @pytest.fixture

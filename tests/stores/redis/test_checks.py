@@ -15,8 +15,9 @@ from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, new_job, new_jobs
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, StartServer, until
+from .conftest import OpenStore, StartServer
 
 
 async def test_a_server_that_evicts_is_refused(start_server: StartServer, open_store: OpenStore):
