@@ -22,29 +22,30 @@ class Shared(Generic[T]):
 
     async def result(self) -> T:
         """Raises what the work raises, and StoreClosed after `close`."""
+        task = self.begin()
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if task.cancelled() and caller is not None and not caller.cancelling():
+                # Nobody has cancelled the caller: for it this is an error like any other.
+                raise self._closed() from None
+            raise
+
+    def begin(self) -> asyncio.Task[T]:
+        """For who will need it soon: it is under way now, and what it raises is told to those who wait for it only."""
         if self._is_closed:
             raise self._closed()
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run())
-        return await asyncio.shield(self._task)
-
-    async def _run(self) -> T:
-        try:
-            return await self._work()
-        except asyncio.CancelledError:
-            # Nobody has cancelled those who wait: for them it is an error like any other.
-            if self._is_closed:
-                raise self._closed() from None
-            raise
+            self._task = asyncio.create_task(self._work())
+            self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._task
 
     async def close(self) -> None:
         self._is_closed = True
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
-            # Perhaps nobody waited for it.
-            if not self._task.cancelled():
-                self._task.exception()
 
     def _closed(self) -> StoreClosed:
         return StoreClosed(self._url, "this handle was closed: make another with connect()")

@@ -6,7 +6,7 @@ import os
 import re
 from importlib import import_module
 from typing import Any, Final, cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from ..errors import InvalidOption, StoreRefused
 from .contract import Store
@@ -45,7 +45,7 @@ def connect(url: str | object | None = None, *, create: bool = True) -> Store:
 
 
 def _store_for(url: str) -> Any:
-    scheme = urlsplit(url).scheme
+    scheme = parts_of(url).scheme
     if scheme not in _STORES:
         base, plus, driver = scheme.partition("+")
         if plus and base in _STORES:
@@ -55,9 +55,19 @@ def _store_for(url: str) -> Any:
     return _store(scheme)
 
 
+def parts_of(url: str) -> SplitResult:
+    """For stores, who read more of it than its scheme. What cannot be taken apart is an option that is wrong."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        # Not in its own words, which may repeat the password.
+        remedy = "its host cannot be read; an IPv6 address has brackets on both sides, as in [::1]"
+        raise InvalidOption("url", f"cannot be {_shown(url)!r}: {remedy}") from None
+
+
 def _shown(url: str) -> str:
     """Without what may be a password."""
-    return re.sub(r":[^:@]*@", ":***@", url)
+    return re.sub(r"(//[^:]*):.*@", r"\1:***@", url)
 
 
 def _store(scheme: str) -> Any:

@@ -60,7 +60,8 @@ class Renewer(Service):
                 async with asyncio.timeout(self._time_left(jobs)):
                     await self._renew(jobs)
             except (StoreUnavailable, TimeoutError) as trouble:
-                log.warning("locks in %r were not renewed: %s", self._queue, trouble)
+                why = str(trouble) or type(trouble).__name__
+                log.warning("locks in %r were not renewed: %s", self._queue, why)
                 self._fence(jobs)
                 # Not as patient as others: a lock does not wait.
                 await asyncio.sleep(min(LONGEST_PAUSE, self._lock / 10_000, self._time_left(jobs)))

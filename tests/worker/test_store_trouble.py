@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from ropeway.errors import StoreCorrupt, StoreUnavailable
 from ropeway.store.values import ClaimRequest
 from tests.client.tampering import Outage, Tampering
 
-from .watching import PATIENCE, Ear, Gate, told
+from .watching import PATIENCE, Counting, Ear, Gate, told
 
 VERBS = ("claim", "settle", "renew", "tick", "revoked", "remember", "count", "find")
 """All that a running worker asks of its store."""
@@ -28,16 +27,6 @@ def queue(tampered_queue: Queue) -> Queue:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ropeway.worker.service.FIRST_PAUSE", 0.01)
     monkeypatch.setattr("ropeway.worker.service.LONGEST_PAUSE", 0.05)
-
-
-class Counting:
-    def __init__(self) -> None:
-        self.runs: Counter[Any] = Counter()
-
-    async def __call__(self, job: Job) -> Any:
-        self.runs[job.data] += 1
-        await asyncio.sleep(0)
-        return job.data
 
 
 class EveryThird:
@@ -163,6 +152,23 @@ async def test_a_worker_that_cannot_renew_stops_its_handlers_before_others_run_t
         tampering.before = {}
         assert await job.result(timeout=PATIENCE) == "again"
     assert (await job.refresh()).attempts_made == 0
+
+
+async def test_a_warning_that_locks_were_not_renewed_says_why(
+    queue: Queue, tampering: Tampering, caplog: pytest.LogCaptureFixture
+):
+    gate = Gate()
+
+    async def never_answer(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    tampering.before["renew"] = never_answer
+    async with Worker(queue, gate, lock_duration=0.2).started():
+        await queue.add("send")
+        await gate.holds(1)
+        await gate.holds(0)
+        gate.opened.set()
+    assert "were not renewed: TimeoutError" in caplog.text
 
 
 async def test_jobs_of_a_claim_that_was_answered_too_late_are_not_begun_under_a_dead_lock(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
+from contextlib import suppress
 from typing import Any, Final
 
 from ropeway import Event, Job, JobHandle, Queue, Worker, WorkerEvent
 
 PATIENCE: Final = 20
 """Seconds in which whatever is to happen has happened."""
+TROUBLE: Final = ("lock-lost", "stalled", "cancelled", "failed")
+"""What a worker says of jobs that it could not bring to their end."""
 
 
 class Ear:
@@ -54,6 +58,27 @@ async def told(queue: Queue, name: str, job: JobHandle | None = None, count: int
 
 async def entered(event: asyncio.Event) -> None:
     await asyncio.wait_for(event.wait(), PATIENCE)
+
+
+class Counting:
+    """A handler that answers its job's data, and counts how often it ran for each."""
+
+    def __init__(self) -> None:
+        self.runs: Counter[Any] = Counter()
+        self._news = asyncio.Event()
+
+    async def __call__(self, job: Job) -> Any:
+        self.runs[job.data] += 1
+        self._news.set()
+        await asyncio.sleep(0)
+        return job.data
+
+    async def more(self) -> None:
+        """Waits for the next run, or a moment if that was the last."""
+        self._news.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await self._news.wait()
 
 
 class Gate:

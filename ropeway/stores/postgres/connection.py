@@ -13,7 +13,8 @@ import msgspec
 from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ...errors import StoreClosed, StoreError, StoreMissing, StoreReadOnly, StoreUnavailable
+from ...errors import StoreError, StoreMissing, StoreReadOnly, StoreUnavailable
+from ...store.sharing import Shared
 from .checks import check_schema, check_server
 from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
 from .link import Link, NotSent, Row, Statement
@@ -101,12 +102,11 @@ class Lanes:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._links: list[Link] = []
-        self._opening: asyncio.Task[Link] | None = None
+        self._opening = Shared(target.url, self._open)
         self._was_up = False
         self._failures = 0
         self._rehearse = Statement(in_schema("SELECT ropeway.rehearse()", target.schema))
         self._rehearses = False
-        self._is_closed = False
 
     async def open(self) -> None:
         await self._link()
@@ -118,7 +118,7 @@ class Lanes:
             for link in self._links:
                 self._let_rehearse(link)
             while len(self._links) < MOST_LINKS:
-                await asyncio.shield(self._begin_to_open())
+                await self._opening.result()
 
     def _let_rehearse(self, link: Link) -> None:
         # Behind a pooler the next statement may meet another session.
@@ -164,35 +164,15 @@ class Lanes:
 
     async def _link(self) -> Link:
         """One that is free, or else the one that will be soonest; callers at the same time share the making of one."""
-        if self._is_closed:
-            raise self._closed()
         self._links = links = [link for link in self._links if link.is_up]
         for link in links:
             if link.is_free:
                 return link
+        if not links:
+            return await self._opening.result()
         if len(links) < MOST_LINKS:
-            self._begin_to_open()
-        if links:
-            return min(links, key=lambda link: link.load)
-        opening = self._opening
-        assert opening is not None
-        try:
-            return await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            caller = asyncio.current_task()
-            if opening.cancelled() and caller is not None and not caller.cancelling():
-                raise self._closed() from None
-            raise
-
-    def _closed(self) -> StoreClosed:
-        return StoreClosed(self._target.url, "this handle was closed while the call was under way")
-
-    def _begin_to_open(self) -> asyncio.Task[Link]:
-        if self._opening is None or self._opening.done():
-            self._opening = asyncio.create_task(self._open())
-            # Whoever waits for it hears of what went wrong; if nobody does, the next one tries again.
-            self._opening.add_done_callback(lambda task: task.cancelled() or task.exception())
-        return self._opening
+            self._opening.begin()
+        return min(links, key=lambda link: link.load)
 
     async def _open(self) -> Link:
         loop = asyncio.get_running_loop()
@@ -230,10 +210,7 @@ class Lanes:
             raise typed(self._target.url, error) from error
 
     async def close(self) -> None:
-        self._is_closed = True
-        if self._opening is not None and not self._opening.done():
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
+        await self._opening.close()
         for link in self._links:
             link.abort()
         self._links = []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from typing import Final, Self
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import Error
 
 from ...errors import InvalidOption
+from ...store.url import parts_of
 
 DEFAULT_SCHEMA: Final = "ropeway"
 _OURS: Final = ("schema", "timeout", "listen", "migrate")
@@ -35,7 +36,7 @@ class Target(msgspec.Struct, frozen=True):
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> Self:
         """`postgresql://user:password@host:5432/database?schema=ropeway`, with the parameters of libpq and ours."""
-        parts = urlsplit(url)
+        parts = parts_of(url)
         given = parse_qsl(parts.query, keep_blank_values=True)
         ours = {option: value for option, value in given if option in _OURS}
         rest = urlencode([pair for pair in given if pair[0] not in _OURS], quote_via=quote)
@@ -60,7 +61,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def without_password(url: str) -> str:
-    parts = urlsplit(url)
+    parts = parts_of(url)
     login, _, places = parts.netloc.rpartition("@")
     user, colon, _ = login.partition(":")
     netloc = f"{user}:***@{places}" if colon else parts.netloc

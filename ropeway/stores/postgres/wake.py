@@ -11,7 +11,6 @@ for: whoever listens is woken as soon as the server knows of it again.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,8 +18,9 @@ from typing import Final, TypeAlias
 
 from psycopg import Error
 
-from ...errors import StoreClosed, StoreError
-from ...store.values import ClaimRequest, Served, Topic
+from ...errors import StoreError
+from ...store.listening import EarListener
+from ...store.values import Topic
 from .connection import FIRST_PAUSE, open_link
 from .link import Link, Row, Statement
 from .parameters import number, text
@@ -28,7 +28,6 @@ from .statements import in_schema
 from .target import Target
 
 LONGEST_PAUSE: Final = 2.0
-FIRST_PATIENCE: Final = 1.0
 WATCH: Final = 5.0
 """Seconds of silence after which the server is asked whether it is still there."""
 LINGER: Final = 1.0
@@ -220,103 +219,23 @@ def _is_so(answered: asyncio.Future[list[Row]]) -> bool:
     return not answered.cancelled() and answered.exception() is None and bool(answered.result()[0][0])
 
 
-class PostgresListener:
-    """Remembers one wake until it is waited for, so that none is missed between looking and waiting."""
+class PostgresListener(EarListener[Ear]):
+    """Its `claim` only waits: a claim is one trip, and no job is ever given to a worker that does not hear of it."""
 
     def __init__(
         self, ear: Callable[[], Ear], topic: Topic, queues: Sequence[str], usable: Callable[[], None], url: str
     ) -> None:
         self.places: Final[list[Place]] = [(topic, queue) for queue in dict.fromkeys(queues)]
-        self._ear_here = ear
-        self._ear: Ear | None = None
-        self._usable = usable
-        self._pid = os.getpid()
-        self._url = url
-        self._is_open = True
-        self._is_woken = False
-        self._heard = asyncio.Event()
-        self._was_patient = False
-        self._waiters: set[asyncio.Future[bool]] = set()
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            # Made before the loop runs: the first wait begins to listen, and is woken when it does.
-            return
-        self._add()
+        super().__init__(ear, usable, url)
 
     async def wait(self, timeout: float | None = None) -> bool:
-        """After `close` it raises `StoreClosed`; a wait that is under way then answers True."""
-        self._usable()
-        if not self._is_open:
-            raise StoreClosed(self._url, "this listener was closed: listen again")
-        ear = self._add()
+        ear = self._listening()
         ear.begin(self)
         try:
-            await self._hearing(ear)
-            if self._take():
-                return True
-            return await self._wait(ear, timeout)
+            if not ear.polls:
+                return await super().wait(timeout)
+            looks_again = timeout is None or timeout > POLL
+            pause = POLL * random.uniform(0.8, 1.0) if looks_again else timeout  # noqa: S311 - spreads load
+            return self._take() or await self._woken(pause, in_the_end=looks_again)
         finally:
             ear.end(self)
-
-    async def _wait(self, ear: Ear, timeout: float | None) -> bool:
-        polls = ear.polls and (timeout is None or timeout > POLL)
-        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        try:
-            async with asyncio.timeout(POLL * random.uniform(0.8, 1.0) if polls else timeout):  # noqa: S311 - spreads load
-                await waiter
-        except TimeoutError:
-            if polls:
-                return True
-        finally:
-            self._waiters.discard(waiter)
-        # Of several waiters one takes the wake, but all of them heard it.
-        return self._take() or (waiter.done() and not waiter.cancelled() and waiter.result())
-
-    async def _hearing(self, ear: Ear) -> None:
-        """Lets the server know first, once: whoever asks in a hurry would wait without hearing."""
-        if not self._was_patient and not ear.polls:
-            self._was_patient = True
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FIRST_PATIENCE):
-                    await self._heard.wait()
-
-    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
-        """Only waits: a claim of its own is one trip, and no job is ever given to a worker that does not hear of it."""
-        await self.wait(timeout)
-        return None
-
-    def interrupt(self) -> None:
-        self._resolve(woken=False)
-
-    def wake(self) -> None:
-        self._is_woken = True
-        self._heard.set()
-        self._resolve(woken=True)
-
-    def close(self) -> None:
-        """In a forked child it only looks closed: its connection and whoever waits are the parent's."""
-        if self._is_open:
-            self._is_open = False
-            if self._pid != os.getpid():
-                return
-            self._heard.set()
-            if self._ear is not None:
-                self._ear.remove(self)
-            self._resolve(woken=True)
-
-    def _add(self) -> Ear:
-        if self._ear is None:
-            self._ear = self._ear_here()
-            self._ear.add(self)
-        return self._ear
-
-    def _resolve(self, *, woken: bool) -> None:
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(woken)
-
-    def _take(self) -> bool:
-        taken, self._is_woken = self._is_woken, False
-        return taken

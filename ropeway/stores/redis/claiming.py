@@ -13,6 +13,7 @@ from ...job.ids import new_token
 from ...job.outcomes import Outcome
 from ...store.values import ClaimRequest, Served
 from .connection import LONGEST_PAUSE
+from .failures import reading
 from .standing import Run, Standing
 from .wake import Ear, RedisListener
 
@@ -51,7 +52,8 @@ class ClaimingListener(RedisListener):
         said: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
         self._claims.add(said)
         try:
-            return await self._stand(standing, said, LONGEST if timeout is None else timeout)
+            with reading(self._url):
+                return await self._stand(standing, said, LONGEST if timeout is None else timeout)
         except asyncio.CancelledError:
             task = asyncio.create_task(self._give_back(standing), name="ropeway-redis-give-back")
             self._going_back.add(task)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import hiredis
+import msgspec
 
 from ...errors import RopewayError, StoreCorrupt, StoreError, StoreFull, StoreRefused, StoreUnavailable
 
@@ -29,7 +33,7 @@ _HINTS: Final = {
     **dict.fromkeys(("invalid password", "AUTH", "ACL failure", "can't run this command"), _FORBIDDEN),
     "max number of clients": (StoreUnavailable, "the server has too many clients: raise maxclients, or connect less"),
     "DB index": (StoreRefused, "the server has no database of that number: correct the URL, or raise `databases`"),
-    "Bad data format": _FOREIGN,
+    **dict.fromkeys(("Bad data format", "data string too short"), _FOREIGN),
     "script": (StoreRefused, f"a script of the store failed, please report it ({NEEDED})"),
     "": (StoreRefused, f"it does not understand us ({NEEDED})"),
 }
@@ -61,6 +65,18 @@ def typed(url: str, error: BaseException) -> BaseException:
             return error
     found.__cause__ = error
     return found
+
+
+@contextmanager
+def reading(url: str) -> Iterator[None]:
+    """Around what takes stored bytes apart: those that we cannot have written were written by others, or damaged."""
+    try:
+        yield
+    except RopewayError:
+        raise
+    except (ValueError, struct.error, msgspec.MsgspecError) as error:
+        kind, meaning = _FOREIGN
+        raise kind(url, f"{meaning} ({error})") from error
 
 
 def _refused(url: str, error: BaseException) -> StoreError:

@@ -82,14 +82,18 @@ class Row(msgspec.Struct, frozen=True):
 
 
 _NO_ROW: Final = Row()
+_FORMAT: Final = 2
 _numbers: Final = struct.Struct("<22d")
 _names: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 
 
 def row_of(stored: bytes | None) -> Row:
+    """Raises ValueError or `struct.error` for what is no row, or one of another format."""
     if stored is None:
         return _NO_ROW
     numbers = [int(number) for number in _numbers.unpack_from(stored)]
+    if numbers[0] != _FORMAT:
+        raise ValueError(f"a row of format {numbers[0]}, not {_FORMAT}")
     names = stored[_numbers.size + numbers[-1] :]
     return Row(_names(names) if names else (), *numbers)
 

@@ -47,6 +47,7 @@ from .across import add_across
 from .claiming import ClaimingListener
 from .clients import target_of
 from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
+from .failures import reading
 from .finding import find, oldest
 from .here import Everywhere, Here
 from .ids import all_shortened, shortened, text_of, texts_of
@@ -174,7 +175,9 @@ class RedisStore:
     # Run
 
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        return claimed_of(request, await self._run("claim", request.queue, given(now), request_of(request)))
+        answer = await self._run("claim", request.queue, given(now), request_of(request))
+        with reading(self.url):
+            return claimed_of(request, answer)
 
     async def settle(
         self,
@@ -187,7 +190,8 @@ class RedisStore:
         packed, ordered = settlement(outcomes, then, now)
         letters, claimed = await self._call("settle", (self._keys.queue(queue),), packed)
         answers = in_order(outcomes, ordered, answers_of(letters))
-        return Settled(answers, claimed_of(then, claimed) if then else None)
+        with reading(self.url):
+            return Settled(answers, claimed_of(then, claimed) if then else None)
 
     async def renew(
         self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
@@ -308,10 +312,13 @@ class RedisStore:
     # Look
 
     async def get(self, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
-        return records_or_none(await self._run("get", queue, queue, all_shortened(ids)))
+        packed = await self._run("get", queue, queue, all_shortened(ids))
+        with reading(self.url):
+            return records_or_none(packed)
 
     async def find(self, query: Query) -> Page:
-        return await find(self._run, query)
+        with reading(self.url):
+            return await find(self._run, query)
 
     async def count(self, queue: str) -> Counts:
         return (await self._row(queue)).counts
@@ -320,13 +327,17 @@ class RedisStore:
         return (await self._row(queue)).settings
 
     async def _row(self, queue: str) -> looking.Row:
-        return looking.row_of(await self._execute("GET", self._keys.queue(queue)))
+        stored = await self._execute("GET", self._keys.queue(queue))
+        with reading(self.url):
+            return looking.row_of(stored)
 
     async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
         return looking.metrics_of(await self._run("metrics", queue, since, looking.METRICS))
 
     async def history(self, queue: str, id: str) -> History | None:
-        return looking.history_of(await self._run("history", queue, shortened(id)))
+        answer = await self._run("history", queue, shortened(id))
+        with reading(self.url):
+            return looking.history_of(answer)
 
     async def queues(self) -> list[str]:
         names = sorted(name.decode() for name in await self._execute("SMEMBERS", self._keys.queues))
@@ -398,7 +409,8 @@ class RedisStore:
     async def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> list[Record]:
         arguments = pack((given(now), False if key is None else key))
         found = await self._call("recall", (self._keys.kind(kind),), arguments)
-        return [looking.record_of(kind, found[at].decode(), found[at + 1]) for at in range(0, len(found), 2)]
+        with reading(self.url):
+            return [looking.record_of(kind, found[at].decode(), found[at + 1]) for at in range(0, len(found), 2)]
 
     async def forget(self, kind: str, key: str) -> bool:
         return bool(await self._call("forget", (self._keys.kind(kind), self._keys.expiring), pack((kind, key))))

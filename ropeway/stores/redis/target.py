@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import ssl
 from typing import Final, Literal, Self, TypeAlias
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
 from ...errors import InvalidOption
+from ...store.url import parts_of
 
 Kind: TypeAlias = Literal["server", "cluster", "sentinel"]
 
@@ -57,7 +58,7 @@ class Target(msgspec.Struct, frozen=True):
 
         `redis+cluster://host:6379,other:6379`; `redis+sentinel://host:26379,other:26379/service/0`.
         """
-        parts = urlsplit(url)
+        parts = parts_of(url)
         if parts.scheme not in SCHEMES:
             raise InvalidOption("url", f"cannot be {url!r}: use redis://host:6379/0 or rediss:// for TLS")
         kind, uses_tls = SCHEMES[parts.scheme]
@@ -76,7 +77,9 @@ class Target(msgspec.Struct, frozen=True):
             database = int(number.strip("/") or "0")
             timeout = float(options.get("timeout", "10"))
         except ValueError:
-            raise InvalidOption("url", f"cannot be {shown!r}: port, database and timeout are numbers") from None
+            raise InvalidOption(
+                "url", f"cannot be {shown!r}: port, database and timeout are numbers, an IPv6 address is [::1]"
+            ) from None
         if database < 0 or not 0 < timeout <= 3600 or (kind == "cluster" and database):
             raise InvalidOption(
                 "url", f"cannot be {shown!r}: the database is 0 or more (0 in a cluster), the timeout 0 to 3600 s"
@@ -133,11 +136,14 @@ def _place(given: str, port: int) -> tuple[str, int]:
     host, colon, number = given.rpartition(":")
     if not colon or given.endswith("]"):
         host, number = given, str(port)
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    if not is_bracketed and not {*"[:]"}.isdisjoint(host):
+        raise ValueError(host)
     return host.strip("[]") or "localhost", int(number)
 
 
 def _without_password(url: str) -> str:
-    parts = urlsplit(url)
+    parts = parts_of(url)
     login, _, places = parts.netloc.rpartition("@")
     user, colon, _ = login.partition(":")
     return parts._replace(netloc=f"{user}:***@{places}").geturl() if colon else url

@@ -7,19 +7,16 @@ made good for: whoever listens is woken as soon as the subscription stands.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
-from ...errors import StoreClosed, StoreError
-from ...store.values import ClaimRequest, Served
+from ...errors import StoreError
+from ...store.listening import EarListener
 from .connection import FIRST_PAUSE, Find, open_link
 from .link import Link
 
 LONGEST_PAUSE: Final = 2.0
-FIRST_PATIENCE: Final = 1.0
 WATCH: Final = 5.0
 """Seconds of silence after which the server is asked whether it is still there, and has as many to answer."""
 
@@ -109,94 +106,10 @@ class Ear:
                     listener.wake()
 
 
-class RedisListener:
-    """Remembers one wake until it is waited for, so that none is missed between looking and waiting."""
-
+class RedisListener(EarListener[Ear]):
     def __init__(self, ear: Callable[[], Ear], channels: Sequence[str], usable: Callable[[], None], url: str) -> None:
         self.channels: Final = list(dict.fromkeys(channels))
-        self._ear_here = ear
-        self._ear: Ear | None = None
-        self._usable = usable
-        self._url = url
-        self._pid = os.getpid()
-        self._is_open = True
-        self._is_woken = False
-        self._heard = asyncio.Event()
-        self._was_patient = False
-        self._waiters: set[asyncio.Future[bool]] = set()
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            # Made before the loop runs: the first wait begins to listen, and is woken when it does.
-            return
-        self._add()
-
-    async def wait(self, timeout: float | None = None) -> bool:
-        """After `close` it raises `StoreClosed`; a wait that is under way then answers True."""
-        await self._hearing()
-        if self._take():
-            return True
-        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        try:
-            async with asyncio.timeout(timeout):
-                await waiter
-        except TimeoutError:
-            pass
-        finally:
-            self._waiters.discard(waiter)
-        # Of several waiters one takes the wake, but all of them heard it.
-        return self._take() or (waiter.done() and not waiter.cancelled() and waiter.result())
-
-    async def _hearing(self) -> None:
-        """Lets the subscription come to stand first, once: whoever asks in a hurry would wait without hearing."""
-        self._usable()
-        if not self._is_open or self._pid != os.getpid():
-            raise StoreClosed(self._url, "this listener was closed, or made before a fork: listen again")
-        self._add()
-        if not self._was_patient:
-            self._was_patient = True
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FIRST_PATIENCE):
-                    await self._heard.wait()
-
-    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
-        """Only waits; see `ClaimingListener`."""
-        await self.wait(timeout)
-        return None
-
-    def interrupt(self) -> None:
-        self._resolve(woken=False)
+        super().__init__(ear, usable, url)
 
     def hear(self, channel: str, message: bytes) -> None:
         self.wake()
-
-    def wake(self) -> None:
-        self._is_woken = True
-        self._heard.set()
-        self._resolve(woken=True)
-
-    def close(self) -> None:
-        """In a forked child it only looks closed: its subscription and whoever waits are the parent's."""
-        if self._is_open:
-            self._is_open = False
-            if self._pid != os.getpid():
-                return
-            self._heard.set()
-            if self._ear is not None:
-                self._ear.remove(self)
-            self._resolve(woken=True)
-
-    def _add(self) -> None:
-        if self._ear is None:
-            self._ear = self._ear_here()
-            self._ear.add(self)
-
-    def _resolve(self, *, woken: bool) -> None:
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(woken)
-
-    def _take(self) -> bool:
-        taken, self._is_woken = self._is_woken, False
-        return taken

@@ -232,6 +232,15 @@ class TestClaimLimit:
         assert len(await claim(store, 2)) == 1
         assert await claim(store, 2) == []
 
+    async def test_a_limit_may_be_as_large_as_options_can_say(self, store: Store) -> None:
+        await add(store, *new_jobs(2))
+
+        settings = await store.configure(QUEUE, max_active=2**31, now=NOW)
+
+        assert settings.max_active == 2**31
+        assert await store.settings(QUEUE) == settings
+        assert len(await claim(store, 2)) == 2
+
     async def test_a_settled_job_makes_room_for_the_next(self, store: Store) -> None:
         await store.configure(QUEUE, max_active=1, now=NOW)
         job = await active(store)

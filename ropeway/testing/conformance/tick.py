@@ -206,6 +206,13 @@ class TestTickGivesUp:
 
         assert len((await store.tick(QUEUE, rules, now=NOW + 4 * LOCK)).given_up) == 1
 
+    async def test_a_job_may_be_allowed_to_stall_as_often_as_options_can_say(self, store: Store) -> None:
+        job = await active(store)
+
+        ticked = await store.tick(QUEUE, StallRules(max_stalled_count=2**31), now=NOW + LOCK)
+
+        assert (ticked.stalled, ticked.given_up) == ([job.id], [])
+
     async def test_a_queue_may_fail_what_stalls_at_once(self, store: Store) -> None:
         held = await active(store)
 

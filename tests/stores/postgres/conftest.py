@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import psycopg
 import pytest
@@ -20,9 +18,6 @@ from tests.stores.places import empty_folder
 StartDatabase: TypeAlias = Callable[..., DatabaseProcess]
 OpenStore: TypeAlias = Callable[[str], PostgresStore]
 Execute: TypeAlias = Callable[[str], list[tuple[Any, ...]]]
-
-PATIENCE: Final = 20
-"""Seconds in which whatever is to happen has happened."""
 
 
 @pytest.fixture
@@ -95,17 +90,12 @@ def execute(url: str) -> Execute:
     return run
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Waits for what nobody is told of: what a server has done, for one."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            found = condition()
-            if await found if inspect.isawaitable(found) else found:
-                return
-            await asyncio.sleep(0.005)
-
-
 async def noticed(store: PostgresStore) -> None:
     """Waits until the handle knows that its connections have ended."""
     for link in store._everywhere.here().lanes._links:
         await link.ended.wait()
+
+
+async def connected(store: PostgresStore) -> None:
+    """Opens all connections of the handle: one that is on its way would outlive what is done to the others."""
+    await store._everywhere.here().lanes.make_ready()

@@ -15,8 +15,9 @@ from ropeway.store.values import Counts
 from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import QUEUE, new_job
+from tests.stores.waiting import until
 
-from .conftest import Execute, OpenStore, until
+from .conftest import Execute, OpenStore
 
 
 async def test_calls_that_wait_for_their_turn_are_told_and_open_nothing_anew(store: PostgresStore, execute: Execute):

@@ -19,9 +19,10 @@ from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, new_job
 from tests.stores.databases import DatabaseProcess
 from tests.stores.network import Proxy
+from tests.stores.waiting import until
 from tests.worker.watching import Gate
 
-from .conftest import Execute, OpenStore, until
+from .conftest import Execute, OpenStore
 
 _LISTENERS = """
     SELECT 1 FROM pg_locks

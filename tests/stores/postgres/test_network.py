@@ -19,8 +19,9 @@ from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.databases import DatabaseProcess
 from tests.stores.network import Proxy
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, until
+from .conftest import OpenStore
 
 
 @pytest.fixture
@@ -49,8 +50,8 @@ async def _used(store: PostgresStore) -> None:
 
 async def _calm(store: PostgresStore) -> None:
     lanes = store._everywhere.here().lanes
-    if lanes._opening is not None:
-        await lanes._opening
+    if (opening := lanes._opening._task) is not None:
+        await opening
     await until(lambda: all(link.is_free for link in lanes._links))
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 import pytest
 
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import add
-from ropeway.testing.factories import QUEUE, new_job, new_jobs
+from ropeway.testing.factories import NOW, QUEUE, new_job, new_jobs
 
 TABLES = ("job", "waiting", "active", "later", "finished")
 JOBS = 3_000
 PAGE = 500
+HELD = 100
 
 
 @pytest.fixture
@@ -36,16 +39,33 @@ async def analyzed_too_early(store: PostgresStore, url: str) -> str:
     ids=["find", "get"],
 )
 def test_jobs_are_looked_up_one_by_one(analyzed_too_early: str, call: str):
-    target = Target.from_url(analyzed_too_early)
+    found, looked = ask(analyzed_too_early, f"SELECT count(*) FROM ropeway.{call}")
+
+    assert found == PAGE
+    # Itself, where it stands, and what the page or this test read first.
+    assert looked <= 4 * PAGE
+
+
+async def test_jobs_are_held_one_by_one(analyzed_too_early: str, store: PostgresStore):
+    await store.add([new_jobs(JOBS, delay=1_000)], now=NOW)
+    ids = f"ARRAY(SELECT l.id FROM ropeway.later AS l LIMIT {HELD})"
+
+    letters, looked = ask(analyzed_too_early, f"SELECT letters FROM ropeway.promote('{QUEUE}', {ids})")
+
+    assert len(letters) == 2 * HELD
+    # Each as often as it is named in what holds and moves it, and never all that stand beside it.
+    assert looked <= 10 * HELD < JOBS
+
+
+def ask(url: str, sql: str) -> tuple[Any, int]:
+    """What it answers, and how many rows were looked at for that."""
+    target = Target.from_url(url)
     with psycopg.connect(target.conninfo) as connection:
-        found = connection.execute(
-            f"SELECT count(*) FROM ropeway.{call}".replace("ropeway.", f"{target.schema}.").encode()
-        )
-        assert found.fetchone() == (PAGE,)
+        answer = connection.execute(sql.replace("ropeway.", f"{target.schema}.").encode()).fetchone()
         looked = connection.execute(
             "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::integer FROM pg_stat_xact_user_tables"
             f" WHERE schemaname = '{target.schema}' AND relname <> 'queue'"
         ).fetchone()
+    assert answer is not None
     assert looked is not None
-    # Itself, where it stands, and what the page or this test read first.
-    assert looked[0] <= 4 * PAGE
+    return answer[0], looked[0]

@@ -14,8 +14,9 @@ from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import QUEUE, claim_request, complete, fail, new_job, new_jobs
 from tests.stores.databases import DatabaseProcess
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, until
+from .conftest import OpenStore
 from .pooling import SESSIONS, Pooler, pooled
 
 

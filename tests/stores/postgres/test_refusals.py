@@ -21,8 +21,9 @@ from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.arrange import add, claim, is_gone, read
 from ropeway.testing.factories import NOW, QUEUE, complete, fail, new_job, new_jobs
 from tests.stores.databases import DatabaseProcess
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, StartDatabase, noticed, until
+from .conftest import OpenStore, StartDatabase, connected, noticed
 
 
 @pytest.fixture
@@ -141,6 +142,7 @@ async def test_sessions_that_are_ended_while_nothing_is_under_way_are_not_notice
     store: PostgresStore, server: DatabaseProcess
 ):
     await add(store, new_job("a"))
+    await connected(store)
     server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ropeway'")
     await noticed(store)
 
@@ -153,6 +155,7 @@ async def test_a_server_without_room_for_connections_is_waited_for(
     server = start_database(max_connections="5", superuser_reserved_connections="0", max_wal_senders="0")
     store = open_store(server.url())
     await add(store, new_job("a"))
+    await connected(store)
     with ExitStack() as others:
         first = others.enter_context(server.session())
         first.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ropeway'")

@@ -14,8 +14,9 @@ from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import active, read
 from ropeway.testing.factories import LOCK, NOW, QUEUE, SECOND, lock_of
+from tests.stores.waiting import until
 
-from .conftest import Execute, until
+from .conftest import Execute
 
 T = TypeVar("T")
 

@@ -1,135 +1,18 @@
-"""Workers whose server, or the way to it, is not what it was."""
+"""Workers whose sessions end, and whose server restarts or is full."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from typing import Any
 
 import pytest
 
-from ropeway import Job, Queue, Worker
+from ropeway import Queue, Worker
 from ropeway.errors import StoreUnavailable
 from tests.stores.databases import DatabaseProcess
 from tests.stores.network import Proxy
-from tests.worker.watching import PATIENCE, Ear, Gate, told
-
-from .conftest import until
-
-TROUBLE = ("lock-lost", "stalled", "cancelled", "failed")
-
-
-@pytest.fixture
-async def queue(proxy: Proxy) -> AsyncIterator[Queue]:
-    queue = Queue("letters", proxy.url(timeout="0.5"))
-    yield queue
-    await queue.close()
-
-
-class Counting:
-    def __init__(self) -> None:
-        self.runs: Counter[Any] = Counter()
-        self._news = asyncio.Event()
-
-    async def __call__(self, job: Job) -> Any:
-        self.runs[job.data] += 1
-        self._news.set()
-        return job.data
-
-    async def more(self) -> None:
-        """Waits for the next run, or a moment if that was the last."""
-        self._news.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.5):
-                await self._news.wait()
-
-
-async def test_a_slow_network_slows_work_and_makes_nothing_stall(proxy: Proxy):
-    gate = Gate()
-    queue = Queue("letters", proxy.url())
-    jobs = await queue.add_many([*(("send", n) for n in range(20)), ("hold", 20)])
-    counting = Counting()
-    worker = Worker(queue, {"send": counting, "hold": gate}, lock_duration=1.5, stalled_interval=0.1)
-    ear = Ear(worker, *TROUBLE)
-    async with worker.started():
-        proxy.latency = 0.3
-        await told(queue, "completed", count=20)
-        # Some locks' length more, which it has to renew.
-        await gate.holds(1)
-        held = jobs[-1]
-        before = (await held.refresh()).lock_until
-        assert before is not None
-        await until(lambda: _is_later(held, before.timestamp() + 1))
-        proxy.latency = 0
-        gate.opened.set()
-        await told(queue, "completed", held)
-
-    await queue.close()
-    assert ear.names == []
-    assert counting.runs == dict.fromkeys(range(20), 1)
-
-
-async def _is_later(job: Any, moment: float) -> bool:
-    lock = (await job.refresh()).lock_until
-    return lock is not None and lock.timestamp() > moment
-
-
-async def test_a_worker_that_starts_before_its_server_waits_for_it(
-    queue: Queue, proxy: Proxy, caplog: pytest.LogCaptureFixture
-):
-    await proxy.stop()
-    worker = Worker(queue, Counting())
-    running = asyncio.create_task(worker.run())
-    await until(lambda: caplog.text.count("cannot be reached") >= 2)
-    await proxy.start()
-
-    assert await (await queue.add("send", 1)).result(timeout=PATIENCE) == 1
-    worker.stop()
-    await running
-
-
-@pytest.mark.parametrize("trouble", ["cut", "silent"])
-@pytest.mark.parametrize("listen", ["on", "off"])
-async def test_a_worker_that_lost_its_connections_takes_a_delayed_job_with_nobody_adding_one(
-    proxy: Proxy, trouble: str, listen: str
-):
-    async with Queue("letters", proxy.url(timeout="0.5", listen=listen)) as queue:
-        worker = Worker(queue, Counting())
-        ear = Ear(worker, "completed")
-        async with worker.started():
-            await queue.add("send", 1)
-            await ear.hear("completed")
-            await queue.add("send", 2, delay=0.5)
-            if trouble == "cut":
-                await proxy.stop()
-                await proxy.start()
-            else:
-                proxy.fall_silent()
-                proxy.heal()
-
-            await ear.hear("completed", count=2)
-        assert [event.data for event in ear.events] == [{"result": 1}, {"result": 2}]
-
-
-async def test_a_worker_that_has_no_server_for_longer_than_a_lock_stops_its_handlers_and_goes_on_later(
-    queue: Queue, proxy: Proxy
-):
-    gate = Gate()
-
-    async def handle(job: Job) -> str:
-        return await gate(job) if job.record.attempts_started == 1 else "again"
-
-    async with Worker(queue, handle, lock_duration=0.5, stalled_interval=0.05).started():
-        job = await queue.add("send")
-        await gate.holds(1)
-        await proxy.stop()
-        await gate.holds(0)
-        await proxy.start()
-
-        assert await job.result(timeout=PATIENCE) == "again"
+from tests.stores.waiting import until
+from tests.worker.watching import PATIENCE, TROUBLE, Counting, Ear, Gate
 
 
 async def test_locks_are_kept_while_the_connections_of_claims_and_outcomes_are_dead(

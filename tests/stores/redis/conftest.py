@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Final, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import pytest
 
@@ -14,14 +13,12 @@ from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.connection import Connection
 from tests.stores.places import empty_folder
 from tests.stores.servers import ServerProcess, new_place, shared_server
+from tests.stores.waiting import PATIENCE
 
 StartServer: TypeAlias = Callable[..., ServerProcess]
 OpenStore: TypeAlias = Callable[[str], RedisStore]
 
 T = TypeVar("T")
-
-PATIENCE: Final = 20
-"""Seconds in which whatever is to happen has happened."""
 
 
 @pytest.fixture
@@ -66,16 +63,6 @@ def url() -> str:
 @pytest.fixture
 def store(open_store: OpenStore, url: str) -> RedisStore:
     return open_store(url)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    """Waits for what nobody is told of: what a server has done, for one."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            found = condition()
-            if await found if inspect.isawaitable(found) else found:
-                return
-            await asyncio.sleep(0.005)
 
 
 async def insist(call: Callable[[bool], Awaitable[T]]) -> T:

@@ -18,8 +18,9 @@ from ropeway.testing.factories import QUEUE, new_job
 from tests.client import programs
 from tests.stores.network import Proxy, proxied
 from tests.stores.servers import ServerProcess, new_place, shared_cluster
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, StartServer, until
+from .conftest import OpenStore, StartServer
 
 
 @pytest.fixture

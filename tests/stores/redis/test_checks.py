@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import socket
 import struct
+from contextlib import closing
 
 import pytest
 
-from ropeway.errors import StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
-from ropeway.store.values import StallRules
+from ropeway.errors import InvalidOption, StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
+from ropeway.store.values import Query, StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, new_job, new_jobs
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, StartServer, until
+from .conftest import OpenStore, StartServer
 
 
 async def test_a_server_that_evicts_is_refused(start_server: StartServer, open_store: OpenStore):
@@ -94,6 +96,14 @@ def test_a_password_is_never_shown():
     assert (target.username, target.password, target.uses_tls) == ("me", "s3cret", True)
 
 
+def test_ipv6_addresses_stand_in_brackets():
+    target = Target.from_url("redis+cluster://[::1]:7000,[fe80::2],other:7001")
+
+    assert target.seeds == (("::1", 7000), ("fe80::2", 6379), ("other", 7001))
+    with pytest.raises(InvalidOption, match=r"an IPv6 address is \[::1\]"):
+        Target.from_url("redis://::1/0")
+
+
 async def test_a_job_whose_data_was_evicted_does_not_stop_its_queue(store: RedisStore):
     await add(store, new_job("lost"), new_job("kept"), new_job("later", delay=1), new_job("gone", delay=1))
     held = await claim(store, 1)
@@ -168,3 +178,39 @@ async def test_a_row_of_another_format_is_refused(store: RedisStore):
         with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
             await call
     assert await store._execute("HLEN", f"{store._keys.queue(QUEUE)}:jobs") == 1
+
+
+DAMAGE = {
+    "empty": b"",
+    "short": struct.pack("<d", 2),
+    "of another format": struct.pack("<22d", 1, *range(21)),
+    "foreign": b"the session of somebody else, who took our prefix; " * 5,
+    "not a number": b"\xff" * 200,
+}
+
+
+@pytest.mark.parametrize("stored", DAMAGE.values(), ids=DAMAGE)
+async def test_a_row_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: RedisStore, stored: bytes):
+    await add(store, new_job("a"))
+    await store._execute("SET", store._keys.queue(QUEUE), stored)
+
+    for call in (store.count(QUEUE), store.settings(QUEUE), store.queues(), store.get(QUEUE, ["a"])):
+        with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
+            await call
+
+
+@pytest.mark.parametrize("stored", DAMAGE.values(), ids=DAMAGE)
+async def test_a_job_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: RedisStore, stored: bytes):
+    await add(store, new_job("a"), new_job("b"))
+    for id in ("a", "b"):
+        await store._execute("HSET", f"{store._keys.queue(QUEUE)}:jobs", id, stored)
+
+    with closing(store.listen("jobs", [QUEUE])) as listener:
+        for call in (
+            store.get(QUEUE, ["a"]),
+            store.find(Query(QUEUE, ("waiting",))),
+            store.claim(claim_request(1)),
+            listener.claim(claim_request(1)),
+        ):
+            with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
+                await call

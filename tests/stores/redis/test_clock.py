@@ -8,8 +8,7 @@ from ropeway.store.values import StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import QUEUE, new_job
-
-from .conftest import until
+from tests.stores.waiting import until
 
 HOUR = 3_600_000
 

@@ -14,8 +14,9 @@ from ropeway.testing.arrange import add, claim, events_of, read
 from ropeway.testing.factories import FOREIGN, QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.places import empty_folder
 from tests.stores.servers import ClusterProcesses, ServerProcess
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, insist, until
+from .conftest import OpenStore, insist
 
 KEY = f"{{ropeway:{QUEUE}}}"
 

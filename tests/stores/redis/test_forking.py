@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from ropeway.errors import StoreClosed
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, claim
@@ -72,21 +71,6 @@ async def test_adds_without_a_loop_have_connections_of_their_own_in_the_child(op
     store.add_here([[new_job("parent")]], now=NOW)
 
     assert (await store.count(QUEUE))["waiting"] == 22
-
-
-async def test_a_listener_of_the_parent_is_refused_in_the_child(store: RedisStore):
-    listener = store.listen("events", [QUEUE])
-    await listener.wait(0)
-
-    def child() -> None:
-        with pytest.raises(StoreClosed, match="listen again"):
-            asyncio.run(_wait())
-
-    async def _wait() -> None:
-        await listener.wait(0)
-
-    assert in_a_forked_child(child)
-    listener.close()
 
 
 async def _add(store: RedisStore, id: str) -> None:

@@ -14,8 +14,9 @@ from ropeway.store.values import Lock, StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import LOCK, QUEUE, new_job
+from tests.stores.waiting import PATIENCE
 
-from .conftest import PATIENCE, OpenStore, StartServer
+from .conftest import OpenStore, StartServer
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, claim, is_gone, read
 from ropeway.testing.factories import QUEUE, complete, new_job, new_jobs
 from tests.stores.servers import ServerProcess, free_port, shared_cluster
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, StartServer, noticed, until
+from .conftest import OpenStore, StartServer, noticed
 
 KEY = f"{{ropeway:{QUEUE}}}"
 

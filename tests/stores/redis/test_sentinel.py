@@ -10,8 +10,9 @@ from ropeway.errors import StoreRefused
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 from tests.stores.servers import SentinelProcess, ServerProcess, free_port
+from tests.stores.waiting import until
 
-from .conftest import OpenStore, StartServer, insist, until
+from .conftest import OpenStore, StartServer, insist
 
 
 async def _replicated(primary: ServerProcess, replica: ServerProcess, sentinel: SentinelProcess) -> None:

@@ -15,8 +15,9 @@ from ropeway.stores.redis.standing import Standing
 from ropeway.testing.arrange import add, read
 from ropeway.testing.conformance.listen import calm
 from ropeway.testing.factories import QUEUE, claim_request, new_job
+from tests.stores.waiting import PATIENCE
 
-from .conftest import PATIENCE, OpenStore
+from .conftest import OpenStore
 
 
 async def standing_in(store: RedisStore, queue: str = QUEUE) -> int:

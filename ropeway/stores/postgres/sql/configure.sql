@@ -3,9 +3,9 @@
 -- none), the instant, and whether it may wake listeners.
 -- Returns all settings, and the wakes as `wake` says them.
 CREATE OR REPLACE FUNCTION ropeway.configure(
-    queue_name text, pauses boolean, pause_names text[], resume_names text[], new_limit integer,
+    queue_name text, pauses boolean, pause_names text[], resume_names text[], new_limit bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
-    OUT is_paused boolean, OUT paused_names text[], OUT max_active integer, OUT wakes text[]
+    OUT is_paused boolean, OUT paused_names text[], OUT max_active bigint, OUT wakes text[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE

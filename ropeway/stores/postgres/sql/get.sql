@@ -21,7 +21,12 @@ BEGIN
         p.created_at, p.attempts_made, p.attempts_started, p.stalled_count, p.due_at,
         p.token, p.worker, p.started_at, p.renewed_at, p.lock_until, p.finished_at,
         p.expires_at, p.reason, p.progress, p.result
-    FROM ropeway.place AS p
-    WHERE p.queue = (SELECT q.id FROM ropeway.queue AS q WHERE q.name = queue_name) AND p.id = ANY (ids);
+    FROM (SELECT DISTINCT unnest(ids) AS id) AS given
+    -- One by one, whatever is known of the tables: see `find`.
+    CROSS JOIN LATERAL (
+        SELECT place.* FROM ropeway.place
+        WHERE place.queue = (SELECT q.id FROM ropeway.queue AS q WHERE q.name = queue_name) AND place.id = given.id
+        OFFSET 0
+    ) AS p;
 END
 $$;

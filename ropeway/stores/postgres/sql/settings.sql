@@ -2,7 +2,7 @@
 -- Takes the queue.
 -- Returns no row if it was never heard of.
 CREATE OR REPLACE FUNCTION ropeway.settings(queue_name text)
-RETURNS TABLE (is_paused boolean, paused_names text[], max_active integer)
+RETURNS TABLE (is_paused boolean, paused_names text[], max_active bigint)
 LANGUAGE sql STABLE AS $$
     SELECT q.is_paused, q.paused_names, q.max_active FROM ropeway.queue AS q WHERE q.name = queue_name
 $$;

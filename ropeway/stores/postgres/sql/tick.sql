@@ -4,7 +4,7 @@
 -- Returns how many were promoted, the ids that stalled and were given up, how many were removed, when it is next needed, whether
 -- there is more to do now, the instant, and the wakes as `wake` says them.
 CREATE OR REPLACE FUNCTION ropeway.tick(
-    queue_name text, max_stalled integer, fails boolean, uses_attempt boolean, defaults bigint[], events_kept integer,
+    queue_name text, max_stalled bigint, fails boolean, uses_attempt boolean, defaults bigint[], events_kept integer,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT promoted integer, OUT stalled text[], OUT given_up text[], OUT removed integer, OUT next_at bigint,
     OUT more boolean, OUT instant bigint, OUT wakes text[]

@@ -4,16 +4,20 @@
 CREATE OR REPLACE FUNCTION ropeway.hold_once(queue_id integer, ids text[]) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
+    wanted CONSTANT text[] := ARRAY(SELECT DISTINCT given.id COLLATE "C" FROM unnest(ids) AS given (id) ORDER BY 1);
     held bigint;
     amount bigint;
     known text[];
 BEGIN
-    PERFORM FROM ropeway.active AS a
-    WHERE a.queue = queue_id AND a.id = ANY (ids) ORDER BY a.id FOR UPDATE;
+    -- LATERAL: each by its key and in order, whatever the planner thinks of the tables.
+    PERFORM FROM unnest(wanted) AS given (id)
+    CROSS JOIN LATERAL (
+        SELECT FROM ropeway.active AS a WHERE a.queue = queue_id AND a.id = given.id FOR UPDATE
+    ) AS held;
     GET DIAGNOSTICS held = ROW_COUNT;
-    PERFORM FROM (
-        SELECT j.priority, j.ord FROM ropeway.job AS j
-        WHERE j.queue = queue_id AND j.id = ANY (ids) ORDER BY j.id
+    PERFORM FROM unnest(wanted) AS given (id)
+    CROSS JOIN LATERAL (
+        SELECT j.priority, j.ord FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = given.id OFFSET 0
     ) AS job
     CROSS JOIN LATERAL (
         SELECT FROM ropeway.waiting AS w
@@ -22,15 +26,24 @@ BEGIN
     ) AS held;
     GET DIAGNOSTICS amount = ROW_COUNT;
     held := held + amount;
-    PERFORM FROM ropeway.later AS l
-    WHERE l.queue = queue_id AND l.id = ANY (ids) ORDER BY l.id FOR UPDATE;
+    PERFORM FROM unnest(wanted) AS given (id)
+    CROSS JOIN LATERAL (
+        SELECT FROM ropeway.later AS l WHERE l.queue = queue_id AND l.id = given.id FOR UPDATE
+    ) AS held;
     GET DIAGNOSTICS amount = ROW_COUNT;
     held := held + amount;
-    PERFORM FROM ropeway.finished AS f
-    WHERE f.queue = queue_id AND f.id = ANY (ids) ORDER BY f.id FOR UPDATE;
+    PERFORM FROM unnest(wanted) AS given (id)
+    CROSS JOIN LATERAL (
+        SELECT FROM ropeway.finished AS f WHERE f.queue = queue_id AND f.id = given.id FOR UPDATE
+    ) AS held;
     GET DIAGNOSTICS amount = ROW_COUNT;
     held := held + amount;
-    known := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = ANY (ids));
+    known := ARRAY(
+        SELECT job.id FROM unnest(wanted) AS given (id)
+        CROSS JOIN LATERAL (
+            SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = given.id OFFSET 0
+        ) AS job
+    );
     RETURN CASE WHEN held = cardinality(known) THEN known END;
 END
 $$;

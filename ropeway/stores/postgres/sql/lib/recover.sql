@@ -3,7 +3,7 @@
 -- defaults of options, and the instant.
 -- Returns the step, and the ids of both.
 CREATE OR REPLACE FUNCTION ropeway.recover(
-    INOUT s ropeway.step, queue_id integer, max_stalled integer, fails boolean, uses_attempt boolean, defaults bigint[],
+    INOUT s ropeway.step, queue_id integer, max_stalled bigint, fails boolean, uses_attempt boolean, defaults bigint[],
     instant bigint, OUT stalled text[], OUT given_up text[]
 )
 LANGUAGE plpgsql AS $$

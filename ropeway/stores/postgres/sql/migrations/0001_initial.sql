@@ -17,7 +17,7 @@ CREATE TABLE ropeway.queue (
     is_configured boolean NOT NULL DEFAULT false,
     is_paused boolean NOT NULL DEFAULT false,
     paused_names text[] NOT NULL DEFAULT '{}',
-    max_active integer CHECK (max_active > 0)
+    max_active bigint CHECK (max_active > 0)
 );
 
 CREATE SEQUENCE ropeway.job_seq AS bigint;
