@@ -15,7 +15,6 @@ from ropeway.testing.factories import QUEUE, new_job
 from .places import EVERYWHERE
 
 SHARED = [name for name in EVERYWHERE if name != "memory"]
-SERVERS = [name for name in SHARED if name != "sqlite"]
 PATIENCE = 10
 """Seconds after which somebody who should have been refused waits for nothing."""
 
@@ -38,7 +37,7 @@ async def test_parent_and_child_both_go_on(store: Store):
     assert (await read(store, "of the child")).state == "waiting"
 
 
-@pytest.mark.parametrize("new_handle", SERVERS, indirect=True)
+@pytest.mark.parametrize("new_handle", SHARED, indirect=True)
 async def test_a_listener_of_the_parent_is_refused_in_the_child(store: Store):
     listener = store.listen("events", [QUEUE])
     await listener.wait(0)

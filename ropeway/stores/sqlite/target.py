@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from typing import Final, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
 from ...errors import InvalidOption
+from ...store.url import parts_of
 
 _KNOWN: Final = ("durability", "allow_network")
 
@@ -30,7 +31,7 @@ class Target(msgspec.Struct, frozen=True):
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> Self:
         """Three slashes for a path from the current folder, four for one from the root."""
-        parts = urlsplit(url)
+        parts = parts_of(url)
         slash, path = parts.path[:1], unquote(parts.path[1:])
         if parts.scheme != "sqlite" or parts.netloc or slash != "/" or not path or "\0" in path:
             raise InvalidOption(

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
+from ...errors import StoreClosed
 from ...store.values import ClaimRequest, Served, Topic
 from .claiming import serve
 from .lane import AwaitedCall, Call, deliver
@@ -44,6 +45,7 @@ class Wakes:
     """The listeners of one process on one file."""
 
     def __init__(self, path: str) -> None:
+        self.path = path
         self._folder = f"{path}-wake"
         self._bells = Bells(self._folder)
         self._listeners: dict[Key, set[FileListener]] = {}
@@ -264,6 +266,8 @@ class FileListener:
         return False
 
     def _attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._pid != os.getpid():
+            raise StoreClosed(self._wakes.path, "this listener was made before a fork: listen again")
         if self._loop is loop:
             return
         self._loop = loop
