@@ -76,6 +76,7 @@ class Intake:
         try:
             self._inbox = open_inbox(self._path, tag, lambda: connection.execute(_SQL["taken"]).get)
             self._watch.use_inbox(is_open=True)
+            self._is_unusable = False
         except OSError as error:
             self._is_unusable = True
             LOG.warning("%s: its -inbox cannot be used (%s); adding one job at a time takes longer", self._path, error)
@@ -153,9 +154,12 @@ class Intake:
     def take_in(self, tx: Transaction) -> None:
         """Before anything else in a transaction of any thread: what was acknowledged first comes first."""
         self._is_asked_for = False
-        if self._inbox is None:
+        inbox, taken = self._inbox, tx.taken()
+        try:
+            bodies, taken = inbox.read(taken) if inbox is not None else ([], taken)
+        except ValueError:
+            # The writer closes it in this moment, and has taken in what it could.
             return
-        bodies, taken = self._inbox.read(tx.taken())
         if not bodies:
             return
         add_left(tx, [one for body in bodies for one in _decode(body)])
@@ -186,9 +190,9 @@ class Intake:
 
     def _on_time(self) -> None:
         self._timer = None
-        inbox = self._inbox
-        if inbox is not None and inbox.unfreed > 0:
-            self._take_in_soon()
+        with self._use:
+            if self._inbox is not None and self._inbox.unfreed > 0:
+                self._take_in_soon()
 
 
 def _plain(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> list[Left]:
