@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.abc import Traversable
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Final
 
 from .target import DEFAULT_SCHEMA
