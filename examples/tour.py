@@ -19,7 +19,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
-from ropeway import Backoff, Event, Job, Queue, SyncJob, Unrecoverable, Worker, connect
+from ropeway import Backoff, Event, Job, JobHandle, Queue, SyncJob, Unrecoverable, Worker, connect
 
 
 async def send_email(job: Job) -> dict[str, str]:
@@ -77,13 +77,14 @@ class Shop:
         self.images = Queue("images", store=self.store)
         self.orders = Queue("orders", store=self.store)
         self.queues = [self.emails, self.images, self.orders]
+        self.cancelling: list[asyncio.Task[None]] = []
 
     async def add_round(self, number: int, emails: int = 5, width: int = 160) -> list[Any]:
         """Adds jobs of every kind."""
         jobs = await self.emails.add_many([("send-email", {"to": f"user{n}@example.com"}) for n in range(emails)])
         retries = Backoff.exponential(0.2, jitter=0.5)
         slow = await self.orders.add("import-catalogue", {"pages": 10_000}, timeout="30 seconds")
-        asyncio.get_running_loop().call_later(1.0, lambda: asyncio.ensure_future(slow.cancel("a newer one is there")))
+        self.cancelling.append(asyncio.create_task(cancel_soon(slow)))
         return [
             *jobs,
             await self.images.add("resize-image", {"path": f"photo-{number}.jpg", "width": width}, priority=5),
@@ -92,6 +93,11 @@ class Shop:
             await self.orders.add("import-order", {"order": number}, attempts=3),
             slow,
         ]
+
+
+async def cancel_soon(job: JobHandle[Any]) -> None:
+    await asyncio.sleep(1)
+    await job.cancel("a newer one is there")
 
 
 async def once(shop: Shop) -> None:
@@ -166,9 +172,9 @@ async def main() -> None:
     try:
         await worker.run()
     finally:
-        for task in work:
+        for task in (*work, *shop.cancelling):
             task.cancel()
-        await asyncio.wait(work)
+        await asyncio.wait((*work, *shop.cancelling))
     for queue in shop.queues:
         print(f"in {queue.name} now:", {state: n for state, n in (await queue.counts()).items() if n})
     await shop.store.close()
