@@ -77,14 +77,16 @@ class Shop:
         self.images = Queue("images", store=self.store)
         self.orders = Queue("orders", store=self.store)
         self.queues = [self.emails, self.images, self.orders]
-        self.cancelling: list[asyncio.Task[None]] = []
+        self.cancelling: set[asyncio.Task[None]] = set()
 
     async def add_round(self, number: int, emails: int = 5, width: int = 160) -> list[Any]:
         """Adds jobs of every kind."""
         jobs = await self.emails.add_many([("send-email", {"to": f"user{n}@example.com"}) for n in range(emails)])
         retries = Backoff.exponential(0.2, jitter=0.5)
         slow = await self.orders.add("import-catalogue", {"pages": 10_000}, timeout="30 seconds")
-        self.cancelling.append(asyncio.create_task(cancel_soon(slow)))
+        cancelling = asyncio.create_task(cancel_soon(slow))
+        self.cancelling.add(cancelling)
+        cancelling.add_done_callback(self.cancelling.discard)
         return [
             *jobs,
             await self.images.add("resize-image", {"path": f"photo-{number}.jpg", "width": width}, priority=5),
@@ -172,9 +174,10 @@ async def main() -> None:
     try:
         await worker.run()
     finally:
-        for task in (*work, *shop.cancelling):
+        ending = [*work, *shop.cancelling]
+        for task in ending:
             task.cancel()
-        await asyncio.wait((*work, *shop.cancelling))
+        await asyncio.wait(ending)
     for queue in shop.queues:
         print(f"in {queue.name} now:", {state: n for state, n in (await queue.counts()).items() if n})
     await shop.store.close()
