@@ -22,6 +22,7 @@ MOST_AT_ONCE: Final = 100_000_000
 """Characters of data in one statement; SQLite's limit is 10^9 bytes of JSON."""
 
 Bundle: TypeAlias = Sequence[NewJob]
+Bundles: TypeAlias = Sequence[Bundle]
 Verdict: TypeAlias = Literal["created", "found", "conflict", "skipped"]
 Known: TypeAlias = dict[tuple[str, str], tuple[str, str]]
 """Name and data by queue and id."""
@@ -31,7 +32,7 @@ Left: TypeAlias = tuple[NewJob, Instant]
 """A job that was acknowledged before, without delay, and when that was."""
 
 
-def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
+def add(tx: Transaction, bundles: Bundles) -> list[list[Added]]:
     jobs = [job for bundle in bundles for job in bundle]
     if not jobs:
         return [[] for _ in bundles]
@@ -41,7 +42,7 @@ def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
         # Nearly always every id is new. The insert finds out by itself, and then nothing was stored.
         try:
             _store(tx, rows[jobs[0].queue], portions[0], now)
-            return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
+            return all_created(bundles)
         except apsw.ConstraintError:
             pass
     answers, created, found = _sort_out(bundles, _look_up(tx, rows, jobs))
@@ -53,11 +54,16 @@ def add(tx: Transaction, bundles: Sequence[Bundle]) -> list[list[Added]]:
     return answers
 
 
+def all_created(bundles: Bundles) -> list[list[Added]]:
+    return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
+
+
 def add_left(tx: Transaction, left: Sequence[Left]) -> None:
+    """In their order, though those of one queue together: only within a queue does it mean anything."""
     for queue in dict.fromkeys(job.queue for job, _ in left):
         row = tx.queue(queue, create=True)
         own = [(job, at) for job, at in left if job.queue == queue]
-        # By minutes, because metrics are.
+        # By minutes, because metrics are; within one, all have a single entry among the events, at the last one's time.
         for _, portion in groupby(own, key=lambda one: one[1] // MINUTE):
             _add_left(tx, row, list(portion))
 
@@ -75,6 +81,7 @@ def _add_left(tx: Transaction, row: QueueRow, left: Sequence[Left]) -> None:
 def _store(
     tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant, created_at: Sequence[Instant] | None = None
 ) -> None:
+    """All are created now, or each at an instant of its own, of which the last is now."""
     first = tx.take_seqs(len(jobs))
     due: Due = {
         seq: due_at
@@ -82,7 +89,7 @@ def _store(
         if (job.delay or job.due_at) and (due_at := _due_at(job, now)) is not None
     }
     if len(jobs) == 1:
-        _insert_one(tx, row, jobs[0], first, due, created_at[0] if created_at else now)
+        _insert_one(tx, row, jobs[0], first, due, now)
     elif created_at is None and _are_alike(jobs):
         _insert_alike(tx, row, jobs, first, due, now)
     else:
@@ -188,7 +195,7 @@ def _look_up(tx: Transaction, rows: dict[str, QueueRow], jobs: Sequence[NewJob])
     return known
 
 
-def _sort_out(bundles: Sequence[Bundle], known: Known) -> tuple[list[list[Added]], list[NewJob], list[NewJob]]:
+def _sort_out(bundles: Bundles, known: Known) -> tuple[list[list[Added]], list[NewJob], list[NewJob]]:
     """The answers, the jobs to store and the ones that were there; `known` grows by what is to be stored."""
     answers: list[list[Added]] = []
     created: list[NewJob] = []

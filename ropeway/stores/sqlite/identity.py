@@ -40,7 +40,7 @@ class Watch:
                 self._wal_file = None
 
     def use_inbox(self, *, is_open: bool) -> None:
-        """It is there as long as anybody has it open."""
+        """From now on it must be there, or need not: the last one to close it takes it away."""
         with self._lock:
             self._inbox_file = identity(self._inbox) if is_open else None
 

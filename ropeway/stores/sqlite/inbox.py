@@ -37,8 +37,9 @@ _header: Final = struct.Struct("<QII")
 """Position, length, checksum. Records begin at multiples of its size, so it lies in one piece."""
 _PAUSE: Final = 0.000_05
 _TRIES: Final = 40
-_OPENING_TRIES: Final = 20
+"""Some milliseconds in all, about what adding by a transaction takes."""
 _OPENING_PAUSE: Final = 0.01
+_OPENING_TRIES: Final = 20
 
 
 class Inbox:
@@ -69,7 +70,7 @@ class Inbox:
         return self._tail - self.freed
 
     def has_more(self, taken: int) -> bool:
-        """Whether there is anything behind a position, as far as anybody can know who stands there."""
+        """Whether anything was put behind a position. Who stands before `freed` learns that from the file alone."""
         return taken < self.freed or self._record(taken) is not None
 
     def put(self, body: bytes) -> bool:
@@ -105,7 +106,10 @@ class Inbox:
         self._is_sound = True
 
     def read(self, taken: int) -> tuple[list[bytes], int]:
-        """What was put behind a position, and the position behind that; while nobody else takes in."""
+        """What was put behind a position, and the position behind that.
+
+        Call it in a write transaction: then nobody else takes in, and nothing behind the position can be freed.
+        """
         bodies: list[bytes] = []
         while (body := self._record(taken)) is not None:
             bodies.append(body)
@@ -203,9 +207,10 @@ def _join(name: str, file: int, tag: bytes, taken: Callable[[], int]) -> Inbox |
     if not _is_named(file, name):
         return None
     if is_first:
-        # Asked only now, when nobody can take in any more.
-        if not _is_ready(file, tag) or not (position := taken()) - CAPACITY <= _freed(file) <= position:
-            _make_ready(file, tag, taken())
+        # Asked only now, when nobody else has it open to take in from.
+        position = taken()
+        if not _is_ready(file, tag) or not position - CAPACITY <= _freed(file) <= position:
+            _make_ready(file, tag, position)
         _lock(file, fcntl.F_RDLCK)
     return Inbox(name, file) if _is_ready(file, tag) else None
 

@@ -156,7 +156,7 @@ class Lane(threading.Thread):
                     self._do([call])
         except BaseException:
             # A signal handler raised it, in the main thread. What is left to do, the lane does at once.
-            self.put(BlockingCall(_nothing, (), is_durable=False))
+            self.put(BlockingCall(nothing, (), is_durable=False))
             raise
 
     @property
@@ -261,8 +261,8 @@ def deliver(calls: Iterable[Call[Any]], woken: Iterable[Woken] = ()) -> None:
             continue
 
 
-def _nothing(_: object) -> None:
-    pass
+def nothing(_: object) -> None:
+    """A verb, for a round that is wanted for what every round does."""
 
 
 def _do_all(tasks: Iterable[Callable[[], None]]) -> None:

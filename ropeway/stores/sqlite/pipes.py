@@ -90,7 +90,7 @@ def _make(folder: str, path: str) -> None:
 
 
 class Bells:
-    """A writer's end of all pipes of other processes. Used by one thread."""
+    """A writer's end of all pipes of other processes. Used by one thread at a time."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

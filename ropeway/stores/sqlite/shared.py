@@ -11,6 +11,7 @@ import apsw
 
 from ...errors import StoreRefused
 from ...job.instants import Instant
+from .adding import Bundles
 from .clock import Clock
 from .failures import typed
 from .identity import Watch, identity
@@ -18,7 +19,7 @@ from .lane import BlockingCall, Call, Lane, Rest
 from .opening import connect, open_file
 from .reader import Reader
 from .statements import statements
-from .taking import Bundles, has_inbox
+from .taking import has_inbox
 from .target import Target
 from .threads import start
 from .transaction import Transaction

@@ -40,16 +40,16 @@ from ...store.values import (
     Topic,
 )
 from . import hearing, looking, operating, remembering, updating
-from .adding import add
+from .adding import add, all_created
 from .claiming import claim
 from .governing import clean, configure, obliterate
 from .inside import InsideFile, InsideFileHere, SQLiteTransaction, SyncSQLiteTransaction, own_of
 from .inspecting import inspect
-from .lane import AwaitedCall, BlockingCall
+from .lane import AwaitedCall, BlockingCall, nothing
 from .own import Own, is_inside, refuse_to_wait_for_itself
 from .settling import settle
 from .shared import SharedFile, acquire, release
-from .taking import created, nothing, taken
+from .taking import taken
 from .target import Target
 from .threads import in_a_thread
 from .ticking import tick
@@ -180,7 +180,7 @@ class SQLiteStore:
             self._usable()
         refuse_to_wait_for_itself(file.path)
         if self._target.is_durable and file.leave_here(bundles, now):
-            return created(bundles)
+            return all_created(bundles)
         return file.write_here(BlockingCall(add, (bundles,), now=now, is_durable=self._target.is_durable))
 
     # Share a transaction

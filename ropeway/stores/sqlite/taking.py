@@ -6,16 +6,15 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import apsw
 import msgspec
 
 from ...errors import RopewayError
 from ...job.instants import Instant
-from ...job.record import NewJob
-from ...store.values import Added, Topic
-from .adding import Left, add_left
+from ...store.values import Topic
+from .adding import Bundles, Left, add_left
 from .clock import Clock
 from .failures import typed
 from .folders import DOUBTFUL, NETWORK, filesystem
@@ -30,13 +29,11 @@ if TYPE_CHECKING:
     from .inbox import Inbox
 
 MOST_JOBS: Final = 16
-"""Of one round. More are better written once, straight into the file."""
+"""Of one round, whoever adds them. More are better written once, straight into the file."""
 TAKE_IN_AT: Final = 128 * 1024
 """Bytes. A few hundred jobs: many enough to be taken in together, and few enough to take only milliseconds."""
 TAKE_IN_AFTER: Final = 1.0
 """Seconds, for those who look at the file and do not know of its inbox, such as backups."""
-
-Bundles: TypeAlias = Sequence[Sequence[NewJob]]
 
 _TOPICS: Final[tuple[Topic, ...]] = "jobs", "events"
 _SQL: Final = statements("inbox")
@@ -61,15 +58,15 @@ class Intake:
         self._take_in_soon = take_in_soon
         self._inbox: Inbox | None = None
         self._use = threading.Lock()
-        """Held by callers who use it on threads of their own, one at a time: meanwhile it is not closed."""
+        """Held by callers who add on threads of their own, one at a time: meanwhile it is not closed."""
         self._timer: threading.Timer | None = None
         self._is_asked_for = False
         self._is_unusable = False
         self._doubted = 0
-        """The position up to which a sync may have failed."""
+        """Up to this position something may never have reached the disk, because a sync failed."""
 
     def open(self, connection: apsw.Connection) -> None:
-        # Other systems have nothing that it is made of.
+        # Not above: Windows has no `fcntl`, and macOS not all of it.
         from .inbox import open_inbox  # noqa: PLC0415
 
         tag = connection.execute(_SQL["tag"]).get
@@ -210,13 +207,6 @@ def _plain(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> list
     return left
 
 
-def created(bundles: Bundles) -> list[list[Added]]:
-    return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
-
-
-def nothing(_: Transaction) -> None:
-    """For a transaction that is made only to take in."""
-
-
 def taken(tx: Transaction) -> int:
+    """A verb: up to where the file has taken in."""
     return tx.taken()

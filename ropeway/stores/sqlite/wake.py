@@ -52,6 +52,7 @@ class Wakes:
         self._standing: dict[str, list[Standing]] = {}
         self._lock = threading.Lock()
         self._ringing = threading.Lock()
+        """The writer rings, and so does whoever puts a job into the inbox on a thread of his own."""
         self.write: Callable[[Call[Any]], None] | None = None
         """Gives the writer a call, once there is a writer."""
 

@@ -11,13 +11,13 @@ import apsw
 
 from ...errors import RopewayError, StoreCorrupt, StoreUnavailable
 from ...job.instants import Instant
-from .adding import add
+from .adding import Bundles, add, all_created
 from .begin import begin
 from .clock import Clock
 from .failures import RECOVERY, ends_connection, typed
 from .identity import Watch
-from .lane import LOG, BlockingCall, Call, Lane, deliver
-from .taking import Bundles, Intake, created, nothing
+from .lane import LOG, BlockingCall, Call, Lane, deliver, nothing
+from .taking import Intake
 from .transaction import Known, Transaction
 from .wake import Standing, Wakes
 from .wal import Wal
@@ -85,8 +85,10 @@ class Writer:
             self._intake.open(connection)
 
     def has_more(self, taken: int | None = None) -> bool:
-        """On any thread: whether the inbox has jobs that may not be in the file, which took in what lies before."""
-        return self._intake is not None and self._intake.has_more(self._known.taken or 0 if taken is None else taken)
+        """On any thread: whether the inbox may have jobs behind that position, or behind the newest known here."""
+        if self._intake is None:
+            return False
+        return self._intake.has_more((self._known.taken or 0) if taken is None else taken)
 
     def take_in(self, tx: Transaction) -> None:
         """Into a transaction on another thread."""
@@ -100,7 +102,7 @@ class Writer:
             self._transact(calls)
 
     def _leave(self, calls: Sequence[Call[Any]], intake: Intake) -> bool:
-        """In the inbox, where that is enough."""
+        """In the inbox, if that is enough for all of them; otherwise nothing has happened."""
         if not all(call.verb is add and call.is_durable for call in calls):
             return False
         if not intake.leave([(call.arguments[0], call.now) for call in calls]):
@@ -112,7 +114,7 @@ class Writer:
                 call.error = error
         else:
             for call in calls:
-                call.answer = created(call.arguments[0])
+                call.answer = all_created(call.arguments[0])
         deliver(calls)
         return True
 
@@ -306,7 +308,7 @@ class Writer:
         self._wakes.close()
 
     def _empty_inbox(self) -> None:
-        """So that nobody need keep it, if that takes no long wait."""
+        """Unless others write for too long: then the jobs stay there for whoever opens the file next."""
         patience, self._patience = self._patience, min(self._patience, _LAST_PATIENCE)
         try:
             self._transact([BlockingCall(nothing, ())])

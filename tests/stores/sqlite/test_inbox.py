@@ -142,6 +142,22 @@ def test_processes_put_at_once(path: Path, box: Inbox):
         assert own == [b"%s-%d" % (name.encode(), number) for number in range(2_000)]
 
 
+def test_the_first_sync_makes_the_name_last_too(path: Path, ring: Path, box: Inbox, monkeypatch: pytest.MonkeyPatch):
+    synced: list[Path] = []
+
+    def note(file: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{file}").readlink())
+
+    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(inbox, "sync_file", note)
+    box.put(b"job")
+    box.sync()
+    assert synced == [ring, path.parent]
+
+    box.sync()
+    assert synced[2:] == [ring]
+
+
 @pytest.mark.parametrize("missing", [1, 16, 20, 100])
 def test_a_record_that_was_cut_off_is_none(path: Path, ring: Path, box: Inbox, missing: int):
     box.put(b"whole")

@@ -15,7 +15,7 @@ import pytest
 from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable
 from ropeway.job.record import NewJob
 from ropeway.store.values import Query, StallRules
-from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, taking
+from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, taking, writer
 from ropeway.testing.factories import QUEUE, claim_request, new_job, new_jobs
 
 from . import processes
@@ -45,8 +45,8 @@ def in_file(path: Path) -> list[str]:
     return processes.run(script, path).split()
 
 
-async def ids(store: SQLiteStore) -> list[str]:
-    return [job.id for job in (await store.claim(claim_request(100))).jobs]
+async def ids(store: SQLiteStore, most: int = 100) -> list[str]:
+    return [job.id for job in (await store.claim(claim_request(most))).jobs]
 
 
 async def test_adding_does_not_touch_the_file(store: SQLiteStore, path: Path):
@@ -234,13 +234,26 @@ async def test_it_comes_into_the_file_by_itself(path: Path, new_store: NewStore,
         pass
 
 
-async def test_many_are_taken_in_before_the_ring_is_full(store: SQLiteStore, path: Path):
+async def test_many_are_taken_in_long_before_the_ring_is_full(store: SQLiteStore, path: Path):
     data = f'"{"x" * 4_000}"'
-    for number in range(inbox.CAPACITY // 4_000 * 2):
+    enough = taking.TAKE_IN_AT // 4_000
+    for number in range(enough + 1):
         await store.add([[new_job(f"job-{number}", data=data, is_fresh=True)]])
 
-    assert len(in_file(path)) > inbox.CAPACITY // 4_000
-    assert (await store.count(QUEUE))["waiting"] == inbox.CAPACITY // 4_000 * 2
+    assert len(in_file(path)) >= enough
+
+
+async def test_adding_goes_on_through_a_ring_that_is_full_again_and_again(
+    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(taking, "TAKE_IN_AT", 2 * inbox.CAPACITY)
+    data = f'"{"x" * 14_000}"'
+    number = 2 * inbox.CAPACITY // 14_000
+    await add(store, "first")
+    for at in range(number):
+        await store.add([[new_job(f"job-{at}", data=data, is_fresh=True)]])
+
+    assert await ids(store, 1_000) == ["first", *(f"job-{at}" for at in range(number))]
 
 
 async def test_a_clean_close_leaves_nothing_beside_the_file(store: SQLiteStore, path: Path, ring: Path):
@@ -344,7 +357,10 @@ async def test_a_damaged_file_is_refused_before_the_inbox_is_opened(path: Path, 
     assert not ring.exists()
 
 
-async def test_a_close_waits_not_long_for_other_writers(store: SQLiteStore, path: Path, ring: Path):
+async def test_a_close_waits_not_long_for_other_writers(
+    store: SQLiteStore, path: Path, ring: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writer, "_LAST_PATIENCE", 0.01)
     await add(store, "a")
     script = """
     import apsw

@@ -1,0 +1,88 @@
+"""Who waits for a job is woken by one that goes by the inbox, as by a commit."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from ropeway.store.contract import Listener
+from ropeway.store.values import Answer, Topic
+from ropeway.stores.sqlite import SQLiteStore, inbox, taking
+from ropeway.testing.factories import QUEUE, claim_request, new_job
+
+from . import processes
+from .test_wake import LISTENS, LONG
+
+
+@pytest.fixture(autouse=True)
+def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 1_000)
+
+
+@pytest.fixture
+def ring(path: Path) -> Path:
+    return Path(f"{path}-inbox")
+
+
+async def left_standing(store: SQLiteStore, listener: Listener) -> asyncio.Task[list[str]]:
+    """A claim that the writer keeps until there is a job."""
+
+    async def claim() -> list[str]:
+        served = await listener.claim(claim_request(), LONG)
+        return [job.id for job in served.claimed.jobs] if served else []
+
+    standing = asyncio.create_task(claim())
+    await asyncio.sleep(0)
+    assert store._file is not None
+    assert store._file.wakes.is_awaited(QUEUE)
+    return standing
+
+
+def was_used(ring: Path) -> bool:
+    return any(ring.read_bytes()[inbox._HEAD :])
+
+
+@pytest.mark.parametrize("topic", ["jobs", "events"])
+@pytest.mark.parametrize("way", ["awaited", "here"])
+async def test_listeners_of_this_process_are_woken(store: SQLiteStore, ring: Path, topic: Topic, way: str):
+    listener = store.listen(topic, [QUEUE])
+    waiting = asyncio.create_task(listener.wait(LONG))
+    jobs = [[new_job(is_fresh=True)]]
+
+    await (store.add(jobs) if way == "awaited" else asyncio.to_thread(store.add_here, jobs))
+
+    assert await waiting
+    assert was_used(ring)
+
+
+async def test_other_processes_are_woken(store: SQLiteStore, path: Path, ring: Path):
+    other = processes.start(LISTENS, path)
+    assert processes.line(other) == "ready"
+    for _ in range(3):
+        await store.add([[new_job(is_fresh=True)]])
+        assert await asyncio.to_thread(processes.line, other) == "woken"
+
+    assert was_used(ring)
+    other.kill()
+    other.communicate()
+
+
+async def test_a_job_that_is_waited_for_here_needs_no_inbox(store: SQLiteStore, ring: Path):
+    standing = await left_standing(store, store.listen("jobs", [QUEUE]))
+
+    await store.add([[new_job("a", is_fresh=True)]])
+
+    assert await standing == ["a"]
+    assert not was_used(ring)
+
+
+async def test_a_call_finds_what_was_taken_in_before_it_though_a_claim_stands_for_that(store: SQLiteStore):
+    await store.add([[new_job("a", is_fresh=True)]])
+    standing = await left_standing(store, store.listen("jobs", [QUEUE]))
+
+    [answer] = await store.cancel(QUEUE, ["a"])
+
+    assert answer == Answer("done", "waiting")
+    assert await standing == []
