@@ -15,6 +15,7 @@ import errno
 import fcntl
 import mmap
 import os
+import stat
 import struct
 import threading
 import time
@@ -45,10 +46,12 @@ _OPENING_TRIES: Final = 20
 class Inbox:
     """Any number of threads may use it, as long as none closes it."""
 
-    def __init__(self, path: str, file: int) -> None:
+    def __init__(self, path: str, file: int, taken: int) -> None:
         self._path, self._file = path, file
-        self._map = mmap.mmap(file, _SIZE)
-        self._tail = 0
+        self._map = mmap.mmap(file, _SIZE, access=mmap.ACCESS_READ)
+        # Nothing is put before what was taken in. `freed` alone would not say so: a power cut may have left it behind,
+        # with newer records in the room that it had freed.
+        self._tail = taken
         self._lock = threading.Lock()
         self._is_sound = False
         """Whether the file itself is on the disk, and its name."""
@@ -58,6 +61,12 @@ class Inbox:
         """Up to where the file has everything on the disk."""
         (position,) = _mark.unpack_from(self._map, _FREED)
         return int(position)
+
+    @property
+    def has_unfreed(self) -> bool:
+        """Whether anything in it may be nowhere else on the disk."""
+        freed = self.freed
+        return self._find_tail(freed) > freed
 
     @property
     def tail(self) -> int:
@@ -79,9 +88,10 @@ class Inbox:
         if size > MOST_AT_ONCE:
             return False
         with self._lock:
-            if not self._take_turn():
-                return False
+            # Inside: a signal may come behind the turn's beginning. To end one that was not taken does no harm.
             try:
+                if not self._take_turn():
+                    return False
                 freed = self.freed
                 tail = self._find_tail(freed)
                 if tail + size > freed + CAPACITY:
@@ -121,16 +131,17 @@ class Inbox:
         if taken <= self.freed:
             return
         with self._lock:
-            if self._take_turn():
-                try:
-                    _mark.pack_into(self._map, _FREED, max(taken, self.freed))
-                finally:
-                    self._end_turn()
+            try:
+                if self._take_turn():
+                    # In one step, not by the map: into that Python would write byte by byte, and zeros before.
+                    _write_all(self._file, _mark.pack(max(taken, self.freed)), _FREED)
+            finally:
+                self._end_turn()
 
     def close(self) -> None:
         """The last one takes the file away, unless something in it is nowhere else on the disk."""
         try:
-            if _lock(self._file, fcntl.F_WRLCK) and not self.has_more(self.freed) and _is_named(self._file, self._path):
+            if _lock(self._file, fcntl.F_WRLCK) and not self.has_unfreed and _is_named(self._file, self._path):
                 os.unlink(self._path)  # noqa: PTH108
         except OSError as error:
             LOG.warning("%s could not be removed (%s); it is empty", self._path, error)
@@ -179,13 +190,13 @@ class Inbox:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
 
-def open_inbox(path: str, tag: bytes, taken: Callable[[], int]) -> Inbox:
+def open_inbox(path: str, tag: bytes, taken: Callable[[], int], *, is_patient: bool = True) -> Inbox:
     """The ring of a file that is known by this tag, and that says how much it has taken in. Raises OSError.
 
     A ring of another file, or of one that was put back from a copy since, begins anew.
     """
     name = f"{path}-inbox"
-    for _ in range(_OPENING_TRIES):
+    for _ in range(_OPENING_TRIES if is_patient else 1):
         file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             inbox = _join(name, file, tag, taken)
@@ -209,15 +220,16 @@ def _join(name: str, file: int, tag: bytes, taken: Callable[[], int]) -> Inbox |
     if is_first:
         # Asked only now, when nobody else has it open to take in from.
         position = taken()
-        if not _is_ready(file, tag) or not position - CAPACITY <= _freed(file) <= position:
-            _make_ready(file, tag, position)
+        if not _is_ready(file, tag) or _freed(file) > position:
+            _make_ready(file, name.removesuffix("-inbox"), tag, position)
         _lock(file, fcntl.F_RDLCK)
-    return Inbox(name, file) if _is_ready(file, tag) else None
+    return Inbox(name, file, taken()) if _is_ready(file, tag) else None
 
 
-def _make_ready(file: int, tag: bytes, taken: int) -> None:
+def _make_ready(file: int, path: str, tag: bytes, taken: int) -> None:
     """Empty, with all its room on the disk: what lengthens a file takes longer to sync."""
     os.ftruncate(file, 0)
+    _belong_as(file, path)
     marks = (_MAGIC + tag).ljust(_FREED, b"\0") + _mark.pack(taken)
     try:
         _write_all(file, bytes(_SIZE - len(marks)), len(marks))
@@ -226,6 +238,14 @@ def _make_ready(file: int, tag: bytes, taken: int) -> None:
     except OSError:
         os.ftruncate(file, 0)
         raise
+
+
+def _belong_as(file: int, path: str) -> None:
+    """Readable by those who can read the file, as its -wal is: who cannot take in would not find the jobs."""
+    model = os.stat(path)  # noqa: PTH116
+    os.fchmod(file, stat.S_IMODE(model.st_mode) & 0o666)
+    if os.geteuid() == 0:
+        os.fchown(file, model.st_uid, model.st_gid)
 
 
 def _is_ready(file: int, tag: bytes) -> bool:

@@ -61,6 +61,7 @@ class Own:
     def begin(self) -> None:
         with self._lock:
             try:
+                self._file.open_inbox()
                 self._connection = self._file.lend()
                 # Synced in the commit: what is answered lasts.
                 self._connection.pragma("synchronous", "FULL" if self._target.is_durable else "NORMAL")

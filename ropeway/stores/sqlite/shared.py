@@ -15,7 +15,7 @@ from .adding import Bundles
 from .clock import Clock
 from .failures import typed
 from .identity import Watch, identity
-from .lane import BlockingCall, Call, Lane, Rest
+from .lane import BlockingCall, Call, Lane, Rest, nothing
 from .opening import connect, open_file
 from .reader import Reader
 from .statements import statements
@@ -88,9 +88,19 @@ class SharedFile:
                 connection.close(force=True)
                 raise typed(self.path, error) from error
             writer = Writer(
-                self.path, self._connect, self.clock, self.wakes, watch, target.patience, has_inbox=has_inbox(target)
+                self.path,
+                self._connect,
+                self.clock,
+                self.wakes,
+                watch,
+                target.patience,
+                has_inbox=has_inbox(self.path, target),
             )
-            writer.use(connection)
+            try:
+                writer.use(connection)
+            except BaseException as error:
+                connection.close(force=True)
+                raise typed(self.path, error) from error
             start(writer.lane, self.path)
             self.wakes.write = writer.lane.put
             self._target, self._watch, self._writer = target, watch, writer
@@ -99,10 +109,16 @@ class SharedFile:
         """Whether the inbox has jobs behind that position, or behind what is known here to be in the file."""
         return self._writer is not None and self._writer.has_more(taken)
 
+    def open_inbox(self) -> None:
+        """Before a transaction that is not the writer's, who closes it for forks and after failures."""
+        assert self._writer is not None, "handles open it first"
+        if self._writer.has_closed_inbox:
+            self.write_here(BlockingCall(nothing, (), is_durable=False))
+
     def take_in(self, tx: Transaction) -> None:
         """For transactions that are not the writer's."""
         assert self._writer is not None, "handles open it first"
-        self._writer.take_in(tx)
+        self._writer.take_in_here(tx)
 
     def write(self, call: Call[Any]) -> None:
         assert self._writer is not None, "handles open it first"

@@ -161,11 +161,12 @@ class SQLiteStore:
         file.write(call)
         return await call.future
 
-    async def _read(self, verb: Callable[..., T], *arguments: Any, now: Instant | None = None) -> T:
+    async def _read(self, verb: Callable[..., T], *arguments: Any) -> T:
+        """What new jobs have a part in: those of the inbox come into the file first."""
         file = await self._opened()
         if file.has_more() and not is_inside(file.path) and file.has_more(await _ask(file, taken)):
             await self._write(nothing, now=None, must_last=False)
-        return await _ask(file, verb, *arguments, now=now)
+        return await _ask(file, verb, *arguments)
 
     # Produce
 
@@ -309,13 +310,13 @@ class SQLiteStore:
         return await self._read(looking.history, queue, id)
 
     async def settings(self, queue: str) -> Settings:
-        return await self._read(looking.settings, queue)
+        return await _ask(await self._opened(), looking.settings, queue)
 
     async def queues(self) -> list[str]:
         return await self._read(looking.queues)
 
     async def clock(self) -> Instant:
-        return await self._read(looking.clock)
+        return await _ask(await self._opened(), looking.clock)
 
     # Hear
 
@@ -325,7 +326,7 @@ class SQLiteStore:
         return await self._read(hearing.events, queue, after, inclusive, limit)
 
     async def revoked(self, queue: str, after: str | None = None) -> Revoked:
-        return await self._read(hearing.revoked, queue, after)
+        return await _ask(await self._opened(), hearing.revoked, queue, after)
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()
@@ -349,7 +350,7 @@ class SQLiteStore:
         return await self._write(remembering.remember, record, expect, lasting, now=now)
 
     async def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> list[Record]:
-        return await self._read(remembering.recall, kind, key, now=now)
+        return await _ask(await self._opened(), remembering.recall, kind, key, now=now)
 
     async def forget(self, kind: str, key: str) -> bool:
         return await self._write(remembering.forget, kind, key, now=None)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import apsw
 import msgspec
 
-from ...errors import RopewayError
+from ...errors import RopewayError, StoreCorrupt
 from ...job.instants import Instant
 from ...store.values import Topic
 from .adding import Bundles, Left, add_left
@@ -32,21 +33,25 @@ MOST_JOBS: Final = 16
 """Of one round, whoever adds them. More are better written once, straight into the file."""
 TAKE_IN_AT: Final = 128 * 1024
 """Bytes. A few hundred jobs: many enough to be taken in together, and few enough to take only milliseconds."""
+TRY_EVERY: Final = 1.0
+"""Seconds, where it could not be opened."""
 TAKE_IN_AFTER: Final = 1.0
 """Seconds, for those who look at the file and do not know of its inbox, such as backups."""
 
+_FAR: Final = 2**31
+"""No priority of a client's is beyond; what a file cannot store must not be acknowledged before."""
 _TOPICS: Final[tuple[Topic, ...]] = "jobs", "events"
 _SQL: Final = statements("inbox")
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[Left]).decode
 
 
-def has_inbox(target: Target) -> bool:
-    """Where processes share memory and locks for certain."""
+def has_inbox(path: str, target: Target) -> bool:
+    """Where processes share memory and locks for certain. Takes the path that all links lead to."""
     return (
         sys.platform == "linux"
         and target.vfs is None
-        and filesystem(os.path.dirname(target.path)) not in {"", *NETWORK, *DOUBTFUL}  # noqa: PTH120 - text is enough
+        and filesystem(os.path.dirname(path)) not in {"", *NETWORK, *DOUBTFUL}  # noqa: PTH120 - text is enough
     )
 
 
@@ -62,6 +67,7 @@ class Intake:
         self._timer: threading.Timer | None = None
         self._is_asked_for = False
         self._is_unusable = False
+        self._tried_at = 0.0
         self._doubted = 0
         """Up to this position something may never have reached the disk, because a sync failed."""
 
@@ -69,14 +75,25 @@ class Intake:
         # Not above: Windows has no `fcntl`, and macOS not all of it.
         from .inbox import open_inbox  # noqa: PLC0415
 
+        self._tried_at = time.monotonic()
         tag = connection.execute(_SQL["tag"]).get
         try:
-            self._inbox = open_inbox(self._path, tag, lambda: connection.execute(_SQL["taken"]).get)
+            self._inbox = open_inbox(
+                self._path, tag, lambda: connection.execute(_SQL["taken"]).get, is_patient=not self._is_unusable
+            )
             self._watch.use_inbox(is_open=True)
             self._is_unusable = False
         except OSError as error:
+            if not self._is_unusable:
+                LOG.warning(
+                    "%s: its -inbox cannot be used (%s); adding one job at a time takes longer", self._path, error
+                )
             self._is_unusable = True
-            LOG.warning("%s: its -inbox cannot be used (%s); adding one job at a time takes longer", self._path, error)
+
+    def open_at_last(self, connection: apsw.Connection) -> None:
+        """If it could not be opened before: others may have left jobs in it."""
+        if self._is_unusable and time.monotonic() - self._tried_at >= TRY_EVERY:
+            self.open(connection)
 
     def close(self) -> None:
         with self._use:
@@ -91,7 +108,7 @@ class Intake:
     @property
     def has_unfreed(self) -> bool:
         """Whether it has jobs that are not known to be on the disk in the file."""
-        return self._inbox is not None and self._inbox.has_more(self._inbox.freed)
+        return self._inbox is not None and self._inbox.has_unfreed
 
     def leave_here(self, bundles: Bundles, now: Instant | None) -> bool:
         """On a thread of the caller's, who need not wait for the writer: False if he must."""
@@ -119,7 +136,14 @@ class Intake:
         except (RopewayError, msgspec.MsgspecError, UnicodeError, OverflowError, TypeError):
             # The transaction will say what is wrong.
             return False
-        if not inbox.put(body):
+        try:
+            if not inbox.put(body):
+                return False
+        except OSError as error:
+            if error.errno is None:
+                # A signal handler's.
+                raise
+            # A full disk, say: the transaction will find out.
             return False
         self._wakes.wake_all([(topic, queue) for queue in queues for topic in _TOPICS])
         self._see_to_it(inbox)
@@ -148,21 +172,38 @@ class Intake:
             # Closed in this moment.
             return True
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the writer has only to open it again, as after a fork."""
+        return self._inbox is None and not self._is_unusable
+
+    def take_in_here(self, tx: Transaction) -> None:
+        """On a thread that is not the writer's."""
+        with self._use:
+            self.take_in(tx)
+
     def take_in(self, tx: Transaction) -> None:
-        """Before anything else in a transaction of any thread: what was acknowledged first comes first."""
+        """Before anything else in a transaction: what was acknowledged first comes first."""
         self._is_asked_for = False
-        inbox, taken = self._inbox, tx.taken()
-        try:
-            bodies, taken = inbox.read(taken) if inbox is not None else ([], taken)
-        except ValueError:
-            # The writer closes it in this moment, and has taken in what it could.
+        if self._inbox is None:
             return
+        bodies, taken = self._inbox.read(tx.taken())
         if not bodies:
             return
-        add_left(tx, [one for body in bodies for one in _decode(body)])
+        add_left(tx, [one for body in bodies for one in self._jobs(body)])
         # Whatever is done next must find them.
         tx.let_wait()
         tx.take(taken)
+
+    def _jobs(self, body: bytes) -> list[Left]:
+        try:
+            return _decode(body)
+        except msgspec.DecodeError as error:
+            raise StoreCorrupt(
+                self._path,
+                f"its -inbox has jobs that cannot be read ({error}): stop every process that uses it, keep the -inbox "
+                "elsewhere, and start again without it",
+            ) from error
 
     def free(self, taken: int | None) -> None:
         """What was taken in up to there is on the disk."""
@@ -186,8 +227,9 @@ class Intake:
                 self._take_in_soon()
 
     def _on_time(self) -> None:
-        self._timer = None
+        # Under the lock: it may just be closed.
         with self._use:
+            self._timer = None
             if self._inbox is not None and self._inbox.unfreed > 0:
                 self._take_in_soon()
 
@@ -201,7 +243,7 @@ def _plain(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> list
             if len(left) + len(bundle) > MOST_JOBS:
                 return []
             for job in bundle:
-                if not job.is_fresh or job.delay or job.due_at is not None:
+                if not job.is_fresh or job.delay or job.due_at is not None or abs(job.priority) > _FAR:
                     return []
                 left.append((job, at))
     return left

@@ -66,6 +66,8 @@ class Writer:
         """A sync failed, and the system will not try again to write those pages: they must be written elsewhere."""
         self._own_version = -1
         self._known = Known()
+        self._seen = 0
+        """Up to where somebody saw the inbox taken in."""
         self._last_company = -_COMPANY_LASTS
         self._watch = watch
         self._wal = Wal(path)
@@ -81,6 +83,7 @@ class Writer:
         connection.pragma("synchronous", "NORMAL")
         self._wal.attend(connection)
         self._own_version = -1
+        self._seen = 0
         if self._intake is not None:
             self._intake.open(connection)
 
@@ -88,12 +91,18 @@ class Writer:
         """On any thread: whether the inbox may have jobs behind that position, or behind the newest known here."""
         if self._intake is None:
             return False
-        return self._intake.has_more((self._known.taken or 0) if taken is None else taken)
+        if taken is not None:
+            self._seen = taken
+        return self._intake.has_more(max(self._seen, self._known.taken or 0))
 
-    def take_in(self, tx: Transaction) -> None:
+    @property
+    def has_closed_inbox(self) -> bool:
+        return self._intake is not None and self._intake.is_closed
+
+    def take_in_here(self, tx: Transaction) -> None:
         """Into a transaction on another thread."""
         if self._intake is not None:
-            self._intake.take_in(tx)
+            self._intake.take_in_here(tx)
 
     def _round(self, calls: Sequence[Call[Any]]) -> None:
         if self._unfinished is not None:
@@ -142,6 +151,8 @@ class Writer:
     def _mend(self, broken_off: Round) -> None:
         if self._connection is not None and self._connection.in_transaction:
             self._fail(broken_off, InterruptedError("a signal broke it off"))
+        # It may have been committed without being noted: what is known is read anew.
+        self._own_version = -1
         for standing in broken_off.taken:
             standing.is_taken = True
         self._finish(broken_off)
@@ -188,7 +199,9 @@ class Writer:
             self._wal.make_room()
         is_awaited = self._wakes.is_awaited if len(calls) == 1 else None
         tx = this.tx = Transaction(connection, self._clock, self._known, is_awaited)
-        self.take_in(tx)
+        if self._intake is not None:
+            self._intake.open_at_last(connection)
+            self._intake.take_in(tx)
         if len(calls) == 1:
             _do_or_raise(tx, calls[0])
         else:

@@ -205,7 +205,7 @@ def _remember_inbox(disk: RememberingDisk, name: str, monkeypatch: pytest.Monkey
         disk.log.append(("sync", name))
         sync(self)
 
-    monkeypatch.setattr(shared, "has_inbox", lambda _: True)
+    monkeypatch.setattr(shared, "has_inbox", lambda *_: True)
     monkeypatch.setattr(inbox, "CAPACITY", 4 * inbox.MOST_AT_ONCE)
     monkeypatch.setattr(inbox, "_SIZE", inbox._HEAD + inbox.CAPACITY)
     monkeypatch.setattr(inbox, "_write_all", remember_write)

@@ -21,6 +21,11 @@ def ring(path: Path) -> Path:
     return Path(f"{path}-inbox")
 
 
+@pytest.fixture(autouse=True)
+def file(path: Path) -> None:
+    path.touch()
+
+
 @pytest.fixture
 def box(path: Path) -> Iterator[Inbox]:
     box = open_inbox(str(path), TAG, lambda: 0)

@@ -35,4 +35,4 @@ def test_other_systems_need_nothing_that_it_is_made_of(path: Path, system: str):
 def test_only_local_disks_have_one(path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, expected: bool):
     monkeypatch.setattr(taking, "filesystem", lambda _: kind)
 
-    assert taking.has_inbox(Target(str(path), f"sqlite:///{path}")) == expected
+    assert taking.has_inbox(str(path), Target(str(path), f"sqlite:///{path}")) == expected
