@@ -141,6 +141,8 @@ class Inbox:
     def close(self) -> None:
         """The last one takes the file away, unless something in it is nowhere else on the disk."""
         try:
+            # Until the file is closed: of two who leave at once, each would find the other still there.
+            self._take_turn()
             if _lock(self._file, fcntl.F_WRLCK) and not self.has_unfreed and _is_named(self._file, self._path):
                 os.unlink(self._path)  # noqa: PTH108
         except OSError as error:

@@ -268,3 +268,73 @@ def test_links_are_not_followed(path: Path, ring: Path, tmp_path: Path):
     with pytest.raises(OSError, match="symbolic links"):
         open_inbox(str(path), TAG, lambda: 0)
     assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_records_that_end_before_the_files_position_begin_anew(path: Path, ring: Path):
+    """As after a power cut: what others took in for good, its own process had not synced."""
+    box = open_inbox(str(path), TAG, lambda: 0)
+    box.put(b"synced")
+    _, synced = box.read(0)
+    box.put(b"taken in, and not synced")
+    _, taken = box.read(0)
+    contents = bytearray(ring.read_bytes())
+    contents[inbox._HEAD + synced :] = bytes(len(contents) - inbox._HEAD - synced)
+    abandon(box)
+    ring.write_bytes(contents)
+
+    box = open_inbox(str(path), TAG, lambda: taken)
+    assert box.put(b"after it")
+
+    assert box.read(taken)[0] == [b"after it"]
+    box.free(box.read(taken)[1])
+    box.close()
+
+
+def test_a_position_within_a_record_of_another_history_begins_anew(path: Path):
+    box = open_inbox(str(path), TAG, lambda: 0)
+    box.put(b"x" * 1_000)
+    abandon(box)
+
+    box = open_inbox(str(path), TAG, lambda: 160)
+    assert box.put(b"mine")
+
+    assert box.read(160)[0] == [b"mine"]
+    box.free(box.read(160)[1])
+    box.close()
+
+
+LEAVE_TOGETHER = """
+import sys
+from ropeway.stores.sqlite.inbox import open_inbox
+for _ in range(300):
+    box = open_inbox(sys.argv[1], b"0123456789abcdef", lambda: 0)
+    print("open", flush=True)
+    input()
+    box.close()
+    print("closed", flush=True)
+    input()
+"""
+
+
+def test_of_two_who_leave_at_once_one_takes_the_file_away(path: Path, ring: Path):
+    def both(word: str) -> None:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline().strip() == word
+
+    def go_on() -> None:
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+
+    command = [sys.executable, "-c", LEAVE_TOGETHER, str(path)]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for _ in range(300):
+        both("open")
+        go_on()
+        both("closed")
+        assert not ring.exists()
+        go_on()
+    for process in processes:
+        process.communicate()
