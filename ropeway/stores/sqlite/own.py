@@ -59,9 +59,10 @@ class Own:
         _here.set((*(other for other in _here.get() if other.is_open), self))
 
     def begin(self) -> None:
+        # Committed before: what was acknowledged can then be looked at from inside the block too.
+        self._file.catch_up()
         with self._lock:
             try:
-                self._file.open_inbox()
                 self._connection = self._file.lend()
                 # Synced in the commit: what is answered lasts.
                 self._connection.pragma("synchronous", "FULL" if self._target.is_durable else "NORMAL")
@@ -96,6 +97,8 @@ class Own:
         """A verb of the store; if it fails, nothing of it has happened."""
         with self._lock:
             connection, tx = self._begun()
+            # Others may have added by the inbox since it was begun, and come first.
+            self._file.take_in(tx)
             mark = tx.mark()
             tx.start_call(None)
             connection.execute("SAVEPOINT verb")

@@ -109,10 +109,9 @@ class SharedFile:
         """Whether the inbox has jobs behind that position, or behind what is known here to be in the file."""
         return self._writer is not None and self._writer.has_more(taken)
 
-    def open_inbox(self) -> None:
-        """Before a transaction that is not the writer's, who closes it for forks and after failures."""
-        assert self._writer is not None, "handles open it first"
-        if self._writer.has_closed_inbox:
+    def catch_up(self) -> None:
+        """Blocks until what the inbox has is in the file, and can be seen there."""
+        if self.has_more():
             self.write_here(BlockingCall(nothing, (), is_durable=False))
 
     def take_in(self, tx: Transaction) -> None:

@@ -172,11 +172,6 @@ class Intake:
             # Closed in this moment.
             return True
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether the writer has only to open it again, as after a fork."""
-        return self._inbox is None and not self._is_unusable
-
     def take_in_here(self, tx: Transaction) -> None:
         """On a thread that is not the writer's."""
         with self._use:

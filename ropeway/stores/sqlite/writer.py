@@ -95,10 +95,6 @@ class Writer:
             self._seen = taken
         return self._intake.has_more(max(self._seen, self._known.taken or 0))
 
-    @property
-    def has_closed_inbox(self) -> bool:
-        return self._intake is not None and self._intake.is_closed
-
     def take_in_here(self, tx: Transaction) -> None:
         """Into a transaction on another thread."""
         if self._intake is not None:

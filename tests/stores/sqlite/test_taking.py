@@ -198,6 +198,55 @@ async def test_a_transaction_of_a_users_own_comes_after_what_was_acknowledged(st
     assert await ids(store) == ["a", "b"]
 
 
+async def test_what_is_acknowledged_during_a_transaction_comes_before_what_is_added_then(store: SQLiteStore):
+    inside = store.own()
+    await inside.begin()
+    await inside.add([new_job("a")])
+    await _add_apart(store, "b")
+    await inside.add([new_job("c")])
+    await inside.commit()
+
+    assert await ids(store) == ["a", "b", "c"]
+
+
+async def test_a_transaction_right_after_a_fork_comes_after_what_was_acknowledged(store: SQLiteStore, path: Path):
+    script = """
+    store = new_store()
+    asyncio.run(store.open())
+    say("ready")
+    input()
+    store.add_here([[new_job("a", is_fresh=True)]])
+    say("added")
+    input()
+    """
+    with processes.start(script, path) as other:
+        assert processes.line(other) == "ready"
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        await asyncio.to_thread(os.waitpid, child, 0)
+        processes.tell(other)
+        assert processes.line(other) == "added"
+
+        inside = store.own()
+        await inside.begin()
+        await inside.add([new_job("b")])
+        await inside.commit()
+
+        assert await ids(store) == ["a", "b"]
+        other.kill()
+
+
+async def test_what_was_acknowledged_before_a_transaction_is_found_inside_it(store: SQLiteStore):
+    await add(store, "a")
+    inside = store.own()
+    await inside.begin()
+    try:
+        assert (await store.get(QUEUE, ["a"]))[0] is not None
+    finally:
+        await inside.roll_back()
+
+
 async def test_a_transaction_that_is_rolled_back_takes_nothing_away(store: SQLiteStore):
     await add(store, "a")
     inside = store.own()
