@@ -11,6 +11,7 @@ was put before, so none of them can be missing before one that was acknowledged.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import mmap
@@ -223,31 +224,40 @@ def _join(name: str, file: int, tag: bytes, taken: Callable[[], int]) -> Inbox |
         # Asked only now, when nobody else has it open to take in from.
         position = taken()
         if not _is_ready(file, tag) or _freed(file) > position:
-            _make_ready(file, name.removesuffix("-inbox"), tag, position)
+            if not _may_be_made(file):
+                raise OSError(errno.EEXIST, "it is another program's, or a newer Ropeway's", name)
+            _share(file, name.removesuffix("-inbox"))
+            try:
+                _make_ready(file, tag, position)
+            except OSError:
+                os.unlink(name)  # noqa: PTH108
+                raise
         _lock(file, fcntl.F_RDLCK)
     return Inbox(name, file, taken()) if _is_ready(file, tag) else None
 
 
-def _make_ready(file: int, path: str, tag: bytes, taken: int) -> None:
+def _share(file: int, path: str) -> None:
+    """With whoever may use the file itself, as its -wal is: others could not take in what is put here."""
+    # If its group cannot be had, it stays the owner's own: the same mode would let others in.
+    with contextlib.suppress(PermissionError):
+        model = os.stat(path)  # noqa: PTH116 - text paths are enough
+        os.fchown(file, -1 if os.geteuid() else model.st_uid, model.st_gid)
+        os.fchmod(file, stat.S_IMODE(model.st_mode) & 0o666)
+
+
+def _may_be_made(file: int) -> bool:
+    """Whether it is new, was never finished, or is an old one of ours."""
+    head = os.pread(file, len(_MAGIC), 0) if stat.S_ISREG(os.fstat(file).st_mode) else b"?"
+    return head == _MAGIC or not head.strip(b"\0")
+
+
+def _make_ready(file: int, tag: bytes, taken: int) -> None:
     """Empty, with all its room on the disk: what lengthens a file takes longer to sync."""
     os.ftruncate(file, 0)
-    _belong_as(file, path)
     marks = (_MAGIC + tag).ljust(_FREED, b"\0") + _mark.pack(taken)
-    try:
-        _write_all(file, bytes(_SIZE - len(marks)), len(marks))
-        # Last: it is not ready without them.
-        _write_all(file, marks, 0)
-    except OSError:
-        os.ftruncate(file, 0)
-        raise
-
-
-def _belong_as(file: int, path: str) -> None:
-    """Readable by those who can read the file, as its -wal is: who cannot take in would not find the jobs."""
-    model = os.stat(path)  # noqa: PTH116
-    os.fchmod(file, stat.S_IMODE(model.st_mode) & 0o666)
-    if os.geteuid() == 0:
-        os.fchown(file, model.st_uid, model.st_gid)
+    _write_all(file, bytes(_SIZE - len(marks)), len(marks))
+    # Last: it is not ready without them.
+    _write_all(file, marks, 0)
 
 
 def _is_ready(file: int, tag: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -338,3 +339,33 @@ def test_of_two_who_leave_at_once_one_takes_the_file_away(path: Path, ring: Path
         go_on()
     for process in processes:
         process.communicate()
+
+
+def test_without_room_for_it_nothing_is_left(path: Path, ring: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(inbox, "_write_all", fail)
+    with pytest.raises(OSError, match="no space"):
+        open_inbox(str(path), TAG, lambda: 0)
+
+    assert not ring.exists()
+
+
+@pytest.mark.parametrize("contents", [b"my letters", b"Ropeway inbox 2\n" + b"jobs" * 10_000])
+def test_what_is_not_ours_is_left_alone(path: Path, ring: Path, contents: bytes):
+    ring.write_bytes(contents)
+
+    with pytest.raises(OSError, match="another program's"):
+        open_inbox(str(path), TAG, lambda: 0)
+
+    assert ring.read_bytes() == contents
+
+
+def test_a_pipe_in_its_place_is_left_alone(path: Path, ring: Path):
+    os.mkfifo(ring)
+
+    with pytest.raises(OSError, match="another program's"):
+        open_inbox(str(path), TAG, lambda: 0)
+
+    assert ring.is_fifo()
