@@ -207,26 +207,30 @@ class Intake:
 
     def _see_to_it(self, inbox: Inbox) -> None:
         """Somebody must take it in sooner or later; workers do it all the time."""
-        if inbox.unfreed >= TAKE_IN_AT:
-            if not self._is_asked_for:
-                self._is_asked_for = True
-                self._take_in_soon()
-        elif self._timer is None:
-            self._timer = threading.Timer(TAKE_IN_AFTER, self._on_time)
-            self._timer.daemon = True
-            try:
-                self._timer.start()
-            except RuntimeError:
-                # The program ends, or has too many threads.
-                self._timer = None
-                self._take_in_soon()
+        if inbox.unfreed >= TAKE_IN_AT and not self._is_asked_for:
+            self._is_asked_for = True
+            self._take_in_soon()
+        if self._timer is None:
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        self._timer = threading.Timer(TAKE_IN_AFTER, self._on_time)
+        self._timer.daemon = True
+        try:
+            self._timer.start()
+        except RuntimeError:
+            # The program ends, or has too many threads.
+            self._timer = None
+            self._take_in_soon()
 
     def _on_time(self) -> None:
         # Under the lock: it may just be closed.
         with self._use:
-            self._timer = None
+            self._timer, self._is_asked_for = None, False
             if self._inbox is not None and self._inbox.unfreed > 0:
                 self._take_in_soon()
+                # That may fail: others may write for too long, or the disk be full.
+                self._start_timer()
 
 
 def _plain(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> list[Left]:

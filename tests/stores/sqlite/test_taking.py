@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable
+from ropeway.errors import StoreBusy, StoreCorrupt, StoreRefused, StoreUnavailable
 from ropeway.job.record import NewJob
 from ropeway.store.values import Query, StallRules
 from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, taking, writer
@@ -278,6 +278,32 @@ async def test_it_comes_into_the_file_by_itself(path: Path, new_store: NewStore,
     monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.05)
     store = new_store()
     await add(store, "a")
+
+    while in_file(path) != ["a"]:
+        pass
+
+
+async def test_it_comes_into_the_file_by_itself_after_others_wrote_for_too_long(
+    path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.05)
+    monkeypatch.setattr(taking, "TAKE_IN_AT", 1)
+    store = new_store(patience=0.05)
+    await store.open()
+    script = """
+    import apsw
+    connection = apsw.Connection(path)
+    connection.execute("BEGIN IMMEDIATE")
+    say("writing")
+    input()
+    """
+    with processes.start(script, path) as writing:
+        assert processes.line(writing) == "writing"
+        await add(store, "a")
+        for _ in range(5):
+            with pytest.raises(StoreBusy):
+                await store.tick(QUEUE, StallRules())
+        processes.tell(writing)
 
     while in_file(path) != ["a"]:
         pass
