@@ -65,7 +65,7 @@ class SQLiteStore:
         self.url = target.url
         self._target = target
         self._file: SharedFile | None = None
-        self._pid: int | None = None
+        self._pid = os.getpid()
         self._is_closed = False
         self._acquiring = threading.Lock()
         self._listeners: set[FileListener] = set()
@@ -105,7 +105,7 @@ class SQLiteStore:
     def _usable(self) -> None:
         if self._is_closed:
             raise StoreClosed(self.url, "this handle was closed: make another with connect()")
-        if self._pid is not None and self._pid != os.getpid():
+        if self._pid != os.getpid():
             self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -116,9 +116,11 @@ class SQLiteStore:
                 f"this handle was in use by process {self._pid} when its child {os.getpid()} was forked, and could not "
                 "be closed for that moment: close it before the fork, or make it in the child",
             )
-        self._file = self._pid = None
+        self._file = None
+        # A thread of the parent's may have held it, and is not here to give it back.
         self._acquiring = threading.Lock()
         self._listeners = set()
+        self._pid = os.getpid()
 
     async def _opened(self) -> SharedFile:
         self._usable()
@@ -138,7 +140,7 @@ class SQLiteStore:
         with self._acquiring:
             self._usable()
             if self._file is None:
-                self._file, self._pid = acquire(self._target.path), os.getpid()
+                self._file = acquire(self._target.path)
             return self._file
 
     async def _write(
