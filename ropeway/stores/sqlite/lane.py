@@ -135,6 +135,8 @@ class Lane(threading.Thread):
 
     def put(self, call: Call[Any]) -> None:
         self._calls.put(call)
+        if self.is_ended:
+            self._excuse()
 
     def do_here(self, call: BlockingCall[T]) -> T:
         """On the calling thread, if the lane is idle; otherwise with its next round."""
@@ -142,8 +144,6 @@ class Lane(threading.Thread):
             self._do_round_here(call)
         else:
             self.put(call)
-            if self.is_ended:
-                self._excuse()
         return call.wait()
 
     def _do_round_here(self, call: BlockingCall[Any]) -> None:

@@ -51,6 +51,7 @@ class SharedFile:
         self._reader: Reader | None = None
         self._rests: list[Rest] = []
         self._lent: set[apsw.Connection] = set()
+        self._is_stopped = False
         self.is_at_rest = False
         """Whether nothing of it is open, and nothing can be opened, because the process forks."""
 
@@ -104,6 +105,7 @@ class SharedFile:
             start(writer.lane, self.path)
             self.wakes.write = writer.lane.put
             self._target, self._watch, self._writer = target, watch, writer
+            self._stop_late(writer.lane)
 
     def has_more(self, taken: int | None = None) -> bool:
         """Whether the inbox has jobs behind that position, or behind what is known here to be in the file."""
@@ -142,6 +144,7 @@ class SharedFile:
                     start(reader.lane, self.path)
                     self._reader = reader
         self._reader.lane.put(call)
+        self._stop_late(self._reader.lane)
 
     def lend(self) -> apsw.Connection:
         """A connection for a transaction that is not the writer's."""
@@ -163,10 +166,16 @@ class SharedFile:
 
     def stop(self) -> list[Lane]:
         """Answers the threads that now come to their end."""
+        self._is_stopped = True
         lanes = self._lanes
         for lane in lanes:
             lane.stop()
         return lanes
+
+    def _stop_late(self, lane: Lane) -> None:
+        """If the last handle was closed while another thread opened it, and did not find the lane."""
+        if self._is_stopped:
+            lane.stop()
 
     def hold(self, until: float) -> bool:
         """Lets nobody open it before `go_on`; False if it is being opened for longer than that."""

@@ -241,3 +241,31 @@ def test_subprocesses_do_not_close_the_file(path: Path):
     say(len(rests))
     """
     assert processes.run(script, path, env=dict(os.environ)).strip() == "0"
+
+
+def test_a_handle_that_a_thread_uses_first_during_a_fork_can_be_used_in_the_child(path: Path):
+    script = """
+    import threading
+    from ropeway.stores.sqlite import shared
+    store = new_store()
+    acquiring, forked = threading.Event(), threading.Event()
+    acquire = shared.acquire
+    def slowly(path):
+        acquiring.set()
+        forked.wait()
+        return acquire(path)
+    from ropeway.stores.sqlite import store as handles
+    handles.acquire = slowly
+    thread = threading.Thread(target=store.add_here, args=([[new_job("parent")]],))
+    thread.start()
+    acquiring.wait()
+    if os.fork() == 0:
+        forked.set()
+        store.add_here([[new_job("child")]])
+        os._exit(0)
+    os.wait()
+    forked.set()
+    thread.join()
+    say(asyncio.run(store.count(QUEUE))["waiting"])
+    """
+    assert processes.run(script, path).strip() == "2"

@@ -8,14 +8,19 @@ import asyncio
 import logging
 import os
 import signal
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
-from ropeway.errors import StoreBusy, StoreCorrupt, StoreRefused, StoreUnavailable
+from ropeway.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreRefused, StoreUnavailable
 from ropeway.job.record import NewJob
 from ropeway.store.values import Query, StallRules
-from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, taking, writer
+from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, shared, taking, writer
+from ropeway.stores.sqlite.target import Target
 from ropeway.testing.factories import QUEUE, claim_request, new_job, new_jobs
 
 from . import processes
@@ -339,6 +344,30 @@ async def test_a_clean_close_leaves_nothing_beside_the_file(store: SQLiteStore, 
 
     assert [file.name for file in path.parent.iterdir()] == ["ropeway.db"]
     assert in_file(path) == ["a"]
+
+
+async def test_a_close_while_another_thread_opens_it_leaves_nothing_either(
+    path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch
+):
+    opening_it, closed = threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> apsw.Connection:
+        connection = opening.open_file(*arguments, **options)
+        opening_it.set()
+        closed.wait()
+        return connection
+
+    monkeypatch.setattr(shared, "open_file", slowly)
+    store = new_store()
+    adding = asyncio.create_task(asyncio.to_thread(store.add_here, [[new_job("a", is_fresh=True)]]))
+    await asyncio.to_thread(opening_it.wait)
+    await store.close()
+    closed.set()
+    with pytest.raises(StoreClosed):
+        await adding
+
+    while [file.name for file in path.parent.iterdir()] != ["ropeway.db"]:
+        pass
 
 
 async def test_an_answer_that_was_lost_makes_no_second_job(store: SQLiteStore):
