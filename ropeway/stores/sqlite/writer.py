@@ -27,8 +27,15 @@ CHECKPOINT_AT: Final = 4_000
 _COURTESY: Final = 0.000_3
 _COMPANY_LASTS: Final = 1.0
 _RESTART_WAIT: Final = 100
+_BRIEFLY: Final = 0.01
 _LAST_PATIENCE: Final = 1.0
 _OWN: Final = (apsw.Error, RopewayError, MemoryError)
+
+
+class TakingIn(BlockingCall[None]):
+    """Nobody waits for it, and it is tried again if it fails: it must not keep others waiting."""
+
+    __slots__ = ()
 
 
 class Round:
@@ -103,12 +110,19 @@ class Writer:
     def _round(self, calls: Sequence[Call[Any]]) -> None:
         if self._unfinished is not None:
             self._mend(self._unfinished)
-        if self._intake is None or not self._leave(calls, self._intake):
+        if self._intake is not None and all(call.verb in (add, nothing) for call in calls):
+            adds = [call for call in calls if call.verb is add]
+            if adds and self._leave(adds, self._intake):
+                # The others may have to wait for other writers.
+                calls = [call for call in calls if call.verb is nothing]
+        if calls and all(isinstance(call, TakingIn) for call in calls):
+            self._empty_inbox(_BRIEFLY)
+        elif calls:
             self._transact(calls)
 
     def _leave(self, calls: Sequence[Call[Any]], intake: Intake) -> bool:
         """In the inbox, if that is enough for all of them; otherwise nothing has happened."""
-        if not all(call.verb is add and call.is_durable for call in calls):
+        if not all(call.is_durable for call in calls):
             return False
         if not intake.leave([(call.arguments[0], call.now) for call in calls]):
             return False
@@ -128,7 +142,7 @@ class Writer:
         return self._intake is not None and self._intake.leave_here(bundles, now)
 
     def _take_in_soon(self) -> None:
-        self.lane.put(BlockingCall(nothing, ()))
+        self.lane.put(TakingIn(nothing, ()))
 
     def _transact(self, calls: Sequence[Call[Any]]) -> None:
         this = self._unfinished = Round(calls)
@@ -312,13 +326,13 @@ class Writer:
         if self._unfinished is not None:
             self._mend(self._unfinished)
         if self._connection is not None and self._intake is not None and self._intake.has_unfreed:
-            self._empty_inbox()
+            self._empty_inbox(_LAST_PATIENCE)
         self._disconnect()
         self._wakes.close()
 
-    def _empty_inbox(self) -> None:
-        """Unless others write for too long: then the jobs stay there for whoever opens the file next."""
-        patience, self._patience = self._patience, min(self._patience, _LAST_PATIENCE)
+    def _empty_inbox(self, longest: float) -> None:
+        """Unless others write for longer: then the jobs stay there for whoever writes next."""
+        patience, self._patience = self._patience, min(self._patience, longest)
         try:
             self._transact([BlockingCall(nothing, ())])
         finally:

@@ -208,8 +208,8 @@ def test_a_signal_behind_the_turn_lets_others_go_on(path: Path, monkeypatch: pyt
         take()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(box, "_take_turn", be_interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as interrupted, pytest.raises(KeyboardInterrupt):
+        interrupted.setattr(box, "_take_turn", be_interrupted)
         box.put(b"a")
 
     assert other.put(b"b")

@@ -9,7 +9,6 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from ropeway.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreRefused, S
 from ropeway.job.record import NewJob
 from ropeway.store.values import Query, StallRules
 from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, shared, taking, writer
-from ropeway.stores.sqlite.target import Target
 from ropeway.testing.factories import QUEUE, claim_request, new_job, new_jobs
 
 from . import processes
@@ -519,3 +517,25 @@ async def test_signals_at_any_moment_leave_it_in_order(store: SQLiteStore, path:
     assert int(acknowledged) <= (await store.count(QUEUE))["waiting"] <= int(begun)
     await store.close()
     assert not ring.exists()
+
+
+async def test_taking_in_by_itself_keeps_no_add_waiting(
+    path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.01)
+    store = new_store(patience=600)
+    await add(store, "a")
+    script = """
+    import apsw
+    connection = apsw.Connection(path)
+    connection.execute("BEGIN IMMEDIATE")
+    say("writing")
+    input()
+    """
+    with processes.start(script, path) as writing:
+        assert processes.line(writing) == "writing"
+        for number in range(300):
+            await add(store, f"job-{number}")
+        processes.tell(writing)
+
+    assert (await store.count(QUEUE))["waiting"] == 301
