@@ -118,7 +118,7 @@ class TestTurns:
 
         holding = asyncio.create_task(hold())
         await begun.wait()
-        adding = asyncio.create_task(other.add("send"))
+        adding = asyncio.create_task(other.add("send", id="own"))
         assert (await other.counts())["waiting"] == 0
         assert not adding.done()
         go_on.set()
