@@ -13,7 +13,7 @@ import pytest
 from ropeway.job.record import JobRecord
 from ropeway.job.retention import Retention
 from ropeway.stores.sqlite import SQLiteStore
-from ropeway.testing.factories import QUEUE, SECOND, claim_request, complete, new_job, new_jobs, retry
+from ropeway.testing.factories import QUEUE, SECOND, claim_request, complete, new_job, retry
 
 Pages: TypeAlias = Callable[[Awaitable[Any]], Awaitable[int]]
 BATCH = 100
