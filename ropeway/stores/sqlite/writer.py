@@ -24,6 +24,8 @@ from .wal import Wal
 
 CHECKPOINT_AT: Final = 4_000
 """Pages that all processes wrote to the -wal (16 MB), after which they go back into the file."""
+MAPPED: Final = 512 * 1024 * 1024
+"""Bytes of the file that are read as memory, without a call for each page."""
 _COURTESY: Final = 0.000_3
 _COMPANY_LASTS: Final = 1.0
 _RESTART_WAIT: Final = 100
@@ -92,6 +94,8 @@ class Writer:
         self._own_version = -1
         self._seen = 0
         if self._intake is not None:
+            # On a disk of this machine's own: a million waiting jobs are more than the cache holds.
+            connection.pragma("mmap_size", MAPPED)
             self._intake.open(connection)
 
     def has_more(self, taken: int | None = None) -> bool:

@@ -16,7 +16,7 @@ import pytest
 
 from ropeway.errors import StoreCorrupt, StoreError, StoreReadOnly, StoreRefused, StoreUnavailable, StoreVersion
 from ropeway.store.url import connect
-from ropeway.stores.sqlite import SQLiteStore, folders, opening
+from ropeway.stores.sqlite import SQLiteStore, folders, opening, writer
 from ropeway.stores.sqlite.statements import migrations
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
@@ -365,3 +365,15 @@ async def test_a_file_with_other_tables_is_refused_for_good(store: SQLiteStore, 
 
     with pytest.raises(StoreRefused, match="its tables are not those of this version"):
         await new_store().count(QUEUE)
+
+
+async def test_only_the_writer_reads_the_file_as_memory(store: SQLiteStore):
+    await store.count(QUEUE)
+    file = store._file
+    assert file is not None
+    assert file._writer is not None
+    assert file._reader is not None
+
+    sizes = [part._connection.pragma("mmap_size") for part in (file._writer, file._reader) if part._connection]
+
+    assert sizes == [writer.MAPPED, 0]
