@@ -66,15 +66,16 @@ async def test_a_stop_shorter_than_the_lock_has_no_effect(queue: Queue, fleet: F
     for job in jobs:
         await fleet.running_in(job.id)
     await fleet.start(lock_duration=lock.total_seconds()).ready()
-    first_lock = await lock_of(jobs[1])
-    await _renewed_after(jobs[1], first_lock - lock)
+    for job in jobs:
+        await _renewed_after(job, await lock_of(job) - lock)
     await stop_between_calls(worker, queue)
-    # More than half of what the lock lasts: the next renewal is overdue, and in time.
-    moment = await lock_of(jobs[1]) - lock * 0.4
+    # More than half of what the older lock lasts: the next renewal is overdue, and in time.
+    moment = min([await lock_of(job) for job in jobs]) - lock * 0.4
     await until(lambda: datetime.now(UTC) > moment)
     worker.go_on()
 
-    await _renewed_after(jobs[1], moment)
+    for job in jobs:
+        await _renewed_after(job, moment)
     gate.open()
     for job in jobs:
         await job.result(timeout=10)

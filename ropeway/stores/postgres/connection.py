@@ -126,12 +126,18 @@ class Lanes:
             rehearsed = link.ask(self._rehearse)
             rehearsed.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    async def call(self, statement: Statement, parameters: Sequence[Parameter] = ()) -> list[Row]:
-        """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
+    async def call(
+        self, statement: Statement, parameters: Sequence[Parameter] = (), *, is_repeat: bool = False
+    ) -> list[Row]:
+        """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did.
+
+        A repeat comes behind what was abandoned, and finds what that did.
+        """
         deadline: float | None = None
         pause, tries = FIRST_PAUSE, 0
         while True:
-            link = await self._link()
+            abandoned = [link for link in self._links if link.is_abandoned] if is_repeat else []
+            link = abandoned[0] if abandoned else await self._link()
             began = asyncio.get_running_loop().time()
             try:
                 return await link.ask(statement, parameters)

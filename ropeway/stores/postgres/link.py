@@ -78,6 +78,11 @@ class Link:
         return self._answer is None and self.is_up
 
     @property
+    def is_abandoned(self) -> bool:
+        """Whether the server still does what nobody waits for any more."""
+        return self._answer is not None and self._answer.done()
+
+    @property
     def load(self) -> int:
         """How many statements are under way or wait for their turn."""
         return len(self._waiting) + (self._answer is not None)

@@ -136,12 +136,20 @@ class PostgresStore:
         """Calls the function of a verb that only looks, or wakes nobody."""
         return await (await self._settled()).lanes.call(self._statement(verb, len(parameters)), parameters)
 
-    async def _act(self, verb: str, queues: Sequence[str], now: Instant | None, *parameters: Parameter) -> list[Any]:
+    async def _act(
+        self,
+        verb: str,
+        queues: Sequence[str],
+        now: Instant | None,
+        *parameters: Parameter,
+        is_repeat: bool = False,
+    ) -> list[Any]:
         """Calls the function of a verb that writes a step; answers what it gave without its wakes, which come last."""
         here = await self._settled()
         may_wake = here.bell.may_ring(queues)
         whole = (*parameters, number(now), truth(may_wake))
-        [(*answer, wakes)] = await here.lanes.call(self._statement(verb, len(whole)), whole)
+        statement = self._statement(verb, len(whole))
+        [(*answer, wakes)] = await here.lanes.call(statement, whole, is_repeat=is_repeat)
         if wakes:
             here.bell.note(queues, wakes)
         return answer
@@ -194,7 +202,7 @@ class PostgresStore:
     async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
         floor = self._floors.parameters(request)
         instant, again_at, *jobs, passed = await self._act(
-            "claim", [request.queue], now, text(request.queue), *request_of(request), *floor
+            "claim", [request.queue], now, text(request.queue), *request_of(request), *floor, is_repeat=request.repeat
         )
         claimed = claimed_of(request, instant, again_at, jobs)
         self._floors.note(request, claimed, passed, was_whole=floor[2] is NULL)
