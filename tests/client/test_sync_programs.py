@@ -272,7 +272,7 @@ queue.sync.add("send").result(timeout=30)
 signal.signal(signal.SIGALRM, interrupt)
 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
 interrupts = 0
-while interrupts < 200:
+while interrupts < 1000:
     try:
         armed = True
         queue.sync.add("send")

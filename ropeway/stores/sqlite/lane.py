@@ -130,6 +130,8 @@ class Lane(threading.Thread):
         self._path, self._do, self._let_go = path, do, let_go
         self._calls: SimpleQueue[Call[Any] | Rest | None] = SimpleQueue()
         self._ended: Promise[None] = Promise()
+        self.is_ended = False
+        """Not asked of the promise: a signal in the middle of that would leave its lock to nobody."""
         self._turn = threading.Lock()
         """Whoever holds it may use what the lane has open."""
 
@@ -164,10 +166,6 @@ class Lane(threading.Thread):
         """Whether there are calls for another round already."""
         return not self._calls.empty()
 
-    @property
-    def is_ended(self) -> bool:
-        return self._ended.done()
-
     def rest(self) -> Rest:
         """Asks it to let go, after the calls before this, until the rest is over."""
         rest = Rest()
@@ -198,6 +196,7 @@ class Lane(threading.Thread):
                     order.over.wait()
         with self._turn:
             self._let_go()
+            self.is_ended = True
             self._ended.set_result(None)
         self._excuse()
 
