@@ -31,6 +31,8 @@ SLOW_LOOP: Final = 0.25
 CLAIM_UNDER_WAY: Final = 60.0
 SAFE: Final = 0.95
 """The part of a lock after which its holder must have heard from the store, or stop: before others may begin."""
+STOOD_STILL: Final = 0.1
+"""Seconds by which a time limit comes late if its process was stopped, or its machine asleep."""
 CENSUS_INTERVAL: Final = 10.0
 
 Tell = Callable[[Job, Signal], None]
@@ -46,6 +48,7 @@ class Renewer(Service):
         self._locked = locked
         self._lock = lock
         self._tell = tell
+        self._asks_again = False
 
     async def step(self) -> None:
         # list() holds the interpreter's lock while it copies: the loop's thread changes the sets at any time.
@@ -55,18 +58,30 @@ class Renewer(Service):
             for job in list(locked)
             if job.queue.name == self._queue and not is_completing(job)
         ]
-        if jobs:
-            try:
-                async with asyncio.timeout(self._time_left(jobs)):
-                    await self._renew(jobs)
-            except (StoreUnavailable, TimeoutError) as trouble:
-                why = str(trouble) or type(trouble).__name__
-                log.warning("locks in %r were not renewed: %s", self._queue, why)
+        # Counted from here: locks do not wait for an answer that was long on its way, or lay there unread.
+        next_at = time.monotonic() + self._lock / 2000
+        if not jobs or await self._is_renewed(jobs):
+            await asyncio.sleep(max(0, next_at - time.monotonic()))
+
+    async def _is_renewed(self, jobs: list[Job]) -> bool:
+        patience = self._time_left(jobs)
+        asked = time.monotonic()
+        try:
+            async with asyncio.timeout(patience):
+                await self._renew(jobs)
+        except (StoreUnavailable, TimeoutError) as trouble:
+            why = str(trouble) or type(trouble).__name__
+            log.warning("locks in %r were not renewed: %s", self._queue, why)
+            # If this process stood still, the answer may have come meanwhile: it asks once more before it gives up.
+            stood_still = time.monotonic() - asked > patience + STOOD_STILL
+            self._asks_again = stood_still and not self._asks_again
+            if not self._asks_again:
                 self._fence(jobs)
                 # Not as patient as others: a lock does not wait.
                 await asyncio.sleep(min(LONGEST_PAUSE, self._lock / 10_000, self._time_left(jobs)))
-                return
-        await asyncio.sleep(self._lock / 2000)
+            return False
+        self._asks_again = False
+        return True
 
     async def _renew(self, jobs: list[Job]) -> None:
         asked = time.monotonic()
@@ -79,9 +94,11 @@ class Renewer(Service):
                 self._tell(job, "cancelled" if was_taken else "lost")
 
     def _time_left(self, jobs: Iterable[Job]) -> float:
-        """Seconds until the first of them must stop, if nobody answers; half a lock at most."""
-        oldest = time.monotonic() - self._lock / 1000 * SAFE
-        return min([self._lock / 2000, *(job.confirmed - oldest for job in jobs if job.confirmed > oldest)])
+        """Seconds until the first of them must stop, if nobody answers; a little if it is late, half a lock at most."""
+        lock = self._lock / 1000
+        oldest = time.monotonic() - lock * SAFE
+        left = [job.confirmed - oldest for job in jobs if job.confirmed > oldest or job.signal != "lost"]
+        return min([lock / 2, *(seconds if seconds > 0 else lock * (1 - SAFE) for seconds in left)])
 
     def _fence(self, jobs: Iterable[Job]) -> None:
         """A lock that could not be renewed for its whole length may soon be another's."""

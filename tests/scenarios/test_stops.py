@@ -60,7 +60,7 @@ async def test_a_worker_that_stood_still_cannot_end_the_run_of_another(
 
 
 async def test_a_stop_shorter_than_the_lock_has_no_effect(queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate):
-    lock = timedelta(seconds=6)
+    lock = timedelta(seconds=3)
     jobs = await queue.add_many([("hold", str(gate)), ("hold-in-thread", str(gate))])
     worker = fleet.start(lock_duration=lock.total_seconds())
     for job in jobs:
