@@ -11,7 +11,7 @@ import pytest
 from ropeway import Queue
 from ropeway.store.contract import Store
 from ropeway.testing.auditor import AuditedStore
-from ropeway.testing.conformance.fixtures import NewHandle
+from ropeway.testing.conformance.fixtures import NewHandle, audited
 from ropeway.testing.factories import QUEUE
 from ropeway.testing.proxy import StoreProxy
 from tests.stores.places import PLACES
@@ -36,17 +36,8 @@ def new_handle(request: pytest.FixtureRequest, tmp_path: Path) -> NewHandle:
 @pytest.fixture
 async def store(new_handle: NewHandle) -> AsyncIterator[Store]:
     """An opened, empty store whose books are checked when the test has ended."""
-    audited = Audited(new_handle())
-    await audited.open()
-    try:
-        yield audited
-        witness = Audited(new_handle(), audited.books)
-        try:
-            await witness.check()
-        finally:
-            await witness.close()
-    finally:
-        await audited.close()
+    async with audited(new_handle, Audited) as store:
+        yield store
 
 
 @pytest.fixture

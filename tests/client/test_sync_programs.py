@@ -256,31 +256,17 @@ PLACES: dict[str, Callable[[Path], str]] = {
 }
 
 STORM = """
-class Stop({base}): pass
-armed = False
-
-def interrupt(*_):
-    global armed
-    if armed:
-        armed = False
-        raise Stop
+from tests.storming import Storm
 
 async def work(job): return job.id
 
+def act():
+    queue.sync.add("send")
+    queue.sync.counts()
+
 threading.Thread(target=Worker(Queue("letters", url), work).run_sync, daemon=True).start()
 queue.sync.add("send").result(timeout=30)
-signal.signal(signal.SIGALRM, interrupt)
-signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
-interrupts = 0
-while interrupts < 1000:
-    try:
-        armed = True
-        queue.sync.add("send")
-        queue.sync.counts()
-        armed = False
-    except Stop:
-        interrupts += 1
-signal.setitimer(signal.ITIMER_REAL, 0)
+Storm({base}, every=0.0007).interrupt(1_000, act)
 
 queue.sync.add("send").result(timeout=30)
 until = time.monotonic() + 30

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 import pytest
@@ -14,21 +15,28 @@ NewHandle: TypeAlias = Callable[[], Store]
 """Answers another handle on the same jobs: none when a test begins, and they outlive every handle."""
 
 
-@pytest.fixture
-async def store(new_handle: NewHandle) -> AsyncIterator[AuditedStore]:
-    """An opened, empty store whose books are checked when the test has ended."""
-    audited = AuditedStore(new_handle())
-    await audited.open()
+@asynccontextmanager
+async def audited(new_handle: NewHandle, kind: type[AuditedStore] = AuditedStore) -> AsyncIterator[AuditedStore]:
+    """An opened store whose books are checked when all went well."""
+    store = kind(new_handle())
+    await store.open()
     try:
-        yield audited
+        yield store
         # Not through its own handle: a test may have closed it.
-        witness = AuditedStore(new_handle(), audited.books)
+        witness = kind(new_handle(), store.books)
         try:
             await witness.check()
         finally:
             await witness.close()
     finally:
-        await audited.close()
+        await store.close()
+
+
+@pytest.fixture
+async def store(new_handle: NewHandle) -> AsyncIterator[AuditedStore]:
+    """An opened, empty store whose books are checked when the test has ended."""
+    async with audited(new_handle) as store:
+        yield store
 
 
 @pytest.fixture

@@ -260,35 +260,22 @@ async def test_a_server_without_a_disk_is_warned_about(
 FOREIGN = """
 from ropeway.job.record import NewJob
 from ropeway.store.url import connect
-
-class Stop({base}): pass
-armed = False
-
-def interrupt(*_):
-    global armed
-    if armed:
-        armed = False
-        raise Stop
+from tests.storming import Storm
 
 store = connect(url)
+wrong = 0
+
 def add(id):
     [[answer]] = store.add_here([[NewJob("letters", id, "send", "null")]])
     return answer.verdict
 
+def act():
+    global wrong
+    verdicts = add(f"new-{time.monotonic_ns()}"), add("known")
+    wrong += verdicts != ("created", "found")
+
 add("known")
-signal.signal(signal.SIGALRM, interrupt)
-signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0003)
-interrupts = wrong = 0
-while interrupts < 1_000:
-    try:
-        armed = True
-        verdicts = add(f"new-{time.monotonic_ns()}"), add("known")
-        armed = False
-    except Stop:
-        interrupts += 1
-    else:
-        wrong += verdicts != ("created", "found")
-signal.setitimer(signal.ITIMER_REAL, 0)
+Storm({base}).interrupt(1_000, act)
 say(f"{wrong} wrong")
 asyncio.run(store.close())
 """

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from ropeway.stores.sqlite import SQLiteStore
+from ropeway.stores.sqlite import SQLiteStore, taking
 from ropeway.stores.sqlite.target import Target
 
 NewStore: TypeAlias = Callable[..., SQLiteStore]
@@ -17,6 +17,18 @@ NewStore: TypeAlias = Callable[..., SQLiteStore]
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "ropeway.db"
+
+
+@pytest.fixture
+def ring(path: Path) -> Path:
+    """The file's inbox."""
+    return Path(f"{path}-inbox")
+
+
+@pytest.fixture
+def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in an inbox stays there until somebody writes, or asks for it."""
+    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 1_000)
 
 
 @pytest.fixture

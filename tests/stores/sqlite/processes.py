@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from textwrap import dedent
 from typing import Any
 
@@ -47,3 +49,20 @@ def tell(process: subprocess.Popen[str], word: str = "") -> None:
     assert process.stdin is not None
     process.stdin.write(f"{word}\n")
     process.stdin.flush()
+
+
+@contextmanager
+def writing(path: object) -> Iterator[None]:
+    """While another process holds the file's write lock."""
+    script = """
+    import apsw
+    connection = apsw.Connection(path)
+    connection.execute("BEGIN IMMEDIATE")
+    say("writing")
+    input()
+    """
+    with start(script, path) as writer:
+        assert line(writer) == "writing"
+        yield
+        assert writer.poll() is None, "it stopped writing before its time"
+        tell(writer)

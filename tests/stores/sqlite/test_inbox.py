@@ -17,11 +17,6 @@ from ropeway.stores.sqlite.inbox import CAPACITY, MOST_AT_ONCE, Inbox, open_inbo
 TAG = b"0123456789abcdef"
 
 
-@pytest.fixture
-def ring(path: Path) -> Path:
-    return Path(f"{path}-inbox")
-
-
 @pytest.fixture(autouse=True)
 def file(path: Path) -> None:
     path.touch()

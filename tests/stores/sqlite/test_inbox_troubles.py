@@ -33,10 +33,7 @@ say("added")
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
-
-@pytest.fixture(autouse=True)
-def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 1_000)
+pytestmark = pytest.mark.usefixtures("never_by_itself")
 
 
 def add_and_die(path: Path) -> None:
@@ -223,20 +220,11 @@ def test_a_signal_behind_the_turn_lets_others_go_on(path: Path, monkeypatch: pyt
 async def test_what_is_not_about_jobs_waits_for_no_writer(path: Path, new_store: NewStore):
     store = new_store(patience=600)
     await store.add([[new_job("a", is_fresh=True)]])
-    script = """
-    import apsw
-    connection = apsw.Connection(path)
-    connection.execute("BEGIN IMMEDIATE")
-    say("writing")
-    input()
-    """
-    with processes.start(script, path) as writing:
-        assert processes.line(writing) == "writing"
+    with processes.writing(path):
         await store.clock()
         await store.settings(QUEUE)
         await store.recall("worker")
         await store.revoked(QUEUE)
-        processes.tell(writing)
 
 
 def test_the_client_says_which_ids_it_made():

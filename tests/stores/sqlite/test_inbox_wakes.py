@@ -9,21 +9,13 @@ import pytest
 
 from ropeway.store.contract import Listener
 from ropeway.store.values import Answer, Topic
-from ropeway.stores.sqlite import SQLiteStore, inbox, taking
+from ropeway.stores.sqlite import SQLiteStore, inbox
 from ropeway.testing.factories import QUEUE, claim_request, new_job
 
 from . import processes
 from .test_wake import LISTENS, LONG
 
-
-@pytest.fixture(autouse=True)
-def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 1_000)
-
-
-@pytest.fixture
-def ring(path: Path) -> Path:
-    return Path(f"{path}-inbox")
+pytestmark = pytest.mark.usefixtures("never_by_itself")
 
 
 async def left_standing(store: SQLiteStore, listener: Listener) -> asyncio.Task[list[str]]:

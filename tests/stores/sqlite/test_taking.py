@@ -19,37 +19,13 @@ from ropeway.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreRefused, S
 from ropeway.job.record import NewJob
 from ropeway.store.values import Query, StallRules
 from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, shared, taking, writer
-from ropeway.testing.factories import QUEUE, claim_request, new_job, new_jobs
+from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
 from . import processes
 from .conftest import NewStore
+from .singly import add, ids, in_file
 
-
-@pytest.fixture(autouse=True)
-def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 1_000)
-
-
-@pytest.fixture
-def ring(path: Path) -> Path:
-    return Path(f"{path}-inbox")
-
-
-async def add(store: SQLiteStore, *ids: str) -> None:
-    """One after the other, each by the inbox."""
-    for id in ids:
-        [[answer]] = await store.add([[new_job(id, is_fresh=True)]])
-        assert answer.verdict == "created"
-
-
-def in_file(path: Path) -> list[str]:
-    """What another process sees that knows nothing of the inbox."""
-    script = "import apsw; say(apsw.Connection(path).execute(\"SELECT group_concat(id, ' ') FROM job\").get or '')"
-    return processes.run(script, path).split()
-
-
-async def ids(store: SQLiteStore, most: int = 100) -> list[str]:
-    return [job.id for job in (await store.claim(claim_request(most))).jobs]
+pytestmark = pytest.mark.usefixtures("never_by_itself")
 
 
 async def test_adding_does_not_touch_the_file(store: SQLiteStore, path: Path):
@@ -98,22 +74,10 @@ async def test_times_metrics_and_events_are_those_of_the_adds(store: SQLiteStore
 
 
 async def test_adding_goes_on_while_another_process_writes(store: SQLiteStore, path: Path):
-    script = """
-    import apsw
-    connection = apsw.Connection(path)
-    connection.execute("BEGIN IMMEDIATE")
-    say("writing")
-    input()
-    connection.execute("ROLLBACK")
-    """
-    with processes.start(script, path) as writing:
-        assert processes.line(writing) == "writing"
-
+    with processes.writing(path):
         await add(store, "a", "b")
         await asyncio.to_thread(store.add_here, [[new_job("c", is_fresh=True)]])
 
-        assert writing.poll() is None
-        processes.tell(writing)
     assert await ids(store) == ["a", "b", "c"]
 
 
@@ -191,92 +155,6 @@ async def test_a_process_that_was_stopped_in_its_turn_holds_up_nobody(store: SQL
         holder.kill()
 
 
-async def test_a_transaction_of_a_users_own_comes_after_what_was_acknowledged(store: SQLiteStore):
-    await add(store, "a")
-    inside = store.own()
-    await inside.begin()
-    await inside.add([new_job("b")])
-    await inside.commit()
-
-    assert await ids(store) == ["a", "b"]
-
-
-async def test_what_is_acknowledged_during_a_transaction_comes_before_what_is_added_then(store: SQLiteStore):
-    inside = store.own()
-    await inside.begin()
-    await inside.add([new_job("a")])
-    await _add_apart(store, "b")
-    await inside.add([new_job("c")])
-    await inside.commit()
-
-    assert await ids(store) == ["a", "b", "c"]
-
-
-async def test_a_transaction_right_after_a_fork_comes_after_what_was_acknowledged(store: SQLiteStore, path: Path):
-    script = """
-    store = new_store()
-    asyncio.run(store.open())
-    say("ready")
-    input()
-    store.add_here([[new_job("a", is_fresh=True)]])
-    say("added")
-    input()
-    """
-    with processes.start(script, path) as other:
-        assert processes.line(other) == "ready"
-        child = os.fork()
-        if not child:
-            os._exit(0)
-        await asyncio.to_thread(os.waitpid, child, 0)
-        processes.tell(other)
-        assert processes.line(other) == "added"
-
-        inside = store.own()
-        await inside.begin()
-        await inside.add([new_job("b")])
-        await inside.commit()
-
-        assert await ids(store) == ["a", "b"]
-        other.kill()
-
-
-async def test_what_was_acknowledged_before_a_transaction_is_found_inside_it(store: SQLiteStore):
-    await add(store, "a")
-    inside = store.own()
-    await inside.begin()
-    try:
-        assert (await store.get(QUEUE, ["a"]))[0] is not None
-    finally:
-        await inside.roll_back()
-
-
-async def test_a_transaction_that_is_rolled_back_takes_nothing_away(store: SQLiteStore):
-    await add(store, "a")
-    inside = store.own()
-    await inside.begin()
-    await inside.add([new_job("b")])
-    await inside.roll_back()
-
-    assert await ids(store) == ["a"]
-
-
-async def test_one_can_look_around_inside_a_transaction(store: SQLiteStore):
-    inside = store.own()
-    await inside.begin()
-    try:
-        await asyncio.create_task(_add_apart(store, "a"))
-        assert (await store.count(QUEUE))["waiting"] == 0
-    finally:
-        await inside.roll_back()
-    assert (await store.count(QUEUE))["waiting"] == 1
-
-
-async def _add_apart(store: SQLiteStore, id: str) -> None:
-    """From a process that is in no transaction."""
-    script = f"asyncio.run(new_store().add([[new_job({id!r}, is_fresh=True)]]))"
-    await asyncio.to_thread(processes.run, script, store.url.removeprefix("sqlite:///"))
-
-
 async def test_it_comes_into_the_file_by_itself(path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.05)
     store = new_store()
@@ -293,20 +171,11 @@ async def test_it_comes_into_the_file_by_itself_after_others_wrote_for_too_long(
     monkeypatch.setattr(taking, "TAKE_IN_AT", 1)
     store = new_store(patience=0.05)
     await store.open()
-    script = """
-    import apsw
-    connection = apsw.Connection(path)
-    connection.execute("BEGIN IMMEDIATE")
-    say("writing")
-    input()
-    """
-    with processes.start(script, path) as writing:
-        assert processes.line(writing) == "writing"
+    with processes.writing(path):
         await add(store, "a")
         for _ in range(5):
             with pytest.raises(StoreBusy):
                 await store.tick(QUEUE, StallRules())
-        processes.tell(writing)
 
     while in_file(path) != ["a"]:
         pass
@@ -464,18 +333,8 @@ async def test_a_close_waits_not_long_for_other_writers(
 ):
     monkeypatch.setattr(writer, "_LAST_PATIENCE", 0.01)
     await add(store, "a")
-    script = """
-    import apsw
-    connection = apsw.Connection(path)
-    connection.execute("BEGIN IMMEDIATE")
-    say("writing")
-    input()
-    """
-    with processes.start(script, path) as writing:
-        assert processes.line(writing) == "writing"
+    with processes.writing(path):
         await store.close()
-        assert writing.poll() is None
-        processes.tell(writing)
 
     assert ring.exists()
     later = store.sibling()
@@ -487,28 +346,16 @@ async def test_a_close_waits_not_long_for_other_writers(
 @pytest.mark.parametrize("base", ["KeyboardInterrupt", "TimeoutError"])
 async def test_signals_at_any_moment_leave_it_in_order(store: SQLiteStore, path: Path, ring: Path, base: str):
     script = f"""
-    class Stop({base}): pass
-    armed = False
-    def interrupt(*_):
-        global armed
-        if armed:
-            armed = False
-            raise Stop
+    from tests.storming import Storm
     store = new_store()
-    store.add_here([[new_job(is_fresh=True)]])
-    signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0003)
-    interrupts, begun, acknowledged = 0, 1, 1
-    while interrupts < 300:
-        try:
-            begun += 1
-            armed = True
-            store.add_here([[new_job(is_fresh=True)]])
-            armed = False
-            acknowledged += 1
-        except Stop:
-            interrupts += 1
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    begun = acknowledged = 0
+    def act():
+        global begun, acknowledged
+        begun += 1
+        store.add_here([[new_job(is_fresh=True)]])
+        acknowledged += 1
+    act()
+    Storm({base}).interrupt(300, act)
     asyncio.run(store.close())
     say(f"{{acknowledged}} {{begun}}")
     """
@@ -525,17 +372,8 @@ async def test_taking_in_by_itself_keeps_no_add_waiting(
     monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.01)
     store = new_store(patience=600)
     await add(store, "a")
-    script = """
-    import apsw
-    connection = apsw.Connection(path)
-    connection.execute("BEGIN IMMEDIATE")
-    say("writing")
-    input()
-    """
-    with processes.start(script, path) as writing:
-        assert processes.line(writing) == "writing"
+    with processes.writing(path):
         for number in range(300):
             await add(store, f"job-{number}")
-        processes.tell(writing)
 
     assert (await store.count(QUEUE))["waiting"] == 301
