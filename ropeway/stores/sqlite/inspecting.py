@@ -79,6 +79,7 @@ def _file(path: str) -> Iterator[Finding]:
     else:
         yield Finding("permissions", "ok", f"mode {mode:o}")
     yield _wal(f"{path}-wal")
+    yield _inbox(f"{path}-inbox")
 
 
 def _wal(path: str) -> Finding:
@@ -90,6 +91,15 @@ def _wal(path: str) -> Finding:
         what = f"{path} has grown to {size // 1024**2} MiB"
         return Finding("wal", "warning", what, "end the program that keeps a read transaction open on the file")
     return Finding("wal", "ok", f"{size / 1024**2:.1f} MiB in the -wal")
+
+
+def _inbox(path: str) -> Finding:
+    if not os.path.lexists(path):
+        return Finding("inbox", "ok", "none now")
+    if os.path.islink(path) or not os.path.isfile(path) or not os.access(path, os.R_OK | os.W_OK):  # noqa: PTH113, PTH114
+        what = f"{path} cannot be used: jobs that are added singly take longer, and may be found a second later"
+        return Finding("inbox", "warning", what, "give it the owner and the mode that the file has")
+    return Finding("inbox", "ok", "for jobs that are added singly")
 
 
 def _place(target: Target) -> Iterator[Finding]:

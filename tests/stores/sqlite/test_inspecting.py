@@ -45,6 +45,7 @@ async def test_a_file_of_this_version_has_nothing_to_migrate(store: SQLiteStore)
         "schema",
         "permissions",
         "wal",
+        "inbox",
         "disk space",
     }
     assert about(inspection, "schema").level == about(inspection, "permissions").level == "ok"
@@ -115,3 +116,21 @@ async def test_a_long_wal_is_a_warning(store: SQLiteStore, monkeypatch: pytest.M
     monkeypatch.setattr(inspecting, "WAL_ALARM", -1)
 
     assert about(store.inspect(), "wal").level == "warning"
+
+
+async def test_an_inbox_that_nobody_needs_is_not_missed(store: SQLiteStore, ring: Path, new_store: NewStore):
+    assert about(store.inspect(), "inbox").level == "ok"
+    await store.close()
+    assert not ring.exists()
+
+    assert about(new_store().inspect(), "inbox").level == "ok"
+
+
+async def test_an_inbox_that_cannot_be_used_is_a_warning(store: SQLiteStore, ring: Path, new_store: NewStore):
+    await store.close()
+    ring.mkdir()
+
+    found = about(new_store().inspect(), "inbox")
+
+    assert found.level == "warning"
+    assert str(ring) in found.what
