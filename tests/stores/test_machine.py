@@ -14,11 +14,12 @@ from ropeway.testing.machine import StoreMachine
 
 from .places import EVERYWHERE, PLACES, empty_folder, start_over
 
+SEARCHES: Final = "ROPEWAY_EXAMPLES" in os.environ
+
 # To shorten a failure takes minutes: it is done when somebody searches, not in every run.
-SEARCH: Final = settings(
-    stateful_step_count=50,
-    phases=[Phase.generate, *([Phase.shrink] if "ROPEWAY_EXAMPLES" in os.environ else [])],
-)
+EVERY_RUN: Final = settings(stateful_step_count=50, phases=[Phase.generate, *([Phase.shrink] if SEARCHES else [])])
+# A step takes PostgreSQL several times as long as it takes the others.
+ON_POSTGRES: Final = EVERY_RUN if SEARCHES else settings(EVERY_RUN, max_examples=40)
 
 
 @pytest.mark.parametrize("place", [*PLACES, "sqlite-inbox"])
@@ -32,4 +33,5 @@ def test_the_store_does_what_the_model_does(place: str) -> None:
             run.mkdir()
             return StoreMachine(EVERYWHERE[place](run))
 
-        run_state_machine_as_test(new_machine, settings=SEARCH)  # type: ignore[arg-type]  # takes any maker
+        search = ON_POSTGRES if place == "postgres" else EVERY_RUN
+        run_state_machine_as_test(new_machine, settings=search)  # type: ignore[arg-type]  # takes any maker
