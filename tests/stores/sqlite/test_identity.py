@@ -71,6 +71,20 @@ def test_files_are_looked_at_once_a_second(path: Path):
         watch.look()
 
 
+def test_what_a_signal_raises_in_between_is_not_taken_for_a_lost_file(path: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupt(_: str) -> None:
+        raise TimeoutError("the user's own")
+
+    path.write_text("")
+    watch = Watch(str(path))
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(os, "stat", interrupt)
+        with pytest.raises(TimeoutError, match="own"):
+            watch.look(thorough=True)
+
+    watch.look(thorough=True)
+
+
 def test_a_wal_that_grows_too_large_is_warned_about_once_a_minute(path: Path, caplog: pytest.LogCaptureFixture):
     now = 100.0
     path.write_text("")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,33 @@ def test_a_folder_that_does_not_change_is_not_listed_again(tmp_path: Path, monke
 
     assert pipe.empty()
 
+    bells.close()
+    pipe.close()
+
+
+@pytest.mark.parametrize(
+    ("call", "act"),
+    [("listdir", lambda bells: bells.look()), ("write", lambda bells: bells.ring([("jobs", "a")]))],
+    ids=["look", "ring"],
+)
+def test_what_a_signal_raises_in_between_comes_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, act: Callable[[pipes.Bells], object]
+):
+    def interrupt(*_: object) -> None:
+        raise TimeoutError("the user's own")
+
+    bells = pipes.Bells(str(tmp_path / "wake"))
+    pipe = pipes.Pipe(str(tmp_path / "wake"), "jobs", "a")
+    monkeypatch.setattr(pipes, "_own_tag", "another process")
+    assert bells.look()
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(os, call, interrupt)
+        with pytest.raises(TimeoutError, match="own"):
+            act(bells)
+
+    bells.ring([("jobs", "a")])
+
+    assert pipe.empty()
     bells.close()
     pipe.close()
 
