@@ -406,7 +406,7 @@ class Queue:
 
     async def set_global_concurrency(self, limit: int | None) -> None:
         """The most jobs of this queue that may be active at once, over all workers; None for no limit."""
-        value = 0 if limit is None else whole("limit", limit, 1, 2**31)
+        value = 0 if limit is None else whole("limit", limit, 1)
         await self.store.configure(self.name, max_active=value)
 
     # Helpers

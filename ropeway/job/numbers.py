@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..errors import InvalidOption
 
+MOST: Final = 2**31
+"""More than anybody means, and every store can keep it."""
 
-def whole(option: str, given: object, least: int, most: int) -> int:
+
+def whole(option: str, given: object, least: int, most: int = MOST) -> int:
     if isinstance(given, bool) or not isinstance(given, int):
         raise InvalidOption(option, f"cannot be {given!r:.80}: use a whole number")
     if not least <= given <= most:

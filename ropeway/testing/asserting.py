@@ -47,7 +47,7 @@ def assert_added(
     `count`, `name` or `target` are given in a mapping, as `data`.
     """
     expected = expected_of(target, name, data, options)
-    wanted = None if count is None else whole("count", count, 1, 2**31)
+    wanted = None if count is None else whole("count", count, 1)
     jobs = _all_added(expected.queue)
     found = [job for job in jobs if not any(expected.differences(job))]
     if not found or wanted not in (None, len(found)):

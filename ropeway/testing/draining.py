@@ -58,7 +58,7 @@ async def drain(
         raise InvalidOption("until", f'cannot be {until!r}: use "idle" or "due"')
     concurrency = options.pop("concurrency", 1)
     worker = _worker(what, handler, options)
-    draining = Draining(worker, until, whole("max_jobs", max_jobs, 1, 2**31), milliseconds(patience) / 1000)
+    draining = Draining(worker, until, whole("max_jobs", max_jobs, 1), milliseconds(patience) / 1000)
     usual, worker.concurrency = worker.concurrency, concurrency
     try:
         drained = await draining.run()

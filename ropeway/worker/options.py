@@ -102,11 +102,11 @@ def _concurrency(_: str, given: object) -> int:
 
 
 def _at_least_one(option: str, given: object) -> int | None:
-    return None if given is None else whole(option, given, 1, 2**31)
+    return None if given is None else whole(option, given, 1)
 
 
 def _count(option: str, given: object) -> int:
-    return whole(option, given, 0, 2**31)
+    return whole(option, given, 0)
 
 
 def _lock(option: str, given: Any) -> Milliseconds:
