@@ -12,7 +12,7 @@ from .chaos import Blow
 
 A_WHILE: Final = 0.3
 """Seconds that a trouble lasts: less than any lock."""
-TIMEOUT: Final = 0.5
+TIMEOUT: Final = 1.0
 """Seconds after which workers give up a call that is not answered."""
 
 

@@ -32,7 +32,7 @@ KILLS: Final = 20
 STOPS: Final = 5
 ACCIDENTS: Final = 2
 """Of each kind."""
-LOCK: Final = 2.0
+LOCK: Final = 3.0
 RECOVERY: Final = LOCK + 6
 SEED: Final = 20
 

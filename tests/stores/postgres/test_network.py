@@ -187,8 +187,9 @@ async def test_a_producer_hears_soon_of_a_machine_that_does_not_answer():
 
 
 async def test_a_handle_has_few_connections_however_many_calls_are_under_way(
-    store: PostgresStore, server: DatabaseProcess
+    open_store: OpenStore, server: DatabaseProcess
 ):
+    store = open_store(server.url())
     await asyncio.gather(*(store.add([[new_job()]]) for _ in range(100)))
     await asyncio.gather(*(store.add([[new_job()]]) for _ in range(100)))
     assert server.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ropeway'") == [(MOST_LINKS,)]
