@@ -161,7 +161,7 @@ def _read_backoff(option: str, value: Any) -> tuple[str, Any]:
 def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
     limit = None if value is None else milliseconds(value)
     if limit == 0:
-        raise InvalidOption(option, "cannot be 0: leave it out for no timeout")
+        raise InvalidOption(option, f"cannot be {value!r}: use at least 1 ms, or leave it out for no timeout")
     return option, limit
 
 

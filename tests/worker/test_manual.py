@@ -164,7 +164,7 @@ async def test_a_job_can_be_settled_only_once(queue: Queue):
     [claimed] = await Worker(queue).claim()
     await claimed.complete("first")
     for call in (claimed.complete("second"), claimed.fail("no"), claimed.release(), claimed.progress(1)):
-        with pytest.raises(JobFinished):
+        with pytest.raises(JobFinished, match="settle by hand once"):
             await call
     assert (await job.refresh()).result == "first"
 
