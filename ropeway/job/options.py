@@ -117,11 +117,20 @@ def readable_options(text: JsonText) -> StoredOptions:
 
 
 _ELSEWHERE: Final = {
+    "_defer_by": "delay",
+    "_defer_until": "delay",
+    "_job_id": "id",
+    "at_front": "lifo",
     "countdown": "delay",
     "eta": "delay",
+    "failure_ttl": "remove_on_fail",
+    "jobId": "id",
     "job_id": "id",
+    "keep_result": "remove_on_complete",
     "max_attempts": "attempts",
     "max_retries": "attempts",
+    "result_expires": "remove_on_complete",
+    "result_ttl": "remove_on_complete",
     "retries": "attempts",
     "run_at": "delay",
     "time_limit": "timeout",

@@ -17,7 +17,8 @@ from ..client.workers import WorkerInfo
 from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
-from .handlers import HandlerFunction, Handlers, handler_of, of_job_type
+from ..job.names import job_name
+from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
 from .manual import ClaimedJob, Sweeps, claim_by_hand
@@ -106,6 +107,12 @@ class Worker:
 
         That of a job type takes the data, or the job and the data, and returns the result, in the types it names.
         """
+        if not isinstance(name, JobType):
+            if callable(name):
+                # Else the function would be taken for a name, and never be heard of again.
+                raise InvalidOption("handler", 'needs the name of its jobs: use @worker.handler("name")')
+            if name != EVERY_NAME:
+                job_name(name)
 
         def register(function: Any) -> Any:
             if isinstance(name, JobType):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ropeway import Job, JobType, ProcessJob, Queue, SyncJob, Worker, in_process
-from ropeway.errors import InvalidName, InvalidOption
+from ropeway.errors import InvalidInput, InvalidName, InvalidOption
 from ropeway.worker.lanes import Lane
 
 from .watching import PATIENCE, Ear, Gate, told
@@ -247,6 +247,13 @@ async def _async_generator(job: Job) -> Any:
 def test_a_generator_is_no_handler(handler: Any):
     with pytest.raises(InvalidOption, match="is a generator"):
         Worker(Queue("letters", "memory://"), handler)
+
+
+@pytest.mark.parametrize("name", [print, "", "a\tb", 5], ids=str)
+def test_what_is_no_name_registers_nothing(name: Any):
+    """Where it is said, since `@worker.handler` without parentheses is never called a second time."""
+    with pytest.raises(InvalidInput, match="name"):
+        Worker(Queue("letters", "memory://")).handler(name)
 
 
 def test_a_handler_needs_a_name_that_a_job_could_have():
