@@ -14,7 +14,7 @@
     │   ├── DuplicateJob                 the id is taken by a job with another name or other data
     │   ├── InvalidMove                  the job's state does not allow it; carries `state`
     │   ├── LockLost                     the job is no longer this worker's
-    │   ├── JobFinished                  a handler's job was used after its handler ended
+    │   ├── JobFinished                  a job was used after its handler ended
     │   ├── UnexpectedResult             the job's result is not of the type it is read as
     │   └── NoResult                     the job will never have a result
     │       ├── JobFailed
@@ -168,12 +168,11 @@ class LockLost(JobError):
 
 
 class JobFinished(JobError):
-    """A handler's job was used after the handler ended, by something that it left running."""
+    """A job was used after its handler ended, by something that it left running, or after it was settled by hand."""
 
     def __init__(self, queue: str, job_id: str) -> None:
-        super().__init__(
-            queue, job_id, f"the handler of job {job_id!r} has ended: await what it starts before it returns"
-        )
+        remedy = "await what a handler starts before it returns, and settle by hand once"
+        super().__init__(queue, job_id, f"job {job_id!r} has ended here, and is held no longer: {remedy}")
 
 
 class UnexpectedResult(JobError):

@@ -108,7 +108,10 @@ def limits() -> str:
             ["priority", f"{options.MOST_URGENT:,} to {options.LEAST_URGENT:,}"],
             ["attempts, starts", f"{options.MOST_ATTEMPTS:,}"],
             ["a duration", f"{durations.LONGEST // (366 * 86_400_000)} years"],
-            ["a delay by backoff", duration(LONGEST_DELAY)],
+            [
+                "a delay that grows by backoff, or is answered by a function",
+                f"{duration(LONGEST_DELAY)}; `max_delay` sets another for the first",
+            ],
             ["a page of `find`, a claim by hand", f"{BATCH:,} jobs"],
             ["events kept", f"about {EVENTS_KEPT:,} a queue"],
             ["concurrency of a worker", f"{MOST_CONCURRENCY:,}"],

@@ -59,6 +59,9 @@ def exit_code_of(error: Exception) -> int:
 
 def message_of(error: Exception) -> str:
     match error:
+        case click.MissingParameter(ctx=click.Context() as context):
+            # Of choices click makes a list, a line for each.
+            return f"{' '.join(error.format_message().split())} (see '{context.command_path} --help')"
         case click.UsageError(ctx=click.Context() as context):
             return f"{error.format_message().rstrip('.')} (see '{context.command_path} --help')"
         case click.ClickException():

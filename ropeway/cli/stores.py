@@ -68,7 +68,9 @@ def refuse_memory(url: str | None) -> None:
 async def opened(url: str | None, *, make: bool = False) -> AsyncIterator[Store]:
     store = connect(url, create=make)
     try:
-        await store.open()
+        if not make:
+            await store.open()
+        # Else the first call makes it: a command that is refused before that leaves nothing behind.
         yield store
     finally:
         await store.close()

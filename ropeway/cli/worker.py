@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from ..store.url import connect
 from ..worker.options import MOST_CONCURRENCY
 from ..worker.worker import Worker
 from . import loops
@@ -88,6 +89,8 @@ def worker(**given: Any) -> int:
     loops.check(orders.loop)
     set_up_logs(orders.log_format, orders.log_level, _mark(orders.supervised))
     if orders.url:
+        # Connects to nothing; a wrong one is the command's mistake, and would be shown as the app's.
+        connect(orders.url)
         os.environ["ROPEWAY_URL"] = orders.url
     if orders.supervised:
         end_with_parent()

@@ -52,6 +52,9 @@ class JobPage(msgspec.Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.jobs)
 
+    def __getitem__(self, index: int) -> FoundJob:
+        return self.jobs[index]
+
 
 def found_job(queue: Queue, record: JobRecord) -> FoundJob:
     snapshot = snapshot_of(record)

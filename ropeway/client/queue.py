@@ -82,6 +82,8 @@ class Queue:
     ) -> None:
         if url is not None and store is not None:
             raise InvalidOption("store", "and 'url' were both given: give one of them")
+        if isinstance(store, str):
+            raise InvalidOption("store", f"cannot be text: give the URL as Queue({name!r}, url), or connect(url) here")
         for one_job_only in ("id", "delay"):
             if one_job_only in defaults:
                 raise InvalidOption(one_job_only, "is for a single job, not a default of the queue")

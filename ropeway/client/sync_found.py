@@ -41,3 +41,6 @@ class SyncJobPage(msgspec.Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.jobs)
+
+    def __getitem__(self, index: int) -> SyncFoundJob:
+        return self.jobs[index]

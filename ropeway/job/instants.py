@@ -16,6 +16,8 @@ LAST_INSTANT: Final[Instant] = 253_402_300_799_999
 
 
 def instant_of(moment: datetime) -> Instant:
+    if not isinstance(moment, datetime):
+        raise InvalidDuration(moment, "is not an instant: use a datetime with a time zone")
     if moment.tzinfo is None:
         raise InvalidDuration(moment, "has no time zone: use datetime.now(UTC) or a zone of your own")
     return round(moment.timestamp() * 1000)

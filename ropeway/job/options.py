@@ -117,11 +117,20 @@ def readable_options(text: JsonText) -> StoredOptions:
 
 
 _ELSEWHERE: Final = {
+    "_defer_by": "delay",
+    "_defer_until": "delay",
+    "_job_id": "id",
+    "at_front": "lifo",
     "countdown": "delay",
     "eta": "delay",
+    "failure_ttl": "remove_on_fail",
+    "jobId": "id",
     "job_id": "id",
+    "keep_result": "remove_on_complete",
     "max_attempts": "attempts",
     "max_retries": "attempts",
+    "result_expires": "remove_on_complete",
+    "result_ttl": "remove_on_complete",
     "retries": "attempts",
     "run_at": "delay",
     "time_limit": "timeout",
@@ -161,7 +170,7 @@ def _read_backoff(option: str, value: Any) -> tuple[str, Any]:
 def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
     limit = None if value is None else milliseconds(value)
     if limit == 0:
-        raise InvalidOption(option, "cannot be 0: leave it out for no timeout")
+        raise InvalidOption(option, f"cannot be {value!r}: use at least 1 ms, or leave it out for no timeout")
     return option, limit
 
 

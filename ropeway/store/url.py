@@ -50,6 +50,8 @@ def _store_for(url: str) -> Any:
         base, plus, driver = scheme.partition("+")
         if plus and base in _STORES:
             raise InvalidOption("url", f"cannot begin with {scheme}://: leave out '+{driver}', as in {base}://")
+        if not scheme:
+            raise InvalidOption("url", f"cannot be {_shown(url)!r}: a file is named as in sqlite:///{_shown(url)}")
         known = ", ".join(f"{scheme}://" for scheme in _STORES)
         raise InvalidOption("url", f"{_shown(url)!r} names no store that this Ropeway knows; it knows {known}")
     return _store(scheme)

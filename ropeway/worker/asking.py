@@ -1,4 +1,4 @@
-"""Whether a handler asks for the kind of job that it will be given."""
+"""Whether a handler can be called with the job that it will be given."""
 
 from __future__ import annotations
 
@@ -9,6 +9,26 @@ from typing import Any
 from ..client.running import GIVEN, RunIn, RunningJob
 from ..client.signature import evaluated, names_of
 from ..errors import InvalidOption
+
+
+def refuse_other_calls(name: str, function: Callable[..., Any]) -> None:
+    """Each of its jobs would fail: better one error where the worker is made."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        problem = f"for {name!r} is a generator, and nobody would take its values: return a list"
+        raise InvalidOption("handler", problem)
+    try:
+        # A decorator that gives more than the job has a signature of its own, behind that of what it wraps.
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):
+        # Some callables written in C cannot say what they take.
+        return
+    try:
+        signature.bind(None)
+    except TypeError:
+        problem = (
+            f"for {name!r} takes {signature}, and is given the job alone: for arguments of its own use @queue.task"
+        )
+        raise InvalidOption("handler", problem) from None
 
 
 def refuse_other_jobs(name: str, function: Callable[..., Any], run_in: RunIn) -> None:

@@ -114,7 +114,7 @@ class Attempts:
         job.options = options = _options(job)
         if options.max_starts is not None and job.record.attempts_started > options.max_starts:
             job.discarded = True
-            raise HandlerError("job started more than allowable limit")
+            raise HandlerError(f"job started more than allowable limit: max_starts is {options.max_starts}")
         handler = self._handlers.find(job.queue.name, job.name)
         if handler is None:
             raise NoHandler(job.name, self._handlers.names(job.queue.name) or ())

@@ -12,7 +12,7 @@ from ..client.running import RunIn, is_async
 from ..client.tasks import AnyTask, TaskFunction
 from ..errors import InvalidOption
 from ..job.names import job_name
-from .asking import refuse_other_jobs
+from .asking import refuse_other_calls, refuse_other_jobs
 from .child import ProcessJob
 from .job import Job, SyncJob
 from .processes import Source, source_of, source_of_task
@@ -121,10 +121,12 @@ def handler_of(name: str, function: HandlerFunction) -> Handler:
             raise InvalidOption("handler", problem)
         return of_task(function)
     if isinstance(function, InProcess):
+        refuse_other_calls(name, function.function)
         refuse_other_jobs(name, function.function, "process")
         return Handler(function.function, "process", source_of(function.function))
     if callable(function):
         run_in = _place_of(function)
+        refuse_other_calls(name, function)
         refuse_other_jobs(name, function, run_in)
         return Handler(function, run_in)
     raise InvalidOption("handler", f"for {name!r} is {function!r:.80}: give a function that takes a job")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 
@@ -20,7 +21,7 @@ from ..job.numbers import whole
 from ..job.options import StoredOptions
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
-from ..store.values import BATCH, Answer, Change, ClaimRequest, Lock
+from ..store.values import BATCH, Answer, Change, ClaimRequest, Lock, StallRules, Ticked
 from .attempts import Attempts
 from .completing import is_completing
 from .failures import HandlerFailed
@@ -96,12 +97,32 @@ class ClaimedJob(Job):
         self.ended = True
 
 
+class Sweeps:
+    """When queues were last searched for jobs whose holder is gone.
+
+    Where everybody claims by hand nobody else does it, and a queue that is never empty would keep them for ever.
+    """
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._last: dict[str, float] = {}
+
+    def is_due(self, queue: str) -> bool:
+        return time.monotonic() - self._last.get(queue, -math.inf) >= self._interval
+
+    async def sweep(self, queue: Queue, stalls: StallRules) -> Ticked:
+        ticked = await queue.store.tick(queue.name, stalls)
+        self._last[queue.name] = time.monotonic()
+        return ticked
+
+
 async def claim_by_hand(
     queues: Sequence[Queue],
     worker: str,
     names: tuple[str, ...] | None,
     limit: int,
     rules: Rules,
+    sweeps: Sweeps,
     wait: Duration | None,
 ) -> list[ClaimedJob]:
     limit = whole("limit", limit, 1, BATCH)
@@ -111,7 +132,7 @@ async def claim_by_hand(
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
         while True:
-            jobs, again_in = await _claim_once(queues, worker, names or None, limit, rules, attempts)
+            jobs, again_in = await _claim_once(queues, worker, names or None, limit, rules, sweeps, attempts)
             left = until - loop.time()
             if jobs or left <= 0:
                 return jobs
@@ -134,6 +155,7 @@ async def _claim_once(
     names: tuple[str, ...] | None,
     limit: int,
     rules: Rules,
+    sweeps: Sweeps,
     attempts: Attempts,
 ) -> tuple[list[ClaimedJob], float]:
     """What the queues give now, and in how many seconds one of them may give more."""
@@ -142,10 +164,12 @@ async def _claim_once(
     for queue in queues:
         request = ClaimRequest(queue.name, worker, new_token(), limit - len(jobs), rules.lock, names)
         try:
+            if sweeps.is_due(queue.name):
+                # Before the claim: if it fails, no job is held by then.
+                await sweeps.sweep(queue, rules.stalls)
             claimed = await queue.store.claim(request)
             if not claimed.jobs:
-                # Where everybody claims by hand, nobody else looks for jobs whose holder is gone.
-                ticked = await queue.store.tick(queue.name, rules.stalls)
+                ticked = await sweeps.sweep(queue, rules.stalls)
                 if ticked.next_at is not None:
                     again_in = min(again_in, max(0.01, (ticked.next_at - ticked.now) / 1000))
                 if ticked.stalled:

@@ -17,10 +17,11 @@ from ..client.workers import WorkerInfo
 from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
-from .handlers import HandlerFunction, Handlers, handler_of, of_job_type
+from ..job.names import job_name
+from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
-from .manual import ClaimedJob, claim_by_hand
+from .manual import ClaimedJob, Sweeps, claim_by_hand
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .registration import TypedRegistration
 from .reports import Reports
@@ -56,6 +57,7 @@ class Worker:
         self._concurrency = self._rules.concurrency
         self._handlers = Handlers(handler)
         self._listeners = Listeners()
+        self._sweeps = Sweeps(self._rules.stalled_interval)
         self._paused = False
         self._started_at = 0
         self._runtime: Runtime | None = None
@@ -105,6 +107,12 @@ class Worker:
 
         That of a job type takes the data, or the job and the data, and returns the result, in the types it names.
         """
+        if not isinstance(name, JobType):
+            if callable(name):
+                # Else the function would be taken for a name, and never be heard of again.
+                raise InvalidOption("handler", 'needs the name of its jobs: use @worker.handler("name")')
+            if name != EVERY_NAME:
+                job_name(name)
 
         def register(function: Any) -> Any:
             if isinstance(name, JobType):
@@ -137,7 +145,8 @@ class Worker:
 
         With `wait`, waits that long for a first job.
         """
-        return await claim_by_hand(self.queues, self.id, self._handlers.own_names, limit, self._rules, wait)
+        names = self._handlers.own_names
+        return await claim_by_hand(self.queues, self.id, names, limit, self._rules, self._sweeps, wait)
 
     def claim_sync(self, limit: int = 1, *, wait: Duration | None = None) -> list[SyncClaimedJob]:
         """`claim` for code without an event loop."""

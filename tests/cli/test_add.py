@@ -216,3 +216,19 @@ def test_a_job_that_nobody_could_see_is_refused(ropeway: Ropeway):
 
     assert (ran.code, ran.out) == (ExitCode.USAGE, "")
     assert "one process" in ran.err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["letters", "send", "--attempts", "0"],
+        ["letters", "send", "{"],
+        ["letters", "a\tb"],
+        ["let ters", "send"],
+        ["letters", "--bulk", "nowhere"],
+    ],
+    ids=" ".join,
+)
+def test_a_job_that_is_refused_makes_no_store(ropeway: Ropeway, tmp_path: Path, wrong: list[str]):
+    assert ropeway("add", *wrong).code == ExitCode.USAGE
+    assert list(tmp_path.iterdir()) == []

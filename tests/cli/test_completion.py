@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from ropeway.cli.exits import ExitCode
 from ropeway.cli.main import cli
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
 from ropeway.store.values import Record
@@ -61,3 +62,10 @@ def test_job_names_are_completed_from_the_workers(arrange: Arrange):
 def test_a_store_that_cannot_be_asked_offers_nothing_and_is_not_made(url: str, tmp_path: Path):
     assert offered("queues", "pause", "") == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shell_that_is_not_said_is_asked_for_in_one_line(ropeway: Ropeway):
+    ran = ropeway("completion")
+
+    assert ran.code == ExitCode.USAGE
+    assert "Choose from: bash, zsh, fish (see" in ran.err

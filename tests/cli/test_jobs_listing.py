@@ -103,7 +103,7 @@ def test_show_tells_the_whole_life_of_a_job(ropeway: Ropeway, arrange: Arrange):
     document = ropeway("jobs", "show", "a", "--json").json
 
     assert "\x1b" not in ran.out
-    for told in ("send  a", "failed · gone\\x07", "2 of 2 made", "first \\x1b[2Jline", "Traceback two", "retrying"):
+    for told in ("send  a", "failed · gone\\x07", "2 of 2 failed", "first \\x1b[2Jline", "Traceback two", "retrying"):
         assert told in ran.out
     assert document["job"]["state"] == "failed"
     assert [step["name"] for step in document["timeline"]] == [
@@ -169,3 +169,9 @@ def test_what_a_job_holds_cannot_act_on_the_terminal(ropeway: Ropeway, arrange: 
     for arguments in (["list"], ["show", "a"]):
         out = ropeway("jobs", *arguments).out
         assert not {"\x1b", "\x07", "\u202e", "\u2028"} & set(out)
+
+
+def test_an_attempt_that_went_well_is_not_counted_as_one_that_was_not_made(ropeway: Ropeway, arrange: Arrange):
+    job = arrange.job("completed")
+
+    assert "attempts      0 of 1 failed, 1 started" in ropeway("jobs", "show", job.id).out

@@ -13,6 +13,8 @@ from ropeway import Worker
 from ropeway.cli.exits import ExitCode
 from ropeway.cli.loading import load_worker, narrow
 
+from .conftest import Ropeway
+
 APP = """
 from ropeway import Queue, Worker
 
@@ -167,3 +169,11 @@ def test_only_our_own_folder_is_left_out_of_what_an_app_raised(
         load_worker("shop_jobs:queue", folder)
 
     assert f'{folder / "shop_jobs.py"}", line 1' in capsys.readouterr().err
+
+
+def test_a_wrong_url_is_no_fault_of_the_app(ropeway: Ropeway):
+    ran = ropeway("worker", "app:letters", "--url", "nowhere://host")
+
+    assert ran.code == ExitCode.USAGE
+    assert "'nowhere://host' names no store" in ran.err
+    assert "Traceback" not in ran.err

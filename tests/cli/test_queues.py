@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ropeway.cli.exits import ExitCode
@@ -126,3 +128,9 @@ def test_the_memory_of_another_process_cannot_be_looked_at(ropeway: Ropeway):
 
     assert (ran.code, ran.out) == (ExitCode.STORE, "")
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("wrong", [["let ters"], ["letters", "--name", "a\tb"]], ids=" ".join)
+def test_a_name_that_cannot_be_paused_makes_no_store(ropeway: Ropeway, tmp_path: Path, wrong: list[str]):
+    assert ropeway("queues", "pause", *wrong).code == ExitCode.USAGE
+    assert list(tmp_path.iterdir()) == []

@@ -129,6 +129,14 @@ async def test_pages_follow_each_other_without_gap_or_repeat(queue: Queue):
         assert sizes == [10, 10, 5]
 
 
+async def test_a_page_is_used_as_a_list_is(queue: Queue):
+    jobs = await queue.add_many(["send", "post"])
+    page = await queue.find("waiting")
+    assert (page[0].id, page[-1].id, len(page)) == (jobs[0].id, jobs[1].id, 2)
+    with pytest.raises(IndexError):
+        page[2]
+
+
 async def test_a_page_may_go_through_several_states(queue: Queue):
     delayed = [await queue.add("send", delay=60 - n) for n in range(3)]
     waiting = [await queue.add("send") for _ in range(3)]
@@ -187,6 +195,8 @@ async def test_metrics_count_what_happened_by_the_minute(queue: Queue, store: St
     assert await queue.metrics(since=datetime(2200, 1, 1, tzinfo=UTC)) == []
     with pytest.raises(InvalidInput, match="time zone"):
         await queue.metrics(since=datetime(2200, 1, 1))  # noqa: DTZ001 - that is the mistake
+    with pytest.raises(InvalidInput, match="not an instant"):
+        await queue.metrics(since="yesterday")  # type: ignore[arg-type]
 
 
 async def test_workers_that_serve_the_queue_are_listed_until_they_are_silent(queue: Queue, store: Store):

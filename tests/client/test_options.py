@@ -99,6 +99,10 @@ BAD_OPTIONS: list[tuple[dict[str, Any], type[InvalidInput], str]] = [
     ({"atempts": 3}, InvalidOption, "did you mean 'attempts'"),
     ({"dealy": 3}, InvalidOption, "did you mean 'delay'"),
     ({"removeOnComplete": True}, InvalidOption, "did you mean 'remove_on_complete'"),
+    ({"jobId": "a"}, InvalidOption, "did you mean 'id'"),
+    ({"_defer_by": 3}, InvalidOption, "did you mean 'delay'"),
+    ({"at_front": True}, InvalidOption, "did you mean 'lifo'"),
+    ({"result_ttl": 3}, InvalidOption, "did you mean 'remove_on_complete'"),
     ({"zzz": 1}, InvalidOption, "there are id, delay, priority"),
     ({"id": ""}, InvalidName, "job id"),
     ({"id": "a b"}, InvalidName, "job id"),
@@ -132,7 +136,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], type[InvalidInput], str]] = [
     ({"backoff": "exponential"}, InvalidDuration, "not a duration"),
     ({"backoff": [1]}, InvalidDuration, "not a duration"),
     ({"timeout": 0}, InvalidOption, "leave it out"),
-    ({"timeout": -1}, InvalidOption, "leave it out"),
+    ({"timeout": -1}, InvalidOption, "cannot be -1: use at least 1 ms, or leave it out"),
     ({"timeout": float("nan")}, InvalidDuration, "finite"),
     ({"timeout": "never"}, InvalidDuration, "not a duration"),
     ({"remove_on_complete": -1}, InvalidOption, "Keep"),
@@ -223,3 +227,8 @@ def test_a_url_and_a_store_cannot_both_be_given():
 def test_a_url_of_no_known_store_says_which_are_known(url: Any):
     with pytest.raises(InvalidOption, match="sqlite://"):
         Queue("letters", url)
+
+
+def test_text_is_no_store():
+    with pytest.raises(InvalidOption, match=r"connect\(url\)"):
+        Queue("letters", store="memory://")  # type: ignore[arg-type]

@@ -116,6 +116,7 @@ def test_many_jobs_are_added_found_and_moved_without_a_loop(queue: Queue):
     assert [job.data for job in sync.find("waiting")] == [0, 1, 2, 3, 4]
     page = sync.find("waiting", limit=2)
     assert (len(page), [job.id for job in page], page.next is not None) == (2, [job.id for job in jobs[:2]], True)
+    assert page[1].id == jobs[1].id
     sync.change(jobs[0].id, data="other", priority=3)
     sync.report_progress(jobs[0].id, 50)
     assert jobs[0].refresh().progress == 50

@@ -89,3 +89,9 @@ def test_a_function_answers_seconds_and_a_negative_number_stops(answer, expected
 def test_an_answer_that_is_no_duration_is_refused(answer):
     with pytest.raises((InvalidOption, InvalidDuration)):
         custom_delay(answer)
+
+
+def test_a_delay_of_days_that_was_asked_for_is_kept():
+    days = 2 * LONGEST_DELAY
+    assert Backoff.fixed("2 days").after(1, 0) == days
+    assert Backoff.exponential("1 hour", max_delay="2 days").after(9, 0) == days

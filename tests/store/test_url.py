@@ -33,3 +33,18 @@ def test_what_is_said_about_a_wrong_url_keeps_its_password(url: str):
 
     assert "//me:***@" in str(refused.value)
     assert not {"s3", "cr", "et@"} & set(str(refused.value).replace("'", " ").replace(":", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("path", "url"), [("jobs.db", "sqlite:///jobs.db"), ("/srv/jobs.db", "sqlite:////srv/jobs.db")]
+)
+def test_a_path_is_answered_with_its_url(path: str, url: str):
+    with pytest.raises(InvalidOption) as refused:
+        connect(path)
+
+    assert str(refused.value).endswith(f" {url}")
+
+
+def test_a_database_in_memory_is_not_a_file_of_that_name():
+    with pytest.raises(InvalidOption, match="use memory://"):
+        connect("sqlite:///:memory:")

@@ -265,7 +265,7 @@ async def test_a_task_that_outlives_its_handler_is_told_that_the_job_is_finished
         ended.set()
         await asyncio.wait_for(tasks[0], PATIENCE)
     assert len(errors) == 3
-    assert "await what it starts" in str(errors[0])
+    assert "await what a handler starts" in str(errors[0])
     assert (await job.refresh()).data == 1
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ropeway import Job, JobType, ProcessJob, Queue, SyncJob, Worker, in_process
-from ropeway.errors import InvalidName, InvalidOption
+from ropeway.errors import InvalidInput, InvalidName, InvalidOption
 from ropeway.worker.lanes import Lane
 
 from .watching import PATIENCE, Ear, Gate, told
@@ -209,9 +209,51 @@ def test_so_is_one_of_a_job_type():
 def _with_either(job: Job | SyncJob) -> None: ...
 
 
-@pytest.mark.parametrize("handler", [_with_either, _Stranger().handle, lambda job: None, print])
+async def _with_more(job: Job, more: int) -> None: ...
+
+
+@functools.wraps(_with_more)
+async def _gives_the_rest(job: Job) -> None: ...
+
+
+@pytest.mark.parametrize("handler", [_gives_the_rest, _with_either, _Stranger().handle, lambda job: None, print])
 def test_what_a_handler_does_not_say_is_no_mistake(handler: Any):
     Worker(Queue("letters", "memory://"), {"send": handler})
+
+
+def _of_two(to: str, subject: str) -> None: ...
+async def _of_none() -> None: ...
+def _by_keyword(*, job: Job) -> None: ...
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [_of_two, _of_none, _by_keyword, in_process(_of_two)],  # type: ignore[arg-type]  # and by type checkers
+)
+def test_a_handler_that_cannot_be_called_with_a_job_alone_is_refused(handler: Any):
+    with pytest.raises(InvalidOption, match=r"for 'send' takes \(.*@queue\.task"):
+        Worker(Queue("letters", "memory://"), {"send": handler})
+
+
+def _generator(job: SyncJob) -> Any:
+    yield job.data
+
+
+async def _async_generator(job: Job) -> Any:
+    yield job.data
+
+
+@pytest.mark.parametrize("handler", [_generator, _async_generator])
+def test_a_generator_is_no_handler(handler: Any):
+    with pytest.raises(InvalidOption, match="is a generator"):
+        Worker(Queue("letters", "memory://"), handler)
+
+
+@pytest.mark.parametrize("name", [print, "", "a\tb", 5], ids=str)
+def test_what_is_no_name_registers_nothing(name: Any):
+    """Where it is said, since `@worker.handler` without parentheses is never called a second time."""
+    with pytest.raises(InvalidInput, match="name"):
+        Worker(Queue("letters", "memory://")).handler(name)
 
 
 def test_a_handler_needs_a_name_that_a_job_could_have():

@@ -164,7 +164,7 @@ async def test_a_job_can_be_settled_only_once(queue: Queue):
     [claimed] = await Worker(queue).claim()
     await claimed.complete("first")
     for call in (claimed.complete("second"), claimed.fail("no"), claimed.release(), claimed.progress(1)):
-        with pytest.raises(JobFinished):
+        with pytest.raises(JobFinished, match="settle by hand once"):
             await call
     assert (await job.refresh()).result == "first"
 
@@ -233,3 +233,17 @@ async def test_a_job_whose_holder_is_gone_is_claimed_again_by_hand(queue: Queue)
     # Longer than the lost lock lasts: whoever waits looks once more when the wait is over.
     [found] = await Worker(queue, lock_duration=5).claim(wait=0.5)
     assert (found.id, found.token != lost.token) == (job.id, True)
+
+
+async def test_a_job_whose_holder_is_gone_is_claimed_again_from_a_queue_that_is_never_empty(queue: Queue):
+    job = await queue.add("send")
+    [lost] = await Worker(queue, lock_duration=0.1).claim()
+    worker = Worker(queue, stalled_interval=0.1)
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            await queue.add_many(["newer", "newer"])
+            [found] = await worker.claim()
+            if found.id == job.id:
+                break
+            await found.complete()
+    assert found.token != lost.token

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ...client.queue import Queue
+from ...job.names import job_name
 from ...store.contract import Store
 from ..completing import complete_name
 from ..escaping import one_line
@@ -27,8 +28,11 @@ async def pause(store: Store, queue: str, name: str | None, as_json: bool) -> No
 
     A queue may be paused before its first job is there.
     """
-    known = await known_queues(store)
     paused = Queue(queue, store=store)
+    if name is not None:
+        # Before the store is asked, and made by it.
+        job_name(name)
+    known = await known_queues(store)
     await paused.pause(name)
     await _report(paused, "paused", name, as_json=as_json)
     if queue not in known:

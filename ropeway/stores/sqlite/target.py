@@ -37,6 +37,9 @@ class Target(msgspec.Struct, frozen=True):
             raise InvalidOption(
                 "url", f"cannot be {url!r}: use sqlite:///file.db, or sqlite:////folder/file.db from the root"
             )
+        if path == ":memory:":
+            # SQLite's own word, and SQLAlchemy's; here it would be a file of that name.
+            raise InvalidOption("url", f"cannot be {url!r}: for jobs in memory use memory://")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         for option in options:
             if option not in _KNOWN:
