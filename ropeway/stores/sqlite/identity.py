@@ -93,6 +93,9 @@ class Watch:
 def identity(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - text paths are enough
-    except OSError:
+    except OSError as error:
+        if error.errno is None:
+            # A signal handler's: the file is still there.
+            raise
         return None
     return found.st_dev, found.st_ino

@@ -83,3 +83,17 @@ def test_a_wal_that_grows_too_large_is_warned_about_once_a_minute(path: Path, ca
         now += 1
 
     assert len([record for record in caplog.records if "has grown to 64 MB" in record.getMessage()]) == 2
+
+
+def test_a_signal_handler_that_raises_during_a_look_takes_no_file_away(path: Path, monkeypatch: pytest.MonkeyPatch):
+    path.touch()
+    watch = Watch(str(path))
+
+    def strike(_: str) -> os.stat_result:
+        raise TimeoutError
+
+    with monkeypatch.context() as struck:
+        struck.setattr(os, "stat", strike)
+        with pytest.raises(TimeoutError):
+            watch.look(thorough=True)
+    watch.look(thorough=True)
