@@ -249,3 +249,26 @@ class TestEnds:
         say(queue.counts()["waiting"])
         """
         assert processes.run(script, path).split() == ["StoreRefused", "2"]
+
+    @pytest.mark.parametrize("base", ["KeyboardInterrupt", "TimeoutError"])
+    async def test_signals_at_any_moment_leave_none_open(self, queue: Queue, path: Path, base: str):
+        script = f"""
+        from ropeway import Queue
+        from tests.storming import Storm
+        # What strikes in a callback of the garbage collector's, Python only prints.
+        sys.unraisablehook = lambda _: None
+        queue = Queue("letters", "sqlite:///" + path)
+        def act():
+            with queue.sync.transaction() as tx:
+                tx.execute("INSERT INTO note VALUES (1)")
+                queue.sync.add("send", tx=tx)
+        act()
+        Storm({base}, every=0.0007).interrupt(500, act)
+        act()
+        say(len(queue.twin_store._file._lent))
+        input()
+        """
+        with processes.start(script, path) as other:
+            assert processes.line(other) == "0"
+            assert len(await notes(queue)) == (await queue.counts())["waiting"] > 1
+            processes.tell(other)
