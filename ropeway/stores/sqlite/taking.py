@@ -67,6 +67,7 @@ class Intake:
         self._timer: threading.Timer | None = None
         self._is_asked_for = False
         self._is_unusable = False
+        self._cannot_free = False
         self._tried_at = 0.0
         self._doubted = 0
         """Up to this position something may never have reached the disk, because a sync failed."""
@@ -202,8 +203,19 @@ class Intake:
 
     def free(self, taken: int | None) -> None:
         """What was taken in up to there is on the disk."""
-        if self._inbox is not None and taken is not None:
+        if self._inbox is None or taken is None:
+            return
+        try:
             self._inbox.free(taken)
+            self._cannot_free = False
+        except OSError as error:
+            if error.errno is None:
+                # A signal handler's.
+                raise
+            # Then the room is freed later: nothing that was answered depends on it.
+            if not self._cannot_free:
+                LOG.warning("%s: room in its -inbox could not be freed (%s); it is tried again", self._path, error)
+            self._cannot_free = True
 
     def _see_to_it(self, inbox: Inbox) -> None:
         """Somebody must take it in sooner or later; workers do it all the time."""

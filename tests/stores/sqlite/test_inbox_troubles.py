@@ -235,3 +235,23 @@ def test_the_client_says_which_ids_it_made():
 
     assert (made.is_fresh, brought.is_fresh) == (True, False)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(made), type=type(made)) == made
+
+
+async def test_room_that_cannot_be_freed_hurts_nobody(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    await store.add([[new_job("a", is_fresh=True)]])
+
+    def fail(_: Inbox, __: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as full:
+        full.setattr(Inbox, "free", fail)
+        for id in ("b", "c"):
+            [[added]] = await store.add([[new_job(id)]])
+            assert added.verdict == "created"
+    assert [record.message for record in caplog.records if "no space left" in record.message][1:] == []
+
+    await store.add([[new_job("d")]])
+    assert not inbox_of(store).has_unfreed
+    assert await waiting(store) == {"a", "b", "c", "d"}
