@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import apsw
 import msgspec
 
-from ...errors import RopewayError, StoreCorrupt
+from ...errors import RopewayError, StoreCorrupt, StoreUnavailable
 from ...job.instants import Instant
 from ...store.values import Topic
 from .adding import Bundles, Left, add_left
@@ -64,6 +64,7 @@ class Intake:
         self._inbox: Inbox | None = None
         self._use = threading.Lock()
         """Held by callers who add on threads of their own, one at a time: meanwhile it is not closed."""
+        self._syncing = threading.Lock()
         self._timer: threading.Timer | None = None
         self._is_asked_for = False
         self._is_unusable = False
@@ -126,7 +127,7 @@ class Intake:
     def leave(self, adds: Sequence[tuple[Bundles, Instant | None]]) -> bool:
         """False if they have to go straight into the file: jobs of other kinds, many, or waited for in this process."""
         inbox, left = self._inbox, _plain(adds, self._clock)
-        if inbox is None or not left or (self._doubted and inbox.freed < self._doubted):
+        if inbox is None or not left or self._is_in_doubt(inbox):
             return False
         queues = {job.queue for job, _ in left}
         if any(self._wakes.is_awaited(queue) for queue in queues):
@@ -153,15 +154,24 @@ class Intake:
     def sync(self) -> None:
         """Returns when all that was left is on the disk; otherwise raises StoreUnavailable."""
         assert self._inbox is not None, "something was left there"
-        try:
-            self._inbox.sync()
-        except OSError as error:
-            if error.errno is None:
-                # A signal handler's, not the disk's: a TimeoutError, say.
-                raise
-            # The system may not try again to write those blocks. What they hold must first be in the file.
-            self._doubted = self._inbox.tail
-            raise typed(self._path, error) from error
+        with self._syncing:
+            try:
+                self._inbox.sync()
+            except OSError as error:
+                if error.errno is None:
+                    # A signal handler's, not the disk's: a TimeoutError, say.
+                    raise
+                # The system may not try again to write those blocks. What they hold must first be in the file.
+                self._doubted = self._inbox.tail
+                raise typed(self._path, error) from error
+            if self._is_in_doubt(self._inbox):
+                # Another thread's sync failed since: the system tells only the first to ask.
+                raise StoreUnavailable(
+                    self._path, "its -inbox could not be synced; whether the call took effect is unknown"
+                )
+
+    def _is_in_doubt(self, inbox: Inbox) -> bool:
+        return bool(self._doubted) and inbox.freed < self._doubted
 
     def has_more(self, taken: int) -> bool:
         """On any thread: whether there may be jobs behind a position."""

@@ -8,13 +8,14 @@ import asyncio
 import errno
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from ropeway.errors import StoreCorrupt, StoreRefused
+from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable
 from ropeway.store.values import Query
 from ropeway.stores.sqlite import SQLiteStore, inbox, opening, taking
 from ropeway.stores.sqlite.inbox import Inbox, open_inbox
@@ -255,3 +256,35 @@ async def test_room_that_cannot_be_freed_hurts_nobody(
     await store.add([[new_job("d")]])
     assert not inbox_of(store).has_unfreed
     assert await waiting(store) == {"a", "b", "c", "d"}
+
+
+async def test_a_sync_that_failed_in_one_thread_failed_for_all_who_waited_for_it(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    await store.add([[new_job("before", is_fresh=True)]])
+    is_syncing, both_are_put = threading.Event(), threading.Event()
+    put, sync = Inbox.put, inbox.sync_file
+
+    def put_and_tell(box: Inbox, body: bytes) -> bool:
+        is_put = put(box, body)
+        if is_syncing.is_set():
+            both_are_put.set()
+        return is_put
+
+    def fail_once(file: int) -> None:
+        if is_syncing.is_set():
+            # The system has told of the failure before, and the blocks look clean.
+            sync(file)
+            return
+        is_syncing.set()
+        both_are_put.wait()
+        raise OSError(errno.EIO, "the disk is broken")
+
+    monkeypatch.setattr(Inbox, "put", put_and_tell)
+    monkeypatch.setattr(inbox, "sync_file", fail_once)
+    here = asyncio.create_task(asyncio.to_thread(store.add_here, [[new_job("here", is_fresh=True)]]))
+    await asyncio.to_thread(is_syncing.wait)
+    beside = asyncio.create_task(store.add([[new_job("beside", is_fresh=True)]]))
+
+    failed = await asyncio.gather(here, beside, return_exceptions=True)
+    assert [type(error) for error in failed] == [StoreUnavailable, StoreUnavailable]
