@@ -232,18 +232,21 @@ class Intake:
         if inbox.unfreed >= TAKE_IN_AT and not self._is_asked_for:
             self._is_asked_for = True
             self._take_in_soon()
-        if self._timer is None:
+        if self._timer is None or self._timer.finished.is_set():
             self._start_timer()
 
     def _start_timer(self) -> None:
-        self._timer = threading.Timer(TAKE_IN_AFTER, self._on_time)
-        self._timer.daemon = True
+        timer = threading.Timer(TAKE_IN_AFTER, self._on_time)
+        timer.daemon = True
         try:
-            self._timer.start()
+            timer.start()
         except RuntimeError:
             # The program ends, or has too many threads.
             self._timer = None
             self._take_in_soon()
+        else:
+            # Not before: one that a signal kept from starting would never come.
+            self._timer = timer
 
     def _on_time(self) -> None:
         # Under the lock: it may just be closed.
