@@ -53,6 +53,9 @@ class TestStatements:
             "INSERT INTO waiting SELECT * FROM waiting",
             "UPDATE queue SET is_paused = 1",
             "DROP TABLE record",
+            "DROP VIEW place",
+            "CREATE TEMP TABLE Waiting (queue, priority, ord, name)",
+            "CREATE TEMP VIEW Place AS SELECT 1",
             "ALTER TABLE job RENAME TO work",
             "CREATE INDEX mine ON job (name)",
             "CREATE TRIGGER mine AFTER INSERT ON job BEGIN SELECT 1; END",
@@ -68,6 +71,15 @@ class TestStatements:
             await tx.execute("INSERT INTO note VALUES (1)")
         assert await notes(queue) == [1]
         assert (await queue.counts())["waiting"] == 1
+
+    async def test_a_temporary_table_does_not_come_to_stand_before_one_of_ropeway_s(self, queue: Queue):
+        async with queue.transaction() as tx:
+            await tx.execute("CREATE TEMP TABLE mine (queue, priority, ord, name)")
+            with pytest.raises(InvalidInput):
+                await tx.execute("ALTER TABLE mine RENAME TO waiting")
+            await tx.execute("INSERT INTO mine VALUES (1, 2, 3, 4)")
+            job = await queue.add("send", tx=tx)
+        assert [found.id for found in (await queue.find("waiting")).jobs] == [job.id]
 
     async def test_a_trigger_of_the_caller_s_must_keep_out_too(self, queue: Queue):
         async with queue.transaction() as tx:
