@@ -258,6 +258,11 @@ def release(file: SharedFile) -> list[Lane]:
     return file.stop()
 
 
+def has_files() -> bool:
+    """Whether this process has any open, or is closing one."""
+    return bool(_registry or _ending)
+
+
 def hold_all(until: float) -> list[SharedFile] | None:
     """Every file that this process has open, or is closing; none can be opened or let go until `let_all_go`.
 
