@@ -17,7 +17,7 @@ import pytest
 
 from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable
 from ropeway.store.values import Query
-from ropeway.stores.sqlite import SQLiteStore, inbox, opening, taking
+from ropeway.stores.sqlite import SQLiteStore, inbox, opening, taking, wal
 from ropeway.stores.sqlite.inbox import Inbox, open_inbox
 from ropeway.testing.conformance.forking import in_a_forked_child
 from ropeway.testing.factories import QUEUE, claim_request, new_job
@@ -263,7 +263,7 @@ async def test_a_sync_that_failed_in_one_thread_failed_for_all_who_waited_for_it
 ):
     await store.add([[new_job("before", is_fresh=True)]])
     is_syncing, both_are_put = threading.Event(), threading.Event()
-    put, sync = Inbox.put, inbox.sync_file
+    put, sync = Inbox.put, wal.sync_file
 
     def put_and_tell(box: Inbox, body: bytes) -> bool:
         is_put = put(box, body)
