@@ -122,7 +122,10 @@ class Bells:
             if changed == self._seen:
                 return False
             names = os.listdir(self._folder)  # noqa: PTH208
-        except OSError:
+        except OSError as error:
+            if error.errno is None:
+                # A signal handler's.
+                raise
             had_any = bool(self._pipes)
             self.close()
             return had_any
@@ -148,6 +151,9 @@ class Bells:
             # Full: its reader has enough to wake up to.
             return
         except OSError as error:
+            if error.errno is None:
+                # A signal handler's.
+                raise
             if error.errno in (errno.ENXIO, errno.EPIPE):
                 self._remove(name)
 

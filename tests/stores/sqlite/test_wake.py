@@ -195,3 +195,25 @@ async def test_a_listener_made_before_the_file_hears_of_it(path: Path, store: SQ
 
     assert await listener.wait(0)
     await sibling.close()
+
+
+@pytest.mark.parametrize("call", ["listdir", "write"])
+def test_a_signal_handler_s_error_is_not_hidden_by_ringing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str):
+    pipe = pipes.Pipe(str(tmp_path), "jobs", "letters")
+    monkeypatch.setattr(pipes, "_own_tag", "another")
+    bells = pipes.Bells(str(tmp_path))
+
+    def strike(*_: object) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(os, call, strike)
+    with pytest.raises(TimeoutError):
+        look_and_ring(bells)
+    monkeypatch.undo()
+    bells.close()
+    pipe.close()
+
+
+def look_and_ring(bells: pipes.Bells) -> None:
+    bells.look()
+    bells.ring([("jobs", "letters")])
