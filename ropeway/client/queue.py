@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
 from typing import Any, Final, NamedTuple, Self, Unpack, overload
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -98,7 +97,8 @@ class Queue:
         """What `@queue.task` has made, by job name; `Worker(queue)` runs them."""
         self._owns_store = store is None
         self._is_closed = False
-        self._on_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, OnLoop] = WeakKeyDictionary()
+        # No weak keys: what waits on a loop holds it.
+        self._on_loops: dict[asyncio.AbstractEventLoop, OnLoop] = {}
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} on {self.store.url}>"
@@ -106,7 +106,7 @@ class Queue:
     async def __aenter__(self) -> Self:
         """Opens the store; once more, if the queue was closed: an application may be started twice in a process."""
         if self._is_closed:
-            self._store, self._on_loops, self._is_closed = connect(self._url), WeakKeyDictionary(), False
+            self._store, self._on_loops, self._is_closed = connect(self._url), {}, False
         await self.store.open()
         return self
 
@@ -152,7 +152,7 @@ class Queue:
         It holds for all threads and loops. Start no worker outside that goes on inside, nor the other way round.
         """
         before = self._store, self._owns_store, self._is_closed, self._on_loops
-        inside: WeakKeyDictionary[asyncio.AbstractEventLoop, OnLoop] = WeakKeyDictionary()
+        inside: dict[asyncio.AbstractEventLoop, OnLoop] = {}
         self._store, self._owns_store, self._is_closed, self._on_loops = store, False, False, inside
         try:
             yield
@@ -431,8 +431,15 @@ class Queue:
             if portal.is_here() and not self._is_closed:
                 store = store.sibling()
                 portal.keep(store, self)
+            self._forget_closed_loops()
             here = self._on_loops[loop] = OnLoop(store, Adds(store), Endings(store, self.name))
         return here
+
+    def _forget_closed_loops(self) -> None:
+        """Each `asyncio.run` has a loop of its own."""
+        for loop in [*self._on_loops]:
+            if loop.is_closed():
+                self._on_loops.pop(loop, None)
 
     def _expect(self, id: str, move: MoveName | str, answer: Answer, allowed: tuple[State, ...] = ()) -> State | None:
         """The state before a move that happened; the right error for one that did not."""

@@ -30,9 +30,10 @@ class Keeper:
     async def start(self) -> asyncio.Future[None]:
         """Returns when the services run; what it returns is done when they have ended, with their error if any."""
         home = asyncio.get_running_loop()
+        # Before there is anything to wait for: a process that has too many threads cannot start it.
+        threading.Thread(target=self._thread, args=(home,), name="ropeway-keeper", daemon=True).start()
         self._started = home.create_future()
         self._finished = home.create_future()
-        threading.Thread(target=self._thread, args=(home,), name="ropeway-keeper", daemon=True).start()
         await self._started
         return self._finished
 

@@ -78,7 +78,7 @@ class Listeners:
         for listener in (*self._by_name.get(name, ()),):
             try:
                 answer = listener(WorkerEvent(name, job, data))
-            except Exception as error:  # noqa: BLE001 - a listener may raise anything
+            except BaseException as error:  # noqa: BLE001 - SystemExit too, or the result of something cancelled
                 self._report(name, job, listener, error)
             else:
                 if inspect.isawaitable(answer):
@@ -97,10 +97,12 @@ class Listeners:
     async def _finish(self, name: str, job: Job | None, listener: Listener, answer: Any) -> None:
         try:
             await answer
-        except Exception as error:  # noqa: BLE001 - as in emit
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - as in emit
             self._report(name, job, listener, error)
 
-    def _report(self, name: str, job: Job | None, listener: Listener, error: Exception) -> None:
+    def _report(self, name: str, job: Job | None, listener: Listener, error: BaseException) -> None:
         log.error("listener %r of %r raised", listener, name, exc_info=error)
         # An error listener that raises would otherwise call itself for ever.
         if name != "error":

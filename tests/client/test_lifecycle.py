@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,17 @@ def test_a_store_that_a_queue_was_moved_to_is_let_go_of():
             queue.sync.add("send")
     portal.run(asyncio.sleep(0))
     assert len(portal._portal._stores) == before
+
+
+def test_loops_that_have_ended_are_forgotten():
+    queue = Queue("letters", "memory://")
+    loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []
+
+    async def add() -> None:
+        loops.append(weakref.ref(asyncio.get_running_loop()))
+        await queue.add("send")
+
+    for _ in range(3):
+        asyncio.run(add())
+    gc.collect()
+    assert [loop() is None for loop in loops] == [True, True, False]

@@ -39,10 +39,10 @@ async def test_listeners_may_be_functions_or_coroutine_functions(queue: Queue):
     assert heard == ["completed fine", "completed later"]
 
 
-async def test_a_listener_that_raises_becomes_one_error_event_and_hurts_nobody(queue: Queue):
+@pytest.mark.parametrize("problem", [RuntimeError("listener"), SystemExit(3)], ids=repr)
+async def test_a_listener_that_raises_becomes_one_error_event_and_hurts_nobody(queue: Queue, problem: BaseException):
     worker = Worker(queue, fine)
     ear = Ear(worker, "error", "completed")
-    problem = RuntimeError("listener")
 
     async def raise_later(_: WorkerEvent) -> None:
         raise problem
@@ -65,6 +65,18 @@ async def test_a_listener_that_raises_becomes_one_error_event_and_hurts_nobody(q
     assert all(event.data["error"] is problem for event in errors)
     assert errors[0].job is not None
     assert errors[0].job.id == job.id
+
+
+async def test_a_listener_that_asks_what_was_cancelled_cancels_nothing_of_the_worker(queue: Queue):
+    worker = Worker(queue, fine)
+    ear = Ear(worker, "error")
+    cancelled = asyncio.get_running_loop().create_future()
+    cancelled.cancel()
+    worker.on("completed", lambda _: cancelled.result())
+    async with worker.started():
+        for _ in range(3):
+            assert await (await queue.add("send")).result(timeout=PATIENCE) == "fine"
+        await ear.hear("error", 3)
 
 
 async def test_an_error_listener_that_raises_is_not_told_of_itself(queue: Queue):

@@ -412,3 +412,16 @@ async def test_drained_is_told_once_the_last_job_is_done(queue: Queue):
         await queue.add_many(["send"] * 5)
         await told(queue, "completed", count=5)
         await told(queue, "drained")
+
+
+async def test_a_worker_whose_thread_cannot_be_started_says_so(queue: Queue, monkeypatch: pytest.MonkeyPatch):
+    start = threading.Thread.start
+
+    def fail(thread: threading.Thread) -> None:
+        if thread.name == "ropeway-keeper":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(RuntimeError, match="new thread"):
+        await ended(run(Worker(queue, fine)))

@@ -46,6 +46,9 @@ def typed(path: str, error: BaseException) -> BaseException:
             )
         case apsw.CantOpenError():
             found = StoreUnavailable(path, f"it cannot be opened ({error}): {_remedy()}")
+        case OSError(errno=None):
+            # A signal handler's, not the system's: a TimeoutError, say.
+            return error
         case apsw.Error() | OSError() | MemoryError():
             found = StoreUnavailable(path, f"{type(error).__name__}: {error}; whether the call took effect is unknown")
         case _:

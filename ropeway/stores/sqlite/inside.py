@@ -74,9 +74,14 @@ class InsideFileHere:
         self._own = own
 
     def begin(self) -> Any:
-        self._own.begin()
-        self._own.enter()
-        return SyncSQLiteTransaction(self._own)
+        try:
+            self._own.begin()
+            self._own.enter()
+            return SyncSQLiteTransaction(self._own)
+        except BaseException:
+            # A signal may come when it has just begun, and nobody else knows of it yet.
+            self._own.roll_back()
+            raise
 
     def add(self, bundle: Sequence[NewJob]) -> list[Added]:
         return self._own.do(add, [bundle])[0]

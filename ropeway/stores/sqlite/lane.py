@@ -191,11 +191,11 @@ class Lane(threading.Thread):
                 self._do_round(calls)
                 is_stopped = order is None
                 if isinstance(order, Rest):
-                    self._let_go()
+                    self._close()
                     order.reached.set()
                     order.over.wait()
         with self._turn:
-            self._let_go()
+            self._close()
             self.is_ended = True
             self._ended.set_result(None)
         self._excuse()
@@ -212,6 +212,13 @@ class Lane(threading.Thread):
             for call in calls:
                 call.error = error
             deliver(calls)
+
+    def _close(self) -> None:
+        try:
+            self._let_go()
+        except BaseException:
+            # Whoever waits for its rest or its end must not wait for ever.
+            LOG.exception("%s could not let go of its file", self.name)
 
     def _gather(self) -> tuple[list[Call[Any]], Call[Any] | Rest | None]:
         """The calls of a round, and what ended it: the last of them, a rest, or None for the end of all."""

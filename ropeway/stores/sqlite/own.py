@@ -7,6 +7,7 @@ and would wait for itself, is told.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ from ...errors import InvalidInput, StoreUnavailable
 from .begin import begin
 from .failures import ends_connection, typed
 from .lane import BlockingCall
-from .shared import SharedFile
+from .shared import Loan, SharedFile
 from .target import Target
 from .territory import Territory
 from .threads import start
@@ -41,7 +42,7 @@ class Own:
     def __init__(self, file: SharedFile, target: Target) -> None:
         self._file, self._target = file, target
         self._lock = threading.Lock()
-        self._connection: apsw.Connection | None = None
+        self._loan = Loan()
         self._territory: Territory | None = None
         self._tx: Transaction | None = None
         self._is_given_up = False
@@ -52,7 +53,7 @@ class Own:
 
     @property
     def is_open(self) -> bool:
-        return self._connection is not None
+        return self._loan.connection is not None
 
     def enter(self) -> None:
         """In the context of whoever begins it."""
@@ -63,13 +64,13 @@ class Own:
         self._file.catch_up()
         with self._lock:
             try:
-                self._connection = self._file.lend()
+                connection = self._file.lend(self._loan)
                 # Synced in the commit: what is answered lasts.
-                self._connection.pragma("synchronous", "FULL" if self._target.is_durable else "NORMAL")
-                self._connection.set_busy_timeout(0)
-                begin(self._connection, self._target.patience, lambda: self._is_given_up)
-                self._territory = Territory(self._connection)
-                self._tx = Transaction(self._connection, self._file.clock)
+                connection.pragma("synchronous", "FULL" if self._target.is_durable else "NORMAL")
+                connection.set_busy_timeout(0)
+                begin(connection, self._target.patience, lambda: self._is_given_up)
+                self._territory = Territory(connection)
+                self._tx = Transaction(connection, self._file.clock)
                 self._file.take_in(self._tx)
             except BaseException as error:
                 self._close()
@@ -139,28 +140,28 @@ class Own:
     def roll_back(self) -> None:
         """Ends it, whatever it is at; a second time does nothing."""
         self._is_given_up = True
-        # Somebody was cancelled, and has left a statement running. One that has not begun yet is not interrupted.
-        while not self._lock.acquire(timeout=_INTERRUPT_EVERY):
-            if (connection := self._connection) is not None:
+        # Somebody was cancelled, and has left a statement running. Others are refused from now on.
+        while self._lock.locked():
+            if (connection := self._loan.connection) is not None:
                 with suppress(apsw.ConnectionClosedError):
                     connection.interrupt()
-        try:
+            time.sleep(_INTERRUPT_EVERY)
+        # By `with`: a signal behind a call of `acquire` would leave nobody to give it back.
+        with self._lock:
             self._close()
-        finally:
-            self._lock.release()
 
     def _begun(self) -> tuple[apsw.Connection, Transaction]:
-        if self._connection is None or self._tx is None:
+        connection = self._loan.connection
+        if connection is None or self._tx is None or self._is_given_up:
             raise InvalidInput("the transaction has ended: use it inside its block")
-        if not self._connection.in_transaction:
+        if not connection.in_transaction:
             raise StoreUnavailable(self.path, "the transaction was rolled back after an error: begin another")
-        return self._connection, self._tx
+        return connection, self._tx
 
     def _close(self) -> None:
-        connection, self._connection, self._tx = self._connection, None, None
-        if connection is not None:
-            # What was not committed is rolled back with it.
-            self._file.take_back(connection)
+        # What was not committed is rolled back with it.
+        self._file.take_back(self._loan)
+        self._tx = None
 
 
 def _wake(tx: Transaction, wakes: set[Any]) -> None:

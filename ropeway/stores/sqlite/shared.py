@@ -36,6 +36,13 @@ _inherited: list[list[SharedFile]] = []
 _open_at_fork: set[tuple[int, int] | None] = set()
 
 
+class Loan:
+    """A connection for a transaction that is not the writer's."""
+
+    def __init__(self) -> None:
+        self.connection: apsw.Connection | None = None
+
+
 class SharedFile:
     """Counts its handles, and ends with the last of them."""
 
@@ -50,7 +57,7 @@ class SharedFile:
         self._writer: Writer | None = None
         self._reader: Reader | None = None
         self._rests: list[Rest] = []
-        self._lent: set[apsw.Connection] = set()
+        self._lent: set[Loan] = set()
         self._is_stopped = False
         self.is_at_rest = False
         """Whether nothing of it is open, and nothing can be opened, because the process forks."""
@@ -146,18 +153,22 @@ class SharedFile:
         self._reader.lane.put(call)
         self._stop_late(self._reader.lane)
 
-    def lend(self) -> apsw.Connection:
-        """A connection for a transaction that is not the writer's."""
+    def lend(self, loan: Loan) -> apsw.Connection:
+        """Give it back, even if this was broken off."""
         with self._opening:
-            connection = self._connect()
-            self._lent.add(connection)
-        return connection
+            # In this order: a signal in between must leave no connection that nobody knows of.
+            self._lent.add(loan)
+            loan.connection = self._connect()
+            return loan.connection
 
-    def take_back(self, connection: apsw.Connection) -> None:
-        assert self._watch is not None, "it was open before"
-        with self._watch.closing():
-            discard(connection)
-        self._lent.discard(connection)
+    def take_back(self, loan: Loan) -> None:
+        """A second time does nothing."""
+        if loan.connection is not None:
+            assert self._watch is not None, "it was open before"
+            with self._watch.closing():
+                discard(loan.connection)
+            loan.connection = None
+        self._lent.discard(loan)
 
     def doubt(self) -> None:
         """A sync may have failed, of pages that the writer wrote too."""
@@ -245,6 +256,11 @@ def release(file: SharedFile) -> list[Lane]:
             del _registry[file.path]
         _ending = [*(other for other in _ending if not other.is_ended), file]
     return file.stop()
+
+
+def has_files() -> bool:
+    """Whether this process has any open, or is closing one."""
+    return bool(_registry or _ending)
 
 
 def hold_all(until: float) -> list[SharedFile] | None:

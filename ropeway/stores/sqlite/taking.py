@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import apsw
 import msgspec
 
-from ...errors import RopewayError, StoreCorrupt
+from ...errors import RopewayError, StoreCorrupt, StoreUnavailable
 from ...job.instants import Instant
 from ...store.values import Topic
 from .adding import Bundles, Left, add_left
@@ -64,9 +64,11 @@ class Intake:
         self._inbox: Inbox | None = None
         self._use = threading.Lock()
         """Held by callers who add on threads of their own, one at a time: meanwhile it is not closed."""
+        self._syncing = threading.Lock()
         self._timer: threading.Timer | None = None
         self._is_asked_for = False
         self._is_unusable = False
+        self._cannot_free = False
         self._tried_at = 0.0
         self._doubted = 0
         """Up to this position something may never have reached the disk, because a sync failed."""
@@ -125,7 +127,7 @@ class Intake:
     def leave(self, adds: Sequence[tuple[Bundles, Instant | None]]) -> bool:
         """False if they have to go straight into the file: jobs of other kinds, many, or waited for in this process."""
         inbox, left = self._inbox, _plain(adds, self._clock)
-        if inbox is None or not left or (self._doubted and inbox.freed < self._doubted):
+        if inbox is None or not left or self._is_in_doubt(inbox):
             return False
         queues = {job.queue for job, _ in left}
         if any(self._wakes.is_awaited(queue) for queue in queues):
@@ -152,15 +154,24 @@ class Intake:
     def sync(self) -> None:
         """Returns when all that was left is on the disk; otherwise raises StoreUnavailable."""
         assert self._inbox is not None, "something was left there"
-        try:
-            self._inbox.sync()
-        except OSError as error:
-            if error.errno is None:
-                # A signal handler's, not the disk's: a TimeoutError, say.
-                raise
-            # The system may not try again to write those blocks. What they hold must first be in the file.
-            self._doubted = self._inbox.tail
-            raise typed(self._path, error) from error
+        with self._syncing:
+            try:
+                self._inbox.sync()
+            except OSError as error:
+                if error.errno is None:
+                    # A signal handler's, not the disk's: a TimeoutError, say.
+                    raise
+                # The system may not try again to write those blocks. What they hold must first be in the file.
+                self._doubted = self._inbox.tail
+                raise typed(self._path, error) from error
+            if self._is_in_doubt(self._inbox):
+                # Another thread's sync failed since: the system tells only the first to ask.
+                raise StoreUnavailable(
+                    self._path, "its -inbox could not be synced; whether the call took effect is unknown"
+                )
+
+    def _is_in_doubt(self, inbox: Inbox) -> bool:
+        return bool(self._doubted) and inbox.freed < self._doubted
 
     def has_more(self, taken: int) -> bool:
         """On any thread: whether there may be jobs behind a position."""
@@ -202,26 +213,40 @@ class Intake:
 
     def free(self, taken: int | None) -> None:
         """What was taken in up to there is on the disk."""
-        if self._inbox is not None and taken is not None:
+        if self._inbox is None or taken is None:
+            return
+        try:
             self._inbox.free(taken)
+            self._cannot_free = False
+        except OSError as error:
+            if error.errno is None:
+                # A signal handler's.
+                raise
+            # Then the room is freed later: nothing that was answered depends on it.
+            if not self._cannot_free:
+                LOG.warning("%s: room in its -inbox could not be freed (%s); it is tried again", self._path, error)
+            self._cannot_free = True
 
     def _see_to_it(self, inbox: Inbox) -> None:
         """Somebody must take it in sooner or later; workers do it all the time."""
         if inbox.unfreed >= TAKE_IN_AT and not self._is_asked_for:
             self._is_asked_for = True
             self._take_in_soon()
-        if self._timer is None:
+        if self._timer is None or self._timer.finished.is_set():
             self._start_timer()
 
     def _start_timer(self) -> None:
-        self._timer = threading.Timer(TAKE_IN_AFTER, self._on_time)
-        self._timer.daemon = True
+        timer = threading.Timer(TAKE_IN_AFTER, self._on_time)
+        timer.daemon = True
         try:
-            self._timer.start()
+            timer.start()
         except RuntimeError:
             # The program ends, or has too many threads.
             self._timer = None
             self._take_in_soon()
+        else:
+            # Not before: one that a signal kept from starting would never come.
+            self._timer = timer
 
     def _on_time(self) -> None:
         # Under the lock: it may just be closed.

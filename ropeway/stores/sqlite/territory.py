@@ -23,7 +23,8 @@ def own_tables() -> frozenset[str]:
     connection = apsw.Connection(":memory:")
     for script in migrations():
         connection.execute(script)
-    return frozenset(name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"))
+    names = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
+    return frozenset(name for (name,) in names)
 
 
 class Territory:
@@ -44,5 +45,8 @@ class Territory:
     def _may(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         if not self._is_guarded or action in _LOOKING:
             return apsw.SQLITE_OK
-        is_foreign = action in _ENDING or first in self._ours or second in self._ours
+        # A temporary table of one of these names, however it is written, would stand before ours.
+        names = {(first or "").lower(), (second or "").lower()}
+        is_renaming = action == apsw.SQLITE_ALTER_TABLE and "temp" in names
+        is_foreign = action in _ENDING or is_renaming or not names.isdisjoint(self._ours)
         return apsw.SQLITE_DENY if is_foreign else apsw.SQLITE_OK

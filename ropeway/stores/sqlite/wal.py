@@ -44,7 +44,10 @@ class Wal:
             self._size = os.fstat(file).st_size
             if self._used + AHEAD // 2 > self._size:
                 self._size += os.pwrite(file, bytes(AHEAD), self._size)
-        except OSError:
+        except OSError as error:
+            if error.errno is None:
+                # A signal handler's.
+                raise
             # It is only for speed, and a full disk is better noticed by the commit itself.
             self._size = self._used + AHEAD
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -164,7 +165,7 @@ class Writer:
 
     def _mend(self, broken_off: Round) -> None:
         if self._connection is not None and self._connection.in_transaction:
-            self._fail(broken_off, InterruptedError("a signal broke it off"))
+            self._fail(broken_off, InterruptedError(errno.EINTR, "a signal broke it off"))
         # It may have been committed without being noted: what is known is read anew.
         self._own_version = -1
         for standing in broken_off.taken:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from . import processes
 
 # Adds in threads of the parent, from before the first fork until after the last.
@@ -269,3 +271,37 @@ def test_a_handle_that_a_thread_uses_first_during_a_fork_can_be_used_in_the_chil
     say(asyncio.run(store.count(QUEUE))["waiting"])
     """
     assert processes.run(script, path).strip() == "2"
+
+
+@pytest.mark.parametrize("step", ["hold_all", "let_all_go"])
+def test_a_signal_in_the_middle_of_a_fork_leaves_nothing_held(path: Path, step: str):
+    script = f"""
+    import time
+    from ropeway.stores.sqlite import shared
+    # Python prints what a signal handler raises in the middle of a fork, and goes on.
+    sys.unraisablehook = lambda _: None
+    is_struck = False
+    def strike(*_):
+        global is_struck
+        is_struck = True
+        raise KeyboardInterrupt
+    def do_and_strike(*arguments):
+        answer = step(*arguments) if "{step}" == "hold_all" else None
+        os.kill(os.getpid(), signal.SIGALRM)
+        return answer or step(*arguments)
+    store = new_store()
+    store.add_here([[new_job()]])
+    signal.signal(signal.SIGALRM, strike)
+    step, shared.{step} = shared.{step}, do_and_strike
+    try:
+        if os.fork() == 0:
+            os._exit(0)
+        while not is_struck:
+            time.sleep(0.001)
+    except KeyboardInterrupt:
+        pass
+    store.add_here([[new_job()]])
+    new_store().add_here([[new_job()]])
+    say("added")
+    """
+    assert processes.run(script, path) == "added\n"

@@ -8,15 +8,16 @@ import asyncio
 import errno
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from ropeway.errors import StoreCorrupt, StoreRefused
+from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable
 from ropeway.store.values import Query
-from ropeway.stores.sqlite import SQLiteStore, inbox, opening, taking
+from ropeway.stores.sqlite import SQLiteStore, inbox, opening, taking, wal
 from ropeway.stores.sqlite.inbox import Inbox, open_inbox
 from ropeway.testing.conformance.forking import in_a_forked_child
 from ropeway.testing.factories import QUEUE, claim_request, new_job
@@ -235,3 +236,76 @@ def test_the_client_says_which_ids_it_made():
 
     assert (made.is_fresh, brought.is_fresh) == (True, False)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(made), type=type(made)) == made
+
+
+async def test_room_that_cannot_be_freed_hurts_nobody(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    await store.add([[new_job("a", is_fresh=True)]])
+
+    def fail(_: Inbox, __: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as full:
+        full.setattr(Inbox, "free", fail)
+        for id in ("b", "c"):
+            [[added]] = await store.add([[new_job(id)]])
+            assert added.verdict == "created"
+    assert [record.message for record in caplog.records if "no space left" in record.message][1:] == []
+
+    await store.add([[new_job("d")]])
+    assert not inbox_of(store).has_unfreed
+    assert await waiting(store) == {"a", "b", "c", "d"}
+
+
+async def test_a_sync_that_failed_in_one_thread_failed_for_all_who_waited_for_it(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    await store.add([[new_job("before", is_fresh=True)]])
+    is_syncing, both_are_put = threading.Event(), threading.Event()
+    put, sync = Inbox.put, wal.sync_file
+
+    def put_and_tell(box: Inbox, body: bytes) -> bool:
+        is_put = put(box, body)
+        if is_syncing.is_set():
+            both_are_put.set()
+        return is_put
+
+    def fail_once(file: int) -> None:
+        if is_syncing.is_set():
+            # The system has told of the failure before, and the blocks look clean.
+            sync(file)
+            return
+        is_syncing.set()
+        both_are_put.wait()
+        raise OSError(errno.EIO, "the disk is broken")
+
+    monkeypatch.setattr(Inbox, "put", put_and_tell)
+    monkeypatch.setattr(inbox, "sync_file", fail_once)
+    here = asyncio.create_task(asyncio.to_thread(store.add_here, [[new_job("here", is_fresh=True)]]))
+    await asyncio.to_thread(is_syncing.wait)
+    beside = asyncio.create_task(store.add([[new_job("beside", is_fresh=True)]]))
+
+    failed = await asyncio.gather(here, beside, return_exceptions=True)
+    assert [type(error) for error in failed] == [StoreUnavailable, StoreUnavailable]
+
+
+async def test_a_timer_that_a_signal_kept_from_starting_is_not_waited_for(
+    path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.01)
+    store = new_store()
+    await store.open()
+
+    def strike(_: threading.Thread) -> None:
+        raise TimeoutError
+
+    with monkeypatch.context() as struck:
+        struck.setattr(threading.Timer, "start", strike)
+        with pytest.raises(TimeoutError):
+            store.add_here([[new_job("a", is_fresh=True)]])
+    store.add_here([[new_job("b", is_fresh=True)]])
+    while inbox_of(store).has_unfreed:  # noqa: ASYNC110 - by a thread that tells nobody
+        await asyncio.sleep(0.001)
+
+    assert await waiting(store) == {"a", "b"}

@@ -53,6 +53,9 @@ class TestStatements:
             "INSERT INTO waiting SELECT * FROM waiting",
             "UPDATE queue SET is_paused = 1",
             "DROP TABLE record",
+            "DROP VIEW place",
+            "CREATE TEMP TABLE Waiting (queue, priority, ord, name)",
+            "CREATE TEMP VIEW Place AS SELECT 1",
             "ALTER TABLE job RENAME TO work",
             "CREATE INDEX mine ON job (name)",
             "CREATE TRIGGER mine AFTER INSERT ON job BEGIN SELECT 1; END",
@@ -68,6 +71,15 @@ class TestStatements:
             await tx.execute("INSERT INTO note VALUES (1)")
         assert await notes(queue) == [1]
         assert (await queue.counts())["waiting"] == 1
+
+    async def test_a_temporary_table_does_not_come_to_stand_before_one_of_ropeway_s(self, queue: Queue):
+        async with queue.transaction() as tx:
+            await tx.execute("CREATE TEMP TABLE mine (queue, priority, ord, name)")
+            with pytest.raises(InvalidInput):
+                await tx.execute("ALTER TABLE mine RENAME TO waiting")
+            await tx.execute("INSERT INTO mine VALUES (1, 2, 3, 4)")
+            job = await queue.add("send", tx=tx)
+        assert [found.id for found in (await queue.find("waiting")).jobs] == [job.id]
 
     async def test_a_trigger_of_the_caller_s_must_keep_out_too(self, queue: Queue):
         async with queue.transaction() as tx:
@@ -249,3 +261,26 @@ class TestEnds:
         say(queue.counts()["waiting"])
         """
         assert processes.run(script, path).split() == ["StoreRefused", "2"]
+
+    @pytest.mark.parametrize("base", ["KeyboardInterrupt", "TimeoutError"])
+    async def test_signals_at_any_moment_leave_none_open(self, queue: Queue, path: Path, base: str):
+        script = f"""
+        from ropeway import Queue
+        from tests.storming import Storm
+        # What strikes in a callback of the garbage collector's, Python only prints.
+        sys.unraisablehook = lambda _: None
+        queue = Queue("letters", "sqlite:///" + path)
+        def act():
+            with queue.sync.transaction() as tx:
+                tx.execute("INSERT INTO note VALUES (1)")
+                queue.sync.add("send", tx=tx)
+        act()
+        Storm({base}, every=0.0007).interrupt(500, act)
+        act()
+        say(len(queue.twin_store._file._lent))
+        input()
+        """
+        with processes.start(script, path) as other:
+            assert processes.line(other) == "0"
+            assert len(await notes(queue)) == (await queue.counts())["waiting"] > 1
+            processes.tell(other)
