@@ -7,64 +7,38 @@ from typing import Final
 
 import msgspec
 
-from ...errors import InvalidOption
 from ...job.events import Entry
 from ...job.record import JobRecord
 from ...job.states import State
+from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
 from ...store.values import Entries, FailedAttempt, History, LogLine, Page, Query, StoredEntry
 from .link import Row
 
 _entries: Final[Callable[[str], list[Entry]]] = msgspec.json.Decoder(list[Entry]).decode
 _failures: Final[Callable[[str], list[FailedAttempt]]] = msgspec.json.Decoder(list[FailedAttempt]).decode
 _lines: Final[Callable[[str], list[LogLine]]] = msgspec.json.Decoder(list[LogLine]).decode
-_BEYOND_ALL: Final = 2**62
 
 FindIn = Callable[[State, int, int, int], Awaitable[list[Row]]]
 """Takes a state, how many jobs at most, and a key; answers keys with records."""
 
-
-class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """The last job of a page: its state's place in the query, and its key in that state's order."""
-
-    state: int
-    first: int
-    second: int
-
-
-_cursor: Final = msgspec.json.Decoder(Cursor).decode
-_encode: Final = msgspec.json.Encoder().encode
+_read_cursor: Final = cursor_reader(PairCursor)
 
 
 async def find(find_in: FindIn, query: Query) -> Page:
-    states = query.states[::-1] if query.newest_first else query.states
-    start = _read_cursor(query, len(states))
-    beginning = _BEYOND_ALL if query.newest_first else -_BEYOND_ALL
+    start = _read_cursor(query)
+    beginning = BEYOND_ALL if query.newest_first else -BEYOND_ALL
+    key = (start.first, start.second) if start else (beginning, beginning)
     jobs: list[JobRecord] = []
     last = start
-    for place, state in enumerate(states):
-        if place < start.state:
-            continue
-        is_begun = place == start.state and query.after is not None
-        key = (start.first, start.second) if is_begun else (beginning, beginning)
+    for state in states_left(query, start):
         # One more than fits says whether there is another page.
         for first, second, *fields in await find_in(state, query.limit - len(jobs) + 1, *key):
             if len(jobs) == query.limit:
-                return Page(jobs, _encode(last).decode())
+                return Page(jobs, str(last))
             jobs.append(JobRecord(*fields))
-            last = Cursor(place, first, second)
+            last = PairCursor(state, first, second)
+        key = (beginning, beginning)
     return Page(jobs)
-
-
-def _read_cursor(query: Query, states: int) -> Cursor:
-    if query.after is None:
-        return Cursor(0, 0, 0)
-    try:
-        cursor = _cursor(query.after)
-    except (msgspec.MsgspecError, UnicodeError):
-        cursor = None
-    if cursor is None or not 0 <= cursor.state < states or max(abs(cursor.first), abs(cursor.second)) > _BEYOND_ALL:
-        raise InvalidOption("after", f"cannot be {query.after!r:.80}: use the `next` of the page before")
-    return cursor
 
 
 class Place(msgspec.Struct, frozen=True):

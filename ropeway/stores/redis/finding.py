@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import State
+from ...store.cursors import Cursor, cursor_reader, states_left
 from ...store.values import BATCH, Page, Query
-from .encoding import as_json, as_text, records
-from .looking import Cursor, read_cursor
+from .encoding import as_text, records
 
 Run: TypeAlias = Callable[..., Awaitable[Any]]
 """Runs a script on one queue."""
 
 
+class MemberCursor(Cursor, frozen=True, array_like=True):
+    """By score, and among equal ones by member."""
+
+    score: int
+    member: bytes
+
+
+_read_cursor: Final = cursor_reader(MemberCursor)
+
+
 async def find(run: Run, query: Query) -> Page:
-    states = query.states[::-1] if query.newest_first else query.states
-    start = last = read_cursor(query, len(states))
+    place = last = _read_cursor(query)
     jobs: list[JobRecord] = []
-    for number, state in enumerate(states):
-        if start is not None and number < start.state:
-            continue
-        place = start if start is not None and number == start.state else None
+    for state in states_left(query, place):
         while True:
             # One more than fits says whether there is another page.
             most = query.limit - len(jobs) + 1 if query.name is None else BATCH
@@ -33,12 +39,13 @@ async def find(run: Run, query: Query) -> Page:
             packed, keys, end = await run("find", query.queue, *window)
             for job, key in zip(records(packed), keys, strict=True):
                 if len(jobs) == query.limit:
-                    return Page(jobs, as_json(last).decode())
+                    return Page(jobs, str(last))
                 jobs.append(job)
-                last = Cursor(number, int(key[0]), key[1])
+                last = MemberCursor(state, int(key[0]), key[1])
             if end is None:
                 break
-            place = Cursor(number, int(end[0]), end[1])
+            place = MemberCursor(state, int(end[0]), end[1])
+        place = None
     return Page(jobs)
 
 

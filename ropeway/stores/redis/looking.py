@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import force_setattr
 
-from ...errors import InvalidOption
 from ...job.events import Entry
 from ...job.rules import MetricName
 from ...job.states import STATES
@@ -19,7 +18,6 @@ from ...store.values import (
     History,
     LogLine,
     Metric,
-    Query,
     Record,
     Settings,
     StoredEntry,
@@ -96,29 +94,6 @@ def row_of(stored: bytes | None) -> Row:
         raise ValueError(f"a row of format {numbers[0]}, not {_FORMAT}")
     names = stored[_numbers.size + numbers[-1] :]
     return Row(_names(names) if names else (), *numbers)
-
-
-class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """The last job of a page: its state's place in the query, and its key in that state's order."""
-
-    state: int
-    score: int
-    member: bytes
-
-
-_cursor: Final = msgspec.json.Decoder(Cursor).decode
-
-
-def read_cursor(query: Query, states: int) -> Cursor | None:
-    if query.after is None:
-        return None
-    try:
-        cursor = _cursor(query.after)
-    except (msgspec.MsgspecError, UnicodeError):
-        cursor = None
-    if cursor is None or not 0 <= cursor.state < states:
-        raise InvalidOption("after", f"cannot be {query.after!r:.80}: use the `next` of the page before")
-    return cursor
 
 
 def entries_of(answer: list[Any]) -> Entries:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import apsw
-import msgspec
 
-from ...errors import InvalidOption
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import FINAL, State
+from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
 from ...store.values import Counts, FailedAttempt, History, LogLine, Metric, Page, Query, Settings
 from .claiming import records, records_of
 from .places import find_places
@@ -28,19 +27,8 @@ _log: Final[Callable[[bytes], list[LogLine]]] = reader(list[LogLine])
 _names: Final[Callable[[bytes], list[str]]] = reader(list[str])
 _keys: Final[Callable[[bytes], list[tuple[int, int, int]]]] = reader(list[tuple[int, int, int]])
 
-_BEFORE_ALL: Final = -(2**62)
-_AFTER_ALL: Final = 2**62
 
-
-class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """The last job of a page: its state's place in the query, and its key in that state's order."""
-
-    state: int
-    first: int
-    second: int
-
-
-_cursor: Final = msgspec.json.Decoder(Cursor).decode
+_read_cursor: Final = cursor_reader(PairCursor)
 
 
 def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
@@ -58,23 +46,19 @@ def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | Non
 
 def find(tx: Transaction, query: Query) -> Page:
     row = tx.queue(query.queue)
-    states = query.states[::-1] if query.newest_first else query.states
-    start = _read_cursor(query, len(states))
-    end = _AFTER_ALL if not query.newest_first else _BEFORE_ALL
-    beginning = -end
+    start = _read_cursor(query)
+    beginning = BEYOND_ALL if query.newest_first else -BEYOND_ALL
+    key = (start.first, start.second) if start else (beginning, beginning)
     seqs: list[int] = []
     last = start
-    for number, state in enumerate(states):
-        if number < start.state:
-            continue
-        key = (start.first, start.second) if number == start.state and query.after else (beginning, beginning)
+    for state in states_left(query, start):
         # One more than fits says whether there is another page.
-        wanted = query.limit - len(seqs) + 1
-        for seq, first, second in _find_in(tx, row, state, query, key, wanted):
+        for seq, first, second in _find_in(tx, row, state, query, key, query.limit - len(seqs) + 1):
             if len(seqs) == query.limit:
-                return Page(records_of(tx, row, seqs), as_json(last))
+                return Page(records_of(tx, row, seqs), str(last))
             seqs.append(seq)
-            last = Cursor(number, first, second)
+            last = PairCursor(state, first, second)
+        key = (beginning, beginning)
     return Page(records_of(tx, row, seqs))
 
 
@@ -86,18 +70,6 @@ def _find_in(
     if state in FINAL:
         values["state"] = state
     return _keys(tx.get(_FIND[f"{statement}_reversed" if query.newest_first else statement], values))
-
-
-def _read_cursor(query: Query, states: int) -> Cursor:
-    if query.after is None:
-        return Cursor(0, 0, 0)
-    try:
-        cursor = _cursor(query.after)
-    except (msgspec.MsgspecError, UnicodeError):
-        cursor = None
-    if cursor is None or not 0 <= cursor.state < states or max(abs(cursor.first), abs(cursor.second)) > 2**62:
-        raise InvalidOption("after", f"cannot be {query.after!r:.80}: use the `next` of the page before")
-    return cursor
 
 
 def count(tx: Transaction, queue: str) -> Counts:

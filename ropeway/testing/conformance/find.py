@@ -180,3 +180,21 @@ class TestFindPages:
 
         with pytest.raises(InvalidOption):
             await store.find(Query(QUEUE, ("waiting",), after=cursor))
+
+    async def test_a_cursor_of_another_listing_is_refused(self, store: Store) -> None:
+        await add(store, *new_jobs(3))
+        page = await store.find(Query(QUEUE, ("waiting",), limit=1))
+        assert page.next is not None
+
+        with pytest.raises(InvalidOption, match="after"):
+            await store.find(Query(QUEUE, ("completed", "failed"), after=page.next))
+
+    @pytest.mark.parametrize("newest_first", [False, True])
+    async def test_a_state_that_is_named_twice_is_listed_once(self, store: Store, newest_first: bool) -> None:
+        await add(store, *new_jobs(3))
+        await claim(store, 1)
+
+        found = await pages(store, ["waiting", "active", "waiting"], 1, newest_first=newest_first)
+
+        assert len(found) == 3
+        assert len({id for page in found for id in page}) == 3

@@ -5,13 +5,12 @@ A cursor names the place where the last job of its page stood, so jobs may come,
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from ....errors import InvalidOption
 from ....job.numbers import whole
 from ....job.record import JobRecord
 from ....job.states import State, state_named
+from ....store.cursors import PairCursor, cursor_reader, states_left
 from ....store.values import Page, Query
 from ..book import Book
 from ..keys import Bound, Key
@@ -19,7 +18,7 @@ from ..keys import Bound, Key
 STRIDE: Final = 2_000
 """How many jobs one look for a name passes, so that a search for a rare one holds nobody up."""
 
-_CURSOR: Final = re.compile(r"([a-z-]+):(-?[0-9]{1,16}):(-?[0-9]{1,16})", re.ASCII)
+_read_cursor: Final = cursor_reader(PairCursor)
 
 
 class Search:
@@ -28,12 +27,12 @@ class Search:
     def __init__(self, query: Query) -> None:
         self._query = query
         self._limit = whole("limit", query.limit, 1, 2**53)
-        states: dict[State, None] = {state_named(state): None for state in query.states}
-        self._states: list[State] = [*reversed(states)] if query.newest_first else [*states]
-        self._bound: Bound | None = None
+        for state in query.states:
+            state_named(state)
+        start = _read_cursor(query)
+        self._states = states_left(query, start)
+        self._bound: Bound | None = (start.first, start.second) if start else None
         self._found: list[tuple[State, Key, JobRecord]] = []
-        if query.after is not None:
-            self._resume(query.after)
 
     def look(self, book: Book) -> Page | None:
         """None: not done yet."""
@@ -44,7 +43,7 @@ class Search:
             passed += self._pass(book, self._states[0])
             if len(self._found) > self._limit:
                 state, key, _ = self._found[self._limit - 1]
-                return Page([job for _, _, job in self._found[: self._limit]], f"{state}:{key[0]}:{key[1]}")
+                return Page([job for _, _, job in self._found[: self._limit]], str(PairCursor(state, key[0], key[1])))
         return Page([job for _, _, job in self._found])
 
     def _pass(self, book: Book, state: State) -> int:
@@ -61,11 +60,3 @@ class Search:
         else:
             self._bound = passed[-1][:2]
         return len(passed)
-
-    def _resume(self, cursor: str) -> None:
-        read = _CURSOR.fullmatch(cursor)
-        if read is None or read[1] not in self._states:
-            raise InvalidOption("after", f"{cursor!r:.80} is not a cursor of this listing")
-        while self._states[0] != read[1]:
-            del self._states[0]
-        self._bound = (int(read[2]), int(read[3]))
