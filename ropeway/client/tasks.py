@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from ..errors import InvalidOption, InvalidTask
 from ..job.options import JobOptions, read_options
@@ -23,6 +23,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 CallP = ParamSpec("CallP")
 CallR = TypeVar("CallR")
+
+_ADDS_ELSEWHERE: Final = frozenset({"apply_async", "defer", "delay", "enqueue", "kiq", "schedule", "send", "submit"})
+"""What other queues call it."""
 
 
 class Task(Generic[P, R]):
@@ -47,6 +50,12 @@ class Task(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<Task {self.name!r} of {self.queue.name!r}>"
+
+    if not TYPE_CHECKING:  # To type checkers every name would be known.
+
+        def __getattr__(self, name: str) -> Any:
+            hint = ": use task.add(...), or task.using(delay=60).add(...)" if name in _ADDS_ELSEWHERE else ""
+            raise AttributeError(f"a task has no {name!r}{hint}", name=name, obj=self)
 
     def using(self, *, tx: object = None, **options: Unpack[JobOptions]) -> Task[P, R]:
         """The same task with other options for its jobs: `await resize.using(delay=60).add("a.png")`.

@@ -55,7 +55,7 @@ def cursor_reader(kind: type[C]) -> Callable[[Query], C | None]:
 
 def states_left(query: Query, start: Cursor | None) -> list[State]:
     """Those that are still to be listed, each once; the first of them from where the cursor stands."""
-    states = [*dict.fromkeys(query.states)]
+    states: list[State] = list(dict.fromkeys(query.states))
     if query.newest_first:
         states.reverse()
     return states[states.index(start.state) :] if start else states

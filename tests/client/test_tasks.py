@@ -260,3 +260,12 @@ async def test_a_job_is_found_by_its_id_with_a_typed_result(queue: Queue):
     assert (await asyncio.to_thread(resize.get_sync, added.id)).id == added.id
     assert await resize.get("another") is None
     assert await resize.get((await queue.add("other")).id) is None, "it is a job of another name"
+
+
+@pytest.mark.parametrize("word", ["delay", "send", "apply_async"])
+def test_words_of_other_queues_lead_to_add(queue: Queue, word: str):
+    task = resizing(queue)
+
+    with pytest.raises(AttributeError, match=r"use task\.add"):
+        getattr(task, word)
+    assert not hasattr(task, "nonsense")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final
 
 from ...errors import StoreRefused
@@ -30,12 +29,11 @@ class Watch:
         self._refusal: tuple[type[StoreRefused], str] | None = None
         self._lock = threading.Lock()
 
-    @contextmanager
-    def closing(self) -> Iterator[None]:
-        """Around the end of a connection: the last one of a file takes the -wal with it, and the next makes another."""
+    def close(self, close: Callable[[], object]) -> None:
+        """Ends a connection: the last one of a file takes the -wal with it, and the next makes another."""
         with self._lock:
             try:
-                yield
+                close()
             finally:
                 self._wal_file = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import apsw
@@ -52,6 +53,5 @@ class Reader:
 
     def _let_go(self) -> None:
         if self._connection is not None:
-            with self._watch.closing():
-                self._connection.close(force=True)
+            self._watch.close(partial(self._connection.close, force=True))
             self._connection = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import apsw
@@ -165,8 +166,7 @@ class SharedFile:
         """A second time does nothing."""
         if loan.connection is not None:
             assert self._watch is not None, "it was open before"
-            with self._watch.closing():
-                discard(loan.connection)
+            self._watch.close(partial(discard, loan.connection))
             loan.connection = None
         self._lent.discard(loan)
 

@@ -6,6 +6,7 @@ import errno
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import apsw
@@ -349,8 +350,7 @@ class Writer:
             self._wal.close()
             if self._intake is not None:
                 self._intake.close()
-            with self._watch.closing():
-                discard(connection)
+            self._watch.close(partial(discard, connection))
 
 
 def _do(tx: Transaction, call: Call[Any]) -> None:
