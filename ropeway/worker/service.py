@@ -34,7 +34,10 @@ class Patience:
 
 
 class Service:
-    """Does `step` again and again until it is cancelled. An unavailable store is waited out; other errors end it."""
+    """Does `step` again and again until it is cancelled. An unavailable store is waited out; other errors end it.
+
+    If what it waits for was cancelled, and not it, it goes on: nobody would notice that it ended.
+    """
 
     async def step(self) -> None:
         raise NotImplementedError
@@ -45,10 +48,18 @@ class Service:
             try:
                 await self.step()
                 patience.reset()
-            except StoreUnavailable as error:
+            except (StoreUnavailable, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 pause = patience.next()
-                log.warning("%s: %s; trying again in %.1f s", type(self).__name__, error, pause)
+                why = str(error) or "what it waited for was cancelled"
+                log.warning("%s: %s; trying again in %.1f s", type(self).__name__, why, pause)
                 await asyncio.sleep(pause)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def run_all(services: Iterable[Service]) -> None:
