@@ -14,7 +14,7 @@ async def test_workers_that_end_under_load_give_back_what_they_hold(
 ):
     workers = await fleet.start_many(3, concurrency=8, grace=0.5)
     await queue.add_many([("hold", str(gate)) for _ in range(6)])
-    await queue.add_many([("nap", 0.002) for _ in range(2_000)])
+    await queue.add_many([("nap", 0.05) for _ in range(2_000)])
     await until(lambda: all(len(worker.wrote("end")) > 20 for worker in workers), "work in every worker")
     for worker in workers:
         worker.terminate()
