@@ -220,7 +220,8 @@ class StoreMachine(RuleBasedStateMachine):
         return self.handles[0]
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(call)
+        # Not by `runner.run`, which sets a signal handler for each call.
+        return self.runner.get_loop().run_until_complete(call)
 
     def _aimed(self, ids: Sequence[str], aim: Aim) -> list[str]:
         """The ids themselves, or as many active jobs (else any jobs), where the interesting things happen."""
