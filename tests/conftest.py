@@ -1,5 +1,6 @@
 """For all tests: how Hypothesis searches, asserts of the suite that explain themselves, and Ctrl+C."""
 
+import gc
 import os
 import signal
 import sys
@@ -29,3 +30,9 @@ settings.load_profile("ropeway")
 # A shell that runs the tests in the background has them ignore it, and so would all programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are objects too: no search for garbage needs to go through them again."""
+    gc.collect()
+    gc.freeze()
