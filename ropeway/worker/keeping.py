@@ -32,7 +32,7 @@ CLAIM_UNDER_WAY: Final = 60.0
 SAFE: Final = 0.95
 """The part of a lock after which its holder must have heard from the store, or stop: before others may begin."""
 STOOD_STILL: Final = 0.1
-"""Seconds by which a time limit comes late if its process was stopped, or its machine asleep."""
+"""Seconds by which a time limit comes late if its process was stopped."""
 CENSUS_INTERVAL: Final = 10.0
 
 Tell = Callable[[Job, Signal], None]
@@ -60,10 +60,11 @@ class Renewer(Service):
         ]
         # Counted from here: locks do not wait for an answer that was long on its way, or lay there unread.
         next_at = time.monotonic() + self._lock / 2000
-        if not jobs or await self._is_renewed(jobs):
+        if not jobs or await self._renew_in_time(jobs):
             await asyncio.sleep(max(0, next_at - time.monotonic()))
 
-    async def _is_renewed(self, jobs: list[Job]) -> bool:
+    async def _renew_in_time(self, jobs: list[Job]) -> bool:
+        """Whether the store answered; if not, those that must stop have been told."""
         patience = self._time_left(jobs)
         asked = time.monotonic()
         try:

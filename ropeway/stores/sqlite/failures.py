@@ -24,6 +24,12 @@ RECOVERY: Final = (
 )
 
 
+def let_through(error: OSError) -> None:
+    """Raises it if a signal handler did, a TimeoutError say: those of the system have a number."""
+    if error.errno is None:
+        raise error
+
+
 def typed(path: str, error: BaseException) -> BaseException:
     """The error to raise for `error`; one that has nothing to do with the file stays as it is."""
     if isinstance(error, RopewayError):

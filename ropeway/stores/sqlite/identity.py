@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ...errors import StoreRefused
+from .failures import let_through
 from .lane import LOG
 
 CHECK_EVERY: Final = 1.0
@@ -92,8 +93,6 @@ def identity(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - text paths are enough
     except OSError as error:
-        if error.errno is None:
-            # A signal handler's: a TimeoutError, say.
-            raise
+        let_through(error)
         return None
     return found.st_dev, found.st_ino

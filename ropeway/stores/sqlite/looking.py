@@ -27,7 +27,6 @@ _log: Final[Callable[[bytes], list[LogLine]]] = reader(list[LogLine])
 _names: Final[Callable[[bytes], list[str]]] = reader(list[str])
 _keys: Final[Callable[[bytes], list[tuple[int, int, int]]]] = reader(list[tuple[int, int, int]])
 
-
 _read_cursor: Final = cursor_reader(PairCursor)
 
 

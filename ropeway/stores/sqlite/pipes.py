@@ -18,6 +18,7 @@ from itertools import count
 from typing import Final, TypeAlias
 
 from ...store.values import Topic
+from .failures import let_through
 
 Key: TypeAlias = tuple[str, str]
 """Topic and queue."""
@@ -123,9 +124,7 @@ class Bells:
                 return False
             names = os.listdir(self._folder)  # noqa: PTH208
         except OSError as error:
-            if error.errno is None:
-                # A signal handler's: a TimeoutError, say.
-                raise
+            let_through(error)
             had_any = bool(self._pipes)
             self.close()
             return had_any
@@ -151,8 +150,7 @@ class Bells:
             # Full: its reader has enough to wake up to.
             return
         except OSError as error:
-            if error.errno is None:
-                raise
+            let_through(error)
             if error.errno in (errno.ENXIO, errno.EPIPE):
                 self._remove(name)
 

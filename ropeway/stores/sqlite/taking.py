@@ -17,7 +17,7 @@ from ...job.instants import Instant
 from ...store.values import Topic
 from .adding import Bundles, Left, add_left
 from .clock import Clock
-from .failures import typed
+from .failures import let_through, typed
 from .folders import DOUBTFUL, NETWORK, filesystem
 from .identity import Watch
 from .lane import LOG
@@ -142,9 +142,7 @@ class Intake:
             if not inbox.put(body):
                 return False
         except OSError as error:
-            if error.errno is None:
-                # A signal handler's.
-                raise
+            let_through(error)
             # A full disk, say: the transaction will find out.
             return False
         self._wakes.wake_all([(topic, queue) for queue in queues for topic in _TOPICS])
@@ -158,9 +156,7 @@ class Intake:
             try:
                 self._inbox.sync()
             except OSError as error:
-                if error.errno is None:
-                    # A signal handler's, not the disk's: a TimeoutError, say.
-                    raise
+                let_through(error)
                 # The system may not try again to write those blocks. What they hold must first be in the file.
                 self._doubted = self._inbox.tail
                 raise typed(self._path, error) from error
@@ -219,9 +215,7 @@ class Intake:
             self._inbox.free(taken)
             self._cannot_free = False
         except OSError as error:
-            if error.errno is None:
-                # A signal handler's.
-                raise
+            let_through(error)
             # Then the room is freed later: nothing that was answered depends on it.
             if not self._cannot_free:
                 LOG.warning("%s: room in its -inbox could not be freed (%s); it is tried again", self._path, error)

@@ -12,6 +12,8 @@ from typing import Final
 
 import apsw
 
+from .failures import let_through
+
 _FRAME: Final = 4096 + 24
 AHEAD: Final = 1024 * 1024
 sync_file: Final = getattr(os, "fdatasync", os.fsync)
@@ -45,9 +47,7 @@ class Wal:
             if self._used + AHEAD // 2 > self._size:
                 self._size += os.pwrite(file, bytes(AHEAD), self._size)
         except OSError as error:
-            if error.errno is None:
-                # A signal handler's.
-                raise
+            let_through(error)
             # It is only for speed, and a full disk is better noticed by the commit itself.
             self._size = self._used + AHEAD
 

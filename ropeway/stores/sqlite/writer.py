@@ -16,7 +16,7 @@ from ...job.instants import Instant
 from .adding import Bundles, add, all_created
 from .begin import begin
 from .clock import Clock
-from .failures import RECOVERY, ends_connection, typed
+from .failures import RECOVERY, ends_connection, let_through, typed
 from .identity import Watch
 from .lane import LOG, BlockingCall, Call, Lane, deliver, nothing
 from .taking import Intake
@@ -195,9 +195,8 @@ class Writer:
         try:
             self._wal.sync()
         except OSError as error:
-            if error.errno is None:
-                # A signal handler's; the next round will sync.
-                raise
+            # Then the next round will sync.
+            let_through(error)
             self.is_in_doubt = True
             self._disconnect()
             for call in calls:
