@@ -83,7 +83,7 @@ class Accidents:
         began = time.monotonic()
         await self._proxy.stop()
         await asyncio.sleep(A_WHILE)
-        await self._proxy.start()
+        self._proxy.start()
         self._note(began)
 
     def _note(self, began: float) -> None:

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 
+from .doors import Door
+
 CHUNK: Final = 65_536
 
 
@@ -30,22 +32,23 @@ class Proxy:
     def __init__(self, server: Server, tls: ssl.SSLContext | None = None) -> None:
         self._server = server
         self._tls = tls
-        self.port = 0
-        self._listening: asyncio.Server | None = None
+        self._door = Door(self._serve, tls)
         self._writers: set[asyncio.StreamWriter] = set()
         self._dead: set[asyncio.StreamWriter] = set()
         self._due: dict[asyncio.StreamWriter, float] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
         self._is_swallowing = False
         self._is_silent = False
         self._is_cutting = False
-        self._is_stopped = False
         self.latency = 0.0
         """Seconds by which every answer comes later."""
         self.rate: float | None = None
         """Bytes of answers in a second."""
         self.swallowed = asyncio.Event()
         """Set when an answer was swallowed: the server has done what it was asked."""
+
+    @property
+    def port(self) -> int:
+        return self._door.port
 
     def url(self, host: str = "127.0.0.1", **options: str) -> str:
         return self._server.url_by(f"{host}:{self.port}", tls=self._tls is not None, **options)
@@ -72,34 +75,18 @@ class Proxy:
         for writer in self._writers:
             writer.transport.abort()
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Again at the same port, if it was stopped."""
-        self._is_stopped = False
-        self._listening = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._tls)
-        self.port = self._listening.sockets[0].getsockname()[1]
+        self._door.open()
 
     async def stop(self) -> None:
         """Takes no connections any more: they are refused, as where no server is."""
-        assert self._listening is not None
-        self._is_stopped = True
-        self._listening.close()
-        # Whoever was let in just before is not served yet, and asyncio takes some turns of the loop to begin.
-        for _ in range(5):
-            await asyncio.sleep(0)
-        self.cut()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        await self._listening.wait_closed()
+        await self._door.shut()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         ends = {writer}
         try:
             with suppress(OSError):
-                if self._is_stopped:
-                    return
                 there, to_there = await asyncio.open_unix_connection(str(self._server.path))
                 ends.add(to_there)
                 self._writers |= ends
@@ -110,7 +97,6 @@ class Proxy:
             self._writers -= ends
             self._dead -= ends
             self._due.pop(writer, None)
-            self._tasks.discard(task)
             for end in ends:
                 end.transport.abort()
 
@@ -162,7 +148,7 @@ class Proxy:
 @asynccontextmanager
 async def proxied(server: Server, tls: ssl.SSLContext | None = None, kind: type[Proxy] = Proxy) -> AsyncIterator[Proxy]:
     proxy = kind(server, tls)
-    await proxy.start()
+    proxy.start()
     try:
         yield proxy
     finally:

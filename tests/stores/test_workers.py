@@ -84,7 +84,7 @@ async def test_a_worker_that_starts_before_its_server_waits_for_it(
     worker = Worker(queue, Counting())
     running = asyncio.create_task(worker.run())
     await until(lambda: caplog.text.count("cannot be reached") >= 2)
-    await proxy.start()
+    proxy.start()
 
     assert await (await queue.add("send", 1)).result(timeout=PATIENCE) == 1
     worker.stop()
@@ -110,7 +110,7 @@ async def test_a_worker_that_lost_its_connections_takes_a_delayed_job_with_nobod
             await queue.add("send", 2, delay=0.5)
             if trouble == "cut":
                 await proxy.stop()
-                await proxy.start()
+                proxy.start()
             else:
                 proxy.fall_silent()
                 proxy.heal()
@@ -132,7 +132,7 @@ async def test_a_worker_that_has_no_server_for_longer_than_a_lock_stops_its_hand
         await gate.holds(1)
         await proxy.stop()
         await gate.holds(0)
-        await proxy.start()
+        proxy.start()
 
         assert await job.result(timeout=PATIENCE) == "again"
 
@@ -157,5 +157,5 @@ async def test_a_worker_that_has_no_server_stops_its_handlers_before_others_begi
         ):
             await proxy.stop()
             await asyncio.wait_for(begun.wait(), PATIENCE)
-            await proxy.start()
+            proxy.start()
     assert still_running == [0]

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from tests.stores.databases import DatabaseProcess, database_url
+from tests.stores.doors import Door
 
 SESSIONS: Final = 3
 _SSL_REQUEST: Final = 80877103
@@ -51,38 +52,27 @@ class Pooler:
         self._server = server
         self._idle: list[Session] = []
         self._turn = asyncio.Semaphore(SESSIONS)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
+        self._door = Door(self._serve)
         self.sessions_of: dict[asyncio.StreamWriter, set[Session]] = {}
         """Which sessions each client has used."""
 
     def url(self, **options: str) -> str:
-        return database_url("postgres", f"127.0.0.1:{self.port}", sslmode="disable", **options)
+        return database_url("postgres", f"127.0.0.1:{self._door.port}", sslmode="disable", **options)
 
     async def start(self) -> None:
         self._idle = [await Session.open(self._server) for _ in range(SESSIONS)]
-        self._listening = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._listening.sockets[0].getsockname()[1]
+        self._door.open()
 
     async def stop(self) -> None:
-        self._listening.close()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await self._door.shut()
         for session in self._idle:
             session.writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        with suppress(OSError, asyncio.IncompleteReadError):
             if await self._greet(reader, writer):
                 while True:
                     await self._transaction(reader, writer)
-        writer.transport.abort()
 
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         while True:

@@ -49,7 +49,7 @@ async def test_a_listener_whose_connection_was_cut_is_heard_of_again(
     await calm(listener)
     await proxy.stop()
     await other.add([[new_job()]])
-    await proxy.start()
+    proxy.start()
 
     assert await hears(listener), "what it missed"
     await calm(listener)

@@ -11,6 +11,7 @@ from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
+from tests.stores.doors import Door
 
 from .conftest import OpenStore, StartServer, noticed
 
@@ -99,15 +100,15 @@ async def test_a_queue_works_again_after_somebody_emptied_the_server(start_serve
     "url", ["redis://127.0.0.1:{port}/0?timeout=60", "redis+cluster://127.0.0.1:{port}?timeout=60"]
 )
 async def test_a_call_that_waits_for_the_connection_is_told_that_the_handle_was_closed(url: str):
-    is_connected, is_over = asyncio.Event(), asyncio.Event()
+    is_connected = asyncio.Event()
 
-    async def stay_silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def stay_silent(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
         is_connected.set()
-        await is_over.wait()
-        writer.close()
+        await asyncio.Event().wait()
 
-    server = await asyncio.start_server(stay_silent, "127.0.0.1")
-    store = RedisStore.from_url(url.format(port=server.sockets[0].getsockname()[1]))
+    door = Door(stay_silent)
+    door.open()
+    store = RedisStore.from_url(url.format(port=door.port))
     calls = [asyncio.create_task(store.count(QUEUE)) for _ in range(3)]
     await is_connected.wait()
     calls[0].cancel()
@@ -116,6 +117,4 @@ async def test_a_call_that_waits_for_the_connection_is_told_that_the_handle_was_
     answers = await asyncio.gather(*calls, return_exceptions=True)
 
     assert [type(answer) for answer in answers] == [asyncio.CancelledError, StoreClosed, StoreClosed]
-    is_over.set()
-    server.close()
-    await server.wait_closed()
+    await door.shut()
