@@ -12,7 +12,7 @@ import click
 from ..client.handle import JobHandle
 from ..client.queue import Queue
 from ..client.requests import Call
-from ..errors import DuplicateJob, InvalidInput
+from ..errors import DuplicateJob, InvalidInput, NoResult, ResultTimeout
 from ..job.durations import Duration
 from ..store.contract import Store
 from .helping import examples
@@ -131,8 +131,15 @@ async def _add_lines(queue: Queue, calls: dict[int, Call]) -> list[JobHandle]:
 async def _report_result(job: JobHandle, timeout: Duration | None, *, as_json: bool) -> None:
     if not as_json:
         click.echo(job.id, err=True)
-    result = await job.result(timeout)
-    click.echo(json_text({"id": job.id, "created": job.created, "result": result} if as_json else result))
+    known = {"id": job.id, "created": job.created}
+    try:
+        result = await job.result(timeout)
+    except (NoResult, ResultTimeout) as without:
+        if as_json:
+            # Whoever reads it needs the id all the more.
+            click.echo(json_text({**known, "error": str(without)}))
+        raise
+    click.echo(json_text({**known, "result": result} if as_json else result))
 
 
 def _report_one(job: JobHandle, *, as_json: bool) -> None:

@@ -20,8 +20,8 @@ from .streams import open_closed_streams
 COMMANDS: Final = {
     "worker": "Run the jobs of an app's queues.",
     "add": "Add a job, or a file of jobs.",
-    "jobs": "List, show, retry, cancel, promote and remove jobs.",
-    "queues": "List, pause, resume, clean, drain and obliterate queues.",
+    "jobs": "List, show, retry, cancel, promote, change and remove jobs.",
+    "queues": "List, pause, resume, limit, clean, drain and obliterate queues.",
     "events": "Show what happened in a queue, and what happens.",
     "top": "Show queues, running jobs, workers, failures and events as they change.",
     "doctor": "Check the store and its queues, and say what to do.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import msgspec
@@ -12,6 +13,7 @@ from ..errors import JobNotFound, ResultTimeout, UnexpectedResult
 from ..job.codec import Json
 from ..job.durations import Duration, milliseconds
 from ..job.states import State
+from ..store.values import History
 from .results import R_co
 from .snapshot import Snapshot
 from .sync_handle import SyncJobHandle
@@ -126,6 +128,10 @@ class JobHandle(Generic[R_co]):
         except msgspec.ValidationError as wrong:
             raise UnexpectedResult(self.queue.name, self.id, str(wrong)) from None
 
+    async def history(self) -> History:
+        """The job's failed attempts and log lines."""
+        return await self.queue.history(self.id)
+
     async def cancel(self, reason: str | None = None) -> bool:
         """Ends the job if it is not finished; False if it was cancelled before."""
         return await self.queue.cancel(self.id, reason)
@@ -141,3 +147,19 @@ class JobHandle(Generic[R_co]):
     async def remove(self, *, force: bool = False) -> None:
         """Forgets the job; one that is active only with `force`."""
         await self.queue.remove(self.id, force=force)
+
+    async def change(
+        self,
+        *,
+        priority: int | None = None,
+        lifo: bool | None = None,
+        delay: Duration | datetime | None = None,
+        data: Json = msgspec.UNSET,
+    ) -> None:
+        """Changes the job if it is not finished: all of what is given, or nothing.
+
+        Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
+        """
+        await self.queue.change(self.id, priority=priority, lifo=lifo, delay=delay, data=data)
+        if data is not msgspec.UNSET:
+            self._data = data

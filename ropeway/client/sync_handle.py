@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Generic
+
+import msgspec
 
 from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.states import State
+from ..store.values import History
 from .portal import run
 from .results import R_co
 from .snapshot import Snapshot
@@ -70,6 +74,10 @@ class SyncJobHandle(Generic[R_co]):
         """
         return run(self._job.result(timeout))
 
+    def history(self) -> History:
+        """The job's failed attempts and log lines."""
+        return run(self._job.history())
+
     def cancel(self, reason: str | None = None) -> bool:
         """Ends the job if it is not finished; False if it was cancelled before."""
         return run(self._job.cancel(reason))
@@ -85,3 +93,17 @@ class SyncJobHandle(Generic[R_co]):
     def remove(self, *, force: bool = False) -> None:
         """Forgets the job; one that is active only with `force`."""
         run(self._job.remove(force=force))
+
+    def change(
+        self,
+        *,
+        priority: int | None = None,
+        lifo: bool | None = None,
+        delay: Duration | datetime | None = None,
+        data: Json = msgspec.UNSET,
+    ) -> None:
+        """Changes the job if it is not finished: all of what is given, or nothing.
+
+        Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
+        """
+        run(self._job.change(priority=priority, lifo=lifo, delay=delay, data=data))

@@ -29,20 +29,20 @@ MOST_ATTEMPTS: Final = 1_000_000
 class JobOptions(TypedDict, total=False):
     """What `add` takes beside a name and data."""
 
-    id: str
+    id: str | None
     """An id of your own: a second add of it finds the first job."""
-    delay: Duration | datetime
-    """How long to wait, or the instant (with a time zone) to wait for."""
+    delay: Duration | datetime | None
+    """How long to wait, or the instant (with a time zone) to wait for; None for not at all."""
     priority: int
     """Lower goes first; -2^21 to 2^21, default 0."""
     lifo: bool
     """Newest first: ahead of every other job of its priority."""
     attempts: int
     """How often to try, the first time included."""
-    backoff: Backoff | Duration
-    """How long to wait before the next attempt; a duration is a fixed one."""
-    timeout: Duration
-    """How long one attempt may take."""
+    backoff: Backoff | Duration | None
+    """How long to wait before the next attempt: a duration is a fixed one, None is not at all."""
+    timeout: Duration | None
+    """How long one attempt may take; None for as long as it likes."""
     remove_on_complete: KeepOption
     """How long a completed job is kept: True for not at all, a count, `Keep(age=, count=)`, or False for ever."""
     remove_on_fail: KeepOption
@@ -152,7 +152,7 @@ def _whole(least: int, most: int) -> Callable[[str, Any], tuple[str, Any]]:
 def _read_delay(_: str, value: Any) -> tuple[str, Any]:
     if isinstance(value, datetime):
         return "due_at", min(max(instant_of(value), 0), LAST_INSTANT)
-    return "delay", milliseconds(value)
+    return "delay", 0 if value is None else milliseconds(value)
 
 
 def _read_backoff(option: str, value: Any) -> tuple[str, Any]:

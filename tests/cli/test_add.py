@@ -211,6 +211,17 @@ def test_waiting_too_long_has_an_exit_code_of_its_own(ropeway: Ropeway):
     assert "it is waiting" in ran.err
 
 
+def test_a_program_is_told_the_id_of_a_job_without_a_result(ropeway: Ropeway):
+    ran = ropeway("add", QUEUE, "send", "--id", "slow", "--wait", "0.01", "--json")
+
+    assert ran.code == ExitCode.TIMEOUT
+    assert ran.json == {
+        "id": "slow",
+        "created": True,
+        "error": "job 'slow' did not finish within 0.01 s: it is waiting",
+    }
+
+
 def test_a_job_that_nobody_could_see_is_refused(ropeway: Ropeway):
     ran = ropeway("add", QUEUE, "send", "--url", "memory://")
 

@@ -134,3 +134,32 @@ def test_the_memory_of_another_process_cannot_be_looked_at(ropeway: Ropeway):
 def test_a_name_that_cannot_be_paused_makes_no_store(ropeway: Ropeway, tmp_path: Path, wrong: list[str]):
     assert ropeway("queues", "pause", *wrong).code == ExitCode.USAGE
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_over_all_workers_is_set_and_ended(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    limited = ropeway("queues", "concurrency", QUEUE, "20")
+    listed = ropeway("queues", "list").out.splitlines()
+    ended = ropeway("queues", "concurrency", QUEUE, "none", "--json")
+
+    assert limited.out == f"{QUEUE} runs 20 jobs at once\n"
+    assert ("LIMIT" in listed[0], listed[1].split()[-1]) == (True, "20")
+    assert ended.json == {"queue": QUEUE, "max_global_concurrency": None}
+    assert arrange.on_queue(lambda queue: queue.settings()).max_active is None
+    assert "LIMIT" not in ropeway("queues", "list").out
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "many", "1.5", str(2**40)])
+def test_a_limit_that_cannot_be_meant_is_refused(ropeway: Ropeway, tmp_path: Path, limit: str):
+    ran = ropeway("queues", "concurrency", QUEUE, "--", limit)
+
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert "use a whole number" in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_limit_of_a_queue_that_nobody_knows_says_so(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    assert f"did you mean {QUEUE!r}" in ropeway("queues", "concurrency", f"{QUEUE}x", "2").err

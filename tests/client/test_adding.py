@@ -87,8 +87,9 @@ async def test_ids_are_text_and_never_read_as_anything_else(queue: Queue, id: st
     assert found.id == id
 
 
-async def test_an_id_of_none_is_none_given(queue: Queue):
-    assert len((await queue.add("send", id=None)).id) == 36  # type: ignore[arg-type]  # as in id=maybe
+async def test_options_that_are_none_are_none_given(queue: Queue):
+    job = await queue.add("send", id=None, delay=None, backoff=None, timeout=None)  # as in id=maybe
+    assert (len(job.id), await job.state()) == (36, "waiting")
 
 
 async def test_many_jobs_of_every_form_are_stored_in_their_order(queue: Queue):

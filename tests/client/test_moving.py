@@ -151,6 +151,15 @@ async def test_a_changed_delay_counts_from_now_or_is_an_instant(queue: Queue, st
     assert await queue.get(record.id) is not None
 
 
+async def test_a_job_is_changed_and_looked_into_by_its_handle(queue: Queue):
+    job = await queue.add("send", {"to": "you"}, delay="1 day")
+    await job.change(priority=3, lifo=True, delay="2 days", data={"to": "me"})
+    assert job.data == {"to": "me"}
+    seen = await job.refresh()
+    assert (seen.priority, seen.data) == (3, {"to": "me"})
+    assert await job.history() == await queue.history(job.id)
+
+
 @pytest.mark.parametrize("data", [None, {"to": "me"}, False])
 async def test_changed_data_may_be_any_json(queue: Queue, data: Any):
     job = await queue.add("send", {"to": "you"})

@@ -94,6 +94,8 @@ def test_jobs_are_added_looked_at_and_moved_without_a_loop(queue: Queue):
     assert (job.id, job.name, job.data, job.created, job.snapshot) == ("a", "send", {"to": "you"}, True, None)
     assert job.state() == "delayed"
     assert repr(job) == "<SyncJobHandle 'send' a in 'letters'>"
+    job.change(priority=2, data={"to": "me"})
+    assert (job.refresh().priority, job.data, job.history().failures) == (2, {"to": "me"}, [])
     job.promote()
     assert job.refresh().state == "waiting"
     assert job.cancel("not needed") is True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..helping import examples
+from .changing import change
 from .listing import list_jobs
 from .moving import cancel, promote, remove, retry
 from .showing import logs, show
@@ -18,8 +19,8 @@ from .showing import logs, show
     )
 )
 def jobs() -> None:
-    """List, show, retry, cancel, promote and remove jobs."""
+    """List, show, retry, cancel, promote, change and remove jobs."""
 
 
-for command in (list_jobs, show, logs, retry, cancel, promote, remove):
+for command in (list_jobs, show, logs, retry, cancel, promote, change, remove):
     jobs.add_command(command)

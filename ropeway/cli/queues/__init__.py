@@ -6,14 +6,14 @@ import click
 
 from ..helping import examples
 from .emptying import clean, drain, obliterate
-from .holding import pause, resume
+from .holding import concurrency, pause, resume
 from .listing import list_queues
 
 
 @click.group(epilog=examples("ropeway queues list", "ropeway queues pause emails", "ropeway queues list --json"))
 def queues() -> None:
-    """List, pause, resume, clean, drain and obliterate queues."""
+    """List, pause, resume, limit, clean, drain and obliterate queues."""
 
 
-for command in (list_queues, pause, resume, clean, drain, obliterate):
+for command in (list_queues, pause, resume, concurrency, clean, drain, obliterate):
     queues.add_command(command)

@@ -1,4 +1,4 @@
-"""`ropeway queues pause` and `resume`."""
+"""`ropeway queues pause`, `resume` and `concurrency`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from ...client.queue import Queue
 from ...job.names import job_name
+from ...job.numbers import whole
 from ...store.contract import Store
 from ..completing import complete_name
 from ..escaping import one_line
@@ -13,6 +14,7 @@ from ..helping import examples
 from ..options import json_option, queue_argument, url_option
 from ..stores import known_queue, known_queues, near, on_store
 from ..text import as_json as json_text
+from ..text import plural
 
 _name_option = click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only the jobs of this name.")
 
@@ -35,9 +37,7 @@ async def pause(store: Store, queue: str, name: str | None, as_json: bool) -> No
     known = await known_queues(store)
     await paused.pause(name)
     await _report(paused, "paused", name, as_json=as_json)
-    if queue not in known:
-        # A pause that was misspelt would stop nobody.
-        click.echo(f"It is new in {store.url}{near(queue, known) if known else ''}", err=True)
+    _tell_if_new(queue, known, store)
 
 
 @click.command(epilog=examples("ropeway queues resume emails", "ropeway queues resume emails --name send-newsletter"))
@@ -51,6 +51,42 @@ async def resume(store: Store, queue: str, name: str | None, as_json: bool) -> N
     found = await known_queue(store, queue)
     await found.resume(name)
     await _report(found, "resumed", name, as_json=as_json)
+
+
+def _limit(text: str) -> int | None:
+    if text == "none":
+        return None
+    try:
+        return whole("LIMIT", int(text), 1)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no limit: use a whole number from 1, or none") from None
+
+
+@click.command(epilog=examples("ropeway queues concurrency emails 20", "ropeway queues concurrency emails none"))
+@queue_argument
+@click.argument("limit", type=_limit)
+@url_option
+@json_option
+@on_store(make=True)
+async def concurrency(store: Store, queue: str, limit: int | None, as_json: bool) -> None:
+    """Limit how many jobs of a queue run at once, over all workers.
+
+    What runs goes on. A queue may be limited before its first job is there.
+    """
+    limited = Queue(queue, store=store)
+    known = await known_queues(store)
+    await limited.set_global_concurrency(limit)
+    if as_json:
+        click.echo(json_text({"queue": queue, "max_global_concurrency": limit}))
+    else:
+        click.echo(f"{queue} runs {'any number of jobs' if limit is None else plural(limit, 'job')} at once")
+    _tell_if_new(queue, known, store)
+
+
+def _tell_if_new(queue: str, known: list[str], store: Store) -> None:
+    """A queue that was misspelt would hold back nobody."""
+    if queue not in known:
+        click.echo(f"It is new in {store.url}{near(queue, known) if known else ''}", err=True)
 
 
 async def _report(queue: Queue, what: str, name: str | None, *, as_json: bool) -> None:

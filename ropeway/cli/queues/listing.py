@@ -51,16 +51,26 @@ _WIDTHS = {"waiting": 0, "active": 0, "failed": 30, "delayed": 60, "completed": 
 
 
 def _show(described: list[dict[str, Any]]) -> None:
-    # Children come with flows: a column of its own only where there are any.
+    # Children come with flows, and limits with whoever sets one: columns of their own only where there are any.
     states = [state for state in STATES if state in _WIDTHS or any(queue["counts"][state] for queue in described)]
+    limits = (
+        [Column("limit", 100, is_number=True)] if any(queue["max_global_concurrency"] for queue in described) else []
+    )
     columns = [
         Column("queue", is_whole=True),
         *(Column(state, _WIDTHS.get(state, 110), is_number=True) for state in states),
         Column("workers", 50, is_number=True),
+        *limits,
         Column("paused", 80),
     ]
     rows = [
-        [queue["name"], *(queue["counts"][state] for state in states), queue["workers"], _pause(queue)]
+        [
+            queue["name"],
+            *(queue["counts"][state] for state in states),
+            queue["workers"],
+            *(queue["max_global_concurrency"] or "" for _ in limits),
+            _pause(queue),
+        ]
         for queue in described
     ]
     show_table(columns, rows)
