@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from ..errors import RopewayError
+
 REASON_LIMIT: Final = 2_000
 TRACE_LIMIT: Final = 32 * 1024
 UNKNOWN_REASON: Final = "Unknown reason"
@@ -44,7 +46,12 @@ def _trace(error: BaseException) -> str:
     try:
         # compact and limited: a recursion error has thousands of frames, a chain of causes may be a circle.
         told = traceback.TracebackException.from_exception(error, limit=-50, compact=True)
-        del told.stack[: _own_frames(told.stack)]
+        own = _own_frames(told.stack)
+        if own == len(told.stack) and isinstance(error, RopewayError):
+            # Found by the worker itself, as a result that is not JSON: the reason says it all.
+            return ""
+        # A fault of this package has no other frames to show.
+        del told.stack[: own if own < len(told.stack) else 0]
         text = "".join(told.format())
     except BaseException:  # noqa: BLE001 - as above, in any of its causes
         try:
@@ -57,8 +64,8 @@ def _trace(error: BaseException) -> str:
 
 
 def _own_frames(stack: traceback.StackSummary) -> int:
-    """How many frames lead through this package to the handler; none if it never got there."""
-    return next((number for number, frame in enumerate(stack) if not frame.filename.startswith(_PACKAGE)), 0)
+    """How many frames lead through this package to the handler; all if it never got there."""
+    return next((number for number, frame in enumerate(stack) if not frame.filename.startswith(_PACKAGE)), len(stack))
 
 
 def _storable(text: str) -> bytes:

@@ -84,7 +84,7 @@ class Reports:
     def _failed(self, job: Job, outcome: Outcome, error: BaseException | None) -> None:
         failure = outcome.failure or Failure(UNKNOWN_REASON)
         reason = failure.reason
-        log.warning("%r failed: %s\n%s", job, reason, failure.trace)
+        log.warning("%r failed: %s%s", job, reason, f"\n{failure.trace.rstrip()}" if failure.trace else "")
         self._listeners.emit("failed", job, reason=reason, error=error)
         if outcome.exhausted:
             self._listeners.emit("retries-exhausted", job, reason=reason, error=error)

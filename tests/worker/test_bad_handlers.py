@@ -369,3 +369,19 @@ async def test_a_trace_begins_with_the_handler(queue: Queue):
             [failure] = (await queue.history(job.id)).failures
             first = failure.trace.splitlines()[1]
             assert __file__ in first, failure.trace
+
+
+async def test_what_the_worker_itself_found_has_no_trace(queue: Queue, caplog: pytest.LogCaptureFixture):
+    async def handler(job: Job) -> object:
+        if job.name == "slow":
+            await asyncio.sleep(PATIENCE)
+        return {1}
+
+    async with Worker(queue, handler).started():
+        slow, odd = await queue.add("slow", timeout=0.001), await queue.add("odd")
+        for job in (slow, odd):
+            with pytest.raises(JobFailed):
+                await job.result(timeout=PATIENCE)
+            [failure] = (await job.history()).failures
+            assert (failure.trace, failure.reason in caplog.text) == ("", True)
+    assert "Traceback" not in caplog.text
