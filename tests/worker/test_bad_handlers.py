@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ropeway import Job, JobFailed, Queue, SyncJob, Worker
-from ropeway.errors import JobFinished
+from ropeway.errors import JobFinished, ShutdownTimeout
 from ropeway.job.failure import REASON_LIMIT, TRACE_LIMIT
 from ropeway.job.record import NewJob
 from ropeway.store.contract import Store
@@ -270,9 +270,10 @@ async def test_a_task_that_outlives_its_handler_is_told_that_the_job_is_finished
 
 
 async def test_a_thread_that_outlives_the_worker_is_told_that_the_job_is_finished(queue: Queue):
-    gone, told_so = threading.Event(), threading.Event()
+    begun, gone, told_so = threading.Event(), threading.Event(), threading.Event()
 
     def handle(job: SyncJob) -> None:
+        begun.set()
         gone.wait(PATIENCE)
         try:
             job.progress(1)
@@ -282,9 +283,9 @@ async def test_a_thread_that_outlives_the_worker_is_told_that_the_job_is_finishe
     worker = Worker(queue, handle, grace=0, cancel_grace=0.05)
     running = asyncio.create_task(worker.run())
     await queue.add("send")
-    await told(queue, "active")
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
     worker.stop()
-    with pytest.raises(TimeoutError):
+    with pytest.raises(ShutdownTimeout):
         await asyncio.wait_for(running, PATIENCE)
     gone.set()
     assert await asyncio.to_thread(told_so.wait, PATIENCE)
