@@ -116,7 +116,6 @@ BAD_OPTIONS: list[tuple[dict[str, Any], type[InvalidInput], str]] = [
     ({"delay": True}, InvalidDuration, "not a duration"),
     ({"delay": "soon"}, InvalidDuration, "5 minutes"),
     ({"delay": ""}, InvalidDuration, "not a duration"),
-    ({"delay": None}, InvalidDuration, "not a duration"),
     ({"delay": "101 years"}, InvalidDuration, "not a duration"),
     ({"delay": 1e12}, InvalidDuration, "100 years"),
     ({"delay": datetime(2200, 1, 1)}, InvalidDuration, "time zone"),  # noqa: DTZ001 - that is the mistake

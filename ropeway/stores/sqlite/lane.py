@@ -9,10 +9,11 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from ...errors import StoreClosed
 from ...job.instants import Instant
@@ -119,6 +120,17 @@ class Rest:
         self.over = threading.Event()
 
 
+class Later(NamedTuple):
+    """A call whose time has not come yet."""
+
+    at: float
+    call: Call[Any]
+
+
+Order: TypeAlias = Call[Any] | Rest | Later | None
+"""None is the last."""
+
+
 class Lane(threading.Thread):
     """Ends after `stop`, when the calls before it are done. `do` must leave an answer or an error in each call.
 
@@ -128,7 +140,8 @@ class Lane(threading.Thread):
     def __init__(self, what: str, path: str, do: Callable[[list[Call[Any]]], None], let_go: Callable[[], None]) -> None:
         super().__init__(name=f"ropeway {what} of {path}", daemon=True)
         self._path, self._do, self._let_go = path, do, let_go
-        self._calls: SimpleQueue[Call[Any] | Rest | None] = SimpleQueue()
+        self._calls: SimpleQueue[Order] = SimpleQueue()
+        self._later: Later | None = None
         self._ended: Promise[None] = Promise()
         self.is_ended = False
         """Not asked of the promise: a signal in the middle of that would leave its lock to nobody."""
@@ -139,6 +152,15 @@ class Lane(threading.Thread):
         self._calls.put(call)
         if self.is_ended:
             self._excuse()
+
+    def put_later(self, seconds: float, call: Call[Any]) -> None:
+        """To be done once so long has passed. While there is one, others are dropped."""
+        # The lane itself notes it: a signal leaves nothing half done here.
+        self._calls.put(Later(time.monotonic() + seconds, call))
+
+    @property
+    def has_later(self) -> bool:
+        return self._later is not None
 
     def do_here(self, call: BlockingCall[T]) -> T:
         """On the calling thread, if the lane is idle; otherwise with its next round."""
@@ -220,12 +242,15 @@ class Lane(threading.Thread):
             # Whoever waits for its rest or its end must not wait for ever.
             LOG.exception("%s could not let go of its file", self.name)
 
-    def _gather(self) -> tuple[list[Call[Any]], Call[Any] | Rest | None]:
+    def _gather(self) -> tuple[list[Call[Any]], Order]:
         """The calls of a round, and what ended it: the last of them, a rest, or None for the end of all."""
         calls: list[Call[Any]] = []
-        order = self._calls.get()
-        while isinstance(order, Call):
-            calls.append(order)
+        order = self._next()
+        while isinstance(order, Call | Later):
+            if isinstance(order, Call):
+                calls.append(order)
+            elif self._later is None:
+                self._later = order
             if len(calls) == MOST_CALLS:
                 break
             try:
@@ -234,6 +259,16 @@ class Lane(threading.Thread):
                 break
         return calls, order
 
+    def _next(self) -> Order:
+        if self._later is None:
+            return self._calls.get()
+        left = self._later.at - time.monotonic()
+        if left > 0:
+            with contextlib.suppress(Empty):
+                return self._calls.get(timeout=left)
+        due, self._later = self._later.call, None
+        return due
+
     def _excuse(self) -> None:
         """Who asked for a rest too late may go on: nothing is open. Who called too late, in another thread, is told."""
         with contextlib.suppress(Empty):
@@ -241,7 +276,7 @@ class Lane(threading.Thread):
                 order = self._calls.get_nowait()
                 if isinstance(order, Rest):
                     order.reached.set()
-                elif order is not None:
+                elif isinstance(order, Call):
                     self._tell_too_late(order)
 
     def _tell_too_late(self, call: Call[Any]) -> None:

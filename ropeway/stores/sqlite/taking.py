@@ -58,14 +58,15 @@ def has_inbox(path: str, target: Target) -> bool:
 class Intake:
     """A process's way to the inbox. It is open as long as the writer's connection is."""
 
-    def __init__(self, path: str, clock: Clock, wakes: Wakes, watch: Watch, take_in_soon: Callable[[], None]) -> None:
+    def __init__(
+        self, path: str, clock: Clock, wakes: Wakes, watch: Watch, take_in_after: Callable[[float], None]
+    ) -> None:
         self._path, self._clock, self._wakes, self._watch = path, clock, wakes, watch
-        self._take_in_soon = take_in_soon
+        self._take_in_after = take_in_after
         self._inbox: Inbox | None = None
         self._use = threading.Lock()
         """Held by callers who add on threads of their own, one at a time: meanwhile it is not closed."""
         self._syncing = threading.Lock()
-        self._timer: threading.Timer | None = None
         self._is_asked_for = False
         self._is_unusable = False
         self._cannot_free = False
@@ -101,9 +102,7 @@ class Intake:
         with self._use:
             inbox, self._inbox = self._inbox, None
             self._watch.use_inbox(is_open=False)
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer, self._is_asked_for = None, False
+            self._is_asked_for = False
             if inbox is not None:
                 inbox.close()
 
@@ -111,6 +110,11 @@ class Intake:
     def has_unfreed(self) -> bool:
         """Whether it has jobs that are not known to be on the disk in the file."""
         return self._inbox is not None and self._inbox.has_unfreed
+
+    @property
+    def has_own(self) -> bool:
+        """The same of what this process knows of; there is none once it is closed."""
+        return self._inbox is not None and self._inbox.unfreed > 0
 
     def leave_here(self, bundles: Bundles, now: Instant | None) -> bool:
         """On a thread of the caller's, who need not wait for the writer: False if he must."""
@@ -225,31 +229,14 @@ class Intake:
         """Somebody must take it in sooner or later; workers do it all the time."""
         if inbox.unfreed >= TAKE_IN_AT and not self._is_asked_for:
             self._is_asked_for = True
-            self._take_in_soon()
-        if self._timer is None or self._timer.finished.is_set():
-            self._start_timer()
+            self._take_in_after(0)
+        self._take_in_after(TAKE_IN_AFTER)
 
-    def _start_timer(self) -> None:
-        timer = threading.Timer(TAKE_IN_AFTER, self._on_time)
-        timer.daemon = True
-        try:
-            timer.start()
-        except RuntimeError:
-            # The program ends, or has too many threads.
-            self._timer = None
-            self._take_in_soon()
-        else:
-            # Not before: one that a signal kept from starting would never come.
-            self._timer = timer
-
-    def _on_time(self) -> None:
-        # Under the lock: it may just be closed.
-        with self._use:
-            self._timer, self._is_asked_for = None, False
-            if self._inbox is not None and self._inbox.unfreed > 0:
-                self._take_in_soon()
-                # That may fail: others may write for too long, or the disk be full.
-                self._start_timer()
+    def was_tried(self) -> None:
+        """It may have failed: others may write for too long, or the disk be full."""
+        self._is_asked_for = False
+        if self.has_own:
+            self._take_in_after(TAKE_IN_AFTER)
 
 
 def _plain(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> list[Left]:

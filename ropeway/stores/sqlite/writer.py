@@ -70,7 +70,7 @@ class Writer:
     ) -> None:
         self._path, self._connect, self._clock, self._wakes = path, connect, clock, wakes
         self._patience = patience
-        self._intake = Intake(path, clock, wakes, watch, self._take_in_soon) if has_inbox else None
+        self._intake = Intake(path, clock, wakes, watch, self._take_in_after) if has_inbox else None
         self._connection: apsw.Connection | None = None
         self._checked_at = 0
         self.is_in_doubt = False
@@ -121,10 +121,13 @@ class Writer:
             if adds and self._leave(adds, self._intake):
                 # The others may have to wait for other writers.
                 calls = [call for call in calls if call.verb is nothing]
-        if calls and all(isinstance(call, TakingIn) for call in calls):
-            self._empty_inbox(_BRIEFLY)
-        elif calls:
-            self._transact(calls)
+        others = [call for call in calls if not isinstance(call, TakingIn)]
+        if others:
+            self._transact(others)
+        if self._intake is not None and len(others) < len(calls):
+            if not others and self._intake.has_own:
+                self._empty_inbox(_BRIEFLY)
+            self._intake.was_tried()
 
     def _leave(self, calls: Sequence[Call[Any]], intake: Intake) -> bool:
         """In the inbox, if that is enough for all of them; otherwise nothing has happened."""
@@ -147,8 +150,11 @@ class Writer:
         """On a thread of the caller's, who need not wait for the writer; False if he must."""
         return self._intake is not None and self._intake.leave_here(bundles, now)
 
-    def _take_in_soon(self) -> None:
-        self.lane.put(TakingIn(nothing, ()))
+    def _take_in_after(self, seconds: float) -> None:
+        if not seconds:
+            self.lane.put(TakingIn(nothing, ()))
+        elif not self.lane.has_later:
+            self.lane.put_later(seconds, TakingIn(nothing, ()))
 
     def _transact(self, calls: Sequence[Call[Any]]) -> None:
         this = self._unfinished = Round(calls)

@@ -288,24 +288,3 @@ async def test_a_sync_that_failed_in_one_thread_failed_for_all_who_waited_for_it
 
     failed = await asyncio.gather(here, beside, return_exceptions=True)
     assert [type(error) for error in failed] == [StoreUnavailable, StoreUnavailable]
-
-
-async def test_a_timer_that_a_signal_kept_from_starting_is_not_waited_for(
-    path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.01)
-    store = new_store()
-    await store.open()
-
-    def strike(_: threading.Thread) -> None:
-        raise TimeoutError
-
-    with monkeypatch.context() as struck:
-        struck.setattr(threading.Timer, "start", strike)
-        with pytest.raises(TimeoutError):
-            store.add_here([[new_job("a", is_fresh=True)]])
-    store.add_here([[new_job("b", is_fresh=True)]])
-    while inbox_of(store).has_unfreed:  # noqa: ASYNC110 - by a thread that tells nobody
-        await asyncio.sleep(0.001)
-
-    assert await waiting(store) == {"a", "b"}
