@@ -143,7 +143,7 @@ def test_a_limit_over_all_workers_is_set_and_ended(ropeway: Ropeway, arrange: Ar
     listed = ropeway("queues", "list").out.splitlines()
     ended = ropeway("queues", "concurrency", QUEUE, "none", "--json")
 
-    assert limited.out == f"{QUEUE} runs 20 jobs at once\n"
+    assert limited.out == f"{QUEUE} runs at most 20 jobs at once\n"
     assert ("LIMIT" in listed[0], listed[1].split()[-1]) == (True, "20")
     assert ended.json == {"queue": QUEUE, "max_global_concurrency": None}
     assert arrange.on_queue(lambda queue: queue.settings()).max_active is None

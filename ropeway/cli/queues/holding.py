@@ -79,7 +79,8 @@ async def concurrency(store: Store, queue: str, limit: int | None, as_json: bool
     if as_json:
         click.echo(json_text({"queue": queue, "max_global_concurrency": limit}))
     else:
-        click.echo(f"{queue} runs {'any number of jobs' if limit is None else plural(limit, 'job')} at once")
+        number = "any number of jobs" if limit is None else f"at most {plural(limit, 'job')}"
+        click.echo(f"{queue} runs {number} at once")
     _tell_if_new(queue, known, store)
 
 
