@@ -36,12 +36,16 @@ def own_transaction_here(store: Store, queue: str) -> Iterator[Any]:
     sharer = sharing(store)
     run(sharer.prepare(queue))
     inside = sharer.own_here()
-    tx = inside.begin()
     try:
-        yield tx
+        # Inside: a signal may come when it has just begun.
+        yield inside.begin()
         inside.commit()
     except BaseException:
-        undo_here(inside)
+        try:
+            undo_here(inside)
+        finally:
+            # Once more: a second signal may have come just before it, or in its middle.
+            undo_here(inside)
         raise
 
 
@@ -50,14 +54,14 @@ async def undo(inside: Inside) -> None:
     try:
         await to_its_end(inside.roll_back())
     except Exception as error:  # noqa: BLE001 - whatever its driver raises
-        log.warning("a transaction could not be rolled back: %s", error)
+        log.warning("the rollback of a transaction failed: %s", error)
 
 
 def undo_here(inside: InsideHere) -> None:
     try:
         inside.roll_back()
     except Exception as error:  # noqa: BLE001 - whatever its driver raises
-        log.warning("a transaction could not be rolled back: %s", error)
+        log.warning("the rollback of a transaction failed: %s", error)
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:

@@ -49,7 +49,9 @@ class InsideHere(Protocol):
 
     def commit(self) -> None: ...
 
-    def roll_back(self) -> None: ...
+    def roll_back(self) -> None:
+        """Ends what `begin` began, also if a signal broke that off, or this; does nothing if there is nothing."""
+        ...
 
 
 class SharesTransactions(Protocol):

@@ -63,9 +63,8 @@ def completing_here(job: Job, using: object) -> Iterator[Any]:
         if using is not None:
             run(store.prepare(job.queue.name))
         inside = store.own_here() if using is None else store.join_here(using)
-        tx = inside.begin()
         try:
-            yield tx
+            yield inside.begin()
             _refuse_if_told_to_stop(job)
             outcome = _outcome(job, completion)
             _refuse_if_lost(job, inside.settle(job.queue.name, outcome))
@@ -73,7 +72,11 @@ def completing_here(job: Job, using: object) -> Iterator[Any]:
             completion.outcome = outcome
         except BaseException:
             if completion.outcome is None:
-                undo_here(inside)
+                try:
+                    undo_here(inside)
+                finally:
+                    # Once more: a second signal may have come just before it, or in its middle.
+                    undo_here(inside)
             raise
     finally:
         _end(job, completion)

@@ -24,10 +24,11 @@ class Ended(NamedTuple):
     complaints: str
 
 
-def start(script: str, url: str) -> subprocess.Popen[str]:
+def start(script: str, url: str, stdin: int | None = None) -> subprocess.Popen[str]:
     """Runs a script that knows `queue`, `url` and `say(word)`. Warnings are printed."""
     return subprocess.Popen(
         [sys.executable, "-W", "default", "-W", "ignore::DeprecationWarning", "-c", PRELUDE + dedent(script), url],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

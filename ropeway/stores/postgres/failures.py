@@ -55,9 +55,22 @@ def typed(url: str, error: BaseException) -> BaseException:
     """The error to raise for `error`; one that has nothing to do with the server stays as it is."""
     if isinstance(error, RopewayError) or not isinstance(error, Error | OSError):
         return error
+    if isinstance(error, OSError) and error.errno is None:
+        # A signal handler's, not the system's: a TimeoutError, say.
+        return error
     found = _typed(url, code_of(error), " ".join(str(error).split()) or type(error).__name__)
     found.__cause__ = error
     return found
+
+
+def tell(url: str, error: BaseException) -> None:
+    """Raises the error to raise instead of `error`, if there is one.
+
+    An error that was raised from itself would keep alive what its traceback holds: a connection, say.
+    """
+    found = typed(url, error)
+    if found is not error:
+        raise found from error
 
 
 def _typed(url: str, code: str | None, said: str) -> StoreError:

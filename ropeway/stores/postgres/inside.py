@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from psycopg import Error, Rollback
+from psycopg.pq import TransactionStatus
 
 from ...job.outcomes import Outcome
 from ...job.record import NewJob
 from ...store.values import Added, Answer
 from .calls import Call, Calls
 from .drivers import Driver, DriverHere, Psycopg, PsycopgHere
-from .failures import typed
-from .spares import Begun, BegunHere, Spares, SparesHere
+from .failures import tell, typed
+from .spares import Begun, Loan, Spares, SparesHere
 
 
 class Joined:
@@ -51,9 +52,11 @@ class Joined:
 class JoinedHere:
     def __init__(self, calls: Calls, given: object, driver: DriverHere) -> None:
         self._calls, self._given, self._driver = calls, given, driver
+        self._has_begun = False
 
     def begin(self) -> Any:
         self._driver.begin()
+        self._has_begun = True
         return self._given
 
     def add(self, bundle: Sequence[NewJob]) -> list[Added]:
@@ -66,7 +69,9 @@ class JoinedHere:
         self._driver.commit()
 
     def roll_back(self) -> None:
-        self._driver.roll_back()
+        # A transaction that was refused is its caller's.
+        if self._has_begun:
+            self._driver.roll_back()
 
     def _ask(self, call: Call) -> str:
         try:
@@ -124,14 +129,14 @@ class Own(Joined):
 class OwnHere(JoinedHere):
     def __init__(self, calls: Calls, spares: SparesHere, url: str) -> None:
         self._calls, self._spares, self._url = calls, spares, url
-        self._begun: BegunHere | None = None
+        self._loan = Loan()
 
     def begin(self) -> Any:
         try:
-            self._begun = self._spares.begin()
+            connection = self._spares.begin(self._loan)
         except (Error, OSError) as error:
-            raise typed(self._url, error) from error
-        connection, _ = self._begun
+            tell(self._url, error)
+            raise
         self._driver = PsycopgHere(connection)
         return connection
 
@@ -142,15 +147,21 @@ class OwnHere(JoinedHere):
         self._end(Rollback())
 
     def _end(self, how: Rollback | None) -> None:
-        if self._begun is None:
+        connection, block = self._loan.connection, self._loan.block
+        if connection is None:
             return
-        (connection, block), self._begun = self._begun, None
+        if block is None or (how is not None and connection.info.transaction_status == TransactionStatus.ACTIVE):
+            # A signal broke off its begin, or a statement, for which whatever comes next would have to wait.
+            self._loan.close()
+            return
         try:
             block.__exit__(None if how is None else Rollback, how, None)
-        except Error as error:
-            raise typed(self._url, error) from error
-        finally:
-            self._spares.give_back(connection)
+            self._spares.give_back(self._loan, connection)
+        except BaseException as error:
+            # Perhaps by a signal too, and then nobody knows where it is.
+            self._loan.close()
+            tell(self._url, error)
+            raise
 
     def _ask(self, call: Call) -> str:
         try:

@@ -14,6 +14,7 @@ from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, Error, Iso
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
+from ...errors import StoreUnavailable
 from ...store import forks
 from .connection import conninfo_of
 from .target import Target
@@ -27,8 +28,22 @@ _KIND: Final[dict[str, Any]] = {"autocommit": True, "prepare_threshold": None}
 """Behind a pooler the next transaction may meet a session in which others have prepared theirs under the same names."""
 
 Begun: TypeAlias = tuple[AsyncConnection, AbstractAsyncContextManager[Any]]
-BegunHere: TypeAlias = tuple[Connection, AbstractContextManager[Any]]
 """A connection and its transaction, within which psycopg lets nobody else commit or roll back."""
+
+
+class Loan:
+    """The same where a signal may come at any step: known before it has begun, and until it has ended."""
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self.block: AbstractContextManager[Any] | None = None
+        """None until it has begun as it should."""
+
+    def close(self) -> None:
+        """What was not committed is rolled back with the connection."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
 
 
 class Spares:
@@ -46,8 +61,12 @@ class Spares:
                 return await self._begin(self._kept.pop())
             except Error:
                 continue
-        async with asyncio.timeout(self._target.timeout):
-            connection = await AsyncConnection.connect(conninfo_of(self._target), **_KIND)
+        try:
+            async with asyncio.timeout(self._target.timeout):
+                connection = await AsyncConnection.connect(conninfo_of(self._target), **_KIND)
+        except TimeoutError as error:
+            what = f"it cannot be reached: no answer within {self._target.timeout:g} s"
+            raise StoreUnavailable(self._target.url, what) from error
         await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         return await self._begin(connection)
 
@@ -100,37 +119,39 @@ class SparesHere:
         inherited, self._kept = self._kept, deque()
         return inherited
 
-    def begin(self) -> BegunHere:
+    def begin(self, loan: Loan) -> Connection:
+        """Give it back, or close it; close it also if this was broken off."""
         while True:
             try:
-                return self._begin(self._kept.pop())
+                loan.connection = self._kept.pop()
+                return self._begin(loan, loan.connection)
             except IndexError:
                 break
             except Error:
-                continue
-        connection = Connection.connect(conninfo_of(self._target), **_KIND)
-        connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
-        return self._begin(connection)
+                loan.close()
+        loan.connection = Connection.connect(conninfo_of(self._target), **_KIND)
+        loan.connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+        return self._begin(loan, loan.connection)
 
-    def _begin(self, connection: Connection) -> BegunHere:
+    def _begin(self, loan: Loan, connection: Connection) -> Connection:
         block = connection.transaction()
-        try:
-            block.__enter__()
-        except BaseException:
-            connection.close()
-            raise
-        return connection, block
+        block.__enter__()
+        loan.block = block
+        return connection
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, loan: Loan, connection: Connection) -> None:
         if self._is_closed or len(self._kept) >= MOST or not _is_idle(connection):
-            connection.close()
+            loan.close()
             return
         try:
             connection.row_factory, connection.cursor_factory = tuple_row, Cursor
             connection.execute(_RESET)
-            self._kept.append(connection)
         except Error:
-            connection.close()
+            loan.close()
+            return
+        # In this order: a signal in between must not leave it in two hands.
+        loan.connection = None
+        self._kept.append(connection)
         self._close_if_closed()
 
     def close(self) -> None:

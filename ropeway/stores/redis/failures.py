@@ -68,14 +68,19 @@ def typed(url: str, error: BaseException) -> BaseException:
 
 
 @contextmanager
-def reading(url: str) -> Iterator[None]:
-    """Around what takes stored bytes apart: those that we cannot have written were written by others, or damaged."""
+def reading(url: str, what: str = "") -> Iterator[None]:
+    """Around what takes stored bytes apart: those that we cannot have written were written by others, or damaged.
+
+    `what` names them, if nothing else depends on them.
+    """
     try:
         yield
     except RopewayError:
         raise
     except (ValueError, struct.error, msgspec.MsgspecError) as error:
         kind, meaning = _FOREIGN
+        if what:
+            meaning = f"{what} is damaged, or another application's that uses our prefix: remove it with HDEL"
         raise kind(url, f"{meaning} ({error})") from error
 
 

@@ -408,9 +408,13 @@ class RedisStore:
 
     async def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> list[Record]:
         arguments = pack((given(now), False if key is None else key))
-        found = await self._call("recall", (self._keys.kind(kind),), arguments)
-        with reading(self.url):
-            return [looking.record_of(kind, found[at].decode(), found[at + 1]) for at in range(0, len(found), 2)]
+        place = self._keys.kind(kind)
+        instant, found = await self._call("recall", (place,), arguments)
+        records = []
+        for name, packed in zip(found[::2], found[1::2], strict=True):
+            with reading(self.url, f"the record {name.decode(errors='replace')!r} in {place}"):
+                records.append(looking.record_of(kind, name.decode(), packed))
+        return [record for record in records if record.expires_at is None or record.expires_at > instant]
 
     async def forget(self, kind: str, key: str) -> bool:
         return bool(await self._call("forget", (self._keys.kind(kind), self._keys.expiring), pack((kind, key))))

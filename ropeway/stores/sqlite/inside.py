@@ -74,14 +74,9 @@ class InsideFileHere:
         self._own = own
 
     def begin(self) -> Any:
-        try:
-            self._own.begin()
-            self._own.enter()
-            return SyncSQLiteTransaction(self._own)
-        except BaseException:
-            # A signal may come when it has just begun, and nobody else knows of it yet.
-            self._own.roll_back()
-            raise
+        self._own.begin()
+        self._own.enter()
+        return SyncSQLiteTransaction(self._own)
 
     def add(self, bundle: Sequence[NewJob]) -> list[Added]:
         return self._own.do(add, [bundle])[0]

@@ -41,9 +41,12 @@ class InsideHere:
     def __init__(self, store: Lands, given: object, transaction: Transactional) -> None:
         self._store, self._given, self._transaction = store, given, transaction
         self._outcome: tuple[str, Outcome] | None = None
+        self._has_begun = False
 
     def begin(self) -> Any:
-        return self._transaction.begin() or self._given
+        answer = self._transaction.begin()
+        self._has_begun = True
+        return answer or self._given
 
     def add(self, bundle: Sequence[NewJob]) -> list[Added]:
         return _add(self._store, self._transaction, bundle)
@@ -57,7 +60,9 @@ class InsideHere:
         _settle(self._store, self._outcome)
 
     def roll_back(self) -> None:
-        self._transaction.roll_back()
+        # A transaction that was refused is its caller's.
+        if self._has_begun:
+            self._transaction.roll_back()
 
 
 async def _done(answer: Any) -> Any:

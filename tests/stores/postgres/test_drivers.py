@@ -412,6 +412,19 @@ class TestCompleting:
         await asyncio.to_thread(work)
         assert place.rows() == 0
 
+    async def test_a_sync_one_that_is_refused_keeps_its_transaction(self, place: Place):
+        await place.queue.add("pay")
+
+        def work() -> None:
+            [job] = Worker(place.queue).claim_sync()
+            with psycopg.connect(server_url(), autocommit=True) as given, given.transaction():
+                given.execute(f"INSERT INTO {place.table} VALUES ('paid')".encode())
+                with pytest.raises(InvalidOption, match="begin none"), job.transaction(using=given):
+                    pass
+
+        await asyncio.to_thread(work)
+        assert place.rows() == 1
+
     async def test_a_connection_to_another_database_is_refused(self, place: Place):
         other = new_database()
         async with Queue("letters", in_schema(other, Target.from_url(place.url).schema)) as queue:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Final, NoReturn
+
 import psycopg
 import pytest
 
-from ropeway.stores.postgres import PostgresStore, floors
+from ropeway import Queue
+from ropeway.client.sync_queue import SyncQueue
+from ropeway.stores.postgres import PostgresStore, floors, inside
 from ropeway.stores.postgres.adding import arguments_of
 from ropeway.stores.postgres.floors import MANY
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import NOW, QUEUE, complete, new_job, new_jobs
+from tests.client import programs
+from tests.stores.databases import PATIENCE
 
 from .conftest import Execute
 
@@ -84,3 +94,91 @@ async def test_whoever_takes_other_names_begins_where_he_was(store: PostgresStor
 
     assert [job.id for job in await claim(store, 2, names=("send",))] == ["second", "third"]
     assert [job.id for job in await claim(store, 2, names=("read",))] == ["first"]
+
+
+NAME: Final = f"struck-{os.getpid()}"
+OPEN: Final = f"""
+SELECT count(*) FROM pg_stat_activity
+WHERE application_name = '{NAME}' AND xact_start IS NOT NULL AND pid <> pg_backend_pid()
+"""
+
+
+class TestSignals:
+    """Whose handlers raise, in transactions that are waited for."""
+
+    @pytest.fixture
+    def url(self, url: str) -> str:
+        """Of a store whose connections can be told from those of others."""
+        return f"{url}&application_name={NAME}"
+
+    @pytest.fixture
+    def queue(self, url: str) -> Iterator[SyncQueue]:
+        with Queue("letters", url).sync as queue:
+            yield queue
+
+    def test_one_right_behind_the_begin_leaves_none_open(
+        self, queue: SyncQueue, execute: Execute, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(inside, "PsycopgHere", struck)
+        with pytest.raises(KeyboardInterrupt) as error, queue.transaction():
+            pass
+        # While somebody still has the error, and with it all that its traceback holds.
+        assert error.tb is not None
+        wait_until_none_is_open(execute)
+
+    def test_one_in_the_rollback_leaves_none_open(
+        self, queue: SyncQueue, execute: Execute, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(psycopg.Transaction, "_rollback_gen", struck)
+        with pytest.raises(KeyboardInterrupt) as error, queue.transaction():
+            raise TimeoutError
+        assert error.tb is not None
+        wait_until_none_is_open(execute)
+
+    def test_a_timeout_of_the_caller_s_own_is_not_taken_for_the_server_s(
+        self, queue: SyncQueue, monkeypatch: pytest.MonkeyPatch
+    ):
+        def strike(*_: object) -> None:
+            raise TimeoutError("mine")
+
+        monkeypatch.setattr(psycopg.Connection, "transaction", strike)
+        with pytest.raises(TimeoutError, match="mine"), queue.transaction():
+            pass
+
+    @pytest.mark.parametrize("strikes", [1, 2])
+    def test_at_any_moment_they_leave_none_open(self, url: str, execute: Execute, strikes: int):
+        script = f"""
+        import gc
+        from tests.storming import Storm
+        # What strikes in a callback of the garbage collector's, Python only prints.
+        sys.unraisablehook = lambda _: None
+        def act():
+            with queue.sync.transaction() as tx:
+                queue.sync.add("send", tx=tx)
+                tx.execute("SELECT 1")
+                queue.sync.add("send", tx=tx)
+        act()
+        gc.disable()
+        Storm(KeyboardInterrupt, every=0.001 * {strikes}, strikes={strikes}).interrupt(500, act)
+        act()
+        say(queue.sync.counts()["waiting"])
+        input()
+        """
+        with programs.start(script, url, stdin=subprocess.PIPE) as program:
+            assert program.stdout is not None
+            waiting = int(program.stdout.readline())
+            wait_until_none_is_open(execute)
+            program.communicate("\n")
+        assert waiting >= 4
+        assert waiting % 2 == 0
+
+
+def struck(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def wait_until_none_is_open(execute: Execute) -> None:
+    """The server may hear only now that a connection was closed."""
+    until = time.monotonic() + PATIENCE
+    while execute(OPEN) != [(0,)]:
+        assert time.monotonic() < until, "a transaction is still open"

@@ -10,8 +10,9 @@ from contextlib import closing
 import pytest
 
 from ropeway.errors import InvalidOption, StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
-from ropeway.store.values import Query, StallRules
+from ropeway.store.values import Query, Record, StallRules
 from ropeway.stores.redis import RedisStore
+from ropeway.stores.redis.encoding import pack
 from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, new_job, new_jobs
@@ -214,3 +215,36 @@ async def test_a_job_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: 
         ):
             with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
                 await call
+
+
+DAMAGED_RECORDS = {
+    **DAMAGE,
+    "a number": pack(5),
+    "without a version": pack(("1", False, "x")),
+    "without an end": pack((1, "soon", "x")),
+}
+
+
+@pytest.mark.parametrize("stored", DAMAGED_RECORDS.values(), ids=DAMAGED_RECORDS)
+async def test_a_record_that_cannot_be_read_is_named(store: RedisStore, stored: bytes):
+    for key in ("a", "b"):
+        await store.remember(Record("worker", key, "x"))
+    await store._execute("HSET", store._keys.kind("worker"), "b", stored)
+
+    for call in (store.recall("worker"), store.recall("worker", "b")):
+        with pytest.raises(StoreCorrupt, match=r"the record 'b' in \{.*\}:records:worker is damaged.*HDEL"):
+            await call
+    with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
+        await store.remember(Record("worker", "b", "y"), expect=1)
+
+    assert [record.key for record in await store.recall("worker", "a")] == ["a"]
+
+
+async def test_a_record_that_cannot_be_read_can_be_replaced_and_removed(store: RedisStore):
+    await store._execute("HSET", store._keys.kind("worker"), "a", pack(5), "b", pack(5))
+
+    written = await store.remember(Record("worker", "a", "x"))
+
+    assert written.record == Record("worker", "a", "x", 1)
+    assert await store.forget("worker", "b")
+    assert await store.recall("worker") == [written.record]

@@ -262,8 +262,9 @@ class TestEnds:
         """
         assert processes.run(script, path).split() == ["StoreRefused", "2"]
 
+    @pytest.mark.parametrize("strikes", [1, 2])
     @pytest.mark.parametrize("base", ["KeyboardInterrupt", "TimeoutError"])
-    async def test_signals_at_any_moment_leave_none_open(self, queue: Queue, path: Path, base: str):
+    async def test_signals_at_any_moment_leave_none_open(self, queue: Queue, path: Path, base: str, strikes: int):
         script = f"""
         from ropeway import Queue
         from tests.storming import Storm
@@ -275,7 +276,7 @@ class TestEnds:
                 tx.execute("INSERT INTO note VALUES (1)")
                 queue.sync.add("send", tx=tx)
         act()
-        Storm({base}, every=0.0007).interrupt(500, act)
+        Storm({base}, every=0.0007 * {strikes}, strikes={strikes}).interrupt(500, act)
         act()
         say(len(queue.twin_store._file._lent))
         input()

@@ -1,11 +1,15 @@
 -- Writes a small versioned record.
 -- Takes the hash of its kind, the set of expiring ones; [now, kind, key, value, expected version, lasting].
 -- Returns whether it was written, and the record as it stands now (packed) or nil.
--- Uses: room, clock
+-- Uses: room, clock, remembered
 local now, kind, key, value, expect, lasting = unpack(cmsgpack.unpack(ARGV[1]))
 now = now or server_time()
 local stored = call('HGET', KEYS[1], key)
-local record = stored and cmsgpack.unpack(stored)
+local record = stored and record_of(stored)
+-- One that cannot be read has no version to go by; whoever expects none puts another in its place.
+if stored and not record and expect then
+  error('Bad data format')
+end
 if record and record[2] and record[2] <= now then
   record = nil
 end

@@ -20,6 +20,14 @@ DECLARE
 BEGIN
     stalled := '{}';
     given_up := '{}';
+    -- A lock that was renewed after now is one of before the server's clock was set back: it lasts its time from now on.
+    -- Who lives renews it. A second is for those who renew while this call is under way.
+    UPDATE ropeway.active AS a SET lock_until = instant + a.lock_until - a.renewed_at, renewed_at = instant
+    WHERE a.ctid = ANY (ARRAY(
+        SELECT ahead.ctid FROM ropeway.active AS ahead
+        WHERE ahead.queue = queue_id AND ahead.renewed_at > instant + 1000
+        FOR UPDATE SKIP LOCKED
+    ));
     FOR late IN
         SELECT a.id FROM ropeway.active AS a
         WHERE a.queue = queue_id AND a.lock_until <= instant
