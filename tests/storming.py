@@ -9,7 +9,7 @@ from types import FrameType
 
 
 class Storm:
-    """Interrupts calls with an error that is one of `kind`; of several `strikes` each hits what the last one left."""
+    """Interrupts calls with an error of `kind`; of two `strikes` the second hits what the first one left."""
 
     def __init__(self, kind: type[BaseException], every: float = 0.0003, strikes: int = 1) -> None:
         self.error: type[BaseException] = type("Stop", (kind,), {})
@@ -23,11 +23,13 @@ class Storm:
         signal.setitimer(signal.ITIMER_REAL, 0.001, self._every)
         while times:
             try:
-                self._left = self._strikes
-                act()
-                self._left = 0
+                try:
+                    self._left = self._strikes
+                    act()
+                finally:
+                    # Inside: the last of two strikes may come just here.
+                    self._left = 0
             except self.error:
-                self._left = 0
                 times -= 1
         signal.setitimer(signal.ITIMER_REAL, 0)
         # A last one may be on its way to another thread, and nobody would expect it.

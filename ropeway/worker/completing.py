@@ -75,7 +75,7 @@ def completing_here(job: Job, using: object) -> Iterator[Any]:
                 try:
                     undo_here(inside)
                 finally:
-                    # Once more: a second signal may have come just before it, or in its middle.
+                    # Once more: a second signal may have come in its middle, or as its first step.
                     undo_here(inside)
             raise
     finally:
