@@ -10,14 +10,14 @@ from typing import Any, Final, NamedTuple, Self, Unpack, overload
 
 import msgspec
 
-from ..errors import InvalidMove, InvalidOption, JobNotFound
+from ..errors import InvalidInput, InvalidMove, InvalidOption, JobNotFound
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.events import Event
 from ..job.instants import instant_of
 from ..job.moves import MOVES, MoveName
 from ..job.names import job_id, job_name, queue_name
-from ..job.numbers import whole
+from ..job.numbers import whole, yes_or_no
 from ..job.options import JobOptions, read_options
 from ..job.record import NewJob
 from ..job.states import FINAL, OPEN, STATES, State, state_named
@@ -250,7 +250,7 @@ class Queue:
             None if name is None else job_name(name),
             whole("limit", limit, 1, BATCH),
             after,
-            newest_first,
+            yes_or_no("newest_first", newest_first),
         )
         page = await self.store.find(query)
         return JobPage([found_job(self, record) for record in page.jobs], page.next)
@@ -299,7 +299,7 @@ class Queue:
 
     async def retry(self, id: str, *, reset: bool = False) -> None:
         """Lets a finished job run once more; `reset` gives it all its attempts again."""
-        [answer] = await self.store.retry(self.name, [job_id(id)], reset=reset)
+        [answer] = await self.store.retry(self.name, [job_id(id)], reset=yes_or_no("reset", reset))
         self._expect(id, "retry by hand", answer)
 
     async def promote(self, id: str) -> None:
@@ -309,7 +309,7 @@ class Queue:
 
     async def remove(self, id: str, *, force: bool = False) -> None:
         """Forgets a job; one that is active only with `force`."""
-        [answer] = await self.store.remove(self.name, [job_id(id)], force=force)
+        [answer] = await self.store.remove(self.name, [job_id(id)], force=yes_or_no("force", force))
         self._expect(id, "remove", answer, NOT_ACTIVE)
 
     async def change(
@@ -325,10 +325,13 @@ class Queue:
 
         Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
         """
+        named = job_id(id)
         options = {"priority": priority, "lifo": lifo, "delay": delay}
+        if data is msgspec.UNSET and not any(value is not None for value in options.values()):
+            raise InvalidInput("change was told nothing to change: give it a priority, lifo, a delay or data")
         place, _ = read_options({option: value for option, value in options.items() if value is not None})
         edit = Edit(
-            job_id(id),
+            named,
             None if priority is None else place.priority,
             None if lifo is None else place.lifo,
             None if delay is None or place.due_at is not None else place.delay,
@@ -358,6 +361,7 @@ class Queue:
         async def retry(ids: list[str]) -> list[Answer]:
             return await self.store.retry(self.name, ids, reset=reset)
 
+        yes_or_no("reset", reset)
         named = state_named(state)
         if named not in FINAL:
             raise InvalidOption("state", f"cannot be {state!r}: retry is for jobs that are {' or '.join(FINAL)}")
@@ -379,8 +383,8 @@ class Queue:
 
     async def drain(self, *, delayed: bool = False) -> int:
         """Removes what waits, and on request what is delayed; running and finished jobs stay."""
-        removed = len(await self.clean(0, "waiting"))
-        return removed + (len(await self.clean(0, "delayed")) if delayed else 0)
+        states = ("waiting", "delayed") if yes_or_no("delayed", delayed) else ("waiting",)
+        return sum([len(await self.clean(0, state)) for state in states])
 
     async def clean(self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None) -> list[str]:
         """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
@@ -388,7 +392,7 @@ class Queue:
 
     async def obliterate(self, *, force: bool = False) -> int:
         """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
-        return await obliterate_all(self.store, self.name, force=force)
+        return await obliterate_all(self.store, self.name, force=yes_or_no("force", force))
 
     # Holding back
 

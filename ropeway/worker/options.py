@@ -13,7 +13,7 @@ from ..job.backoff import CustomBackoff
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Milliseconds
 from ..job.names import job_name
-from ..job.numbers import whole
+from ..job.numbers import whole, yes_or_no
 from ..job.outcomes import Classify
 from ..store.values import StallRules
 
@@ -133,12 +133,6 @@ def _one_of(first: str, second: str) -> Callable[[str, Any], Any]:
     return read
 
 
-def _yes_or_no(option: str, given: object) -> bool:
-    if not isinstance(given, bool):
-        raise InvalidOption(option, f"cannot be {given!r}: use True or False")
-    return given
-
-
 def _function(option: str, given: object) -> object:
     if given is not None and not callable(given):
         raise InvalidOption(option, f"cannot be {given!r:.80}: give a function")
@@ -166,7 +160,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "max_stalled_count": ("max_stalled_count", _count),
     "on_stalled": ("on_stalled", _one_of("requeue", "fail")),
     "on_invalid": ("on_invalid", _one_of("fail", "remove")),
-    "stall_counts_as_attempt": ("counts_as_attempt", _yes_or_no),
+    "stall_counts_as_attempt": ("counts_as_attempt", yes_or_no),
     "grace": ("grace", _seconds),
     "cancel_grace": ("cancel_grace", _seconds),
     "max_leaked": ("max_leaked", _at_least_one),

@@ -173,6 +173,12 @@ async def test_a_mapping_is_not_taken_for_the_names_in_it(queue: Queue):
     assert await is_empty(queue)
 
 
+@pytest.mark.parametrize("nothing", [None, 5])
+async def test_what_holds_no_jobs_is_not_taken_for_many(queue: Queue, nothing: Any):
+    with pytest.raises(InvalidInput, match="give a list"):
+        await queue.add_many(nothing)
+
+
 @pytest.mark.parametrize("one", ["send", Call("send")])
 async def test_one_job_is_not_taken_for_many(queue: Queue, one: Any):
     with pytest.raises(InvalidInput, match="put it in a list"):

@@ -161,6 +161,8 @@ async def test_a_search_that_cannot_be_meant_is_refused(queue: Queue):
         lambda: queue.find(limit=1_001),
         lambda: queue.find(limit=1.5),  # type: ignore[arg-type]
         lambda: queue.find(after="nonsense"),
+        lambda: queue.find(after=5),  # type: ignore[arg-type]
+        lambda: queue.find(newest_first="no"),  # type: ignore[arg-type]
         lambda: queue.find(name=""),
         lambda: queue.find(name=5),  # type: ignore[arg-type]
     ]

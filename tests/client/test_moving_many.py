@@ -90,6 +90,14 @@ async def test_drain_removes_what_waits_and_nothing_else(queue: Queue, store: St
     assert (await queue.counts())["delayed"] == 0
 
 
+async def test_a_drain_of_delayed_jobs_must_be_meant(queue: Queue):
+    await queue.add_many([("send", 1), ("send", 2, {"delay": 60})])
+    not_meant: Any = "no"
+    with pytest.raises(InvalidOption, match="delayed"):
+        await queue.drain(delayed=not_meant)
+    assert (await queue.counts())["waiting"] == 1
+
+
 async def test_clean_removes_the_oldest_of_a_state_and_names_them(queue: Queue, store: Store):
     now = await store.clock()
     old = [(await job_in("completed", store, now=now - 60_000 + n)).id for n in range(3)]
