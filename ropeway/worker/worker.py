@@ -125,16 +125,18 @@ class Worker:
         return register
 
     def on(self, event: str, listener: Listener | None = None) -> Any:
-        """Calls `listener` for each event of that name in this worker; also as a decorator."""
-        if listener is not None:
-            self._listeners.add(event, listener)
-            return listener
+        """Calls `listener` for each event of that name; also as a decorator.
+
+        Of jobs these are the events of this worker's own; what happens to the queues, such as `drained`, is heard
+        whoever brought it about.
+        """
 
         def register(function: L) -> L:
             self._listeners.add(event, function)
+            self._tell(Runtime.follow)
             return function
 
-        return register
+        return register if listener is None else register(listener)
 
     def off(self, event: str, listener: Listener) -> None:
         """Calls it no more."""
