@@ -11,15 +11,18 @@ from typing import Any, Final, NamedTuple, Self, Unpack, overload
 import msgspec
 
 from ..errors import InvalidInput, InvalidMove, InvalidOption, JobNotFound
+from ..job.choices import function_or_none, one_of, yes_or_no
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.events import Event
 from ..job.instants import instant_of
 from ..job.moves import MOVES, MoveName
 from ..job.names import job_id, job_name, queue_name
-from ..job.numbers import whole, yes_or_no
+from ..job.numbers import whole
 from ..job.options import JobOptions, read_options
+from ..job.outcomes import Classify
 from ..job.record import NewJob
+from ..job.rules import OnStalled
 from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..store.contract import Store
 from ..store.transactions import sharing
@@ -68,6 +71,7 @@ class Queue:
     """A named line of jobs. Making one connects to nothing.
 
     Options beside the named ones are defaults for the jobs added through this object: `Queue("mail", attempts=3)`.
+    `classify` and `on_stalled` hold for workers that are given this object, unless they have their own.
     """
 
     def __init__(
@@ -77,6 +81,8 @@ class Queue:
         *,
         store: Store | None = None,
         size_limit: int = SIZE_LIMIT,
+        classify: Classify | None = None,
+        on_stalled: OnStalled | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
         if url is not None and store is not None:
@@ -90,6 +96,10 @@ class Queue:
         self.name = queue_name(name)
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
         """The most bytes that data or a result may take as JSON."""
+        self.classify = function_or_none("classify", classify)
+        """Decides, for workers of this object, per error of its jobs whether it may be retried."""
+        self.on_stalled = None if on_stalled is None else one_of("requeue", "fail")("on_stalled", on_stalled)
+        """What workers of this object do with its stalled jobs, unless they were told otherwise."""
         self.defaults = defaults
         self._url = url
         self._store = connect(url) if store is None else store

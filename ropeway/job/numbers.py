@@ -1,4 +1,4 @@
-"""Numbers and switches that users give, checked."""
+"""Numbers that users give, checked."""
 
 from __future__ import annotations
 
@@ -15,13 +15,6 @@ def whole(option: str, given: object, least: int, most: int = MOST) -> int:
         raise InvalidOption(option, f"cannot be {given!r:.80}: use a whole number")
     if not least <= given <= most:
         raise InvalidOption(option, f"cannot be {given}: use {least} to {most}")
-    return given
-
-
-def yes_or_no(option: str, given: object) -> bool:
-    """Text is refused: "no" would count as yes."""
-    if not isinstance(given, bool):
-        raise InvalidOption(option, f"cannot be {given!r:.80}: use True or False")
     return given
 
 

@@ -12,11 +12,12 @@ import msgspec
 
 from ..errors import InvalidDuration, InvalidOption
 from .backoff import Backoff
+from .choices import yes_or_no
 from .codec import JsonText
 from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
 from .names import job_id
-from .numbers import whole, yes_or_no
+from .numbers import whole
 from .retention import KEEP_COMPLETED, KEEP_FAILED, KeepOption, Retention, retention
 
 MOST_URGENT: Final = -(2**21)

@@ -166,10 +166,10 @@ async def _claim_once(
         try:
             if sweeps.is_due(queue.name):
                 # Before the claim: if it fails, no job is held by then.
-                await sweeps.sweep(queue, rules.stalls)
+                await sweeps.sweep(queue, rules.stalls_in(queue))
             claimed = await queue.store.claim(request)
             if not claimed.jobs:
-                ticked = await sweeps.sweep(queue, rules.stalls)
+                ticked = await sweeps.sweep(queue, rules.stalls_in(queue))
                 if ticked.next_at is not None:
                     again_in = min(again_in, max(0.01, (ticked.next_at - ticked.now) / 1000))
                 if ticked.stalled:

@@ -240,7 +240,7 @@ class Runtime:
             await revocations.begin()
             services += [
                 Renewer(store, name, (held, self.exchange.unsettled), rules.lock, self._tell),
-                Ticker(store, name, rules.stalls, rules.stalled_interval, reports.hear_ticked),
+                Ticker(store, name, rules.stalls_in(queue), rules.stalled_interval, reports.hear_ticked),
                 revocations,
                 Census(store, name, self._handlers.names, reports.hear_unhandled),
             ]
