@@ -21,7 +21,7 @@ from ..job.names import job_name
 from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
-from .manual import ClaimedJob, Sweeps, claim_by_hand
+from .manual import ClaimedJob, Sweeps, claim_by_hand, claimed_before, names_to_claim
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .registration import TypedRegistration
 from .reports import Reports
@@ -142,17 +142,33 @@ class Worker:
         """Calls it no more."""
         self._listeners.remove(event, listener)
 
-    async def claim(self, limit: int = 1, *, wait: Duration | None = None) -> list[ClaimedJob]:
+    async def claim(
+        self, limit: int = 1, *, names: Iterable[str] | None = None, wait: Duration | None = None
+    ) -> list[ClaimedJob]:
         """Takes jobs to be processed by hand: renew, complete, fail or release them yourself.
 
-        With `wait`, waits that long for a first job.
+        Only jobs of `names`; without it those that this worker has handlers for, or all if it has none. With `wait`,
+        waits that long for a first job.
         """
-        names = self._handlers.own_names
-        return await claim_by_hand(self.queues, self.id, names, limit, self._rules, self._sweeps, wait)
+        wanted = self._handlers.own_names if names is None else names_to_claim(names)
+        return await claim_by_hand(self.queues, self.id, wanted, limit, self._rules, self._sweeps, wait)
 
-    def claim_sync(self, limit: int = 1, *, wait: Duration | None = None) -> list[SyncClaimedJob]:
+    def claim_sync(
+        self, limit: int = 1, *, names: Iterable[str] | None = None, wait: Duration | None = None
+    ) -> list[SyncClaimedJob]:
         """`claim` for code without an event loop."""
-        return [job.sync for job in run(self.claim(limit, wait=wait))]
+        return [job.sync for job in run(self.claim(limit, names=names, wait=wait))]
+
+    async def claimed(self, id: str, token: str) -> ClaimedJob:
+        """A job that was claimed before, here or in another process, for whoever knows the `token` of that claim.
+
+        Raises `LockLost` if the token is no longer that of the job.
+        """
+        return await claimed_before(self.queues, self.id, id, token, self._rules)
+
+    def claimed_sync(self, id: str, token: str) -> SyncClaimedJob:
+        """`claimed` for code without an event loop."""
+        return run(self.claimed(id, token)).sync
 
     @property
     def concurrency(self) -> int:

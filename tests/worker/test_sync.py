@@ -84,6 +84,13 @@ def test_jobs_are_claimed_and_settled_by_hand_without_a_loop(queue: Queue):
     assert worker.claim_sync(wait=0.01) == []
 
 
+def test_a_claimed_job_is_gone_on_with_elsewhere_without_a_loop(queue: Queue):
+    queue.sync.add_many([("send", 1), ("print", 2)])
+    [claimed] = Worker(queue).claim_sync(names=["print"])
+    Worker(queue).claimed_sync(claimed.id, claimed.token).complete("printed")
+    assert (claimed.data, claimed.result()) == (2, "printed")
+
+
 async def test_claiming_on_the_thread_of_a_loop_is_refused(queue: Queue):
     with pytest.raises(SyncRefused):
         Worker(queue).claim_sync()
