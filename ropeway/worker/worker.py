@@ -60,6 +60,7 @@ class Worker:
         self._sweeps = Sweeps(self._rules.stalled_interval)
         self._paused = False
         self._started_at = 0
+        self._stopped_early = False
         self._runtime: Runtime | None = None
 
     def __repr__(self) -> str:
@@ -71,7 +72,7 @@ class Worker:
         Raises `ShutdownTimeout` when handlers ignored their end, and whatever made the worker unable to go on.
         """
         with stopped_by_signals(self.stop):
-            runtime = await self._start()
+            runtime = await self._start(heeds_early_stop=True)
             try:
                 await runtime.stopping.wait()
             finally:
@@ -95,7 +96,12 @@ class Worker:
             await self._end(runtime)
 
     def stop(self) -> None:
-        """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer."""
+        """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer.
+
+        Asked before its first `run`, that ends as soon as it begins: the thread that runs it may not have got there.
+        """
+        if not self._started_at:
+            self._stopped_early = True
         self._tell(Runtime.stop)
 
     @overload
@@ -206,7 +212,7 @@ class Worker:
         """Handlers that would not stop, were given up, and still run."""
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
-    async def _start(self) -> Runtime:
+    async def _start(self, *, heeds_early_stop: bool = False) -> Runtime:
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
         self._handlers.take_tasks(self.queues)
@@ -214,8 +220,11 @@ class Worker:
         runtime = Runtime(self.queues, self._handlers, self._rules, self.id, reports, self._describe)
         runtime.slots.size = self._concurrency
         runtime.exchange.claiming = not self._paused
-        self._started_at = int(time.time() * 1000)
         self._runtime = runtime
+        self._started_at = int(time.time() * 1000)
+        if self._stopped_early and heeds_early_stop:
+            runtime.stop()
+        self._stopped_early = False
         log.info("%r starts on %s", self, ", ".join({queue.store.url for queue in self.queues}))
         try:
             await runtime.start()

@@ -26,6 +26,18 @@ def test_a_worker_runs_in_any_thread_until_it_is_stopped_from_another(queue: Que
     running.join()
 
 
+def test_a_stop_before_the_thread_came_to_its_worker_is_not_lost(queue: Queue):
+    job = queue.sync.add("double", 21)
+    worker = Worker(queue, lambda job: job.data * 2)
+    worker.stop()
+    in_a_thread(worker).join()
+    assert job.state() == "waiting"
+    running = in_a_thread(worker)
+    assert job.result(timeout=30) == 42
+    worker.stop()
+    running.join()
+
+
 def test_a_handler_in_a_thread_adds_jobs_and_waits_for_them(queue: Queue):
     def parent(job: SyncJob) -> object:
         return job.queue.sync.add("child", 1).result(timeout=30)
