@@ -51,6 +51,8 @@ def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added])
             handles.append(handle_of(queue, call, answer))
         except DuplicateJob as error:
             _name_item(error, position)
+            if [other.id for other in answers].count(error.job_id) > 1:
+                error.add_note("The bulk itself has this id more than once.")
             raise
     return handles
 

@@ -365,8 +365,13 @@ class Queue:
 
     # Moving many
 
-    async def retry_all(self, state: str = "failed", *, limit: int | None = None, reset: bool = False) -> int:
-        """Retries finished jobs of a state, oldest first, in batches; those that end later are left out."""
+    async def retry_all(
+        self, state: str = "failed", *, older_than: Duration = 0, limit: int | None = None, reset: bool = False
+    ) -> int:
+        """Retries jobs of a state that finished at least that long ago, oldest first, in batches.
+
+        Those that end while it is at it are left out.
+        """
 
         async def retry(ids: list[str]) -> list[Answer]:
             return await self.store.retry(self.name, ids, reset=reset)
@@ -375,9 +380,9 @@ class Queue:
         named = state_named(state)
         if named not in FINAL:
             raise InvalidOption("state", f"cannot be {state!r}: retry is for jobs that are {' or '.join(FINAL)}")
-        started = await self.store.clock()
+        last = await self.store.clock() - milliseconds(older_than)
         return await move_all(
-            self.store, self.name, named, limit, retry, lambda record: (record.finished_at or 0) <= started
+            self.store, self.name, named, limit, retry, lambda record: (record.finished_at or 0) <= last
         )
 
     async def promote_all(self, *, limit: int | None = None) -> int:
@@ -424,6 +429,11 @@ class Queue:
         """The most jobs of this queue that may be active at once, over all workers; None for no limit."""
         value = 0 if limit is None else whole("limit", limit, 1)
         await self.store.configure(self.name, max_active=value)
+
+    async def is_maxed(self) -> bool:
+        """Whether as many jobs are active as the global concurrency allows."""
+        limit = (await self.settings()).max_active
+        return limit is not None and (await self.counts())["active"] >= limit
 
     # Helpers
 

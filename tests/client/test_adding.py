@@ -136,8 +136,9 @@ async def test_one_taken_id_stores_nothing_of_many(queue: Queue, place: int):
 
 
 async def test_an_id_given_twice_for_different_jobs_stores_nothing_of_many(queue: Queue):
-    with pytest.raises(DuplicateJob):
+    with pytest.raises(DuplicateJob) as refused:
         await queue.add_many([("send", 1, {"id": "a"}), ("send", 2, {"id": "a"})])
+    assert "more than once" in " ".join(refused.value.__notes__)
     assert await is_empty(queue)
 
 

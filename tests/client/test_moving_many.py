@@ -62,6 +62,17 @@ async def test_retry_all_can_reset_attempts(queue: Queue):
     assert (await job.refresh()).attempts_made == 0
 
 
+async def test_retry_all_can_be_for_those_that_finished_long_ago(queue: Queue, store: Store):
+    now = await store.clock()
+    old = await job_in("failed", store, now=now - 60_000)
+    await job_in("failed", store, now=now)
+    assert await queue.retry_all(older_than="2 minutes") == 0
+    assert await queue.retry_all(older_than="30 seconds") == 1
+    assert [job.id for job in (await queue.find("waiting")).jobs] == [old.id]
+    with pytest.raises(InvalidInput, match="duration"):
+        await queue.retry_all(older_than="long")
+
+
 async def test_retry_all_leaves_out_jobs_that_fail_again_meanwhile(tampered_queue: Queue, tampering: Tampering):
     queue = tampered_queue
     await queue.add_many(["send"] * 3)
