@@ -134,6 +134,19 @@ class TestEventsFromAPlace:
         assert [[id for id, _ in stored.entry.jobs] for stored in page.entries] == [["b"]]
         assert not page.gap
 
+    async def test_who_has_seen_everything_of_an_obliterated_queue_missed_nothing(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await store.cancel(QUEUE, ["a"], now=NOW)
+        seen = await store.events(QUEUE)
+        await store.obliterate(QUEUE, now=NOW)
+        after = await store.events(QUEUE, seen.cursor)
+        await add(store, new_job("b"))
+
+        page = await store.events(QUEUE, after.cursor)
+
+        assert (after.entries, after.gap) == ([], False)
+        assert ([stored.entry.what for stored in page.entries], page.gap) == (["add"], False)
+
     async def test_who_missed_the_end_of_an_obliterated_queue_is_told_once(self, store: Store) -> None:
         await add(store, new_job("a"))
         seen = await store.events(QUEUE)
