@@ -6,7 +6,7 @@ from typing import Final
 
 from ropeway.job.events import NOTICES
 from ropeway.job.moves import MOVES
-from ropeway.worker.listeners import HEARD
+from ropeway.worker.listeners import OF_QUEUES, OWN
 
 from .tables import code, table
 
@@ -46,5 +46,9 @@ def notices() -> str:
 
 
 def of_workers() -> str:
-    rows = [[code(name), NOTICED.get(name, "as in the queue's events")] for name in HEARD]
+    rows = [[code(name), NOTICED.get(name, "as in the queue's events")] for name in OWN]
     return table(["event", "means"], rows)
+
+
+def of_queues() -> str:
+    return ", ".join(map(code, OF_QUEUES))

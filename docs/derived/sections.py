@@ -26,6 +26,7 @@ SECTIONS: Final[dict[str, Callable[[], str]]] = {
     "sqlite options": settings.sqlite_options,
     "testing api": api.testing_reference,
     "worker events": events.of_workers,
+    "worker events of queues": events.of_queues,
     "worker options": settings.worker_options,
 }
 

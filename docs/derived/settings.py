@@ -11,7 +11,7 @@ from ropeway.job.events import EVENTS_KEPT
 from ropeway.job.options import JobOptions, StoredOptions
 from ropeway.job.retention import Retention
 from ropeway.store.url import DEFAULT_URL
-from ropeway.store.values import BATCH
+from ropeway.store.values import BATCH, StallRules
 from ropeway.stores.sqlite.target import Target
 from ropeway.worker.job import LOG_LINE_LIMIT
 from ropeway.worker.options import MOST_CONCURRENCY, SHORTEST_LOCK, Rules, WorkerOptions
@@ -42,15 +42,15 @@ def job_options() -> str:
 
 
 def worker_options() -> str:
-    rules = Rules()
+    rules, stalls = Rules(), StallRules()
     defaults = {
         "concurrency": code(rules.concurrency),
         "max_global_concurrency": "as the queue has it",
         "lock_duration": duration(rules.lock),
         "stalled_interval": duration(rules.stalled_interval * 1000),
-        "max_stalled_count": code(rules.stalls.max_stalled_count),
-        "on_stalled": code(f'"{rules.stalls.on_stalled}"'),
-        "stall_counts_as_attempt": code(rules.stalls.counts_as_attempt),
+        "max_stalled_count": code(stalls.max_stalled_count),
+        "on_stalled": code(f'"{stalls.on_stalled}"'),
+        "stall_counts_as_attempt": code(stalls.counts_as_attempt),
         "on_invalid": code(f'"{rules.on_invalid}"'),
         "grace": duration(rules.grace * 1000),
         "cancel_grace": duration(rules.cancel_grace * 1000),
@@ -73,6 +73,8 @@ def queue_options() -> str:
                 "a store from `connect(url)`, shared with other queues; then leave out `url`",
             ],
             ["`size_limit`", size(codec.SIZE_LIMIT), "the most bytes that data or a result may take as JSON"],
+            ["`classify`", "none", "as of a worker, for this queue's jobs; that of the worker is asked first"],
+            ["`on_stalled`", "`requeue`", "as of a worker, for this queue's jobs; that of the worker counts more"],
             ["any job option", "as below", "for the jobs added through this object; not `id` and `delay`"],
         ],
     )

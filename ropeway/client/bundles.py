@@ -31,6 +31,8 @@ def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Cal
         raise InvalidInput(
             "add_many takes several jobs, and not a mapping: give mapping.items(), or a list of (name, data)"
         )
+    if not isinstance(requests, Iterable):
+        raise InvalidInput(f"add_many takes several jobs, and not {requests!r:.120}: give a list of (name, data)")
     calls = [call_of(request, position) for position, request in enumerate(requests)]
     bundle = []
     for position, call in enumerate(calls):
@@ -49,6 +51,8 @@ def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added])
             handles.append(handle_of(queue, call, answer))
         except DuplicateJob as error:
             _name_item(error, position)
+            if [other.id for other in answers].count(error.job_id) > 1:
+                error.add_note("The bulk itself has this id more than once.")
             raise
     return handles
 

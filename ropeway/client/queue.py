@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple, Self, Unpack, overload
 
 import msgspec
 
-from ..errors import InvalidMove, InvalidOption, JobNotFound
+from ..errors import InvalidInput, InvalidMove, InvalidOption, JobNotFound
+from ..job.choices import function_or_none, one_of, yes_or_no
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.events import Event
@@ -19,7 +20,9 @@ from ..job.moves import MOVES, MoveName
 from ..job.names import job_id, job_name, queue_name
 from ..job.numbers import whole
 from ..job.options import JobOptions, read_options
+from ..job.outcomes import Classify
 from ..job.record import NewJob
+from ..job.rules import OnStalled
 from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..store.contract import Store
 from ..store.transactions import sharing
@@ -68,6 +71,7 @@ class Queue:
     """A named line of jobs. Making one connects to nothing.
 
     Options beside the named ones are defaults for the jobs added through this object: `Queue("mail", attempts=3)`.
+    `classify` and `on_stalled` hold for workers that are given this object, unless they have their own.
     """
 
     def __init__(
@@ -77,6 +81,8 @@ class Queue:
         *,
         store: Store | None = None,
         size_limit: int = SIZE_LIMIT,
+        classify: Classify | None = None,
+        on_stalled: OnStalled | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
         if url is not None and store is not None:
@@ -90,6 +96,10 @@ class Queue:
         self.name = queue_name(name)
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
         """The most bytes that data or a result may take as JSON."""
+        self.classify = function_or_none("classify", classify)
+        """Decides, for workers of this object, per error of its jobs whether it may be retried."""
+        self.on_stalled = None if on_stalled is None else one_of("requeue", "fail")("on_stalled", on_stalled)
+        """What workers of this object do with its stalled jobs, unless they were told otherwise."""
         self.defaults = defaults
         self._url = url
         self._store = connect(url) if store is None else store
@@ -250,7 +260,7 @@ class Queue:
             None if name is None else job_name(name),
             whole("limit", limit, 1, BATCH),
             after,
-            newest_first,
+            yes_or_no("newest_first", newest_first),
         )
         page = await self.store.find(query)
         return JobPage([found_job(self, record) for record in page.jobs], page.next)
@@ -299,7 +309,7 @@ class Queue:
 
     async def retry(self, id: str, *, reset: bool = False) -> None:
         """Lets a finished job run once more; `reset` gives it all its attempts again."""
-        [answer] = await self.store.retry(self.name, [job_id(id)], reset=reset)
+        [answer] = await self.store.retry(self.name, [job_id(id)], reset=yes_or_no("reset", reset))
         self._expect(id, "retry by hand", answer)
 
     async def promote(self, id: str) -> None:
@@ -309,7 +319,7 @@ class Queue:
 
     async def remove(self, id: str, *, force: bool = False) -> None:
         """Forgets a job; one that is active only with `force`."""
-        [answer] = await self.store.remove(self.name, [job_id(id)], force=force)
+        [answer] = await self.store.remove(self.name, [job_id(id)], force=yes_or_no("force", force))
         self._expect(id, "remove", answer, NOT_ACTIVE)
 
     async def change(
@@ -325,10 +335,13 @@ class Queue:
 
         Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
         """
+        named = job_id(id)
         options = {"priority": priority, "lifo": lifo, "delay": delay}
+        if data is msgspec.UNSET and not any(value is not None for value in options.values()):
+            raise InvalidInput("change was told nothing to change: give it a priority, lifo, a delay or data")
         place, _ = read_options({option: value for option, value in options.items() if value is not None})
         edit = Edit(
-            job_id(id),
+            named,
             None if priority is None else place.priority,
             None if lifo is None else place.lifo,
             None if delay is None or place.due_at is not None else place.delay,
@@ -352,18 +365,24 @@ class Queue:
 
     # Moving many
 
-    async def retry_all(self, state: str = "failed", *, limit: int | None = None, reset: bool = False) -> int:
-        """Retries finished jobs of a state, oldest first, in batches; those that end later are left out."""
+    async def retry_all(
+        self, state: str = "failed", *, older_than: Duration = 0, limit: int | None = None, reset: bool = False
+    ) -> int:
+        """Retries jobs of a state that finished at least that long ago, oldest first, in batches.
+
+        Those that end while it is at it are left out.
+        """
 
         async def retry(ids: list[str]) -> list[Answer]:
             return await self.store.retry(self.name, ids, reset=reset)
 
+        yes_or_no("reset", reset)
         named = state_named(state)
         if named not in FINAL:
             raise InvalidOption("state", f"cannot be {state!r}: retry is for jobs that are {' or '.join(FINAL)}")
-        started = await self.store.clock()
+        last = await self.store.clock() - milliseconds(older_than)
         return await move_all(
-            self.store, self.name, named, limit, retry, lambda record: (record.finished_at or 0) <= started
+            self.store, self.name, named, limit, retry, lambda record: (record.finished_at or 0) <= last
         )
 
     async def promote_all(self, *, limit: int | None = None) -> int:
@@ -379,8 +398,8 @@ class Queue:
 
     async def drain(self, *, delayed: bool = False) -> int:
         """Removes what waits, and on request what is delayed; running and finished jobs stay."""
-        removed = len(await self.clean(0, "waiting"))
-        return removed + (len(await self.clean(0, "delayed")) if delayed else 0)
+        states = ("waiting", "delayed") if yes_or_no("delayed", delayed) else ("waiting",)
+        return sum([len(await self.clean(0, state)) for state in states])
 
     async def clean(self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None) -> list[str]:
         """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
@@ -388,7 +407,7 @@ class Queue:
 
     async def obliterate(self, *, force: bool = False) -> int:
         """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
-        return await obliterate_all(self.store, self.name, force=force)
+        return await obliterate_all(self.store, self.name, force=yes_or_no("force", force))
 
     # Holding back
 
@@ -410,6 +429,11 @@ class Queue:
         """The most jobs of this queue that may be active at once, over all workers; None for no limit."""
         value = 0 if limit is None else whole("limit", limit, 1)
         await self.store.configure(self.name, max_active=value)
+
+    async def is_maxed(self) -> bool:
+        """Whether as many jobs are active as the global concurrency allows."""
+        limit = (await self.settings()).max_active
+        return limit is not None and (await self.counts())["active"] >= limit
 
     # Helpers
 

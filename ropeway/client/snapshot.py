@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What `job.snapshot` holds: every field of the job, as of one moment."""
+    """What `job.snapshot` holds: the job as of one moment."""
 
     id: str
     queue: str
@@ -26,6 +26,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     data: Json
     state: State
     priority: int
+    lifo: bool
+    """Whether it stands ahead of all others of its priority that came before."""
     attempts: int
     """How often it may be tried."""
     attempts_made: int
@@ -38,6 +40,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime | None = None
     """When retention removes it by age; None while it is not finished."""
     worker: str | None = None
+    renewed_at: datetime | None = None
+    """When its worker was last heard of: at the claim, or when it renewed the lock."""
     lock_until: datetime | None = None
     reason: str | None = None
     progress: Json = None
@@ -65,6 +69,7 @@ def snapshot_of(record: JobRecord) -> Snapshot:
         data=read("data", record.data, decode, None),
         state=record.state,
         priority=record.priority,
+        lifo=record.order < 0,
         attempts=read("options", record.options, stored_options, StoredOptions()).attempts,
         attempts_made=record.attempts_made,
         attempts_started=record.attempts_started,
@@ -75,6 +80,7 @@ def snapshot_of(record: JobRecord) -> Snapshot:
         finished_at=moment_of(record.finished_at),
         expires_at=moment_of(record.expires_at),
         worker=record.worker,
+        renewed_at=moment_of(record.renewed_at),
         lock_until=moment_of(record.lock_until),
         reason=record.reason,
         progress=read("progress", record.progress, decode, None),

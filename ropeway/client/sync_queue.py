@@ -243,9 +243,14 @@ class SyncQueue:
 
     # Moving many
 
-    def retry_all(self, state: str = "failed", *, limit: int | None = None, reset: bool = False) -> int:
-        """Retries finished jobs of a state, oldest first, in batches; those that end later are left out."""
-        return run(self._queue.retry_all(state, limit=limit, reset=reset))
+    def retry_all(
+        self, state: str = "failed", *, older_than: Duration = 0, limit: int | None = None, reset: bool = False
+    ) -> int:
+        """Retries jobs of a state that finished at least that long ago, oldest first, in batches.
+
+        Those that end while it is at it are left out.
+        """
+        return run(self._queue.retry_all(state, older_than=older_than, limit=limit, reset=reset))
 
     def promote_all(self, *, limit: int | None = None) -> int:
         """Ends the delay of every delayed job, in batches, the first due first."""
@@ -276,6 +281,10 @@ class SyncQueue:
     def set_global_concurrency(self, limit: int | None) -> None:
         """The most jobs of this queue that may be active at once, over all workers; None for no limit."""
         run(self._queue.set_global_concurrency(limit))
+
+    def is_maxed(self) -> bool:
+        """Whether as many jobs are active as the global concurrency allows."""
+        return run(self._queue.is_maxed())
 
 
 async def _next(events: AsyncGenerator[Event, None]) -> Event | None:

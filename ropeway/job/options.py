@@ -12,6 +12,7 @@ import msgspec
 
 from ..errors import InvalidDuration, InvalidOption
 from .backoff import Backoff
+from .choices import yes_or_no
 from .codec import JsonText
 from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
@@ -174,17 +175,11 @@ def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
     return option, limit
 
 
-def _read_lifo(option: str, value: Any) -> tuple[str, Any]:
-    if not isinstance(value, bool):
-        raise InvalidOption(option, f"cannot be {value!r}: use True or False")
-    return option, value
-
-
 _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "id": lambda option, value: (option, None if value is None else job_id(value)),
     "delay": _read_delay,
     "priority": _whole(MOST_URGENT, LEAST_URGENT),
-    "lifo": _read_lifo,
+    "lifo": lambda option, value: (option, yes_or_no(option, value)),
     "attempts": _whole(1, MOST_ATTEMPTS),
     "backoff": _read_backoff,
     "timeout": _read_timeout,

@@ -38,17 +38,24 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     stack_traces: int = 10
 
 
-def may_retry(error: BaseException, job: Any, classify: Classify | None) -> bool:
-    """Whether the error itself allows another attempt; whether attempts remain is another question."""
+def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> bool:
+    """Whether the error itself allows another attempt; whether attempts remain is another question.
+
+    The first function that has an answer decides.
+    """
     if isinstance(error, Unrecoverable | InvalidPayload | NoHandler):
         return False
-    answer = classify(error, job) if classify else None
-    match answer:
-        case None | True | "retry":
-            return True
-        case False | "fatal":
-            return False
-    raise InvalidOption("classify", f'answered {answer!r}; answer "retry", "fatal" or None')
+    for decide in filter(None, classify):
+        answer = decide(error, job)
+        match answer:
+            case None:
+                continue
+            case True | "retry":
+                return True
+            case False | "fatal":
+                return False
+        raise InvalidOption("classify", f'answered {answer!r}; answer "retry", "fatal" or None')
+    return True
 
 
 def attempts_remain(options: StoredOptions, attempts_made: int) -> bool:

@@ -11,6 +11,9 @@ from .states import State
 
 STALLED_TOO_OFTEN: Final = "stalled more than allowable limit"
 
+OnStalled: TypeAlias = Literal["requeue", "fail"]
+"""What becomes of a job whose lock ran out."""
+
 MetricName: TypeAlias = Literal["added", "completed", "failed", "retried", "stalled", "cancelled", "removed"]
 
 METRICS_OF: Final[dict[str, tuple[MetricName, ...]]] = {
@@ -38,7 +41,7 @@ def is_given_up(
     attempts_made: int,
     attempts: int,
     max_stalled_count: int,
-    on_stalled: Literal["requeue", "fail"],
+    on_stalled: OnStalled,
     counts_as_attempt: bool,
 ) -> bool:
     """Whether a job whose lock ran out fails for good. The counts include this stall."""

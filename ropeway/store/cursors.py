@@ -44,7 +44,7 @@ def cursor_reader(kind: type[C]) -> Callable[[Query], C | None]:
             return None
         try:
             cursor = decode(query.after)
-        except (msgspec.MsgspecError, UnicodeError):
+        except (msgspec.MsgspecError, UnicodeError, TypeError):
             cursor = None
         if cursor is None or cursor.state not in query.states:
             raise InvalidOption("after", f"cannot be {query.after!r:.80}: use the `next` of the page before")

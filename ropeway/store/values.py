@@ -10,6 +10,7 @@ from ..job.codec import JsonText
 from ..job.events import Entry
 from ..job.instants import Instant, Milliseconds
 from ..job.record import JobRecord
+from ..job.rules import OnStalled
 from ..job.states import State
 
 BATCH: Final = 1_000
@@ -103,7 +104,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 class StallRules(msgspec.Struct, frozen=True):
     max_stalled_count: int = 1
-    on_stalled: Literal["requeue", "fail"] = "requeue"
+    on_stalled: OnStalled = "requeue"
     counts_as_attempt: bool = False
 
 

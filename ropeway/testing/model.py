@@ -425,4 +425,4 @@ def _may_change(job: JobRecord, edit: Edit) -> bool:
         return False
     if moves_in_time and job.state != "delayed":
         return False
-    return not (edit.data is not None and job.state in FINAL)
+    return job.state not in FINAL

@@ -172,10 +172,10 @@ class Attempts:
 
     def _may_retry(self, job: Job, error: BaseException) -> bool:
         try:
-            return may_retry(error, job, self._rules.classify)
+            return may_retry(error, job, self._rules.classify, job.queue.classify)
         except BaseException as broken:  # noqa: BLE001 - the user's function may raise anything
             log.error("classify raised for %r: it is retried as without it", job, exc_info=broken)
-            return may_retry(error, job, None)
+            return may_retry(error, job)
 
     async def _delay(self, job: Job, options: StoredOptions, error: BaseException) -> Milliseconds | None:
         """None stops retrying."""

@@ -10,10 +10,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from ..errors import InvalidOption
+from ..job.events import EVENT_NAMES
 from .job import Job
 from .service import log
 
-HEARD: Final[tuple[str, ...]] = (
+OWN: Final[tuple[str, ...]] = (
     "active",
     "progress",
     "completed",
@@ -32,6 +33,11 @@ HEARD: Final[tuple[str, ...]] = (
     "error",
 )
 """What a worker itself brings about or notices."""
+
+OF_QUEUES: Final[tuple[str, ...]] = tuple(name for name in EVENT_NAMES if name not in (*OWN, "gap"))
+"""What happens in its queues, whoever brings it about; read from their events if anybody listens."""
+
+HEARD: Final[tuple[str, ...]] = (*OWN, *OF_QUEUES)
 
 
 class WorkerEvent(msgspec.Struct, frozen=True):
@@ -60,7 +66,7 @@ class Listeners:
         if name not in HEARD:
             raise InvalidOption(
                 "event",
-                f"cannot be {name!r}; a worker tells of {', '.join(HEARD)}, and queue.events() of the whole queue",
+                f"cannot be {name!r}; a worker tells of {', '.join(HEARD)}; queue.events() tells everything",
             )
         if not callable(listener):
             raise InvalidOption("listener", f"cannot be {listener!r:.80}: give a function of one event")
@@ -71,10 +77,10 @@ class Listeners:
         if listener in listeners:
             listeners.remove(listener)
 
-    def hears(self, name: str) -> bool:
-        return bool(self._by_name.get(name))
+    def hears(self, *names: str) -> bool:
+        return any(map(self._by_name.get, names))
 
-    def emit(self, name: str, job: Job | None = None, **data: Any) -> None:
+    def emit(self, name: str, job: Job | None = None, /, **data: Any) -> None:
         for listener in (*self._by_name.get(name, ()),):
             try:
                 answer = listener(WorkerEvent(name, job, data))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from ..client.queue import Queue
 from ..client.requests import reason_text
-from ..errors import JobFinished, LockLost, Postponed, StoreUnavailable
+from ..errors import InvalidOption, JobError, JobFinished, JobNotFound, LockLost, Postponed, StoreUnavailable
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import UNKNOWN_REASON, Failure
 from ..job.ids import new_token
 from ..job.instants import Milliseconds
+from ..job.names import job_id, job_name
 from ..job.numbers import whole
 from ..job.options import StoredOptions
 from ..job.outcomes import Outcome
@@ -128,7 +129,7 @@ async def claim_by_hand(
     limit = whole("limit", limit, 1, BATCH)
     loop = asyncio.get_running_loop()
     until = loop.time() + (0 if wait is None else milliseconds(wait) / 1000)
-    attempts = Attempts(Handlers(None), Threads(worker), Processes(), rules, lambda _: None)
+    attempts = _attempts(worker, rules)
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
         while True:
@@ -149,6 +150,30 @@ async def claim_by_hand(
             listener.close()
 
 
+async def claimed_before(queues: Sequence[Queue], worker: str, id: str, token: str, rules: Rules) -> ClaimedJob:
+    missing: JobError = JobNotFound(queues[0].name, job_id(id))
+    for queue in queues:
+        [record] = await queue.store.get(queue.name, [id])
+        if record is None:
+            continue
+        if record.state == "active" and record.token == token:
+            return ClaimedJob(queue, record, time.monotonic(), _attempts(worker, rules), rules.lock)
+        missing = LockLost(queue.name, id)
+    raise missing
+
+
+def names_to_claim(given: Iterable[str]) -> tuple[str, ...]:
+    names = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(map(job_name, given))
+    if not names:
+        raise InvalidOption("names", f"cannot be {given!r:.80}: give a list of job names, or leave it out for all")
+    return names
+
+
+def _attempts(worker: str, rules: Rules) -> Attempts:
+    """Where nothing is run, for what it knows of outcomes."""
+    return Attempts(Handlers(None), Threads(worker), Processes(), rules, lambda _: None)
+
+
 async def _claim_once(
     queues: Sequence[Queue],
     worker: str,
@@ -166,10 +191,10 @@ async def _claim_once(
         try:
             if sweeps.is_due(queue.name):
                 # Before the claim: if it fails, no job is held by then.
-                await sweeps.sweep(queue, rules.stalls)
+                await sweeps.sweep(queue, rules.stalls_in(queue))
             claimed = await queue.store.claim(request)
             if not claimed.jobs:
-                ticked = await sweeps.sweep(queue, rules.stalls)
+                ticked = await sweeps.sweep(queue, rules.stalls_in(queue))
                 if ticked.next_at is not None:
                     again_in = min(again_in, max(0.01, (ticked.next_at - ticked.now) / 1000))
                 if ticked.stalled:

@@ -8,13 +8,16 @@ from typing import Any, Final, Literal, TypedDict
 
 import msgspec
 
+from ..client.queue import Queue
 from ..errors import InvalidDuration, InvalidName, InvalidOption
 from ..job.backoff import CustomBackoff
+from ..job.choices import function_or_none, one_of, yes_or_no
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Milliseconds
 from ..job.names import job_name
 from ..job.numbers import whole
 from ..job.outcomes import Classify
+from ..job.rules import OnStalled
 from ..store.values import StallRules
 
 MOST_CONCURRENCY: Final = 100_000
@@ -35,8 +38,8 @@ class WorkerOptions(TypedDict, total=False):
     """The safety sweep for stalled jobs, beside the timer at the earliest lock's end; default 5 s."""
     max_stalled_count: int
     """How often a job may stall and start again; default 1."""
-    on_stalled: Literal["requeue", "fail"]
-    """Whether a stalled job waits again or fails at once."""
+    on_stalled: OnStalled
+    """Whether a stalled job waits again or fails at once; default what its queue says, else requeue."""
     stall_counts_as_attempt: bool
     """Whether a stall also uses one of the job's attempts."""
     on_invalid: Literal["fail", "remove"]
@@ -48,7 +51,7 @@ class WorkerOptions(TypedDict, total=False):
     max_leaked: int
     """After so many handlers that would not stop, the worker ends with an error, to be started anew."""
     classify: Classify
-    """Decides per error whether it may be retried."""
+    """Decides per error whether it may be retried; if it answers None, that of the queue decides."""
     backoffs: Mapping[str, CustomBackoff]
     """The functions behind `Backoff.custom(name)`."""
     name: str
@@ -62,7 +65,8 @@ class Rules(msgspec.Struct, frozen=True):
     max_global_concurrency: int | None = None
     lock: Milliseconds = 30_000
     stalled_interval: float = 5.0
-    stalls: StallRules = StallRules()
+    stalls: Mapping[str, Any] = {}
+    """What was said of `StallRules`; queues may say the rest."""
     on_invalid: Literal["fail", "remove"] = "fail"
     grace: float = 25.0
     cancel_grace: float = 5.0
@@ -70,6 +74,12 @@ class Rules(msgspec.Struct, frozen=True):
     classify: Classify | None = None
     backoffs: Mapping[str, CustomBackoff] = {}
     name: str | None = None
+
+    def stalls_in(self, queue: Queue) -> StallRules:
+        said = {**self.stalls}
+        if queue.on_stalled is not None:
+            said.setdefault("on_stalled", queue.on_stalled)
+        return StallRules(**said)
 
 
 def checked_concurrency(given: object) -> int:
@@ -89,7 +99,7 @@ def read_worker_options(options: Mapping[str, Any]) -> Rules:
         except InvalidDuration as wrong:
             raise InvalidDuration(wrong.given, wrong.problem, option) from None
         (stalls if field in StallRules.__struct_fields__ else rules)[field] = value
-    return Rules(**rules, stalls=StallRules(**stalls))
+    return Rules(**rules, stalls=stalls)
 
 
 def _suggestion(option: str) -> str:
@@ -124,27 +134,6 @@ def _interval(option: str, given: Any) -> float:
     return max(SHORTEST_INTERVAL, _seconds(option, given))
 
 
-def _one_of(first: str, second: str) -> Callable[[str, Any], Any]:
-    def read(option: str, given: object) -> object:
-        if given not in (first, second):
-            raise InvalidOption(option, f'cannot be {given!r}: use "{first}" or "{second}"')
-        return given
-
-    return read
-
-
-def _yes_or_no(option: str, given: object) -> bool:
-    if not isinstance(given, bool):
-        raise InvalidOption(option, f"cannot be {given!r}: use True or False")
-    return given
-
-
-def _function(option: str, given: object) -> object:
-    if given is not None and not callable(given):
-        raise InvalidOption(option, f"cannot be {given!r:.80}: give a function")
-    return given
-
-
 def _name(option: str, given: object) -> str | None:
     try:
         return None if given is None else job_name(given)
@@ -164,13 +153,13 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "lock_duration": ("lock", _lock),
     "stalled_interval": ("stalled_interval", _interval),
     "max_stalled_count": ("max_stalled_count", _count),
-    "on_stalled": ("on_stalled", _one_of("requeue", "fail")),
-    "on_invalid": ("on_invalid", _one_of("fail", "remove")),
-    "stall_counts_as_attempt": ("counts_as_attempt", _yes_or_no),
+    "on_stalled": ("on_stalled", one_of("requeue", "fail")),
+    "on_invalid": ("on_invalid", one_of("fail", "remove")),
+    "stall_counts_as_attempt": ("counts_as_attempt", yes_or_no),
     "grace": ("grace", _seconds),
     "cancel_grace": ("cancel_grace", _seconds),
     "max_leaked": ("max_leaked", _at_least_one),
-    "classify": ("classify", _function),
+    "classify": ("classify", function_or_none),
     "backoffs": ("backoffs", _backoffs),
     "name": ("name", _name),
 }

@@ -9,12 +9,13 @@ import asyncio
 from typing import Any
 
 from ..job.codec import Json, decode
+from ..job.events import Event
 from ..job.failure import UNKNOWN_REASON, Failure
 from ..job.moves import MOVES
 from ..job.outcomes import Outcome
 from ..store.values import Answer, Ticked
 from .job import Job
-from .listeners import Listeners
+from .listeners import OF_QUEUES, Listeners
 from .service import log
 
 
@@ -22,6 +23,15 @@ class Reports:
     def __init__(self, listeners: Listeners, loop: asyncio.AbstractEventLoop) -> None:
         self._listeners = listeners
         self._loop = loop
+
+    @property
+    def follow_queues(self) -> bool:
+        """Whether anybody listens to what happens in the queues."""
+        return self._listeners.hears(*OF_QUEUES)
+
+    def happened(self, event: Event) -> None:
+        about = {"queue": event.queue} if event.job_id is None else {"queue": event.queue, "job_id": event.job_id}
+        self._listeners.emit(event.name, None, **event.data, **about)
 
     def claimed(self, jobs: list[Job]) -> None:
         if self._listeners.hears("progress"):

@@ -17,6 +17,7 @@ from ..store.values import DONE
 from .attempts import Attempts
 from .completing import committed
 from .exchange import Exchange
+from .following import Follower
 from .handlers import Handlers
 from .job import Job, Signal
 from .keeper import keeper_for
@@ -71,6 +72,8 @@ class Runtime:
         self._siblings: dict[int, Store] = {}
         self._keeper = keeper_for((queue.store for queue in queues), self._keep, self._leave)
         self._exchanging: asyncio.Task[None] | None = None
+        self._followers: list[Follower] = []
+        self._following: asyncio.Task[None] | None = None
         self._giving_up: set[asyncio.Task[None]] = set()
         self._fatal: BaseException | None = None
         self._crippled = False
@@ -94,6 +97,9 @@ class Runtime:
             await self._open(queue)
         self._siblings = {id(queue.store): queue.store.sibling() for queue in self._queues}
         (await self._keeper.start()).add_done_callback(self._check)
+        for follower in self._needed_followers():
+            await follower.begin()
+        self.follow()
         self._exchanging = asyncio.create_task(run_all(self.exchange.services()), name="ropeway-exchange")
         self._exchanging.add_done_callback(self._check)
 
@@ -110,6 +116,18 @@ class Runtime:
         else:
             with suppress(RuntimeError):  # The loop may just have ended, and the worker with it.
                 self._loop.call_soon_threadsafe(what)
+
+    def follow(self) -> None:
+        """From here on listeners hear what happens in the queues."""
+        if self._following is None and not self.stopping.is_set() and self._needed_followers():
+            self._following = asyncio.create_task(run_all(self._followers), name="ropeway-followers")
+            self._following.add_done_callback(self._check)
+
+    def _needed_followers(self) -> list[Follower]:
+        """None if nobody listens: to read all events of a queue is work."""
+        if not self._followers and self._reports.follow_queues:
+            self._followers = [Follower(queue.store, queue.name, self._reports.happened) for queue in self._queues]
+        return self._followers
 
     def resize(self, concurrency: int) -> None:
         self.slots.size = concurrency
@@ -149,12 +167,25 @@ class Runtime:
         if self._exchanging is not None:
             self._exchanging.cancel()
             await asyncio.wait([self._exchanging])
+        await self._stop_following()
         if self.exchange.unsettled:
             log.error("%d outcomes could not be settled: their jobs will run again", len(self.exchange.unsettled))
         await self._keeper.stop()
         self.slots.close()
         self._threads.close()
         await self._processes.close()
+
+    async def _stop_following(self) -> None:
+        if self._following is None:
+            return
+        self._following.cancel()
+        await asyncio.wait([self._following])
+        if not self.hurried.is_set():
+            # Of what this worker did last, such as to empty its queue, they may not have heard yet.
+            with suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(LAST_WORDS):
+                    for follower in self._followers:
+                        await follower.catch_up()
 
     async def _stop_handlers(self) -> list[Job]:
         """The handlers that did not stop; their jobs are handed back all the same."""
@@ -209,7 +240,7 @@ class Runtime:
             await revocations.begin()
             services += [
                 Renewer(store, name, (held, self.exchange.unsettled), rules.lock, self._tell),
-                Ticker(store, name, rules.stalls, rules.stalled_interval, reports.hear_ticked),
+                Ticker(store, name, rules.stalls_in(queue), rules.stalled_interval, reports.hear_ticked),
                 revocations,
                 Census(store, name, self._handlers.names, reports.hear_unhandled),
             ]

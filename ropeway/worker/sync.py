@@ -25,6 +25,11 @@ class SyncClaimedJob(SyncJobHandle):
         self._claimed = job
 
     @property
+    def token(self) -> str:
+        """What `Worker.claimed_sync` needs to go on with it elsewhere."""
+        return self._claimed.token
+
+    @property
     def attempt(self) -> int:
         """1 for the first attempt; postponements and stalls do not count."""
         return self._claimed.attempt

@@ -21,7 +21,7 @@ from ..job.names import job_name
 from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
-from .manual import ClaimedJob, Sweeps, claim_by_hand
+from .manual import ClaimedJob, Sweeps, claim_by_hand, claimed_before, names_to_claim
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .registration import TypedRegistration
 from .reports import Reports
@@ -60,6 +60,7 @@ class Worker:
         self._sweeps = Sweeps(self._rules.stalled_interval)
         self._paused = False
         self._started_at = 0
+        self._stopped_early = False
         self._runtime: Runtime | None = None
 
     def __repr__(self) -> str:
@@ -71,7 +72,7 @@ class Worker:
         Raises `ShutdownTimeout` when handlers ignored their end, and whatever made the worker unable to go on.
         """
         with stopped_by_signals(self.stop):
-            runtime = await self._start()
+            runtime = await self._start(heeds_early_stop=True)
             try:
                 await runtime.stopping.wait()
             finally:
@@ -95,7 +96,12 @@ class Worker:
             await self._end(runtime)
 
     def stop(self) -> None:
-        """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer."""
+        """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer.
+
+        Asked before its first `run`, that ends as soon as it begins: the thread that runs it may not have got there.
+        """
+        if not self._started_at:
+            self._stopped_early = True
         self._tell(Runtime.stop)
 
     @overload
@@ -125,32 +131,50 @@ class Worker:
         return register
 
     def on(self, event: str, listener: Listener | None = None) -> Any:
-        """Calls `listener` for each event of that name in this worker; also as a decorator."""
-        if listener is not None:
-            self._listeners.add(event, listener)
-            return listener
+        """Calls `listener` for each event of that name; also as a decorator.
+
+        Of jobs these are the events of this worker's own; what happens to the queues, such as `drained`, is heard
+        whoever brought it about.
+        """
 
         def register(function: L) -> L:
             self._listeners.add(event, function)
+            self._tell(Runtime.follow)
             return function
 
-        return register
+        return register if listener is None else register(listener)
 
     def off(self, event: str, listener: Listener) -> None:
         """Calls it no more."""
         self._listeners.remove(event, listener)
 
-    async def claim(self, limit: int = 1, *, wait: Duration | None = None) -> list[ClaimedJob]:
+    async def claim(
+        self, limit: int = 1, *, names: Iterable[str] | None = None, wait: Duration | None = None
+    ) -> list[ClaimedJob]:
         """Takes jobs to be processed by hand: renew, complete, fail or release them yourself.
 
-        With `wait`, waits that long for a first job.
+        Only jobs of `names`; without it those that this worker has handlers for, or all if it has none. With `wait`,
+        waits that long for a first job.
         """
-        names = self._handlers.own_names
-        return await claim_by_hand(self.queues, self.id, names, limit, self._rules, self._sweeps, wait)
+        wanted = self._handlers.own_names if names is None else names_to_claim(names)
+        return await claim_by_hand(self.queues, self.id, wanted, limit, self._rules, self._sweeps, wait)
 
-    def claim_sync(self, limit: int = 1, *, wait: Duration | None = None) -> list[SyncClaimedJob]:
+    def claim_sync(
+        self, limit: int = 1, *, names: Iterable[str] | None = None, wait: Duration | None = None
+    ) -> list[SyncClaimedJob]:
         """`claim` for code without an event loop."""
-        return [job.sync for job in run(self.claim(limit, wait=wait))]
+        return [job.sync for job in run(self.claim(limit, names=names, wait=wait))]
+
+    async def claimed(self, id: str, token: str) -> ClaimedJob:
+        """A job that was claimed before, here or in another process, for whoever knows the `token` of that claim.
+
+        Raises `LockLost` if the token is no longer that of the job.
+        """
+        return await claimed_before(self.queues, self.id, id, token, self._rules)
+
+    def claimed_sync(self, id: str, token: str) -> SyncClaimedJob:
+        """`claimed` for code without an event loop."""
+        return run(self.claimed(id, token)).sync
 
     @property
     def concurrency(self) -> int:
@@ -188,7 +212,7 @@ class Worker:
         """Handlers that would not stop, were given up, and still run."""
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
-    async def _start(self) -> Runtime:
+    async def _start(self, *, heeds_early_stop: bool = False) -> Runtime:
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
         self._handlers.take_tasks(self.queues)
@@ -196,8 +220,11 @@ class Worker:
         runtime = Runtime(self.queues, self._handlers, self._rules, self.id, reports, self._describe)
         runtime.slots.size = self._concurrency
         runtime.exchange.claiming = not self._paused
-        self._started_at = int(time.time() * 1000)
         self._runtime = runtime
+        self._started_at = int(time.time() * 1000)
+        if self._stopped_early and heeds_early_stop:
+            runtime.stop()
+        self._stopped_early = False
         log.info("%r starts on %s", self, ", ".join({queue.store.url for queue in self.queues}))
         try:
             await runtime.start()

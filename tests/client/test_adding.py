@@ -137,8 +137,9 @@ async def test_one_taken_id_stores_nothing_of_many(queue: Queue, place: int):
 
 
 async def test_an_id_given_twice_for_different_jobs_stores_nothing_of_many(queue: Queue):
-    with pytest.raises(DuplicateJob):
+    with pytest.raises(DuplicateJob) as refused:
         await queue.add_many([("send", 1, {"id": "a"}), ("send", 2, {"id": "a"})])
+    assert "more than once" in " ".join(refused.value.__notes__)
     assert await is_empty(queue)
 
 
@@ -172,6 +173,12 @@ async def test_a_mapping_is_not_taken_for_the_names_in_it(queue: Queue):
     with pytest.raises(InvalidInput, match=r"mapping\.items\(\)"):
         await queue.add_many(mapping)
     assert await is_empty(queue)
+
+
+@pytest.mark.parametrize("nothing", [None, 5])
+async def test_what_holds_no_jobs_is_not_taken_for_many(queue: Queue, nothing: Any):
+    with pytest.raises(InvalidInput, match="give a list"):
+        await queue.add_many(nothing)
 
 
 @pytest.mark.parametrize("one", ["send", Call("send")])

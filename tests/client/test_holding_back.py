@@ -67,6 +67,17 @@ async def _kept(queue: Queue):
         yield event.name, event.data
 
 
+async def test_a_queue_knows_whether_its_global_limit_is_reached(queue: Queue):
+    await queue.add_many(["send"] * 3)
+    assert not await queue.is_maxed()
+    await queue.set_global_concurrency(2)
+    assert not await queue.is_maxed()
+    await claimable(queue)
+    assert await queue.is_maxed()
+    await queue.set_global_concurrency(None)
+    assert not await queue.is_maxed()
+
+
 async def test_no_more_jobs_are_active_than_the_global_limit_allows(queue: Queue):
     await queue.set_global_concurrency(2)
     await queue.add_many(["send"] * 5)

@@ -14,7 +14,7 @@ from ropeway.errors import InvalidName, InvalidOption
 from ropeway.job.record import NewJob
 from ropeway.job.states import STATES, State
 from ropeway.store.contract import Store
-from ropeway.store.values import Change, Record
+from ropeway.store.values import Change, Lock, Record
 from ropeway.testing.arrange import ARRANGED, active, failed, job_in
 
 BAD_IDS: list[Any] = ["", "a b", "é", "x" * 256, "\ud800", None, 5, b"a"]
@@ -37,8 +37,25 @@ async def test_a_job_is_seen_with_all_that_is_known_of_it(queue: Queue, store: S
     assert seen.started_at is not None
     assert seen.lock_until is not None
     assert before <= seen.created_at <= seen.started_at < seen.lock_until
+    assert (seen.renewed_at, seen.lifo) == (seen.started_at, False)
     assert (seen.finished_at, seen.expires_at, seen.due_at, seen.reason) == (None, None, None, None)
     assert seen.corrupt == ()
+
+
+async def test_it_is_seen_when_a_worker_was_last_heard_of(queue: Queue, store: Store):
+    now = await store.clock()
+    record = await active(store, now=now)
+    await store.renew(queue.name, [Lock(record.id, record.token or "")], 30_000, now=now + 5_000)
+    seen = await one(queue, record.id)
+    assert seen.started_at is not None
+    assert seen.renewed_at == seen.started_at + timedelta(seconds=5)
+
+
+async def test_it_is_seen_who_stands_ahead_of_others(queue: Queue):
+    [job, _] = await queue.add_many([("send", 1, {"lifo": True}), ("send", 2)])
+    assert [found.snapshot.lifo for found in await queue.find("waiting")] == [True, False]
+    await queue.change(job.id, lifo=False)
+    assert not (await job.refresh()).lifo
 
 
 async def test_a_finished_job_is_seen_with_its_result_or_its_reason(queue: Queue, store: Store):
@@ -161,6 +178,8 @@ async def test_a_search_that_cannot_be_meant_is_refused(queue: Queue):
         lambda: queue.find(limit=1_001),
         lambda: queue.find(limit=1.5),  # type: ignore[arg-type]
         lambda: queue.find(after="nonsense"),
+        lambda: queue.find(after=5),  # type: ignore[arg-type]
+        lambda: queue.find(newest_first="no"),  # type: ignore[arg-type]
         lambda: queue.find(name=""),
         lambda: queue.find(name=5),  # type: ignore[arg-type]
     ]

@@ -104,6 +104,16 @@ async def test_retry_with_reset_gives_all_attempts_again(queue: Queue, store: St
     assert (seen.attempts_made, seen.attempts_started, seen.stalled_count) == (0, 0, 0)
 
 
+async def test_a_reset_must_be_meant(queue: Queue, store: Store):
+    record = await failed(store, now=await store.clock())
+    not_meant: Any = "no"
+    with pytest.raises(InvalidOption, match="reset"):
+        await queue.retry(record.id, reset=not_meant)
+    with pytest.raises(InvalidOption, match="reset"):
+        await queue.retry_all(reset=not_meant)
+    assert await read(store, record.id) == record
+
+
 async def test_a_job_that_is_retried_stands_where_it_always_stood(queue: Queue, store: Store):
     record = await completed(store, now=await store.clock())
     newer = await queue.add("send")
@@ -123,6 +133,17 @@ async def test_an_active_job_is_removed_only_by_force(queue: Queue, store: Store
         await queue.remove(record.id)
     await queue.remove(record.id, force=True)
     assert await queue.get(record.id) is None
+
+
+@pytest.mark.parametrize("force", ["no", 1, None])
+async def test_force_must_be_meant(queue: Queue, store: Store, force: Any):
+    record = await active(store, now=await store.clock())
+    with pytest.raises(InvalidOption, match="force"):
+        await queue.remove(record.id, force=force)
+    with pytest.raises(InvalidOption, match="force"):
+        await queue.obliterate(force=force)
+    assert await read(store, record.id) == record
+    assert not (await queue.settings()).paused
 
 
 async def test_a_changed_priority_changes_the_place_in_the_line(queue: Queue):
@@ -180,6 +201,8 @@ async def test_a_change_that_cannot_be_meant_is_refused(make_queue: MakeQueue):
     queue = make_queue(size_limit=10)
     job = await queue.add("send", 1, delay=60)
     bad: list[tuple[dict[str, Any], type[Exception]]] = [
+        ({}, InvalidInput),
+        ({"priority": None, "delay": None}, InvalidInput),
         ({"priority": 2**22}, InvalidOption),
         ({"priority": "1"}, InvalidOption),
         ({"lifo": 1}, InvalidOption),

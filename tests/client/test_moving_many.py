@@ -62,6 +62,17 @@ async def test_retry_all_can_reset_attempts(queue: Queue):
     assert (await job.refresh()).attempts_made == 0
 
 
+async def test_retry_all_can_be_for_those_that_finished_long_ago(queue: Queue, store: Store):
+    now = await store.clock()
+    old = await job_in("failed", store, now=now - 60_000)
+    await job_in("failed", store, now=now)
+    assert await queue.retry_all(older_than="2 minutes") == 0
+    assert await queue.retry_all(older_than="30 seconds") == 1
+    assert [job.id for job in (await queue.find("waiting")).jobs] == [old.id]
+    with pytest.raises(InvalidInput, match="duration"):
+        await queue.retry_all(older_than="long")
+
+
 async def test_retry_all_leaves_out_jobs_that_fail_again_meanwhile(tampered_queue: Queue, tampering: Tampering):
     queue = tampered_queue
     await queue.add_many(["send"] * 3)
@@ -88,6 +99,14 @@ async def test_drain_removes_what_waits_and_nothing_else(queue: Queue, store: St
     assert await queue.counts() == {state: int(state in ARRANGED and state != "waiting") for state in STATES}
     assert await queue.drain(delayed=True) == 1
     assert (await queue.counts())["delayed"] == 0
+
+
+async def test_a_drain_of_delayed_jobs_must_be_meant(queue: Queue):
+    await queue.add_many([("send", 1), ("send", 2, {"delay": 60})])
+    not_meant: Any = "no"
+    with pytest.raises(InvalidOption, match="delayed"):
+        await queue.drain(delayed=not_meant)
+    assert (await queue.counts())["waiting"] == 1
 
 
 async def test_clean_removes_the_oldest_of_a_state_and_names_them(queue: Queue, store: Store):

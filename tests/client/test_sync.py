@@ -85,7 +85,8 @@ def test_a_twin_has_every_plain_attribute(kind: type, twin: type):
 def test_a_worker_has_twins_of_run_and_claim():
     assert inspect.signature(Worker.run_sync) == inspect.signature(Worker.run)
     assert inspect.signature(Worker.claim_sync) == expected(Worker.claim)
-    assert {"run", "claim"} == set(awaited(Worker)) - {"started"}
+    assert inspect.signature(Worker.claimed_sync) == expected(Worker.claimed)
+    assert {"run", "claim", "claimed"} == set(awaited(Worker)) - {"started"}
 
 
 def test_jobs_are_added_looked_at_and_moved_without_a_loop(queue: Queue):

@@ -22,6 +22,13 @@ def test_a_classifier_decides(answer, expected):
     assert may_retry(ValueError(), None, lambda error, job: answer) is expected
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [("fatal", "retry", False), ("retry", "fatal", True), (None, "fatal", False)]
+)
+def test_of_several_classifiers_the_first_that_has_an_answer_decides(first, second, expected):
+    assert may_retry(ValueError(), None, lambda error, job: first, None, lambda error, job: second) is expected
+
+
 def test_a_classifier_sees_the_error_and_the_job():
     seen = []
     error, job = ValueError(), object()

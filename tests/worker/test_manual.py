@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ropeway import Backoff, InvalidInput, JobFailed, LockLost, Queue, Worker
+from ropeway import Backoff, InvalidInput, JobFailed, JobNotFound, LockLost, Queue, Worker
 from ropeway.errors import HandlerError, InvalidPayload, JobFinished, StoreUnavailable
 from ropeway.job.record import NewJob
 from ropeway.store.contract import Store
@@ -247,3 +247,50 @@ async def test_a_job_whose_holder_is_gone_is_claimed_again_from_a_queue_that_is_
                 break
             await found.complete()
     assert found.token != lost.token
+
+
+async def test_a_claim_takes_only_jobs_of_the_names_it_is_told(queue: Queue):
+    await queue.add_many([("send", 1), ("print", 2), ("send", 3), ("fold", 4)])
+    worker = Worker(queue, {"send": print})
+    assert [job.data for job in await worker.claim(5, names=["print", "none"])] == [2]
+    assert [job.data for job in await worker.claim(1)] == [1]
+    assert [job.data for job in await Worker(queue).claim(5, names={"send", "fold"})] == [3, 4]
+
+
+@pytest.mark.parametrize("names", ["send", [], [5], [""], 5])
+async def test_names_that_cannot_be_meant_are_refused(queue: Queue, names: Any):
+    await queue.add("send")
+    with pytest.raises(InvalidInput, match="name"):
+        await Worker(queue).claim(names=names)
+    assert (await queue.counts())["waiting"] == 1
+
+
+async def test_whoever_knows_the_token_goes_on_with_a_claimed_job(make_queue: MakeQueue):
+    other, queue = make_queue("other"), make_queue()
+    job = await queue.add("send", {"to": "you"}, attempts=2)
+    [claimed] = await Worker(queue).claim()
+
+    elsewhere = Worker([other, queue])
+    taken = await elsewhere.claimed(claimed.id, claimed.token)
+    assert (taken.data, taken.attempt, taken.queue) == ({"to": "you"}, 1, queue)
+    await taken.renew()
+    await taken.progress(50)
+    await taken.fail("not yet")
+    with pytest.raises(LockLost):
+        await claimed.complete()
+    assert (await job.refresh()).attempts_made == 1
+
+
+async def test_a_token_that_is_not_the_jobs_takes_nothing(queue: Queue):
+    job = await queue.add("send")
+    worker = Worker(queue)
+    with pytest.raises(JobNotFound):
+        await worker.claimed("nobody", "token")
+    with pytest.raises(LockLost):
+        await worker.claimed(job.id, "")
+    [claimed] = await worker.claim()
+    with pytest.raises(LockLost):
+        await worker.claimed(job.id, "another")
+    await claimed.complete()
+    with pytest.raises(LockLost):
+        await worker.claimed(job.id, claimed.token)

@@ -9,6 +9,7 @@ import pytest
 
 from ropeway import Backoff, Job, JobFailed, JobHandle, Queue, SyncJob, Unrecoverable, Worker
 from ropeway.errors import InvalidOption
+from tests.client.fixtures import MakeQueue
 
 from .watching import PATIENCE, Ear, told
 
@@ -214,6 +215,32 @@ async def test_classify_decides_about_each_error(queue: Queue, verdict: Any, att
             await job.result(timeout=PATIENCE)
     assert len(handler.attempts) == attempts
     assert seen[0] == (ValueError, job.id)
+
+
+@pytest.mark.parametrize(
+    ("of_worker", "of_queue", "attempts"),
+    [(None, "fatal", 1), (None, None, 3), ("retry", "fatal", 3), ("fatal", "retry", 1)],
+)
+async def test_a_queue_classifies_what_the_worker_leaves_to_it(
+    make_queue: MakeQueue, of_worker: Any, of_queue: Any, attempts: int
+):
+    queue = make_queue(classify=lambda error, job: of_queue)
+    handler = Flaky(9)
+    async with Worker(queue, handler, classify=lambda error, job: of_worker).started():
+        job = await queue.add("send", attempts=3)
+        with pytest.raises(JobFailed):
+            await job.result(timeout=PATIENCE)
+    assert len(handler.attempts) == attempts
+
+
+async def test_each_queue_of_a_worker_classifies_its_own_jobs(make_queue: MakeQueue):
+    strict, lenient = make_queue("strict", classify=lambda error, job: "fatal"), make_queue("lenient")
+    async with Worker([strict, lenient], Flaky(9)).started():
+        for queue, attempts in ((strict, 1), (lenient, 3)):
+            job = await queue.add("send", attempts=3)
+            with pytest.raises(JobFailed):
+                await job.result(timeout=PATIENCE)
+            assert (await job.refresh()).attempts_made == attempts
 
 
 @pytest.mark.parametrize("error", [RuntimeError, SystemExit, KeyboardInterrupt])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from ropeway import ClaimedJob, Job, JobFailed, JobHandle, LockLost, Queue, Work
 from ropeway.errors import InvalidOption
 from ropeway.job.record import NewJob
 from ropeway.store.contract import Store
+from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Tampering
 
 from .watching import PATIENCE, Ear, Gate, told
@@ -82,7 +84,7 @@ async def test_one_stall_is_allowed_by_default_and_a_second_is_not(queue: Queue)
     assert (await job.refresh()).stalled_count == 2
 
 
-async def test_a_queue_may_fail_what_stalls(queue: Queue):
+async def test_a_worker_may_fail_what_stalls(queue: Queue):
     job, _ = await lost(queue, attempts=5)
     worker = Worker(queue, fine, on_stalled="fail", **SOON)
     ear = Ear(worker, "stalled")
@@ -90,6 +92,34 @@ async def test_a_queue_may_fail_what_stalls(queue: Queue):
         with pytest.raises(JobFailed, match="stalled"):
             await job.result(timeout=PATIENCE)
         assert (await ear.hear("stalled")).data["ids"] == [job.id]
+
+
+@pytest.mark.parametrize(("of_worker", "fails"), [({}, True), ({"on_stalled": "requeue"}, False)])
+async def test_a_queue_may_fail_what_stalls_if_its_worker_says_nothing_else(
+    make_queue: MakeQueue, of_worker: Any, fails: bool
+):
+    queue = make_queue(on_stalled="fail")
+    job, _ = await lost(queue)
+    async with Worker(queue, fine, **of_worker, **SOON).started():
+        with pytest.raises(JobFailed, match="stalled") if fails else nullcontext():
+            await job.result(timeout=PATIENCE)
+    assert await job.state() == ("failed" if fails else "completed")
+
+
+async def test_a_claim_by_hand_keeps_the_queues_rule_for_what_stalls(make_queue: MakeQueue):
+    queue = make_queue(on_stalled="fail")
+    job, _ = await lost(queue)
+    claiming = asyncio.create_task(Worker(queue, **SOON).claim(wait=PATIENCE))
+    with pytest.raises(JobFailed, match="stalled"):
+        await job.result(timeout=PATIENCE)
+    claiming.cancel()
+    await asyncio.wait([claiming])
+
+
+@pytest.mark.parametrize("options", [{"on_stalled": "ignore"}, {"classify": "fatal"}])
+def test_rules_of_a_queue_that_cannot_be_meant_are_refused(options: Any):
+    with pytest.raises(InvalidOption, match="cannot be"):
+        Queue("letters", "memory://", **options)
 
 
 @pytest.mark.parametrize("attempts", [1, 2])

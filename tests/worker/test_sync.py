@@ -26,6 +26,18 @@ def test_a_worker_runs_in_any_thread_until_it_is_stopped_from_another(queue: Que
     running.join()
 
 
+def test_a_stop_before_the_thread_came_to_its_worker_is_not_lost(queue: Queue):
+    job = queue.sync.add("double", 21)
+    worker = Worker(queue, lambda job: job.data * 2)
+    worker.stop()
+    in_a_thread(worker).join()
+    assert job.state() == "waiting"
+    running = in_a_thread(worker)
+    assert job.result(timeout=30) == 42
+    worker.stop()
+    running.join()
+
+
 def test_a_handler_in_a_thread_adds_jobs_and_waits_for_them(queue: Queue):
     def parent(job: SyncJob) -> object:
         return job.queue.sync.add("child", 1).result(timeout=30)
@@ -82,6 +94,13 @@ def test_jobs_are_claimed_and_settled_by_hand_without_a_loop(queue: Queue):
         back.renew()
     assert [job.attempt for job in worker.claim_sync(4, wait=1)] in ([1, 2], [2, 1])
     assert worker.claim_sync(wait=0.01) == []
+
+
+def test_a_claimed_job_is_gone_on_with_elsewhere_without_a_loop(queue: Queue):
+    queue.sync.add_many([("send", 1), ("print", 2)])
+    [claimed] = Worker(queue).claim_sync(names=["print"])
+    Worker(queue).claimed_sync(claimed.id, claimed.token).complete("printed")
+    assert (claimed.data, claimed.result()) == (2, "printed")
 
 
 async def test_claiming_on_the_thread_of_a_loop_is_refused(queue: Queue):

@@ -62,18 +62,21 @@ def entries_of(row: Row, after: str | None, *, inclusive: bool, limit: int) -> E
     if after == "now":
         return Entries([], str(newest))
     steps = [(number, _read(body)) for number, body in zip(numbers or (), bodies or (), strict=True)]
-    gap = any(entries is None for _, entries in steps)
     place = read_place(after) if after is not None else None
+    gap = any(entries is None and (place is None or number != place.step) for number, entries in steps)
     if after is not None and not _is_known(place, steps, events_from, inclusive=inclusive):
         return Entries([], after, gap=True)
-    found = [
+    unread = [
         StoredEntry(f"{number}-{n}", entry)
         for number, entries in steps
         for n, entry in enumerate(entries or ())
         if place is None or not _is_read(place, number, n, inclusive=inclusive)
-    ][:limit]
-    cursor = found[-1].id if found else after if after is not None else str(events_from or 0)
-    return Entries(found, cursor, gap)
+    ]
+    if len(unread) > limit:
+        return Entries(unread[:limit], unread[limit - 1].id, gap)
+    # Behind a whole step one stands well even when it is gone, and is not told of its damage again.
+    cursor = str(steps[-1][0]) if steps else after if after is not None else str(events_from or 0)
+    return Entries(unread, cursor, gap)
 
 
 def _read(body: str) -> list[Entry] | None:

@@ -399,7 +399,7 @@ class PostgresStore:
         most = 0 if after == "now" else limit + 1
         [row] = await self._ask("events", text(queue), number(None if place is None else place.step), number(most))
         found = looking.entries_of(row, after, inclusive=inclusive, limit=limit)
-        if found.gap and not found.entries:
+        if found.gap and found.cursor == after:
             # What was asked for is not there: what is there begins at the oldest.
             [row] = await self._ask("events", text(queue), number(None), number(most))
             found = looking.entries_of(row, None, inclusive=False, limit=limit)

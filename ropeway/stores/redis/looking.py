@@ -97,7 +97,7 @@ def row_of(stored: bytes | None) -> Row:
 
 
 def entries_of(answer: list[Any]) -> Entries:
-    found, start, _, gap = answer
+    found, newest, gap = answer
     is_gap = bool(gap)
     entries: list[StoredEntry] = []
     for id, body in found:
@@ -108,7 +108,7 @@ def entries_of(answer: list[Any]) -> Entries:
         except (msgspec.DecodeError, *DAMAGED):
             # Damaged by somebody: the others are still worth reading.
             is_gap = True
-    cursor = found[-1][0] if found else start
+    cursor = found[-1][0] if found else newest
     return Entries(entries, cursor.decode(), is_gap)
 
 

@@ -354,10 +354,8 @@ class RedisStore:
     ) -> Entries:
         is_given = after not in (None, "now")
         number, epoch = looking.read_event_id(after) if is_given and after is not None else (False, False)
-        answer = await self._run("events", queue, number, epoch, inclusive, 0 if after == "now" else limit, is_given)
-        if after == "now":
-            return Entries([], answer[2].decode())
-        return looking.entries_of(answer)
+        most = 0 if after == "now" else limit
+        return looking.entries_of(await self._run("events", queue, number, epoch, inclusive, most, is_given))
 
     async def revoked(self, queue: str, after: str | None = None) -> Revoked:
         is_known = after is not None and after.isascii() and after.isdecimal() and len(after) < 16

@@ -37,7 +37,7 @@ def events(tx: Transaction, queue: str, after: str | None, inclusive: bool, limi
         except msgspec.DecodeError:
             # Damaged in the file: the others are still worth reading.
             gap = True
-    return Entries(entries, str(found[-1][0] & _NUMBER) if found else str(start), gap)
+    return Entries(entries, str(found[-1][0] & _NUMBER if found else row.events), gap)
 
 
 def _is_place(tx: Transaction, row: QueueRow, number: int | None, inclusive: bool) -> bool:

@@ -98,23 +98,29 @@ def change(tx: Transaction, queue: str, edits: Sequence[Edit]) -> list[Answer]:
             answers.append(Answer("refused", place.state))
         else:
             answers.append(Answer("done", place.state))
-            jobs.append((edit.id, _changes(edit, now)))
+            if changes := _changes(edit, now):
+                jobs.append((edit.id, changes))
             there = moved[TABLES[place.state]]
             if (fields := _fields(place, edit, now, there.get(place.seq, _KEPT))) != _KEPT:
                 there[place.seq] = fields
             if edit.data is not None:
                 data[place.seq] = edit.data
     if jobs:
-        for table, there in moved.items():
-            if there:
-                values = {"edits": as_json([(seq, *fields) for seq, fields in there.items()])}
-                tx.run(_CHANGE[table], values)
-                tx.run(_CHANGE["jobs"], values)
+        _place_anew(tx, moved)
         if data:
             tx.run(_DATA, {"changes": as_json(list(data.items()))})
         row.announce("changed", now, jobs=jobs)
         tx.wake("jobs", row)
     return answers
+
+
+def _place_anew(tx: Transaction, moved: dict[str, dict[int, Fields]]) -> None:
+    """By the table that each job stands in."""
+    for table, there in moved.items():
+        if there:
+            values = {"edits": as_json([(seq, *fields) for seq, fields in there.items()])}
+            tx.run(_CHANGE[table], values)
+            tx.run(_CHANGE["jobs"], values)
 
 
 def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list[Answer]:

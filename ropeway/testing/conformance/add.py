@@ -116,6 +116,13 @@ class TestAdd:
         assert verdicts(answers) == [["found"]]
         assert await read(store, "a") == job
 
+    async def test_a_job_that_is_found_beside_a_conflict_is_announced_too(self, store: Store) -> None:
+        await add(store, new_job("a"), new_job("b"))
+
+        await store.add([[new_job("a"), new_job("b", data="other"), new_job("c"), new_job("c")]], now=NOW)
+
+        assert await events_of(store, "duplicated") == [("a", {})]
+
     async def test_a_found_job_is_announced_as_duplicated(self, store: Store) -> None:
         await add(store, new_job("a"))
 

@@ -150,3 +150,26 @@ class TestChange:
         await store.change(QUEUE, [Edit("a", delay=1), Edit("nobody", priority=1)], now=NOW)
 
         assert await entries(store, "changed") == []
+
+    @pytest.mark.parametrize("state", FINISHED)
+    async def test_a_finished_job_refuses_even_an_edit_of_nothing(self, store: Store, state: State) -> None:
+        job = await job_in(state, store)
+
+        assert await store.change(QUEUE, [Edit(job.id)], now=NOW) == [Answer("refused", state)]
+
+    @pytest.mark.parametrize("state", ["waiting", "delayed", "active"])
+    async def test_an_edit_of_nothing_changes_and_announces_nothing(self, store: Store, state: State) -> None:
+        job = await job_in(state, store)
+        before = await snapshot(store)
+
+        assert await store.change(QUEUE, [Edit(job.id)], now=NOW) == [Answer("done", state)]
+
+        assert await snapshot(store) == before
+        assert await entries(store, "changed") == []
+
+    async def test_an_edit_of_nothing_is_no_part_of_what_others_announce(self, store: Store) -> None:
+        await add(store, new_job("a"), new_job("b"))
+
+        await store.change(QUEUE, [Edit("a"), Edit("b", priority=1)], now=NOW)
+
+        assert await events_of(store, "changed") == [("b", {"priority": 1})]

@@ -134,6 +134,45 @@ class TestEventsFromAPlace:
         assert [[id for id, _ in stored.entry.jobs] for stored in page.entries] == [["b"]]
         assert not page.gap
 
+    async def test_who_has_seen_everything_of_an_obliterated_queue_missed_nothing(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await store.cancel(QUEUE, ["a"], now=NOW)
+        seen = await store.events(QUEUE)
+        await store.obliterate(QUEUE, now=NOW)
+        after = await store.events(QUEUE, seen.cursor)
+        await add(store, new_job("b"))
+
+        page = await store.events(QUEUE, after.cursor)
+
+        assert (after.entries, after.gap) == ([], False)
+        assert ([stored.entry.what for stored in page.entries], page.gap) == (["add"], False)
+
+    async def test_who_missed_the_end_of_an_obliterated_queue_is_told_once(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        seen = await store.events(QUEUE)
+        await add(store, new_job("b"))
+        await store.obliterate(QUEUE, now=NOW)
+
+        missed = await store.events(QUEUE, seen.cursor)
+        again = await store.events(QUEUE, missed.cursor)
+        await add(store, new_job("c"))
+        page = await store.events(QUEUE, again.cursor)
+
+        assert [(seen.entries, seen.gap) for seen in (missed, again)] == [([], True), ([], False)]
+        assert ([stored.entry.what for stored in page.entries], page.gap) == (["add"], False)
+
+    async def test_the_beginning_of_an_obliterated_queue_is_no_gap(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await store.obliterate(QUEUE, now=NOW)
+
+        start = await store.events(QUEUE)
+        again = await store.events(QUEUE, start.cursor)
+        await add(store, new_job("b"))
+        page = await store.events(QUEUE, start.cursor)
+
+        assert (start.entries, start.gap, again.entries, again.gap) == ([], False, [], False)
+        assert ([stored.entry.what for stored in page.entries], page.gap) == (["add"], False)
+
     @pytest.mark.parametrize("place", ["nonsense", "999999999999"])
     async def test_a_place_that_never_was_is_a_gap(self, store: Store, place: str) -> None:
         await add(store, new_job())

@@ -31,7 +31,6 @@ def _check(job: NewJob) -> None:
 
 def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:
     new: dict[tuple[str, str], NewJob] = {}
-    found: list[NewJob] = []
     verdicts: list[Added] = []
     for job in bundle:
         there = step.book(job.queue).jobs.get(job.id) or new.get((job.queue, job.id))
@@ -39,16 +38,17 @@ def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:
             new[job.queue, job.id] = job
             verdicts.append(Added(job.id, "created"))
         elif there.name == job.name and there.data == job.data:
-            found.append(job)
             verdicts.append(Added(job.id, "found"))
         else:
             verdicts.append(Added(job.id, "conflict"))
     if any(added.verdict == "conflict" for added in verdicts):
-        return [_unless_stored(step, job, added) for job, added in zip(bundle, verdicts, strict=True)]
-    for job in new.values():
-        _store(step, job)
-    for job in found:
-        step.book(job.queue).entry("duplicated").append((job.id, None))
+        verdicts = [_unless_stored(step, job, added) for job, added in zip(bundle, verdicts, strict=True)]
+    else:
+        for job in new.values():
+            _store(step, job)
+    for job, added in zip(bundle, verdicts, strict=True):
+        if added.verdict == "found":
+            step.book(job.queue).entry("duplicated").append((job.id, None))
     return verdicts
 
 

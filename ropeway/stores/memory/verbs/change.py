@@ -51,11 +51,7 @@ def _check(edit: Edit) -> None:
 def _is_allowed(job: JobRecord, edit: Edit) -> bool:
     moves = edit.priority is not None or edit.lifo is not None
     delays = edit.delay is not None or edit.due_at is not None
-    return (
-        (not moves or job.state in _IN_LINE)
-        and (not delays or job.state == "delayed")
-        and (edit.data is None or job.state in OPEN)
-    )
+    return job.state in OPEN and (not moves or job.state in _IN_LINE) and (not delays or job.state == "delayed")
 
 
 def _edited(job: JobRecord, edit: Edit, now: Instant) -> tuple[JobRecord, dict[str, Any]]:

@@ -16,7 +16,7 @@ from .retention import drop
 def clean(step: Step, queue: str, state: State, older_than: Milliseconds, limit: int) -> Cleaned:
     state = state_named(state)
     if state == "active":
-        raise InvalidOption("state", "cannot be 'active': cancel these jobs, or wait until they end")
+        raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
     book = step.book(queue)
     shelf = book.shelf(state)
     keys = shelf.keys if state in FINAL else shelf.oldest()

@@ -30,18 +30,17 @@ BEGIN
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;
-        ELSIF (
+        ELSIF job.state IN ('completed', 'failed', 'cancelled') OR (
             (priorities[n] IS NOT NULL OR lifos[n] IS NOT NULL)
             AND job.state NOT IN ('waiting', 'delayed', 'waiting-children')
         ) OR (
             (delays[n] IS NOT NULL OR dues[n] IS NOT NULL) AND job.state <> 'delayed'
-        ) OR (
-            datas[n] IS NOT NULL AND job.state IN ('completed', 'failed', 'cancelled')
         ) THEN
             letters := letters || 'r' || ropeway.letter(job.state);
             CONTINUE;
         END IF;
         letters := letters || 'd' || ropeway.letter(job.state);
+        CONTINUE WHEN num_nonnulls(priorities[n], lifos[n], delays[n], dues[n], datas[n]) = 0;
         old := job;
         job.priority := coalesce(priorities[n], job.priority);
         job.ord := CASE WHEN lifos[n] THEN -abs(job.ord) WHEN NOT lifos[n] THEN abs(job.ord) ELSE job.ord END;

@@ -19,6 +19,15 @@ local function may(state, edit)
   return state ~= 'active' or (priority == nil and lifo == nil)
 end
 
+local function is_empty(edit)
+  for part = 2, 6 do
+    if edit[part] ~= nil then
+      return false
+    end
+  end
+  return true
+end
+
 local function change(job, edit)
   local id, value, changes = job.id, job.value, {}
   local _, priority, lifo, delay, due_at, data = edit[1], edit[2], edit[3], edit[4], edit[5], edit[6]
@@ -65,7 +74,9 @@ for i = 1, #edits do
     answers[i] = 'm-'
   elseif may(job.state, edits[i]) then
     answers[i] = 'd' .. LETTERS[job.state]
-    change(job, edits[i])
+    if not is_empty(edits[i]) then
+      change(job, edits[i])
+    end
   else
     answers[i] = 'r' .. LETTERS[job.state]
   end

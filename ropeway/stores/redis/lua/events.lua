@@ -1,6 +1,6 @@
 -- Reads the stream of a queue from a place on.
 -- Takes the queue's base; [number or false, epoch or false, inclusive, limit, whether a place was given].
--- Returns [id, entry] pairs, the place where reading starts, the newest place, and whether entries were missed.
+-- Returns [id, entry] pairs, the newest place, and whether entries were missed.
 -- Uses: queue
 local number, epoch, inclusive, limit, is_given = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
@@ -18,12 +18,8 @@ if is_given then
     from = inclusive and id or '(' .. id
   end
 end
-local start = '0-' .. (q.is_new and '0' or row[EPOCH])
-if is_given then
-  start = gap and '0-0' or whole(number) .. '-' .. whole(epoch)
-end
 local found = limit > 0 and call('XRANGE', stream, from, '+', 'COUNT', limit) or {}
 for i = 1, #found do
   found[i] = { found[i][1], found[i][2][2] }
 end
-return { found, start, newest, gap and 1 or 0 }
+return { found, newest, gap and 1 or 0 }

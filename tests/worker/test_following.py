@@ -1,0 +1,126 @@
+"""What happens in its queues, heard by a worker's listeners."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ropeway import Job, Queue, Worker, WorkerEvent
+from ropeway.worker.listeners import OF_QUEUES
+from tests.client.fixtures import MakeQueue
+from tests.client.tampering import Outage, Tampering
+
+from .watching import PATIENCE, Ear, Gate, entered
+
+
+async def fine(job: Job) -> str:
+    return "fine"
+
+
+async def test_what_happens_in_a_queue_is_heard_whoever_brings_it_about(queue: Queue):
+    worker = Worker(queue, {"mine": fine})
+    ear = Ear(worker, *OF_QUEUES)
+    async with worker.started():
+        await queue.pause("theirs")
+        await queue.add("theirs", 1, id="a")
+        await queue.add("theirs", 1, id="a")
+        await queue.change("a", priority=3)
+        await queue.cancel("a")
+        await queue.clean(0, "cancelled")
+        await queue.resume("theirs")
+        await ear.hear("resumed")
+
+    told = [(event.name, event.data) for event in ear.events]
+    here = {"queue": queue.name}
+    assert told == [
+        ("paused", {"name": "theirs", **here}),
+        ("added", {"name": "theirs", "job_id": "a", **here}),
+        ("duplicated", {"job_id": "a", **here}),
+        ("changed", {"priority": 3, "job_id": "a", **here}),
+        ("drained", here),
+        ("removed", {"prev": "cancelled", "job_id": "a", **here}),
+        ("cleaned", {"count": 1, "state": "cancelled", **here}),
+        ("resumed", {"name": "theirs", **here}),
+    ]
+    assert all(event.job is None for event in ear.events)
+
+
+async def test_what_happened_before_the_worker_started_is_not_heard(queue: Queue):
+    await queue.pause()
+    worker = Worker(queue, fine)
+    ear = Ear(worker, "paused", "resumed")
+    async with worker.started():
+        await queue.resume()
+        await ear.hear("resumed")
+    assert ear.names == ["resumed"]
+
+
+async def test_a_queue_that_is_emptied_last_of_all_is_heard_of(queue: Queue):
+    gate = Gate()
+    worker = Worker(queue, gate)
+    ear = Ear(worker, "drained")
+    async with worker.started():
+        await queue.add("send")
+        await entered(gate.entered)
+        worker.stop()
+        gate.opened.set()
+    assert ear.names == ["drained"]
+
+
+async def test_every_queue_of_a_worker_is_followed(make_queue: MakeQueue):
+    one, other = make_queue("one"), make_queue("other")
+    worker = Worker([one, other], fine)
+    ear = Ear(worker, "paused")
+    async with worker.started():
+        await one.pause()
+        await ear.hear("paused")
+        await other.pause()
+        await ear.hear("paused", 2)
+    assert [event.data for event in ear.events] == [{"queue": "one"}, {"queue": "other"}]
+
+
+async def test_a_listener_may_come_while_the_worker_runs(tampered_queue: Queue, tampering: Tampering):
+    worker = Worker(tampered_queue, fine)
+    async with worker.started():
+        begun = tampering.answered("events")
+        ear = Ear(worker, "paused")
+        await asyncio.wait_for(begun, PATIENCE)
+        await tampered_queue.pause()
+        await ear.hear("paused")
+
+
+async def test_nobody_reads_events_that_nobody_listens_to(tampered_queue: Queue, tampering: Tampering):
+    worker = Worker(tampered_queue, fine)
+    ear = Ear(worker, "completed")
+    async with worker.started():
+        await tampered_queue.add("send")
+        await ear.hear("completed")
+    assert tampering.calls["events"] == 0
+
+
+async def test_a_store_that_is_away_for_a_while_hides_nothing(tampered_queue: Queue, tampering: Tampering):
+    worker = Worker(tampered_queue, fine)
+    ear = Ear(worker, "paused", "resumed")
+    async with worker.started():
+        tampering.before["events"] = outage = Outage(2)
+        await tampered_queue.pause()
+        await outage.hit()
+        await tampered_queue.resume()
+        await ear.hear("resumed")
+    assert ear.names == ["paused", "resumed"]
+
+
+async def test_a_listener_that_raises_is_heard_as_an_error_and_the_rest_goes_on(queue: Queue):
+    worker = Worker(queue, fine)
+    ear = Ear(worker, "error", "resumed")
+
+    @worker.on("paused")
+    def fail(_: WorkerEvent) -> None:
+        raise RuntimeError("listener")
+
+    async with worker.started():
+        await queue.pause()
+        error = await ear.hear("error")
+        await queue.resume()
+        await ear.hear("resumed")
+    assert error.data["event"] == "paused"
+    assert ear.names == ["error", "resumed"]
