@@ -18,7 +18,6 @@ from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
 from .wire import LINE_LIMIT, Ended, Start, Told, Update, line, read_report
 
-
 LINGER: Final = 1.0
 """Seconds for which a dead process is still listened to."""
 
