@@ -11,7 +11,7 @@ from ..errors import JobCancelled, JobFailed, JobNotFound, JobRemoved, NoResult
 from ..job.codec import Json, decode
 from ..job.events import Entry
 from ..job.record import JobRecord
-from ..job.states import FINAL
+from ..job.states import FINAL, State
 from ..store.contract import Store
 from ..store.values import Details
 from .adds import own_copy
@@ -47,14 +47,15 @@ class Endings:
         try:
             # Reading begins before the look, so an end between the two is seen by one of them.
             await self._reading()
-            return await self.look(job_id) or await waiter
+            seen = await self.look(job_id)
+            return seen if isinstance(seen, Ending) else await waiter
         finally:
             self._drop(job_id, waiter)
 
-    async def look(self, job_id: str) -> Ending | None:
-        """How the job ended; None if it goes on."""
+    async def look(self, job_id: str) -> Ending | State:
+        """How the job ended; its state if it goes on."""
         [record] = await self._store.get(self._queue, [job_id])
-        return await self._remembered(job_id) if record is None else ending_of(record)
+        return await self._remembered(job_id) if record is None else ending_of(record) or record.state
 
     async def _reading(self) -> None:
         if self._reader is None:

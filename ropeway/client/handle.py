@@ -115,8 +115,8 @@ class JobHandle(Generic[R_co]):
             assert limit is not None
             # The job itself has the last word: its wake may have been lost, or the time too short to look at all.
             last_look = await self.queue.endings.look(self.id)
-            if last_look is None:
-                raise ResultTimeout(self.queue.name, self.id, limit, await self.state()) from None
+            if isinstance(last_look, str):
+                raise ResultTimeout(self.queue.name, self.id, limit, last_look) from None
             ending = last_look
         return ending.unwrap()
 

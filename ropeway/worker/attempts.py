@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import random
 from collections.abc import Callable
 from typing import Any, Final
@@ -26,7 +27,7 @@ from .handlers import Handler, Handlers
 from .job import Job, SyncJob
 from .options import Rules
 from .processes import Processes
-from .service import log
+from .service import end_if_forked, log
 from .threads import Threads
 
 _UNREADABLE: Final = StoredOptions()
@@ -48,6 +49,7 @@ class Attempts:
         self._processes = processes
         self._rules = rules
         self._overdue = overdue
+        self._pid = os.getpid()
         self.stage = Stage()
 
     async def run(self, job: Job) -> Outcome | None:
@@ -129,12 +131,16 @@ class Attempts:
 
     async def _invoke(self, handler: Handler, job: Job) -> Any:
         if handler.run_in == "loop":
-            return handler.json_of(await isolated(handler.function(job), job, self.stage))
+            try:
+                return handler.json_of(await isolated(handler.function(job), job, self.stage))
+            finally:
+                end_if_forked(self._pid)
         if handler.source is not None:
             return await self._processes.run(handler.source, job)
         return await self._in_thread(handler, job)
 
     async def _in_thread(self, handler: Handler, job: Job) -> Any:
+        await self._threads.engage()
         job.threaded = True
         result = await self._threads.run(handler.call_in_thread, SyncJob(job, asyncio.get_running_loop()))
         job.threaded = False

@@ -7,6 +7,7 @@ import importlib
 import inspect
 import os
 import runpy
+import signal
 import socket
 import sys
 import threading
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, NoReturn
 
 from ..client.running import RunIn, RunningJob
 from ..client.tasks import TaskFunction
-from ..errors import InvalidPayload, Postponed, RopewayError, Unrecoverable
+from ..errors import InvalidPayload, JobFinished, Postponed, RopewayError, Unrecoverable
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import failure_of
@@ -31,16 +32,27 @@ class Link:
 
     def __init__(self, fd: int) -> None:
         self._socket = socket.socket(fileno=fd)
+        self._pid = os.getpid()
+        self._asking = threading.Lock()
         self.starts: SimpleQueue[Start] = SimpleQueue()
         self.answers: SimpleQueue[Told] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether this is a process that a handler forked: nobody there hears answers, and nobody waits for it."""
+        return os.getpid() != self._pid
 
     def say(self, message: FromProcess) -> None:
         self._socket.sendall(line(message))
 
     def ask(self, update: Update) -> None:
-        self.say(update)
-        told = self.answers.get()
+        if self.is_copy:
+            raise RopewayError("a process that a handler forked cannot use its job")
+        # One at a time: an answer does not say whose it is.
+        with self._asking:
+            self.say(update)
+            told = self.answers.get()
         if told.error is not None:
             raise RopewayError(told.error)
 
@@ -52,7 +64,8 @@ class Link:
                     self.starts.put(message)
                 else:
                     self.answers.put(message)
-        os._exit(1)
+        # With what the handler has started, which is of this process's group.
+        os.killpg(0, signal.SIGKILL)
 
 
 class ProcessJob(RunningJob):
@@ -69,33 +82,45 @@ class ProcessJob(RunningJob):
         self.record = start.record
         self.id = start.record.id
         self.name = start.record.name
-        self.token = start.record.token
+        self.token = start.record.token or ""
+        self.ended = False
         self.attempt = start.record.attempts_made + 1
         self.data: Json = start.record.read_data()
 
     def progress(self, value: Json) -> None:
-        self._link.ask(Update(progress=encode(value, "progress", self._size_limit)))
+        self._ask(Update(self.token, progress=encode(value, "progress", self._size_limit)))
 
     def log(self, text: object) -> None:
-        self._link.ask(Update(log=str(text)))
+        self._ask(Update(self.token, log=str(text)))
 
     def update_data(self, data: Json) -> None:
-        self._link.ask(Update(data=encode(data, "data", self._size_limit)))
+        self._ask(Update(self.token, data=encode(data, "data", self._size_limit)))
         self.data = data
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
         raise Postponed(milliseconds(delay))
 
+    def _ask(self, update: Update) -> None:
+        if self.ended:
+            raise JobFinished(self.record.queue, self.id)
+        self._link.ask(update)
+
 
 def attempt(handler: Callable[[ProcessJob], Any], start: Start, link: Link) -> Ended:
+    token = start.record.token or ""
+    job: ProcessJob | None = None
     try:
-        result = handler(ProcessJob(start, link))
-        return Ended(None if result is None else encode(result, "result", start.size_limit))
+        job = ProcessJob(start, link)
+        result = handler(job)
+        return Ended(token, None if result is None else encode(result, "result", start.size_limit))
     except Postponed as postponed:
-        return Ended(postponed=postponed.delay)
+        return Ended(token, postponed=postponed.delay)
     except BaseException as error:  # noqa: BLE001 - SystemExit too fails the job, not the process
         fatal = isinstance(error, Unrecoverable | InvalidPayload)
-        return Ended(failure=failure_of(error), fatal=fatal, refused=isinstance(error, PayloadRefused))
+        return Ended(token, failure=failure_of(error), fatal=fatal, refused=isinstance(error, PayloadRefused))
+    finally:
+        if job is not None:
+            job.ended = True
 
 
 def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
@@ -128,4 +153,7 @@ def main() -> None:
     handler = load(module, path, qualname)
     link = Link(int(fd))
     while True:
-        link.say(attempt(handler, link.starts.get(), link))
+        ended = attempt(handler, link.starts.get(), link)
+        if link.is_copy:
+            os._exit(0)
+        link.say(ended)

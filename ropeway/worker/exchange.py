@@ -18,12 +18,12 @@ from ..job.record import JobRecord
 from ..store.contract import Listener, shares_from
 from ..store.values import DONE, Answer, Claimed, ClaimRequest, Settled
 from .job import Job
-from .lanes import Lane
+from .lanes import Lane, Lanes, by_store
 from .service import Service, insist
 from .slots import Slots
 
 TRIPS_AT_ONCE: Final = 2
-"""What ends while one trip is under way need not wait for its return."""
+"""To each store. What ends while one trip is under way need not wait for its return."""
 SAFETY_POLL: Final = 5.0
 
 
@@ -61,13 +61,13 @@ class Exchange:
         self._calm = asyncio.Event()
         self._calm.set()
         self._under_way = 0
-        self._turn = 0
         self._left_with: Listener | None = None
         self._waits_with: Listener | None = None
         slots.emptied = self._fell_idle
 
     def services(self) -> list[Service]:
-        return [*(Trips(self) for _ in range(TRIPS_AT_ONCE)), *(Wakes(self, lane) for lane in self.lanes)]
+        trips = [Trips(self, lanes) for lanes in by_store(self.lanes) for _ in range(TRIPS_AT_ONCE)]
+        return [*trips, *(Wakes(self, lane) for lane in self.lanes)]
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         self.unsettled.add(job)
@@ -96,9 +96,9 @@ class Exchange:
             self._calm.clear()
             await self._calm.wait()
 
-    async def trip(self) -> None:
-        """Waits until there is something to do, and does it."""
-        while (plan := self._plan()) is None:
+    async def trip(self, lanes: Lanes) -> None:
+        """Waits until there is something to do in one of the lanes, and does it."""
+        while (plan := self._plan(lanes)) is None:
             self._calm.set()
             self._news.clear()
             await self._news.wait()
@@ -110,6 +110,7 @@ class Exchange:
             half = len(ended) - len(ended) // 2
             ended, lane.ended = ended[:half], ended[half:]
         self._slots.reserved += wanted
+        lanes.reserved += wanted
         self._under_way += 1
         try:
             await self._go(lane, ended, wanted)
@@ -118,6 +119,7 @@ class Exchange:
             lane.ended = ended + lane.ended
             raise
         finally:
+            lanes.reserved -= wanted
             self._under_way -= 1
             self._calm.set()
 
@@ -172,23 +174,17 @@ class Exchange:
             again = claimed.again_at
             lane.run_dry(None if again is None else max(0, again - claimed.now) / 1000)
 
-    def _plan(self) -> tuple[Lane, int] | None:
+    def _plan(self, lanes: Lanes) -> tuple[Lane, int] | None:
         """The lane to serve next, and how many jobs to claim in it.
 
         Only the lane whose turn it is claims, and its outcomes ride along: a lane that always has jobs would otherwise
         fill every place that its own jobs leave. Outcomes of the others let it go ahead once, but not again.
         """
-        late = next((lane for lane in self.lanes if lane.ended and lane.let_others_go), None)
-        free = self._slots.free if self.claiming and late is None else 0
-        if free > 0:
-            for step in range(len(self.lanes)):
-                lane = self.lanes[(self._turn + step) % len(self.lanes)]
-                if not lane.dry.is_set():
-                    self._turn += step + 1
-                    for other in self.lanes:
-                        other.let_others_go = other is not lane and bool(other.ended)
-                    return lane, free
-        lane_to_settle = late or next((lane for lane in self.lanes if lane.ended), None)
+        late = next((lane for lane in lanes.all if lane.ended and lane.let_others_go), None)
+        wanted = lanes.part_of(self._slots.free, self._slots.size) if self.claiming and late is None else 0
+        if wanted > 0 and (lane := lanes.next()) is not None:
+            return lane, wanted
+        lane_to_settle = late or next((lane for lane in lanes.all if lane.ended), None)
         if lane_to_settle is None:
             return None
         lane_to_settle.let_others_go = False
@@ -251,11 +247,12 @@ class Exchange:
 
 
 class Trips(Service):
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, lanes: Lanes) -> None:
         self._exchange = exchange
+        self._lanes = lanes
 
     async def step(self) -> None:
-        await self._exchange.trip()
+        await self._exchange.trip(self._lanes)
 
 
 class Wakes(Service):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ..client.queue import Queue
 from ..job.outcomes import Outcome
@@ -43,3 +43,36 @@ class Lane:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
+
+
+class Lanes:
+    """The lanes of one store, served in turn. A store that does not answer holds up no lane of another."""
+
+    def __init__(self, lanes: list[Lane], stores: int) -> None:
+        self.all = lanes
+        self.reserved = 0
+        """Places that claims on their way to this store may fill."""
+        self._stores = stores
+        self._turn = 0
+
+    def part_of(self, free: int, size: int) -> int:
+        """How many of the free places may be claimed for: claims that are not answered leave some to other stores."""
+        return free if self._stores == 1 else min(free, -(-size // self._stores) - self.reserved)
+
+    def next(self) -> Lane | None:
+        """The one whose turn it is to claim, if any of them is worth it."""
+        for step in range(len(self.all)):
+            lane = self.all[(self._turn + step) % len(self.all)]
+            if not lane.dry.is_set():
+                self._turn += step + 1
+                for other in self.all:
+                    other.let_others_go = other is not lane and bool(other.ended)
+                return lane
+        return None
+
+
+def by_store(lanes: Iterable[Lane]) -> list[Lanes]:
+    groups: dict[int, list[Lane]] = {}
+    for lane in lanes:
+        groups.setdefault(id(lane.queue.store), []).append(lane)
+    return [Lanes(group, len(groups)) for group in groups.values()]

@@ -5,13 +5,24 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ..client.queue import Queue
 from ..client.requests import reason_text
-from ..errors import InvalidOption, JobError, JobFinished, JobNotFound, LockLost, Postponed, StoreUnavailable
+from ..errors import (
+    InvalidOption,
+    JobError,
+    JobFinished,
+    JobNotFound,
+    LockLost,
+    Postponed,
+    RopewayError,
+    StoreUnavailable,
+)
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import UNKNOWN_REASON, Failure
@@ -98,6 +109,11 @@ class ClaimedJob(Job):
         self.ended = True
 
 
+Claiming: TypeAlias = tuple[list[ClaimedJob], float]
+_giving_back: set[asyncio.Task[None]] = set()
+"""Held here: a loop alone does not keep its tasks alive."""
+
+
 class Sweeps:
     """When queues were last searched for jobs whose holder is gone.
 
@@ -133,7 +149,8 @@ async def claim_by_hand(
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
         while True:
-            jobs, again_in = await _claim_once(queues, worker, names or None, limit, rules, sweeps, attempts)
+            claim = _claim_once(queues, worker, names or None, limit, rules, sweeps, attempts)
+            jobs, again_in = await _claim_or_give_back(claim)
             left = until - loop.time()
             if jobs or left <= 0:
                 return jobs
@@ -148,6 +165,26 @@ async def claim_by_hand(
     finally:
         for listener in listeners:
             listener.close()
+
+
+async def _claim_or_give_back(claim: Coroutine[Any, Any, Claiming]) -> Claiming:
+    """Cancelled, it ends at once, and what the claim still brings goes back: nobody would know of those jobs."""
+    claiming = asyncio.ensure_future(claim)
+    try:
+        return await asyncio.shield(claiming)
+    except asyncio.CancelledError:
+        task = asyncio.ensure_future(_give_back(claiming))
+        _giving_back.add(task)
+        task.add_done_callback(_giving_back.discard)
+        raise
+
+
+async def _give_back(claiming: asyncio.Task[Claiming]) -> None:
+    # What cannot be given back now stalls, and is found by others then.
+    with suppress(RopewayError):
+        jobs, _ = await claiming
+        for job in jobs:
+            await job.release()
 
 
 async def claimed_before(queues: Sequence[Queue], worker: str, id: str, token: str, rules: Rules) -> ClaimedJob:
@@ -182,7 +219,7 @@ async def _claim_once(
     rules: Rules,
     sweeps: Sweeps,
     attempts: Attempts,
-) -> tuple[list[ClaimedJob], float]:
+) -> Claiming:
     """What the queues give now, and in how many seconds one of them may give more."""
     jobs: list[ClaimedJob] = []
     again_in = 60.0

@@ -8,7 +8,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 from ..client.tasks import AnyTask
 from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, WorkerCrashed
@@ -16,6 +17,9 @@ from ..job.codec import decode
 from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
 from .wire import LINE_LIMIT, Ended, Start, Told, Update, line, read_report
+
+LINGER: Final = 1.0
+"""Seconds for which a dead process is still listened to."""
 
 
 class Source(NamedTuple):
@@ -79,10 +83,12 @@ class HandlerProcess:
             )
         handler = cls(process, ours)
         handler._reader, handler._writer = await asyncio.open_connection(sock=ours, limit=LINE_LIMIT)
+        handler._watching = asyncio.create_task(handler._watch())
         return handler
 
     _reader: asyncio.StreamReader
     _writer: asyncio.StreamWriter
+    _watching: asyncio.Task[None]
 
     @property
     def is_alive(self) -> bool:
@@ -103,15 +109,27 @@ class HandlerProcess:
             match read_report(said):
                 case Update() as update:
                     self._writer.write(line(await _update(job, update)))
-                case Ended() as ended:
+                case Ended() as ended if ended.token == job.token:
                     return _result(ended)
 
     async def end(self) -> None:
-        """Kills it, whatever it does; nothing of it is left when this returns."""
+        """Kills it, whatever it does, and what it has started; nothing of it is left when this returns."""
+        self._kill()
+        await self._watching
         self._writer.close()
-        if self._process.returncode is None:
-            self._process.kill()
+
+    async def _watch(self) -> None:
+        """The line to a process that died stays open as long as a process lives that its handler forked."""
         await self._process.wait()
+        self._kill()
+        if not self._reader.at_eof():
+            # For one that left the group. By then all that was said before has been read.
+            asyncio.get_running_loop().call_later(LINGER, self._writer.transport.abort)
+
+    def _kill(self) -> None:
+        """Its whole group: it leads one of its own."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _cause(self) -> str:
         code = await self._process.wait()
@@ -152,6 +170,8 @@ class Processes:
 
 
 async def _update(job: Job, update: Update) -> Told:
+    if update.token != job.token:
+        return Told("the job has ended here, and is held no longer")
     try:
         if update.progress is not None:
             await job.progress(decode(update.progress))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import HandlerError, ShutdownTimeout, StoreError
+from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreError
 from ..job.outcomes import Outcome
 from ..store.contract import Store
 from ..store.values import DONE
@@ -71,6 +71,7 @@ class Runtime:
         )
         self._siblings: dict[int, Store] = {}
         self._keeper = keeper_for((queue.store for queue in queues), self._keep, self._leave)
+        self._starting: asyncio.Task[None] | None = None
         self._exchanging: asyncio.Task[None] | None = None
         self._followers: list[Follower] = []
         self._following: asyncio.Task[None] | None = None
@@ -80,16 +81,13 @@ class Runtime:
 
     async def start(self) -> None:
         """Waits for a store that cannot be reached yet; returns without having started if it is stopped meanwhile."""
-        starting = asyncio.ensure_future(self._start())
+        self._starting = starting = asyncio.ensure_future(self._start())
         stopped = asyncio.ensure_future(self.stopping.wait())
         try:
             await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopped.cancel()
-            if not starting.done():
-                starting.cancel()
-                await asyncio.wait([starting])
-        if not starting.cancelled():
+        if starting.done():
             starting.result()
 
     async def _start(self) -> None:
@@ -149,6 +147,8 @@ class Runtime:
         asked = self._loop.time()
         self.exchange.leave()
         self.stopping.set()
+        if self._starting is not None:
+            await _cancel(self._starting)
         if self.slots.held:
             log.info("stopping: %d jobs have %.0f s to end", len(self.slots.held), self._rules.grace)
         try:
@@ -165,8 +165,7 @@ class Runtime:
 
     async def _close(self) -> None:
         if self._exchanging is not None:
-            self._exchanging.cancel()
-            await asyncio.wait([self._exchanging])
+            await _cancel(self._exchanging)
         await self._stop_following()
         if self.exchange.unsettled:
             log.error("%d outcomes could not be settled: their jobs will run again", len(self.exchange.unsettled))
@@ -178,8 +177,7 @@ class Runtime:
     async def _stop_following(self) -> None:
         if self._following is None:
             return
-        self._following.cancel()
-        await asyncio.wait([self._following])
+        await _cancel(self._following)
         if not self.hurried.is_set():
             # Of what this worker did last, such as to empty its queue, they may not have heard yet.
             with suppress(StoreError, TimeoutError):
@@ -301,7 +299,15 @@ class Runtime:
             self._die(HandlerError(f"{leaked} handlers do not stop: start this worker's process anew"))
 
     def _check(self, end: asyncio.Future[None]) -> None:
-        if not end.cancelled() and (error := end.exception()) is not None:
+        error: BaseException | None
+        if not end.cancelled():
+            error = end.exception()
+        elif self.stopping.is_set():
+            error = None
+        else:
+            # By others: a handler, say, that cancels every task of its loop.
+            error = RopewayError("somebody cancelled the tasks by which this worker claims and settles jobs")
+        if error is not None:
             self._crippled = True
             self._die(error)
 
@@ -309,3 +315,9 @@ class Runtime:
         log.error("the worker cannot go on: %s", error)
         self._fatal = self._fatal or error
         self.stop()
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    """Returns when it has ended."""
+    task.cancel()
+    await asyncio.wait([task])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar
@@ -86,3 +87,10 @@ async def insist(call: Callable[[bool], Awaitable[T]], what: str, *, unless: Cal
             pause = patience.next()
             log.warning("%s: %s; trying again in %.1f s", what, error, pause)
             await asyncio.sleep(pause)
+
+
+def end_if_forked(pid: int) -> None:
+    """Ends a process that a handler forked and that came back from it: it would go on as a second worker."""
+    if os.getpid() != pid:
+        log.error("a process that a handler forked came back from it: it ends here, by os._exit(1)")
+        os._exit(1)

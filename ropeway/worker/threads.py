@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context, copy_context
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+from .service import end_if_forked, log
+
+TRY_EVERY: Final = 1.0
+"""Seconds between two tries to start a thread where the system starts no more."""
 
 _Ended: TypeAlias = "asyncio.Future[tuple[Any, BaseException | None]]"
 _Work: TypeAlias = tuple[_Ended, Context, Callable[[Any], Any], Any]
@@ -24,17 +31,26 @@ class Threads:
         self._work: SimpleQueue[_Work | None] = SimpleQueue()
         self._idle = 0
         self._started = 0
+        self._is_short = False
+        self._came_free = asyncio.Event()
+        self._pid = os.getpid()
+
+    async def engage(self) -> None:
+        """Returns when a thread is there for the next `run`, which must follow at once: an idle one, or a new one.
+
+        Where the system starts no more of them, it is the first that comes free: that is no fault of the job's.
+        """
+        while not self._idle:
+            if self._start(asyncio.get_running_loop()):
+                return
+            self._came_free.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TRY_EVERY):
+                    await self._came_free.wait()
+        self._idle -= 1
 
     async def run(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        loop = asyncio.get_running_loop()
-        answer: _Ended = loop.create_future()
-        if self._idle:
-            self._idle -= 1
-        else:
-            self._started += 1
-            threading.Thread(
-                target=self._serve, args=(loop,), name=f"{self._name}-{self._started}", daemon=True
-            ).start()
+        answer: _Ended = asyncio.get_running_loop().create_future()
         self._work.put((answer, copy_context(), function, argument))
         result, error = await answer
         if error is not None:
@@ -46,6 +62,19 @@ class Threads:
         for _ in range(self._started):
             self._work.put(None)
 
+    def _start(self, loop: asyncio.AbstractEventLoop) -> bool:
+        name = f"{self._name}-{self._started + 1}"
+        try:
+            threading.Thread(target=self._serve, args=(loop,), name=name, daemon=True).start()
+        except RuntimeError as shortage:
+            if not self._is_short:
+                log.warning("%s: jobs wait for one of its %d threads to come free", shortage, self._started)
+            self._is_short = True
+            return False
+        self._started += 1
+        self._is_short = False
+        return True
+
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         while (work := self._work.get()) is not None:
             answer, context, function, argument = work
@@ -54,6 +83,7 @@ class Threads:
                 result = context.run(function, argument)
             except BaseException as raised:  # noqa: BLE001 - SystemExit too fails the job, not the thread
                 error = raised
+            end_if_forked(self._pid)
             try:
                 loop.call_soon_threadsafe(self._deliver, answer, result, error)
             except RuntimeError:
@@ -62,6 +92,7 @@ class Threads:
 
     def _deliver(self, answer: _Ended, result: Any, error: BaseException | None) -> None:
         self._idle += 1
+        self._came_free.set()
         if not answer.done():
             # Not as its exception: a future refuses StopIteration, and GeneratorExit would close the coroutine.
             answer.set_result((result, error))

@@ -28,6 +28,8 @@ class Told(msgspec.Struct, tag="told", frozen=True):
 class Update(msgspec.Struct, tag="update", frozen=True):
     """From the process: progress, a line for the log, or new data."""
 
+    token: str
+    """Of the run that it belongs to: something that outlived its handler may speak while another job runs."""
     progress: JsonText | None = None
     log: str | None = None
     data: JsonText | None = None
@@ -36,6 +38,7 @@ class Update(msgspec.Struct, tag="update", frozen=True):
 class Ended(msgspec.Struct, tag="ended", frozen=True):
     """From the process: how the handler ended."""
 
+    token: str
     result: JsonText | None = None
     failure: Failure | None = None
     fatal: bool = False

@@ -234,6 +234,20 @@ class Worker:
         return runtime
 
     async def _end(self, runtime: Runtime) -> None:
+        """Whoever cancels meanwhile hurries it, and breaks nothing off: what it held would be renewed for ever."""
+        ending = asyncio.ensure_future(self._shut_down(runtime))
+        cancelled: asyncio.CancelledError | None = None
+        while not ending.done():
+            try:
+                await asyncio.wait([ending])
+            except asyncio.CancelledError as again:
+                cancelled = again
+                runtime.hurried.set()
+        ending.result()
+        if cancelled is not None:
+            raise cancelled
+
+    async def _shut_down(self, runtime: Runtime) -> None:
         try:
             await runtime.shut_down()
         finally:

@@ -177,7 +177,7 @@ async def test_a_job_is_changed_and_looked_into_by_its_handle(queue: Queue):
     await job.change(priority=3, lifo=True, delay="2 days", data={"to": "me"})
     assert job.data == {"to": "me"}
     seen = await job.refresh()
-    assert (seen.priority, seen.data) == (3, {"to": "me"})
+    assert (seen.priority, seen.lifo, seen.data) == (3, True, {"to": "me"})
     assert await job.history() == await queue.history(job.id)
 
 

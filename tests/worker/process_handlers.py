@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from ropeway import ProcessJob, Unrecoverable
+from ropeway import JobFinished, ProcessJob, RopewayError, Unrecoverable
 
 
 def answer_pid(job: ProcessJob) -> int:
@@ -60,3 +62,67 @@ def hang(job: ProcessJob) -> None:
     job.progress({"pid": os.getpid()})
     while True:
         time.sleep(60)
+
+
+def die_and_leave_a_child(job: ProcessJob) -> None:
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(3)
+
+
+def die_and_leave_a_daemon(job: ProcessJob) -> None:
+    """One that nobody can find by its group."""
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(10)
+        os._exit(0)
+    os._exit(3)
+
+
+def hang_with_a_child(job: ProcessJob) -> None:
+    """As long as one of the two lives, the file is locked."""
+    with Path(job.data).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        child = os.fork()
+        if child == 0:
+            time.sleep(600)
+        job.progress({"pid": child})
+        os.waitpid(child, 0)
+
+
+def return_twice(job: ProcessJob) -> Any:
+    """If told to fork: the child comes back from its handler too."""
+    if job.data == "fork":
+        child = os.fork()
+        if child == 0:
+            return "from the child"
+        os.waitpid(child, 0)
+    return job.data
+
+
+_stray: list[ProcessJob] = []
+
+
+def use_the_job_before(job: ProcessJob) -> Any:
+    """What something would do that the run before has left behind."""
+    _stray.append(job)
+    if len(_stray) == 1:
+        return "first"
+    said = []
+    for use in (lambda: _stray[0].log("stray"), lambda: _stray[0].update_data("stray")):
+        try:
+            use()
+        except JobFinished as finished:
+            said.append(finished.job_id)
+    return said
+
+
+def use_the_job_in_a_fork(job: ProcessJob) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            job.log("from the child")
+        except RopewayError:
+            os._exit(7)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
+import warnings
 from typing import Any
 
 import pytest
@@ -386,3 +388,68 @@ async def test_what_the_worker_itself_found_has_no_trace(queue: Queue, caplog: p
             [failure] = (await job.history()).failures
             assert (failure.trace, failure.reason in caplog.text) == ("", True)
     assert "Traceback" not in caplog.text
+
+
+async def test_a_forked_child_that_comes_back_from_its_handler_ends_there(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+):
+    def fork() -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return os.fork()
+
+    async def exit_code(child: int) -> int:
+        _, status = await asyncio.wait_for(asyncio.to_thread(os.waitpid, child, 0), PATIENCE)
+        return os.waitstatus_to_exitcode(status)
+
+    async def on_the_loop(_: Job) -> int:
+        child = fork()
+        return await exit_code(child) if child else 0
+
+    def in_a_thread(_: SyncJob) -> int:
+        child = fork()
+        return asyncio.run(exit_code(child)) if child else 0
+
+    async with Worker(queue, {"loop": on_the_loop, "thread": in_a_thread}).started():
+        for name in ("loop", "thread", "loop"):
+            assert await (await queue.add(name)).result(timeout=PATIENCE) == 1
+
+
+async def test_jobs_wait_for_a_thread_where_no_more_can_be_started(queue: Queue, monkeypatch: pytest.MonkeyPatch):
+    def handle(job: SyncJob) -> str:
+        return threading.current_thread().name
+
+    start = threading.Thread.start
+    started: list[str] = []
+
+    def start_one(thread: threading.Thread) -> None:
+        if thread.name.startswith(worker.id):
+            if started:
+                raise RuntimeError("can't start new thread")
+            started.append(thread.name)
+        start(thread)
+
+    worker = Worker(queue, handle, concurrency=5)
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    async with worker.started():
+        jobs = await queue.add_many(["send"] * 20)
+        assert [await job.result(timeout=PATIENCE) for job in jobs] == started * 20
+
+
+async def test_a_job_that_waits_for_a_thread_is_handed_back_at_shutdown(queue: Queue, monkeypatch: pytest.MonkeyPatch):
+    start = threading.Thread.start
+    refused = threading.Event()
+
+    def start_none(thread: threading.Thread) -> None:
+        if thread.name.startswith(worker.id):
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    worker = Worker(queue, lambda job: None, grace=0)
+    monkeypatch.setattr(threading.Thread, "start", start_none)
+    async with worker.started():
+        job = await queue.add("send")
+        assert await asyncio.to_thread(refused.wait, PATIENCE)
+    seen = await job.refresh()
+    assert (seen.state, seen.attempts_made) == ("waiting", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,9 +12,17 @@ from ropeway import Job, Queue, Worker
 from ropeway.errors import InvalidOption
 from ropeway.store.contract import Store
 from tests.client.fixtures import MakeQueue
-from tests.client.tampering import Tampering
+from tests.client.tampering import Door, Tampering, tampered
 
-from .watching import PATIENCE, Ear, Gate, told
+from .watching import PATIENCE, Ear, Gate, entered, told
+
+
+@pytest.fixture
+async def other_handle(store: Store) -> AsyncIterator[Store]:
+    """As good as another store to a worker."""
+    handle = store.sibling()
+    yield handle
+    await handle.close()
 
 
 async def finish_all(queue: Queue, count: int) -> None:
@@ -293,8 +302,33 @@ async def test_queues_of_one_worker_are_served_in_turn(make_queue: MakeQueue):
     assert settled_meanwhile <= 150
 
 
-async def test_what_ended_in_one_queue_is_settled_while_another_is_always_full(make_queue: MakeQueue):
-    busy, quiet = make_queue("busy"), make_queue("quiet")
+@pytest.mark.parametrize("verbs", [("claim",), ("claim", "settle")])
+async def test_a_store_that_does_not_answer_holds_up_no_queue_of_another(
+    make_queue: MakeQueue, store: Store, other_handle: Store, tampering: Tampering, verbs: tuple[str, ...]
+):
+    stuck, fine = make_queue("stuck", tampered(store, tampering)), make_queue("fine", other_handle)
+    gate, door = Gate(), Door()
+
+    async def handle(job: Job) -> str:
+        return await gate(job) if job.queue is stuck else "done"
+
+    await stuck.add_many(["send"] * 2)
+    worker = Worker([stuck, fine], handle, concurrency=4, grace=0, lock_duration=0.5)
+    async with worker.started():
+        await gate.holds(2)
+        tampering.before |= dict.fromkeys(verbs, door.pass_through)
+        gate.opened.set()
+        await entered(door.reached)
+        for _ in range(20):
+            assert await (await fine.add("send")).result(timeout=PATIENCE) == "done"
+        door.opened.set()
+
+
+@pytest.mark.parametrize("handles", [1, 2])
+async def test_what_ended_in_one_queue_is_settled_while_another_is_always_full(
+    make_queue: MakeQueue, store: Store, other_handle: Store, handles: int
+):
+    busy, quiet = make_queue("busy"), make_queue("quiet", store if handles == 1 else other_handle)
     gate = Gate()
 
     async def keep_busy(job: Job) -> None:

@@ -13,9 +13,9 @@ from ropeway.job.record import NewJob
 from ropeway.store.contract import Store
 from ropeway.store.values import StallRules
 from tests.client.fixtures import MakeQueue
-from tests.client.tampering import Outage, Tampering, tampered
+from tests.client.tampering import Door, Outage, Tampering, tampered
 
-from .watching import PATIENCE
+from .watching import PATIENCE, told
 
 
 async def test_a_claimed_job_can_be_completed(queue: Queue):
@@ -294,3 +294,36 @@ async def test_a_token_that_is_not_the_jobs_takes_nothing(queue: Queue):
     await claimed.complete()
     with pytest.raises(LockLost):
         await worker.claimed(job.id, claimed.token)
+
+
+async def test_a_claim_that_is_cancelled_gives_back_what_it_was_about_to_get(
+    tampered_queue: Queue, tampering: Tampering
+):
+    job = await tampered_queue.add("send")
+    door = Door()
+    tampering.after["claim"] = door.pass_through
+    claiming = asyncio.create_task(Worker(tampered_queue, {"send": print}).claim())
+    await asyncio.wait_for(door.reached.wait(), PATIENCE)
+    claiming.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await claiming
+    door.opened.set()
+    await told(tampered_queue, "waiting", job, count=2)
+    seen = await job.refresh()
+    assert (seen.state, seen.stalled_count) == ("waiting", 0)
+
+
+async def test_a_claim_that_is_cancelled_at_the_second_queue_gives_back_jobs_of_the_first(
+    make_queue: MakeQueue, store: Store, tampering: Tampering
+):
+    first, second = (make_queue(name, tampered(store, tampering)) for name in ("first", "second"))
+    job = await first.add("send")
+    door = Door()
+    tampering.before["claim"] = lambda request: door.pass_through() if request.queue == "second" else None
+    claiming = asyncio.create_task(Worker([first, second], {"send": print}).claim(2))
+    await asyncio.wait_for(door.reached.wait(), PATIENCE)
+    claiming.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await claiming
+    door.opened.set()
+    await told(first, "waiting", job, count=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -144,3 +145,38 @@ async def told(worker: Worker, event: str) -> None:
 def assert_gone(pid: int) -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("die", [handlers.die_and_leave_a_child, handlers.die_and_leave_a_daemon])
+async def test_a_crash_is_noticed_though_something_that_the_handler_forked_lives_on(queue: Queue, die: Any):
+    assert await reason(queue, die) == "WorkerCrashed: the handler's process ended: exit code 3"
+
+
+async def test_a_cancel_kills_what_the_handler_has_started(queue: Queue, tmp_path: Path):
+    held = tmp_path / "held"
+    async with Worker(queue, in_process(handlers.hang_with_a_child)).started():
+        job = await queue.add("crunch", str(held))
+        async for event in queue.events(after="start"):
+            if event.name == "progress":
+                break
+        await job.cancel()
+        with held.open() as file:
+            await asyncio.wait_for(asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX), 60)
+
+
+async def test_a_copy_that_comes_back_from_the_handler_says_nothing(queue: Queue):
+    async with Worker(queue, in_process(handlers.return_twice), concurrency=1).started():
+        for data in ("fork", 1, 2):
+            assert await (await queue.add("crunch", data)).result(timeout=60) == data
+
+
+async def test_what_outlives_its_handler_cannot_use_the_job_of_the_next(queue: Queue):
+    async with Worker(queue, in_process(handlers.use_the_job_before), concurrency=1).started():
+        first, second = await queue.add("crunch", 1), await queue.add("crunch", 2)
+        assert await second.result(timeout=60) == [first.id, first.id]
+    assert (await second.refresh()).data == 2
+    assert (await queue.history(second.id)).log == []
+
+
+async def test_a_process_that_the_handler_forked_cannot_use_its_job(queue: Queue):
+    assert await outcome(queue, handlers.use_the_job_in_a_fork) == 7

@@ -276,15 +276,64 @@ async def test_a_run_that_is_cancelled_twice_leaves_nothing_running(queue: Queue
     gate = Gate()
     worker = Worker(queue, gate, grace=3600)
     running = run(worker)
-    await queue.add("send")
+    job = await queue.add("send")
     await gate.holds(1)
     running.cancel()
     await asyncio.sleep(0.01)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await ended(running, 5)
+        await ended(running)
     await gate.holds(0)
     assert worker.running == []
+    assert await job.state() == "waiting"
+    assert await queue.workers() == []
+
+
+async def cancel_at_every_turn(running: asyncio.Task[None]) -> None:
+    """As the task groups of anyio do, until it has ended."""
+    async with asyncio.timeout(PATIENCE):
+        while not running.done():
+            running.cancel()
+            await asyncio.sleep(0)
+
+
+async def test_a_run_that_is_cancelled_at_every_turn_hands_its_jobs_back(queue: Queue):
+    gate = Gate()
+    running = run(Worker(queue, gate, grace=3600))
+    job = await queue.add("send")
+    await gate.holds(1)
+    await cancel_at_every_turn(running)
+    assert running.cancelled()
+    assert await job.state() == "waiting"
+    assert (await job.refresh()).attempts_made == 0
+    assert await queue.workers() == []
+
+
+async def test_a_run_that_is_cancelled_at_every_turn_while_it_starts_leaves_nothing_running(
+    tampered_queue: Queue, tampering: Tampering
+):
+    door = Door()
+    tampering.before["open"] = door.pass_through
+    running = run(Worker(tampered_queue, fine))
+    await entered(door.reached)
+    await cancel_at_every_turn(running)
+    door.opened.set()
+    assert running.cancelled()
+    assert await tampered_queue.workers() == []
+
+
+async def test_a_worker_whose_own_tasks_were_cancelled_says_so_and_ends(queue: Queue):
+    """As by a handler that cancels all tasks of its loop."""
+    gate = Gate()
+    running = run(Worker(queue, gate, grace=3600))
+    await queue.add("send")
+    await gate.holds(1)
+    for task in asyncio.all_tasks():
+        if task.get_name() == "ropeway-exchange":
+            task.cancel()
+    with pytest.raises(RopewayError, match="cancelled"):
+        await ended(running)
+    assert await queue.workers() == []
 
 
 async def test_a_run_that_is_cancelled_while_it_starts_leaves_nothing_running(

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+import apsw
+
 from ...errors import StoreRefused
 from .failures import let_through
 from .lane import LOG
@@ -21,22 +23,29 @@ class Watch:
     """Looks at most once a second, unless asked to be thorough."""
 
     def __init__(self, path: str, steady: Callable[[], float] = time.monotonic) -> None:
-        self._path, self._wal, self._inbox = path, f"{path}-wal", f"{path}-inbox"
+        self._path, self._wal, self._shm, self._inbox = path, f"{path}-wal", f"{path}-shm", f"{path}-inbox"
         self._steady = steady
         self.file = identity(path)
         self._wal_file: tuple[int, int] | None = None
+        self._shm_file: tuple[int, int] | None = None
         self._inbox_file: tuple[int, int] | None = None
         self._looked_at = self._alarmed_at = -ALARM_EVERY
         self._refusal: tuple[type[StoreRefused], str] | None = None
         self._lock = threading.Lock()
 
-    def close(self, close: Callable[[], object]) -> None:
-        """Ends a connection: the last one of a file takes the -wal with it, and the next makes another."""
+    def close(self, connection: apsw.Connection) -> None:
+        """Ends a connection: the last one of a file takes the -wal and the -shm with it, and the next makes others."""
         with self._lock:
+            if self._is_replaced():
+                # It would take away what bears these names, which is another's now.
+                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             try:
-                close()
+                connection.close()
+            except apsw.Error:
+                connection.close(force=True)
             finally:
-                self._wal_file = None
+                if not self._refusal:
+                    self._wal_file = self._shm_file = None
 
     def use_inbox(self, *, is_open: bool) -> None:
         """From now on it must be there, or need not: the last one to close it takes it away."""
@@ -63,8 +72,17 @@ class Watch:
         if self._wal_file and wal != self._wal_file:
             raise self._refuse("its -wal file, which holds the newest jobs, was deleted or replaced while it was open")
         self._wal_file = wal
+        shm = identity(self._shm)
+        if self._shm_file and shm != self._shm_file:
+            # Who opens the file now makes another, and the two would write over each other's commits.
+            raise self._refuse("its -shm file, by which processes share it, was deleted or replaced while it was open")
+        self._shm_file = shm
         if self._inbox_file and identity(self._inbox) != self._inbox_file:
             raise self._refuse("its -inbox file, which holds new jobs, was deleted or replaced while it was open")
+
+    def _is_replaced(self) -> bool:
+        known = {self._path: self.file, self._wal: self._wal_file, self._shm: self._shm_file}
+        return any(file is not None and identity(name) not in (file, None) for name, file in known.items())
 
     def refuse(self, kind: type[StoreRefused], what: str) -> None:
         """From now on nothing more is written."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import apsw
@@ -53,5 +52,5 @@ class Reader:
 
     def _let_go(self) -> None:
         if self._connection is not None:
-            self._watch.close(partial(self._connection.close, force=True))
+            self._watch.close(self._connection)
             self._connection = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from functools import partial
 from typing import Any, Final, TypeVar
 
 import apsw
@@ -25,7 +24,7 @@ from .target import Target
 from .threads import start
 from .transaction import Transaction
 from .wake import Wakes
-from .writer import Writer, discard
+from .writer import Writer
 
 T = TypeVar("T")
 
@@ -166,7 +165,7 @@ class SharedFile:
         """A second time does nothing."""
         if loan.connection is not None:
             assert self._watch is not None, "it was open before"
-            self._watch.close(partial(discard, loan.connection))
+            self._watch.close(loan.connection)
             loan.connection = None
         self._lent.discard(loan)
 

@@ -6,7 +6,6 @@ import errno
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Final
 
 import apsw
@@ -355,7 +354,7 @@ class Writer:
             self._wal.close()
             if self._intake is not None:
                 self._intake.close()
-            self._watch.close(partial(discard, connection))
+            self._watch.close(connection)
 
 
 def _do(tx: Transaction, call: Call[Any]) -> None:
@@ -377,10 +376,3 @@ def _do_or_raise(tx: Transaction, call: Call[Any]) -> None:
 def _is_foreign(error: Exception) -> bool:
     """Whether a signal handler may have raised it, between two steps of the main thread: a TimeoutError, say."""
     return threading.current_thread() is threading.main_thread() and not isinstance(error, _OWN)
-
-
-def discard(connection: apsw.Connection) -> None:
-    try:
-        connection.close()
-    except apsw.Error:
-        connection.close(force=True)

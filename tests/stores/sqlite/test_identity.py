@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -15,6 +16,26 @@ from ropeway.store.values import StallRules
 from ropeway.stores.sqlite import SQLiteStore, identity
 from ropeway.stores.sqlite.identity import Watch
 from ropeway.testing.factories import QUEUE, new_job
+
+from . import processes
+
+ADD = """
+async def main():
+    store = new_store()
+    for number in range(100):
+        await store.add([[new_job(f"other-{number}")]])
+    await store.close()
+asyncio.run(main())
+"""
+CHECK = """
+import apsw
+async def main():
+    store = new_store()
+    say((await store.count(QUEUE))["waiting"])
+    await store.close()
+asyncio.run(main())
+say(apsw.Connection(path).execute("PRAGMA integrity_check").get)
+"""
 
 
 @pytest.fixture
@@ -51,10 +72,21 @@ async def test_a_replaced_file_is_not_written_to(running: SQLiteStore, path: Pat
     await refuses_for_good(running)
 
 
-async def test_a_deleted_wal_stops_the_store(running: SQLiteStore, path: Path):
-    Path(f"{path}-wal").unlink()
+@pytest.mark.parametrize("beside", ["-wal", "-shm"])
+async def test_a_deleted_file_beside_it_stops_the_store(running: SQLiteStore, path: Path, beside: str):
+    Path(f"{path}{beside}").unlink()
 
     await refuses_for_good(running)
+
+
+async def test_who_joins_without_the_shm_of_the_others_overwrites_nothing(running: SQLiteStore, path: Path):
+    Path(f"{path}-shm").unlink()
+    await refuses_for_good(running)
+
+    await asyncio.to_thread(processes.run, ADD, path)
+    await running.close()
+
+    assert await asyncio.to_thread(processes.run, CHECK, path) == "101\nok\n"
 
 
 def test_files_are_looked_at_once_a_second(path: Path):
