@@ -10,7 +10,7 @@ from typing import Final
 
 import apsw
 
-from ...errors import StoreRefused
+from ...errors import StoreCorrupt, StoreRefused
 from .failures import let_through
 from .lane import LOG
 
@@ -36,9 +36,8 @@ class Watch:
     def close(self, connection: apsw.Connection) -> None:
         """Ends a connection: the last one of a file takes the -wal and the -shm with it, and the next makes others."""
         with self._lock:
-            if self._is_replaced():
-                # It would take away what bears these names, which is another's now.
-                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            if self._is_damaged or self._is_replaced():
+                leave_wal(connection)
             try:
                 connection.close()
             except apsw.Error:
@@ -80,7 +79,12 @@ class Watch:
         if self._inbox_file and identity(self._inbox) != self._inbox_file:
             raise self._refuse("its -inbox file, which holds new jobs, was deleted or replaced while it was open")
 
+    @property
+    def _is_damaged(self) -> bool:
+        return self._refusal is not None and self._refusal[0] is StoreCorrupt
+
     def _is_replaced(self) -> bool:
+        """Whether what bears one of its names is another's now."""
         known = {self._path: self.file, self._wal: self._wal_file, self._shm: self._shm_file}
         return any(file is not None and identity(name) not in (file, None) for name, file in known.items())
 
@@ -105,6 +109,11 @@ class Watch:
                 self._wal,
                 size // 1024 // 1024,
             )
+
+
+def leave_wal(connection: apsw.Connection) -> None:
+    """Lets its close, if it is the last one, neither write the -wal back nor take it away."""
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 def identity(path: str) -> tuple[int, int] | None:

@@ -17,6 +17,7 @@ import apsw
 from ...errors import StoreCorrupt, StoreMissing, StoreVersion
 from .failures import RECOVERY, typed
 from .folders import check_file, check_folder
+from .identity import leave_wal
 from .statements import migrations
 
 APPLICATION_ID: Final = 0x526F7065
@@ -51,8 +52,11 @@ def open_file(
         _check_contents(connection, path, len(scripts))
         _migrate(connection, scripts)
     except BaseException as error:
+        refusal = typed(path, error)
+        if isinstance(refusal, StoreCorrupt):
+            leave_wal(connection)
         connection.close(force=True)
-        raise typed(path, error) from error
+        raise refusal from error
     return connection
 
 

@@ -58,6 +58,11 @@ class Pipe:
             self.close()
             raise
 
+    @property
+    def is_named(self) -> bool:
+        """Whether others can find it: somebody may have cleaned up."""
+        return os.path.lexists(self._path)
+
     def empty(self) -> bool:
         """Whether there was anything in it."""
         try:

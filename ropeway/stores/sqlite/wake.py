@@ -21,6 +21,9 @@ from .pipes import Bells, Key, Pipe
 POLL_EVERY: Final = 0.1
 """Seconds, where there are no pipes."""
 
+LOOK_EVERY: Final = 4.0
+"""Seconds between two looks at the pipes: less than a safety poll."""
+
 DataVersion: TypeAlias = Callable[[], Awaitable[int]]
 """Answers a number that changes with every commit of others."""
 
@@ -46,8 +49,8 @@ class Wakes:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._folder = f"{path}-wake"
-        self._bells = Bells(self._folder)
+        self.folder = f"{path}-wake"
+        self._bells = Bells(self.folder)
         self._listeners: dict[Key, set[FileListener]] = {}
         self._standing: dict[str, list[Standing]] = {}
         self._lock = threading.Lock()
@@ -62,7 +65,7 @@ class Wakes:
             for queue in queues:
                 self._listeners.setdefault((topic, queue), set()).add(listener)
         # After that: a commit between the two would find neither.
-        listener.make_pipes(self._folder)
+        listener.make_pipes(self.folder)
         return listener
 
     def forget(self, listener: FileListener) -> None:
@@ -145,6 +148,7 @@ class FileListener:
         self._seen_version = -1
         self._pipes: list[Pipe] = []
         self._has_pipes = False
+        self._looked_at = -LOOK_EVERY
         self._is_woken = False
         self.is_closed = False
         self._waiters: set[asyncio.Future[bool]] = set()
@@ -184,14 +188,14 @@ class FileListener:
 
     async def wait(self, timeout: float | None = None) -> bool:
         self._attach(asyncio.get_running_loop())
-        self._empty_pipes()
+        self._look_after_pipes()
         if not self._has_pipes:
             return await self._poll(timeout)
         return await self._sleep(timeout)
 
     async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
         self._attach(asyncio.get_running_loop())
-        self._empty_pipes()
+        self._look_after_pipes()
         if self._is_woken or self.is_closed or not self._has_pipes or self._wakes.write is None:
             await self.wait(timeout)
             return None
@@ -272,12 +276,30 @@ class FileListener:
         if self._loop is loop:
             return
         self._loop = loop
+        self._read_pipes(loop)
+
+    def _read_pipes(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             for pipe in self._pipes:
                 loop.add_reader(pipe.fd, self._empty_pipes)
         except NotImplementedError:
             self._has_pipes = False
             self._close_pipes()
+
+    def _look_after_pipes(self) -> None:
+        """Empties them, and now and then sees whether others can still find them."""
+        self._empty_pipes()
+        now = self.loop.time()
+        if now - self._looked_at < LOOK_EVERY or self.is_closed:
+            return
+        self._looked_at = now
+        if not all(pipe.is_named for pipe in self._pipes):
+            self._close_pipes()
+            self._has_pipes = False
+            self.make_pipes(self._wakes.folder)
+            self._read_pipes(self.loop)
+            # Whoever rang meanwhile was not heard.
+            self._is_woken = True
 
     def _empty_pipes(self) -> None:
         # All of them, not only until the first that has something.

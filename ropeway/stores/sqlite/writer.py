@@ -325,10 +325,11 @@ class Writer:
                     connection.execute("ROLLBACK")
             except apsw.Error as worse:
                 error = error if ends_connection(error) else worse
-            if ends_connection(error):
-                self._disconnect()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+            # Before it is closed, which would write the -wal into it.
             self._watch.refuse(StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}")
+        if ends_connection(error):
+            self._disconnect()
         return error
 
     def _let_go(self) -> None:

@@ -167,14 +167,25 @@ async def test_a_failing_checkpoint_loses_nothing(
     assert "could not be written back" in caplog.text
 
 
-async def test_damage_found_while_running_stops_all_writing(on_disk: SQLiteStore, disk: BadDisk):
-    disk.broken["write"] = apsw.CorruptError
+async def test_damage_found_while_running_stops_all_writing(
+    on_disk: SQLiteStore, disk: BadDisk, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def find_damage(action: str, *_: object) -> None:
+        if action == "write":
+            monkeypatch.undo()
+            raise apsw.CorruptError("once")
 
-    with pytest.raises(StoreCorrupt, match="recover"):
-        await on_disk.add([[new_job()]])
-    disk.broken.clear()
-    with pytest.raises(StoreCorrupt):
-        await on_disk.add([[new_job()]])
+    await on_disk.add([[new_job()]])
+    before = path.read_bytes()
+    monkeypatch.setattr(disk, "before", find_damage)
+
+    for _ in range(2):
+        with pytest.raises(StoreCorrupt, match="recover"):
+            await on_disk.add([[new_job()]])
+    await on_disk.close()
+
+    assert path.read_bytes() == before
+    assert Path(f"{path}-wal").stat().st_size > 0
 
 
 async def _work_through(store: SQLiteStore, disk: RememberingDisk, *, by_inbox: bool) -> None:

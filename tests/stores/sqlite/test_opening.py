@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import stat
@@ -22,6 +23,14 @@ from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
 from . import processes
 from .conftest import NewStore
+
+ADDS_AND_DIES = """
+async def main():
+    store = new_store()
+    await store.add([new_jobs(10)])
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
 
 
 async def fill_and_close(store: SQLiteStore, jobs: int = 100) -> None:
@@ -89,6 +98,20 @@ async def test_a_zeroed_kilobyte_is_found_when_opening(store: SQLiteStore, path:
 
     with pytest.raises(StoreCorrupt, match="damaged"):
         await new_store().open()
+
+
+async def test_what_lies_beside_a_damaged_file_stays_as_it_is(path: Path, new_store: NewStore):
+    await asyncio.to_thread(processes.start(ADDS_AND_DIES, path).communicate)
+    with path.open("r+b") as file:
+        file.seek(2 * 4096)
+        file.write(b"\0" * 10 * 4096)
+    files = [path, Path(f"{path}-wal")]
+    before = [file.read_bytes() for file in files]
+
+    with pytest.raises(StoreCorrupt, match="damaged"):
+        await new_store().open()
+
+    assert [file.read_bytes() for file in files] == before
 
 
 async def test_the_database_of_somebody_else_is_refused(path: Path, new_store: NewStore):
@@ -341,14 +364,7 @@ async def test_a_migration_that_fails_leaves_the_old_version(store: SQLiteStore,
 
 
 async def test_a_wal_lost_while_stopped_loses_no_more_than_itself(path: Path, new_store: NewStore):
-    script = """
-    async def main():
-        store = new_store()
-        await store.add([new_jobs(10)])
-        os.kill(os.getpid(), signal.SIGKILL)
-    asyncio.run(main())
-    """
-    processes.start(script, path).communicate()
+    await asyncio.to_thread(processes.start(ADDS_AND_DIES, path).communicate)
     Path(f"{path}-wal").unlink()
     Path(f"{path}-shm").unlink()
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from ropeway.stores.sqlite import SQLiteStore, pipes
+from ropeway.stores.sqlite import SQLiteStore, pipes, wake
 from ropeway.testing.factories import QUEUE, new_job
 
 from . import processes
@@ -97,6 +98,21 @@ async def test_the_pipes_of_a_dead_process_are_removed(store: SQLiteStore, path:
     await store.add([[new_job()]])
 
     assert list(folder.iterdir()) == []
+
+
+async def test_pipes_that_somebody_has_cleaned_up_are_made_anew(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(wake, "LOOK_EVERY", 0)
+    listener = store.listen("jobs", [QUEUE])
+    await listener.wait(0)
+    shutil.rmtree(f"{path}-wake")
+
+    assert await listener.wait(LONG), "what came meanwhile may have been missed"
+    with processes.start(ADDS_WHEN_TOLD, path) as other:
+        processes.tell(other)
+        assert await listener.wait(LONG)
+        await asyncio.to_thread(other.communicate)
 
 
 async def test_closing_the_last_listener_removes_the_folder(store: SQLiteStore, path: Path):
