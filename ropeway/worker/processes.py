@@ -114,7 +114,9 @@ class HandlerProcess:
 
     async def end(self) -> None:
         """Kills it, whatever it does, and what it has started; nothing of it is left when this returns."""
-        self._kill()
+        if self.is_alive:
+            # Of one that ended before, the number may be another's by now.
+            self._kill()
         await self._watching
         self._writer.close()
 
