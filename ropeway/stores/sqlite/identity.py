@@ -11,7 +11,7 @@ from typing import Final
 import apsw
 
 from ...errors import StoreCorrupt, StoreRefused
-from .failures import let_through
+from .failures import RECOVERY, let_through
 from .lane import LOG
 
 CHECK_EVERY: Final = 1.0
@@ -88,16 +88,17 @@ class Watch:
         known = {self._path: self.file, self._wal: self._wal_file, self._shm: self._shm_file}
         return any(file is not None and identity(name) not in (file, None) for name, file in known.items())
 
-    def refuse(self, kind: type[StoreRefused], what: str) -> None:
-        """From now on nothing more is written."""
-        self._refusal = kind, what
+    def saw(self, error: Exception) -> None:
+        """Of one that tells of damage: tell it before the connection is closed, which would write the -wal back."""
+        if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+            self._refusal = StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}"
 
     def _refuse(self, what: str) -> StoreRefused:
         what = (
             f"{what}; nothing more is written. Stop every process that uses it, put the file back "
             "(or use a new path), and start again"
         )
-        self.refuse(StoreRefused, what)
+        self._refusal = StoreRefused, what
         return StoreRefused(self._path, what)
 
     def _alarm(self, now: float) -> None:

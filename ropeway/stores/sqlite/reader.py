@@ -37,6 +37,7 @@ class Reader:
                 self._connection.execute("ROLLBACK")
             for call in calls:
                 call.error = typed(self._path, call.error or error)
+            self._watch.saw(error)
             if ends_connection(error):
                 self._let_go()
         deliver(calls)

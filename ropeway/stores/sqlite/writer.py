@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import apsw
 
-from ...errors import RopewayError, StoreCorrupt, StoreUnavailable
+from ...errors import RopewayError, StoreUnavailable
 from ...job.instants import Instant
 from .adding import Bundles, add, all_created
 from .begin import begin
 from .clock import Clock
-from .failures import RECOVERY, ends_connection, let_through, typed
+from .failures import ends_connection, let_through, typed
 from .identity import Watch
 from .lane import LOG, BlockingCall, Call, Lane, deliver, nothing
 from .taking import Intake
@@ -325,9 +325,7 @@ class Writer:
                     connection.execute("ROLLBACK")
             except apsw.Error as worse:
                 error = error if ends_connection(error) else worse
-        if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-            # Before it is closed, which would write the -wal into it.
-            self._watch.refuse(StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}")
+        self._watch.saw(error)
         if ends_connection(error):
             self._disconnect()
         return error

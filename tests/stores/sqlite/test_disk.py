@@ -188,6 +188,17 @@ async def test_damage_found_while_running_stops_all_writing(
     assert Path(f"{path}-wal").stat().st_size > 0
 
 
+async def test_so_does_damage_that_was_found_by_reading(store: SQLiteStore):
+    def find_damage(_: object) -> None:
+        raise apsw.CorruptError("once")
+
+    with pytest.raises(StoreCorrupt, match="recover"):
+        await store._read(find_damage)
+
+    with pytest.raises(StoreCorrupt, match="recover"):
+        await store.add([[new_job()]])
+
+
 async def _work_through(store: SQLiteStore, disk: RememberingDisk, *, by_inbox: bool) -> None:
     """Adds and settles jobs, and notes in the disk's log what was acknowledged."""
     for number in range(60):
