@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -16,10 +17,12 @@ from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, Worker
 from ..job.codec import decode
 from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
+from .shortage import Shortage
 from .wire import LINE_LIMIT, Ended, Start, Told, Update, line, read_report
 
 LINGER: Final = 1.0
 """Seconds for which a dead process is still listened to."""
+SHORTAGES: Final = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class Source(NamedTuple):
@@ -68,19 +71,24 @@ class HandlerProcess:
     @classmethod
     async def start(cls, source: Source) -> HandlerProcess:
         ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-c",
-                "from ropeway.worker.child import main; main()",
-                str(theirs.fileno()),
-                *source,
-                pass_fds=[theirs.fileno()],
-                stdin=asyncio.subprocess.DEVNULL,
-                # Ctrl-C in a terminal is for the worker, which then decides about its handlers.
-                start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )
+        try:
+            with theirs:
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-c",
+                    "from ropeway.worker.child import main; main()",
+                    str(theirs.fileno()),
+                    *source,
+                    pass_fds=[theirs.fileno()],
+                    stdin=asyncio.subprocess.DEVNULL,
+                    # Ctrl-C in a terminal is for the worker, which then decides about its handlers.
+                    start_new_session=True,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                )
+        except BaseException:
+            # A process that was started all the same ends with it.
+            ours.close()
+            raise
         handler = cls(process, ours)
         handler._reader, handler._writer = await asyncio.open_connection(sock=ours, limit=LINE_LIMIT)
         handler._watching = asyncio.create_task(handler._watch())
@@ -143,12 +151,10 @@ class Processes:
 
     def __init__(self) -> None:
         self._idle: dict[Source, list[HandlerProcess]] = {}
+        self._shortage = Shortage()
 
     async def run(self, source: Source, job: Job) -> Any:
-        idle = self._idle.setdefault(source, [])
-        while idle and not idle[-1].is_alive:
-            await idle.pop().end()
-        process = idle.pop() if idle else await HandlerProcess.start(source)
+        process = await self._engage(source)
         reusable = False
         try:
             result = await process.run(job)
@@ -159,10 +165,30 @@ class Processes:
             raise
         finally:
             if reusable:
-                idle.append(process)
+                self._idle.setdefault(source, []).append(process)
             else:
                 # Cancelled, timed out or dead: whatever state it is in, no other job shall see it.
                 await asyncio.shield(process.end())
+            self._shortage.came_free()
+
+    async def _engage(self, source: Source) -> HandlerProcess:
+        """An idle one, or a new one; where the system starts no more of them, the first that comes free."""
+        while True:
+            idle = self._idle.get(source, [])
+            while idle:
+                process = idle.pop()
+                if process.is_alive:
+                    return process
+                await process.end()
+            try:
+                process = await HandlerProcess.start(source)
+            except OSError as error:
+                if error.errno not in SHORTAGES:
+                    raise
+                await self._shortage.wait(error, "a process")
+            else:
+                self._shortage.is_over()
+                return process
 
     async def close(self) -> None:
         for idle in self._idle.values():

@@ -6,15 +6,12 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import Context, copy_context
 from queue import SimpleQueue
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-from .service import end_if_forked, log
-
-TRY_EVERY: Final = 1.0
-"""Seconds between two tries to start a thread where the system starts no more."""
+from .service import end_if_forked
+from .shortage import Shortage
 
 _Ended: TypeAlias = "asyncio.Future[tuple[Any, BaseException | None]]"
 _Work: TypeAlias = tuple[_Ended, Context, Callable[[Any], Any], Any]
@@ -31,8 +28,7 @@ class Threads:
         self._work: SimpleQueue[_Work | None] = SimpleQueue()
         self._idle = 0
         self._started = 0
-        self._is_short = False
-        self._came_free = asyncio.Event()
+        self._shortage = Shortage()
         self._pid = os.getpid()
 
     async def engage(self) -> None:
@@ -41,12 +37,13 @@ class Threads:
         Where the system starts no more of them, it is the first that comes free: that is no fault of the job's.
         """
         while not self._idle:
-            if self._start(asyncio.get_running_loop()):
+            try:
+                self._start(asyncio.get_running_loop())
+            except RuntimeError as error:
+                await self._shortage.wait(error, f"one of {self._started} threads")
+            else:
+                self._shortage.is_over()
                 return
-            self._came_free.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TRY_EVERY):
-                    await self._came_free.wait()
         self._idle -= 1
 
     async def run(self, function: Callable[[Any], Any], argument: Any) -> Any:
@@ -62,18 +59,10 @@ class Threads:
         for _ in range(self._started):
             self._work.put(None)
 
-    def _start(self, loop: asyncio.AbstractEventLoop) -> bool:
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         name = f"{self._name}-{self._started + 1}"
-        try:
-            threading.Thread(target=self._serve, args=(loop,), name=name, daemon=True).start()
-        except RuntimeError as shortage:
-            if not self._is_short:
-                log.warning("%s: jobs wait for one of its %d threads to come free", shortage, self._started)
-            self._is_short = True
-            return False
+        threading.Thread(target=self._serve, args=(loop,), name=name, daemon=True).start()
         self._started += 1
-        self._is_short = False
-        return True
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         while (work := self._work.get()) is not None:
@@ -92,7 +81,7 @@ class Threads:
 
     def _deliver(self, answer: _Ended, result: Any, error: BaseException | None) -> None:
         self._idle += 1
-        self._came_free.set()
+        self._shortage.came_free()
         if not answer.done():
             # Not as its exception: a future refuses StopIteration, and GeneratorExit would close the coroutine.
             answer.set_result((result, error))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from ropeway import InvalidInput, JobCancelled, JobFailed, Queue, Worker, in_process
+from ropeway.worker import shortage
 
 from . import process_handlers as handlers
 
@@ -180,3 +183,22 @@ async def test_what_outlives_its_handler_cannot_use_the_job_of_the_next(queue: Q
 
 async def test_a_process_that_the_handler_forked_cannot_use_its_job(queue: Queue):
     assert await outcome(queue, handlers.use_the_job_in_a_fork) == 7
+
+
+async def test_a_job_waits_for_its_process_where_no_more_can_be_started(queue: Queue, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(shortage, "TRY_EVERY", 0.001)
+    start = asyncio.create_subprocess_exec
+    troubles = [errno.EAGAIN, errno.EMFILE, errno.ENOMEM]
+
+    async def start_at_last(*args: Any, **options: Any) -> Any:
+        if troubles:
+            raise OSError(troubles.pop(), "no more of them")
+        return await start(*args, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_at_last)
+    assert (await outcome(queue, handlers.echo))["attempt"] == 1
+
+
+async def test_a_process_that_can_never_be_started_fails_the_job(queue: Queue, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert "FileNotFoundError" in await reason(queue, handlers.echo)
