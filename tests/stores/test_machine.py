@@ -10,8 +10,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from ropeway.testing.machine import StoreMachine
-
+from .besides import MachineBeside
 from .places import EVERYWHERE, PLACES, empty_folder, start_over
 
 SEARCHES: Final = "ROPEWAY_EXAMPLES" in os.environ
@@ -27,11 +26,11 @@ def test_the_store_does_what_the_model_does(place: str) -> None:
     with empty_folder() as folder:
         numbers = count()
 
-        def new_machine() -> StoreMachine:
+        def new_machine() -> MachineBeside:
             start_over()
             run = folder / str(next(numbers))
             run.mkdir()
-            return StoreMachine(EVERYWHERE[place](run))
+            return MachineBeside(EVERYWHERE[place](run))
 
         search = ON_POSTGRES if place == "postgres" else EVERY_RUN
         run_state_machine_as_test(new_machine, settings=search)  # type: ignore[arg-type]  # takes any maker

@@ -18,7 +18,17 @@ from ropeway.testing import FakeStore, drain
 from tests.worker import process_handlers
 from tests.worker.watching import PATIENCE
 
-TIMES: Final = {"created_at", "started_at", "finished_at", "due_at", "expires_at", "lock_until", "worker", "id"}
+TIMES: Final = {
+    "created_at",
+    "started_at",
+    "finished_at",
+    "due_at",
+    "expires_at",
+    "renewed_at",
+    "lock_until",
+    "worker",
+    "id",
+}
 """What differs between any two runs."""
 
 

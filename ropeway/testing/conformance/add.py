@@ -9,7 +9,7 @@ from ...job.record import JobRecord
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Added
-from ..arrange import ARRANGED, add, add_one, claim, claim_one, events_of, is_gone, job_in, read, snapshot
+from ..arrange import ARRANGED, add, add_one, claim, claim_one, entries, events_of, is_gone, job_in, read, snapshot
 from ..factories import NOW, QUEUE, SECOND, new_job, new_jobs
 
 
@@ -115,6 +115,14 @@ class TestAdd:
 
         assert verdicts(answers) == [["found"]]
         assert await read(store, "a") == job
+
+    async def test_a_job_is_announced_as_added_before_it_is_as_duplicated(self, store: Store) -> None:
+        await add(store, new_job("old"))
+
+        await store.add([[new_job("old")], [new_job("a")], [new_job("a")]], now=NOW)
+
+        told = [entry.what for entry in await entries(store) if "a" in dict(entry.jobs)]
+        assert told == ["add", "duplicated"]
 
     async def test_a_job_that_is_found_beside_a_conflict_is_announced_too(self, store: Store) -> None:
         await add(store, new_job("a"), new_job("b"))

@@ -15,7 +15,11 @@ def add(step: Step, bundles: Sequence[Sequence[NewJob]]) -> list[list[Added]]:
     for bundle in bundles:
         for job in bundle:
             _check(job)
-    return [_add_bundle(step, bundle) for bundle in bundles]
+    answers = [_add_bundle(step, bundle) for bundle in bundles]
+    # After all that was stored: who finds a job of the same call must not be heard of before it.
+    for bundle, answered in zip(bundles, answers, strict=True):
+        _announce_found(step, bundle, answered)
+    return answers
 
 
 def _check(job: NewJob) -> None:
@@ -46,10 +50,13 @@ def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:
     else:
         for job in new.values():
             _store(step, job)
-    for job, added in zip(bundle, verdicts, strict=True):
+    return verdicts
+
+
+def _announce_found(step: Step, bundle: Sequence[NewJob], answers: Sequence[Added]) -> None:
+    for job, added in zip(bundle, answers, strict=True):
         if added.verdict == "found":
             step.book(job.queue).entry("duplicated").append((job.id, None))
-    return verdicts
 
 
 def _unless_stored(step: Step, job: NewJob, added: Added) -> Added:
