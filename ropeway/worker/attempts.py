@@ -116,7 +116,8 @@ class Attempts:
         job.options = options = _options(job)
         if options.max_starts is not None and job.record.attempts_started > options.max_starts:
             job.discarded = True
-            raise HandlerError(f"job started more than allowable limit: max_starts is {options.max_starts}")
+            limit = f"max_starts is {options.max_starts}"
+            raise HandlerError(f"job started more than allowable limit: {limit}; retry(reset=True) begins anew")
         handler = self._handlers.find(job.queue.name, job.name)
         if handler is None:
             raise NoHandler(job.name, self._handlers.names(job.queue.name) or ())
