@@ -46,16 +46,23 @@ def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> boo
     if isinstance(error, Unrecoverable | InvalidPayload | NoHandler):
         return False
     for decide in filter(None, classify):
-        answer = decide(error, job)
-        match answer:
-            case None:
-                continue
-            case True | "retry":
-                return True
-            case False | "fatal":
-                return False
-        raise InvalidOption("classify", f'answered {answer!r}; answer "retry", "fatal" or None')
+        answer = verdict_of(decide, error, job)
+        if answer is not None:
+            return answer
     return True
+
+
+def verdict_of(classify: Classify, error: BaseException, job: Any) -> bool | None:
+    """What a function of the user's says to another attempt; None: nothing."""
+    answer = classify(error, job)
+    match answer:
+        case None:
+            return None
+        case True | "retry":
+            return True
+        case False | "fatal":
+            return False
+    raise InvalidOption("classify", f'answered {answer!r}; answer "retry", "fatal" or None')
 
 
 def attempts_remain(options: StoredOptions, attempts_made: int) -> bool:

@@ -18,7 +18,7 @@ from ..job.codec import LARGEST_SIZE_LIMIT, encode
 from ..job.failure import Failure, failure_of
 from ..job.instants import Milliseconds
 from ..job.options import StoredOptions, stored_options
-from ..job.outcomes import Outcome, attempts_remain, may_retry
+from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry, verdict_of
 from ..job.retention import NOT_AT_ALL
 from .completing import committed
 from .context import Stage, isolated
@@ -178,11 +178,7 @@ class Attempts:
         )
 
     def _may_retry(self, job: Job, error: BaseException) -> bool:
-        try:
-            return may_retry(error, job, self._rules.classify, job.queue.classify)
-        except BaseException as broken:  # noqa: BLE001 - the user's function may raise anything
-            log.error("classify raised for %r: it is retried as without it", job, exc_info=broken)
-            return may_retry(error, job)
+        return may_retry(error, job, *map(_guarded, filter(None, (self._rules.classify, job.queue.classify))))
 
     async def _delay(self, job: Job, options: StoredOptions, error: BaseException) -> Milliseconds | None:
         """None stops retrying."""
@@ -209,6 +205,17 @@ class Attempts:
         """The error of an attempt that took too long."""
         timeout = job.options.timeout if job.options else None
         return AttemptTimeout((timeout or 0) / 1000)
+
+
+def _guarded(classify: Classify) -> Classify:
+    def ask(error: BaseException, job: Any) -> bool | None:
+        try:
+            return verdict_of(classify, error, job)
+        except BaseException as broken:  # noqa: BLE001 - the user's function may raise anything
+            log.error("classify raised for %r: it goes on as without it", job, exc_info=broken)
+            return None
+
+    return ask
 
 
 def _options(job: Job) -> StoredOptions:

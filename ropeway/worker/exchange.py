@@ -104,13 +104,14 @@ class Exchange:
             await self._news.wait()
         lane, wanted = plan
         ended, lane.ended = lane.ended, []
-        if not self._under_way and len(ended) >= shares_from(lane.queue.store):
+        if not lanes.under_way and len(ended) >= shares_from(lane.queue.store):
             # The other half is the next trip's: the store does one while the jobs of the other run.
             wanted -= wanted // 2
             half = len(ended) - len(ended) // 2
             ended, lane.ended = ended[:half], ended[half:]
         self._slots.reserved += wanted
         lanes.reserved += wanted
+        lanes.under_way += 1
         self._under_way += 1
         try:
             await self._go(lane, ended, wanted)
@@ -120,8 +121,12 @@ class Exchange:
             raise
         finally:
             lanes.reserved -= wanted
+            lanes.under_way -= 1
             self._under_way -= 1
             self._calm.set()
+            if wanted:
+                # Places that this store did not fill may be for another's jobs.
+                self._tell()
 
     async def wait(self, lane: Lane, listener: Listener) -> None:
         """Waits until a dry lane is worth a claim, and takes the jobs that come if the store gives them right away."""

@@ -14,7 +14,7 @@ SAFETY_POLL: Final = 5.0
 
 
 class Follower(Service):
-    """Reads the events of a queue, and tells those that are not of this worker's own making."""
+    """Reads the events of a queue, and tells those that a worker does not tell by itself."""
 
     def __init__(self, store: Store, queue: str, tell: Callable[[Event], None]) -> None:
         self._store = store
@@ -28,12 +28,12 @@ class Follower(Service):
         self._cursor = (await insist(lambda _: self._store.events(self._queue, "now"), "events")).cursor
 
     async def run(self) -> None:
-        try:
-            if self._cursor is None:
-                await self.begin()
-            await super().run()
-        finally:
-            self._listener.close()
+        if self._cursor is None:
+            await self.begin()
+        await super().run()
+
+    def close(self) -> None:
+        self._listener.close()
 
     async def step(self) -> None:
         if not await self._read():

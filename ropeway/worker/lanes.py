@@ -50,6 +50,7 @@ class Lanes:
 
     def __init__(self, lanes: list[Lane], stores: int) -> None:
         self.all = lanes
+        self.under_way = 0
         self.reserved = 0
         """Places that claims on their way to this store may fill."""
         self._stores = stores
@@ -72,7 +73,8 @@ class Lanes:
 
 
 def by_store(lanes: Iterable[Lane]) -> list[Lanes]:
-    groups: dict[int, list[Lane]] = {}
+    groups: dict[str, list[Lane]] = {}
     for lane in lanes:
-        groups.setdefault(id(lane.queue.store), []).append(lane)
+        # Not by handles: queues that were made with one URL have one each.
+        groups.setdefault(lane.queue.store.url, []).append(lane)
     return [Lanes(group, len(groups)) for group in groups.values()]

@@ -41,7 +41,7 @@ HEARD: Final[tuple[str, ...]] = (*OWN, *OF_QUEUES)
 
 
 class WorkerEvent(msgspec.Struct, frozen=True):
-    """Something that happened in this worker; `data` says more, as in the store's events.
+    """Something that happened in this worker, or in its queues; `data` says more, as in the store's events.
 
     For a failed attempt `data["error"]` is the exception itself.
     """

@@ -180,10 +180,12 @@ async def _claim_or_give_back(claim: Coroutine[Any, Any, Claiming]) -> Claiming:
 
 
 async def _give_back(claiming: asyncio.Task[Claiming]) -> None:
-    # What cannot be given back now stalls, and is found by others then.
+    jobs: list[ClaimedJob] = []
     with suppress(RopewayError):
         jobs, _ = await claiming
-        for job in jobs:
+    for job in jobs:
+        # What cannot be given back now stalls, and is found by others then.
+        with suppress(RopewayError):
             await job.release()
 
 

@@ -78,6 +78,7 @@ class Runtime:
         self._giving_up: set[asyncio.Task[None]] = set()
         self._fatal: BaseException | None = None
         self._crippled = False
+        self.was_cancelled = False
 
     async def start(self) -> None:
         """Waits for a store that cannot be reached yet; returns without having started if it is stopped meanwhile."""
@@ -119,7 +120,7 @@ class Runtime:
         """From here on listeners hear what happens in the queues."""
         if self._following is None and not self.stopping.is_set() and self._needed_followers():
             self._following = asyncio.create_task(run_all(self._followers), name="ropeway-followers")
-            self._following.add_done_callback(self._check)
+            self._following.add_done_callback(self._check_following)
 
     def _needed_followers(self) -> list[Follower]:
         """None if nobody listens: to read all events of a queue is work."""
@@ -164,26 +165,35 @@ class Runtime:
             raise ShutdownTimeout(self._loop.time() - asked, [job.id for job in stubborn])
 
     async def _close(self) -> None:
-        if self._exchanging is not None:
-            await _cancel(self._exchanging)
-        await self._stop_following()
-        if self.exchange.unsettled:
-            log.error("%d outcomes could not be settled: their jobs will run again", len(self.exchange.unsettled))
-        await self._keeper.stop()
-        self.slots.close()
-        self._threads.close()
-        await self._processes.close()
+        try:
+            if self._exchanging is not None:
+                await _cancel(self._exchanging)
+            await self._stop_following()
+            if self.exchange.unsettled:
+                log.error("%d outcomes could not be settled: their jobs will run again", len(self.exchange.unsettled))
+        finally:
+            # Whatever happened: it would renew the locks of jobs that nobody runs.
+            await self._keeper.stop()
+            self.slots.close()
+            self._threads.close()
+            await self._processes.close()
 
     async def _stop_following(self) -> None:
-        if self._following is None:
-            return
-        await _cancel(self._following)
-        if not self.hurried.is_set():
-            # Of what this worker did last, such as to empty its queue, they may not have heard yet.
-            with suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(LAST_WORDS):
-                    for follower in self._followers:
-                        await follower.catch_up()
+        if self._following is not None:
+            await _cancel(self._following)
+            if not self.hurried.is_set():
+                await self._catch_up()
+        for follower in self._followers:
+            follower.close()
+
+    async def _catch_up(self) -> None:
+        """Of what this worker did last, such as to empty its queue, its listeners may not have heard yet."""
+        try:
+            async with asyncio.timeout(LAST_WORDS):
+                for follower in self._followers:
+                    await follower.catch_up()
+        except Exception as error:  # noqa: BLE001 - nothing that is said last may keep a worker from its end
+            log.warning("listeners may not have heard the last events: %s", str(error) or type(error).__name__)
 
     async def _stop_handlers(self) -> list[Job]:
         """The handlers that did not stop; their jobs are handed back all the same."""
@@ -299,17 +309,22 @@ class Runtime:
             self._die(HandlerError(f"{leaked} handlers do not stop: start this worker's process anew"))
 
     def _check(self, end: asyncio.Future[None]) -> None:
-        error: BaseException | None
-        if not end.cancelled():
-            error = end.exception()
-        elif self.stopping.is_set():
-            error = None
-        else:
-            # By others: a handler, say, that cancels every task of its loop.
-            error = RopewayError("somebody cancelled the tasks by which this worker claims and settles jobs")
-        if error is not None:
+        if (error := self._error_of(end)) is not None:
             self._crippled = True
             self._die(error)
+
+    def _check_following(self, end: asyncio.Future[None]) -> None:
+        if (error := self._error_of(end)) is not None:
+            self._die(error)
+
+    def _error_of(self, end: asyncio.Future[None]) -> BaseException | None:
+        if not end.cancelled():
+            return end.exception()
+        if self.stopping.is_set():
+            return None
+        # By others: a handler, say, that cancels every task of its loop.
+        self.was_cancelled = True
+        return RopewayError("somebody cancelled tasks of this worker's own: it can neither claim nor settle jobs")
 
     def _die(self, error: BaseException) -> None:
         log.error("the worker cannot go on: %s", error)
@@ -321,3 +336,6 @@ async def _cancel(task: asyncio.Task[None]) -> None:
     """Returns when it has ended."""
     task.cancel()
     await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()) is not None:
+        # Whoever was to be told has been.
+        log.debug("%s ended with %r", task.get_name(), error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -133,8 +134,8 @@ class Worker:
     def on(self, event: str, listener: Listener | None = None) -> Any:
         """Calls `listener` for each event of that name; also as a decorator.
 
-        Of jobs these are the events of this worker's own; what happens to the queues, such as `drained`, is heard
-        whoever brought it about.
+        It tells of its own work at once. What else happens in its queues, such as `added` or `drained`, it reads from
+        their events, whoever brought it about.
         """
 
         def register(function: L) -> L:
@@ -235,16 +236,22 @@ class Worker:
 
     async def _end(self, runtime: Runtime) -> None:
         """Whoever cancels meanwhile hurries it, and breaks nothing off: what it held would be renewed for ever."""
+        leaving = sys.exception()
         ending = asyncio.ensure_future(self._shut_down(runtime))
-        cancelled: asyncio.CancelledError | None = None
+        cancelled = leaving if isinstance(leaving, asyncio.CancelledError) else None
         while not ending.done():
             try:
                 await asyncio.wait([ending])
             except asyncio.CancelledError as again:
                 cancelled = again
                 runtime.hurried.set()
-        ending.result()
-        if cancelled is not None:
+        try:
+            ending.result()
+        except RopewayError:
+            # Where a program ends, every task is cancelled, the worker's with that of whoever uses it.
+            if cancelled is None or not runtime.was_cancelled:
+                raise
+        if cancelled is not None and cancelled is not leaving:
             raise cancelled
 
     async def _shut_down(self, runtime: Runtime) -> None:
@@ -252,6 +259,8 @@ class Worker:
             await runtime.shut_down()
         finally:
             self._runtime = None
+            # By a stop that came when it was just starting, and was told to it as well.
+            self._stopped_early = False
             await self._listeners.finish(self._rules.cancel_grace)
 
     def _set_paused(self, paused: bool) -> None:

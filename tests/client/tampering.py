@@ -41,12 +41,13 @@ class Tampering:
 
 
 class _Tampered:
-    def __init__(self, store: Store, tampering: Tampering) -> None:
+    def __init__(self, store: Store, tampering: Tampering, url: str) -> None:
         self._store = store
         self._tampering = tampering
+        self.url = url
 
     def sibling(self) -> _Tampered:
-        return _Tampered(self._store.sibling(), self._tampering)
+        return _Tampered(self._store.sibling(), self._tampering, self.url)
 
     def __getattr__(self, verb: str) -> Any:
         attribute = getattr(self._store, verb)
@@ -65,8 +66,9 @@ class _Tampered:
         return call
 
 
-def tampered(store: Store, tampering: Tampering) -> Store:
-    return cast(Store, _Tampered(store, tampering))
+def tampered(store: Store, tampering: Tampering, url: str | None = None) -> Store:
+    """With a URL of its own it is another store to whoever looks at that."""
+    return cast(Store, _Tampered(store, tampering, url or store.url))
 
 
 async def _done(act: Callable[..., Any] | None, *arguments: Any) -> Any:

@@ -19,7 +19,7 @@ from .watching import PATIENCE, Ear, Gate, entered, told
 
 @pytest.fixture
 async def other_handle(store: Store) -> AsyncIterator[Store]:
-    """As good as another store to a worker."""
+    """As of a queue that was made with the same URL."""
     handle = store.sibling()
     yield handle
     await handle.close()
@@ -306,7 +306,8 @@ async def test_queues_of_one_worker_are_served_in_turn(make_queue: MakeQueue):
 async def test_a_store_that_does_not_answer_holds_up_no_queue_of_another(
     make_queue: MakeQueue, store: Store, other_handle: Store, tampering: Tampering, verbs: tuple[str, ...]
 ):
-    stuck, fine = make_queue("stuck", tampered(store, tampering)), make_queue("fine", other_handle)
+    elsewhere = tampered(store, tampering, url="another://store")
+    stuck, fine = make_queue("stuck", elsewhere), make_queue("fine", other_handle)
     gate, door = Gate(), Door()
 
     async def handle(job: Job) -> str:
@@ -322,6 +323,42 @@ async def test_a_store_that_does_not_answer_holds_up_no_queue_of_another(
         for _ in range(20):
             assert await (await fine.add("send")).result(timeout=PATIENCE) == "done"
         door.opened.set()
+
+
+@pytest.mark.parametrize("url", [None, "another://store"])
+@pytest.mark.parametrize("concurrency", [1, 4])
+async def test_places_that_one_queue_does_not_fill_are_for_the_other(
+    make_queue: MakeQueue,
+    store: Store,
+    other_handle: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    concurrency: int,
+    url: str | None,
+):
+    monkeypatch.setattr("ropeway.worker.exchange.SAFETY_POLL", 3_600)
+    empty, full = make_queue("empty"), make_queue("full", tampered(other_handle, Tampering(), url))
+    gate = Gate()
+    jobs = await full.add_many(["send"] * 10)
+    async with Worker([empty, full], gate, concurrency=concurrency).started():
+        await gate.holds(concurrency)
+        gate.opened.set()
+        for job in jobs:
+            await job.result(timeout=PATIENCE)
+
+
+async def test_queues_of_one_url_are_served_in_turn(make_queue: MakeQueue, other_handle: Store):
+    queues = [make_queue("a"), make_queue("b", other_handle)]
+    served: list[str] = []
+
+    async def handle(job: Job) -> None:
+        served.append(job.queue.name)
+
+    for queue in queues:
+        await queue.add_many(["send"] * 5)
+    async with Worker(queues, handle, concurrency=1).started():
+        for queue in queues:
+            await finish_all(queue, 5)
+    assert "".join(served) == "ab" * 5
 
 
 @pytest.mark.parametrize("handles", [1, 2])

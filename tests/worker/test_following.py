@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from ropeway import Job, Queue, Worker, WorkerEvent
+from ropeway.worker.following import Follower
 from ropeway.worker.listeners import OF_QUEUES
 from tests.client.fixtures import MakeQueue
-from tests.client.tampering import Outage, Tampering
+from tests.client.tampering import Door, Outage, Tampering
 
 from .watching import PATIENCE, Ear, Gate, entered
 
@@ -124,3 +127,53 @@ async def test_a_listener_that_raises_is_heard_as_an_error_and_the_rest_goes_on(
         await ear.hear("resumed")
     assert error.data["event"] == "paused"
     assert ear.names == ["error", "resumed"]
+
+
+async def test_a_follower_that_fails_at_the_end_keeps_no_worker_from_it(queue: Queue, monkeypatch: pytest.MonkeyPatch):
+    async def fail(_: Follower) -> None:
+        raise ValueError("nobody knows such an event")
+
+    monkeypatch.setattr(Follower, "catch_up", fail)
+    worker = Worker(queue, fine)
+    worker.on("drained", lambda _: None)
+    async with worker.started():
+        assert [info.id for info in await queue.workers()] == [worker.id]
+    assert await queue.workers() == []
+
+
+async def test_a_follower_that_fails_takes_no_time_from_handlers(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    gate = Gate()
+
+    async def fail(_: Follower) -> None:
+        await gate.holds(1)
+        raise ValueError("nobody knows such an event")
+
+    monkeypatch.setattr(Follower, "step", fail)
+    worker = Worker(queue, gate)
+    worker.on("drained", lambda _: None)
+    job = await queue.add("send")
+    running = asyncio.create_task(worker.run())
+    while "cannot go on" not in caplog.text:  # noqa: ASYNC110 - by a log that tells nobody
+        await asyncio.sleep(0.001)
+    gate.opened.set()
+    with pytest.raises(ValueError, match="such an event"):
+        await asyncio.wait_for(running, PATIENCE)
+    assert await job.state() == "completed"
+
+
+async def test_a_worker_that_is_stopped_while_it_starts_listens_no_more(
+    tampered_queue: Queue, tampering: Tampering, monkeypatch: pytest.MonkeyPatch
+):
+    closed: list[Follower] = []
+    monkeypatch.setattr(Follower, "close", closed.append)
+    door = Door()
+    tampering.before["events"] = door.pass_through
+    worker = Worker(tampered_queue, fine)
+    worker.on("drained", lambda _: None)
+    running = asyncio.create_task(worker.run())
+    await asyncio.wait_for(door.reached.wait(), PATIENCE)
+    worker.stop()
+    await asyncio.wait_for(running, PATIENCE)
+    assert len(closed) == 1

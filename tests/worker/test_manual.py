@@ -313,6 +313,23 @@ async def test_a_claim_that_is_cancelled_gives_back_what_it_was_about_to_get(
     assert (seen.state, seen.stalled_count) == ("waiting", 0)
 
 
+async def test_a_claim_that_is_cancelled_gives_back_all_that_are_still_its_own(
+    tampered_queue: Queue, tampering: Tampering
+):
+    lost, *others = await tampered_queue.add_many(["send"] * 3)
+    door = Door()
+    tampering.after["claim"] = door.pass_through
+    claiming = asyncio.create_task(Worker(tampered_queue, {"send": print}).claim(3))
+    await asyncio.wait_for(door.reached.wait(), PATIENCE)
+    claiming.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await claiming
+    await lost.cancel()
+    door.opened.set()
+    for job in others:
+        await told(tampered_queue, "waiting", job, count=2)
+
+
 async def test_a_claim_that_is_cancelled_at_the_second_queue_gives_back_jobs_of_the_first(
     make_queue: MakeQueue, store: Store, tampering: Tampering
 ):

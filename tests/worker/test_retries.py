@@ -254,6 +254,19 @@ async def test_a_classify_that_raises_is_as_none_at_all(queue: Queue, error: typ
     assert await retried_after(queue, job) == 10, "and its own backoff holds"
 
 
+async def test_where_the_workers_classify_raises_the_queues_decides(make_queue: MakeQueue):
+    def classify(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    queue = make_queue(classify=lambda error, job: "fatal")
+    handler = Flaky(9)
+    async with Worker(queue, handler, classify=classify).started():
+        job = await queue.add("send", attempts=3)
+        with pytest.raises(JobFailed):
+            await job.result(timeout=PATIENCE)
+    assert (await job.refresh()).attempts_made == 1
+
+
 async def test_a_classify_that_raises_cannot_save_what_is_unrecoverable(queue: Queue):
     handler = Flaky(9, Unrecoverable("no"))
     async with Worker(queue, handler, classify=lambda *_: 1 / 0).started():  # type: ignore[arg-type]

@@ -336,6 +336,27 @@ async def test_a_worker_whose_own_tasks_were_cancelled_says_so_and_ends(queue: Q
     assert await queue.workers() == []
 
 
+async def test_whoever_is_cancelled_with_every_other_task_is_told_just_that(queue: Queue):
+    async def work() -> None:
+        async with Worker(queue, fine).started():
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                # Its own way out, in which the worker finds that its tasks have ended.
+                await told_so.wait()
+
+    begun, told_so = asyncio.Event(), asyncio.Event()
+    working = asyncio.create_task(work())
+    await asyncio.wait_for(begun.wait(), PATIENCE)
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    asyncio.get_running_loop().call_later(0.01, told_so.set)
+    with pytest.raises(asyncio.CancelledError):
+        await ended(working)
+    assert await queue.workers() == []
+
+
 async def test_a_run_that_is_cancelled_while_it_starts_leaves_nothing_running(
     tampered_queue: Queue, tampering: Tampering
 ):

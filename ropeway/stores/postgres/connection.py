@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ...errors import StoreError, StoreMissing, StoreReadOnly, StoreUnavailable
 from ...store.sharing import Shared
 from .checks import check_schema, check_server
-from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, typed
+from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, tell, typed
 from .link import Link, NotSent, Row, Statement
 from .parameters import Parameter
 from .statements import in_schema
@@ -72,7 +72,8 @@ async def open_link(target: Target, failures: int = 0) -> Link:
         if isinstance(error, TimeoutError) or (isinstance(error, OperationalError) and code_of(error) is None):
             what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else _said(error)
             raise StoreUnavailable(target.url, f"it cannot be reached: {what}") from error
-        raise typed(target.url, error) from error
+        tell(target.url, error)
+        raise
 
 
 def _said(error: OperationalError) -> str:
@@ -213,7 +214,8 @@ class Lanes:
             await check_schema(link, self._target)
         except BaseException as error:
             link.abort()
-            raise typed(self._target.url, error) from error
+            tell(self._target.url, error)
+            raise
 
     async def close(self) -> None:
         await self._opening.close()

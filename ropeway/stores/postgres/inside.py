@@ -94,7 +94,8 @@ class Own(Joined):
         try:
             self._begun = await self._spares.begin()
         except (Error, OSError) as error:
-            raise typed(self._url, error) from error
+            tell(self._url, error)
+            raise
         connection, _ = self._begun
         self._driver = Psycopg(connection)
         return connection
