@@ -167,7 +167,13 @@ async def test_a_worker_that_is_stopped_while_it_starts_listens_no_more(
     tampered_queue: Queue, tampering: Tampering, monkeypatch: pytest.MonkeyPatch
 ):
     closed: list[Follower] = []
-    monkeypatch.setattr(Follower, "close", closed.append)
+    close = Follower.close
+
+    def note(follower: Follower) -> None:
+        closed.append(follower)
+        close(follower)
+
+    monkeypatch.setattr(Follower, "close", note)
     door = Door()
     tampering.before["events"] = door.pass_through
     worker = Worker(tampered_queue, fine)
