@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Final
+from weakref import WeakSet
 
 import apsw
 
@@ -26,6 +27,8 @@ class Watch:
         self._path, self._wal, self._shm, self._inbox = path, f"{path}-wal", f"{path}-shm", f"{path}-inbox"
         self._steady = steady
         self.file = identity(path)
+        self._open: WeakSet[apsw.Connection] = WeakSet()
+        """This process's connections. Weak: one that a signal leaves to nobody is closed, and in here no longer."""
         self._wal_file: tuple[int, int] | None = None
         self._shm_file: tuple[int, int] | None = None
         self._inbox_file: tuple[int, int] | None = None
@@ -33,18 +36,25 @@ class Watch:
         self._refusal: tuple[type[StoreRefused], str] | None = None
         self._lock = threading.Lock()
 
-    def close(self, connection: apsw.Connection) -> None:
-        """Ends a connection: the last one of a file takes the -wal and the -shm with it, and the next makes others."""
+    def opened(self, connection: apsw.Connection) -> None:
+        """From now on the -wal and the -shm must stay: only the last to close a file takes them away."""
         with self._lock:
-            if self._is_damaged or self._is_replaced():
-                leave_wal(connection)
+            if not self._open:
+                # While this process had none, others may have taken them away and made new ones.
+                self._wal_file, self._shm_file = identity(self._wal), identity(self._shm)
+            self._open.add(connection)
+
+    def close(self, connection: apsw.Connection) -> None:
+        """Ends a connection; a second time does nothing."""
+        with self._lock:
             try:
+                if self._is_damaged or self._is_replaced():
+                    leave_wal(connection)
+                # First: a signal in between must not leave a closed one among the open ones.
+                self._open.discard(connection)
                 connection.close()
             except apsw.Error:
                 connection.close(force=True)
-            finally:
-                if not self._refusal:
-                    self._wal_file = self._shm_file = None
 
     def use_inbox(self, *, is_open: bool) -> None:
         """From now on it must be there, or need not: the last one to close it takes it away."""
@@ -67,6 +77,12 @@ class Watch:
     def _compare(self) -> None:
         if identity(self._path) != self.file:
             raise self._refuse("the file was moved, deleted or replaced while it was open")
+        if self._open:
+            self._compare_beside()
+        if self._inbox_file and identity(self._inbox) != self._inbox_file:
+            raise self._refuse("its -inbox file, which holds new jobs, was deleted or replaced while it was open")
+
+    def _compare_beside(self) -> None:
         wal = identity(self._wal)
         if self._wal_file and wal != self._wal_file:
             raise self._refuse("its -wal file, which holds the newest jobs, was deleted or replaced while it was open")
@@ -76,8 +92,6 @@ class Watch:
             # Who opens the file now makes another, and the two would write over each other's commits.
             raise self._refuse("its -shm file, by which processes share it, was deleted or replaced while it was open")
         self._shm_file = shm
-        if self._inbox_file and identity(self._inbox) != self._inbox_file:
-            raise self._refuse("its -inbox file, which holds new jobs, was deleted or replaced while it was open")
 
     @property
     def _is_damaged(self) -> bool:
@@ -102,7 +116,7 @@ class Watch:
         return StoreRefused(self._path, what)
 
     def _alarm(self, now: float) -> None:
-        size = os.stat(self._wal).st_size if self._wal_file else 0  # noqa: PTH116 - text paths are enough
+        size = os.stat(self._wal).st_size if self._open and self._wal_file else 0  # noqa: PTH116 - text paths are enough
         if size > WAL_ALARM and now - self._alarmed_at >= ALARM_EVERY:
             self._alarmed_at = now
             LOG.warning(

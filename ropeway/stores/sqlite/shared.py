@@ -92,6 +92,7 @@ class SharedFile:
                 self.clock.saw(connection.execute(_NEWEST_INSTANT).get or 0)
                 watch = Watch(self.path)
                 self._refuse_two_names(watch)
+                watch.opened(connection)
             except BaseException as error:
                 connection.close(force=True)
                 raise typed(self.path, error) from error
@@ -208,7 +209,9 @@ class SharedFile:
         assert self._watch is not None, "it was open before"
         assert self._target is not None, "and so was this set"
         self._watch.look(thorough=True)
-        return connect(self.path, self._target.vfs)
+        connection = connect(self.path, self._target.vfs)
+        self._watch.opened(connection)
+        return connection
 
     def _refuse_after_fork(self) -> None:
         """The child's SQLite believes that it holds the parent's locks, and the kernel knows that it does not.

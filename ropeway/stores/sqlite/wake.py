@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -148,6 +149,8 @@ class FileListener:
         self._seen_version = -1
         self._pipes: list[Pipe] = []
         self._has_pipes = False
+        self._can_have_pipes = True
+        """False where the system has none, or the loop cannot hear them."""
         self._looked_at = -LOOK_EVERY
         self._is_woken = False
         self.is_closed = False
@@ -166,7 +169,8 @@ class FileListener:
             for topic, queue in self.keys:
                 self._pipes.append(Pipe(folder, topic, queue))
             self._has_pipes = True
-        except OSError:
+        except OSError as error:
+            self._can_have_pipes = error.errno != errno.ENOSYS
             self._close_pipes()
 
     def is_attached(self) -> bool:
@@ -283,7 +287,7 @@ class FileListener:
             for pipe in self._pipes:
                 loop.add_reader(pipe.fd, self._empty_pipes)
         except NotImplementedError:
-            self._has_pipes = False
+            self._has_pipes = self._can_have_pipes = False
             self._close_pipes()
 
     def _look_after_pipes(self) -> None:
@@ -293,13 +297,15 @@ class FileListener:
         if now - self._looked_at < LOOK_EVERY or self.is_closed:
             return
         self._looked_at = now
-        if not all(pipe.is_named for pipe in self._pipes):
+        is_whole = len(self._pipes) == len(self.keys) and all(pipe.is_named for pipe in self._pipes)
+        if self._can_have_pipes and not is_whole:
+            had_pipes, self._has_pipes = self._has_pipes, False
             self._close_pipes()
-            self._has_pipes = False
             self.make_pipes(self._wakes.folder)
             self._read_pipes(self.loop)
-            # Whoever rang meanwhile was not heard.
-            self._is_woken = True
+            if had_pipes or self._has_pipes:
+                # Whoever rang meanwhile was not heard.
+                self._is_woken = True
 
     def _empty_pipes(self) -> None:
         # All of them, not only until the first that has something.

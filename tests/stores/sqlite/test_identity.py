@@ -7,10 +7,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import apsw
 import pytest
 
+from ropeway import Queue
 from ropeway.errors import StoreRefused
 from ropeway.store.values import StallRules
 from ropeway.stores.sqlite import SQLiteStore, identity
@@ -79,6 +82,15 @@ async def test_a_deleted_file_beside_it_stops_the_store(running: SQLiteStore, pa
     await refuses_for_good(running)
 
 
+@pytest.mark.parametrize("beside", ["-wal", "-shm"])
+async def test_it_stops_the_store_after_transactions_too(running: SQLiteStore, path: Path, beside: str):
+    async with Queue(QUEUE, store=running).transaction() as tx:
+        await tx.execute("CREATE TABLE note (text)")
+    Path(f"{path}{beside}").unlink()
+
+    await refuses_for_good(running)
+
+
 async def test_who_joins_without_the_shm_of_the_others_overwrites_nothing(running: SQLiteStore, path: Path):
     Path(f"{path}-shm").unlink()
     await refuses_for_good(running)
@@ -87,6 +99,56 @@ async def test_who_joins_without_the_shm_of_the_others_overwrites_nothing(runnin
     await running.close()
 
     assert await asyncio.to_thread(processes.run, CHECK, path) == "101\nok\n"
+
+
+@pytest.fixture
+def new_connection(path: Path) -> Iterator[Callable[[], apsw.Connection]]:
+    made: list[apsw.Connection] = []
+
+    def new() -> apsw.Connection:
+        made.append(apsw.Connection(str(path)))
+        made[-1].pragma("journal_mode", "wal")
+        made[-1].execute("SELECT * FROM sqlite_schema")
+        return made[-1]
+
+    yield new
+    for connection in made:
+        connection.close()
+
+
+def test_only_the_last_connection_may_take_the_files_beside_it_away(
+    path: Path, new_connection: Callable[[], apsw.Connection]
+):
+    first, second = new_connection(), new_connection()
+    watch = Watch(str(path))
+    watch.opened(first)
+    watch.opened(second)
+    watch.close(second)
+    watch.close(second)
+    watch.look(thorough=True)
+
+    watch.close(first)
+    assert not Path(f"{path}-shm").exists()
+    watch.look(thorough=True)
+
+    watch.opened(new_connection())
+    watch.look(thorough=True)
+    Path(f"{path}-shm").unlink()
+    with pytest.raises(StoreRefused, match="-shm"):
+        watch.look(thorough=True)
+
+
+def test_a_connection_that_a_signal_left_to_nobody_is_not_waited_for(path: Path):
+    lost = apsw.Connection(str(path))
+    lost.pragma("journal_mode", "wal")
+    watch = Watch(str(path))
+    watch.opened(lost)
+    watch.look(thorough=True)
+
+    del lost
+
+    assert not Path(f"{path}-wal").exists()
+    watch.look(thorough=True)
 
 
 def test_files_are_looked_at_once_a_second(path: Path):
@@ -117,11 +179,13 @@ def test_what_a_signal_raises_in_between_is_not_taken_for_a_lost_file(path: Path
     watch.look(thorough=True)
 
 
-def test_a_wal_that_grows_too_large_is_warned_about_once_a_minute(path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_wal_that_grows_too_large_is_warned_about_once_a_minute(
+    path: Path, new_connection: Callable[[], apsw.Connection], caplog: pytest.LogCaptureFixture
+):
     now = 100.0
-    path.write_text("")
+    connection = new_connection()
     watch = Watch(str(path), steady=lambda: now)
-    Path(f"{path}-wal").write_text("")
+    watch.opened(connection)
     os.truncate(f"{path}-wal", identity.WAL_ALARM + 1)
 
     for _ in range(119):

@@ -115,6 +115,40 @@ async def test_pipes_that_somebody_has_cleaned_up_are_made_anew(
         await asyncio.to_thread(other.communicate)
 
 
+async def test_pipes_that_could_not_be_made_anew_are_tried_again(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(wake, "LOOK_EVERY", 0)
+    folder = Path(f"{path}-wake")
+    listener = store.listen("jobs", [QUEUE])
+    await listener.wait(0)
+    shutil.rmtree(folder)
+    folder.write_text("in the way")
+    await listener.wait(0)
+    await listener.wait(0)
+    folder.unlink()
+
+    assert await listener.wait(0), "what came meanwhile may have been missed"
+    assert len(list(folder.iterdir())) == 1
+    assert not await listener.wait(0)
+
+
+async def test_pipes_that_no_loop_could_hear_are_not_made_again(
+    store: SQLiteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def cannot(*_: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr(wake, "LOOK_EVERY", 0)
+    monkeypatch.setattr(asyncio.get_running_loop(), "add_reader", cannot)
+    listener = store.listen("jobs", [QUEUE])
+    await listener.wait(0)
+    monkeypatch.setattr(os, "mkfifo", lambda *_: pytest.fail("it was tried again"))
+
+    assert not await listener.wait(0)
+    assert not Path(f"{path}-wake").exists()
+
+
 async def test_closing_the_last_listener_removes_the_folder(store: SQLiteStore, path: Path):
     first, second = store.listen("jobs", [QUEUE]), store.listen("revoked", [QUEUE])
     assert Path(f"{path}-wake").is_dir()
