@@ -34,6 +34,7 @@ class Link:
         self._socket = socket.socket(fileno=fd)
         self._pid = os.getpid()
         self._asking = threading.Lock()
+        self._saying = threading.Lock()
         self.starts: SimpleQueue[Start] = SimpleQueue()
         self.answers: SimpleQueue[Told] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -44,7 +45,9 @@ class Link:
         return os.getpid() != self._pid
 
     def say(self, message: FromProcess) -> None:
-        self._socket.sendall(line(message))
+        # A thread of the handler's may still be at it when the handler has ended.
+        with self._saying:
+            self._socket.sendall(line(message))
 
     def ask(self, update: Update) -> None:
         if self.is_copy:

@@ -10,7 +10,7 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from ..client.tasks import AnyTask
 from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, WorkerCrashed
@@ -61,19 +61,60 @@ def source_of_task(task: AnyTask) -> Source:
     return source
 
 
+class _Life(asyncio.SubprocessProtocol):
+    """A process from its start to its end."""
+
+    def __init__(self) -> None:
+        self.is_unwanted = False
+        self._over = asyncio.Event()
+
+    _transport: asyncio.SubprocessTransport
+
+    @property
+    def pid(self) -> int:
+        return self._transport.get_pid()
+
+    @property
+    def returncode(self) -> int | None:
+        return self._transport.get_returncode()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        if self.is_unwanted:
+            # It was started, but asyncio had no means to watch it: nobody else would kill it, or wait for it.
+            self.kill()
+            self._transport.close()
+            transport.get_extra_info("subprocess").wait()
+
+    def process_exited(self) -> None:
+        self._transport.close()
+        self._over.set()
+
+    def kill(self) -> None:
+        """Its whole group: it leads one of its own."""
+        # Of another user's process that is left in the group nothing more can be asked.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def wait(self) -> int:
+        await self._over.wait()
+        return self.returncode or 0
+
+
 class HandlerProcess:
     """One process that runs one job after the other, all of one handler."""
 
-    def __init__(self, process: asyncio.subprocess.Process, link: socket.socket) -> None:
+    def __init__(self, process: _Life) -> None:
         self._process = process
-        self._link = link
 
     @classmethod
     async def start(cls, source: Source) -> HandlerProcess:
         ours, theirs = socket.socketpair()
+        process = _Life()
         try:
             with theirs:
-                process = await asyncio.create_subprocess_exec(
+                await asyncio.get_running_loop().subprocess_exec(
+                    lambda: process,
                     sys.executable,
                     "-c",
                     "from ropeway.worker.child import main; main()",
@@ -81,15 +122,20 @@ class HandlerProcess:
                     *source,
                     pass_fds=[theirs.fileno()],
                     stdin=asyncio.subprocess.DEVNULL,
+                    stdout=None,
+                    stderr=None,
                     # Ctrl-C in a terminal is for the worker, which then decides about its handlers.
                     start_new_session=True,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 )
-        except BaseException:
-            # A process that was started all the same ends with it.
+        except BaseException as error:
+            process.is_unwanted = True
             ours.close()
+            if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+                # Where asyncio watches each process by a thread. What is short is the same.
+                raise OSError(errno.EAGAIN, str(error)) from error
             raise
-        handler = cls(process, ours)
+        handler = cls(process)
         handler._reader, handler._writer = await asyncio.open_connection(sock=ours, limit=LINE_LIMIT)
         handler._watching = asyncio.create_task(handler._watch())
         return handler
@@ -124,22 +170,21 @@ class HandlerProcess:
         """Kills it, whatever it does, and what it has started; nothing of it is left when this returns."""
         if self.is_alive:
             # Of one that ended before, the number may be another's by now.
-            self._kill()
-        await self._watching
+            self._process.kill()
+        await self._process.wait()
+        # Not awaited itself: somebody may have cancelled it, with all tasks of the loop.
+        await asyncio.wait([self._watching])
         self._writer.close()
 
     async def _watch(self) -> None:
         """The line to a process that died stays open as long as a process lives that its handler forked."""
         await self._process.wait()
-        self._kill()
+        # The number is the group's while it has members. That of an empty group may be another's, but is given anew
+        # only after all other numbers: that takes far longer than to get here.
+        self._process.kill()
         if not self._reader.at_eof():
             # For one that left the group. By then all that was said before has been read.
             asyncio.get_running_loop().call_later(LINGER, self._writer.transport.abort)
-
-    def _kill(self) -> None:
-        """Its whole group: it leads one of its own."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _cause(self) -> str:
         code = await self._process.wait()
@@ -172,29 +217,36 @@ class Processes:
             self._shortage.came_free()
 
     async def _engage(self, source: Source) -> HandlerProcess:
-        """An idle one, or a new one; where the system starts no more of them, the first that comes free."""
+        """An idle one, or a new one; where the system starts no more of them, the first that comes free.
+
+        An idle one of another handler makes room.
+        """
         while True:
-            idle = self._idle.get(source, [])
-            while idle:
+            while idle := self._idle.get(source):
                 process = idle.pop()
                 if process.is_alive:
                     return process
-                await process.end()
+                await asyncio.shield(process.end())
             try:
                 process = await HandlerProcess.start(source)
             except OSError as error:
                 if error.errno not in SHORTAGES:
                     raise
-                await self._shortage.wait(error, "a process")
+                if self._idle.get(source):
+                    continue
+                if others := next(filter(None, self._idle.values()), None):
+                    await asyncio.shield(others.pop().end())
+                else:
+                    await self._shortage.wait(error, "a process")
             else:
                 self._shortage.is_over()
                 return process
 
     async def close(self) -> None:
-        for idle in self._idle.values():
-            for process in idle:
-                await process.end()
+        ending = [asyncio.create_task(process.end()) for idle in self._idle.values() for process in idle]
         self._idle.clear()
+        if ending:
+            await asyncio.wait(ending)
 
 
 async def _update(job: Job, update: Update) -> Told:

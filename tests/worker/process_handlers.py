@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import select
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,10 @@ from ropeway import JobFinished, ProcessJob, RopewayError, Unrecoverable
 
 
 def answer_pid(job: ProcessJob) -> int:
+    return os.getpid()
+
+
+def answer_pid_too(job: ProcessJob) -> int:
     return os.getpid()
 
 
@@ -26,6 +32,16 @@ def report(job: ProcessJob) -> Any:
     job.log("half way")
     job.update_data({"step": 2})
     return job.data
+
+
+def end_amid_a_report(job: ProcessJob) -> str:
+    """Returns when a thread has written a part of what it says, and the line takes no more for now."""
+    line = int(sys.argv[1])
+    thread = threading.Thread(target=job.log, args=("x" * 16_000_000,))
+    thread.start()
+    while thread.is_alive() and select.select([], [line], [], 0)[1]:
+        pass
+    return "the end"
 
 
 def segfault(job: ProcessJob) -> None:

@@ -6,14 +6,17 @@ import asyncio
 import errno
 import fcntl
 import os
+import signal
+import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ropeway import InvalidInput, JobCancelled, JobFailed, Queue, Worker, in_process
+from ropeway import InvalidInput, JobCancelled, JobFailed, Queue, RopewayError, Worker, in_process
 from ropeway.worker import shortage
 
 from . import process_handlers as handlers
@@ -187,7 +190,8 @@ async def test_a_process_that_the_handler_forked_cannot_use_its_job(queue: Queue
 
 async def test_a_job_waits_for_its_process_where_no_more_can_be_started(queue: Queue, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(shortage, "TRY_EVERY", 0.001)
-    start = asyncio.create_subprocess_exec
+    loop = asyncio.get_running_loop()
+    start = loop.subprocess_exec
     troubles = [errno.EAGAIN, errno.EMFILE, errno.ENOMEM]
 
     async def start_at_last(*args: Any, **options: Any) -> Any:
@@ -195,8 +199,104 @@ async def test_a_job_waits_for_its_process_where_no_more_can_be_started(queue: Q
             raise OSError(troubles.pop(), "no more of them")
         return await start(*args, **options)
 
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_at_last)
+    monkeypatch.setattr(loop, "subprocess_exec", start_at_last)
     assert (await outcome(queue, handlers.echo))["attempt"] == 1
+
+
+async def test_an_idle_process_of_another_handler_makes_room(queue: Queue, monkeypatch: pytest.MonkeyPatch):
+    loop = asyncio.get_running_loop()
+    start = loop.subprocess_exec
+    started: list[asyncio.SubprocessTransport] = []
+
+    async def start_if_alone(*args: Any, **options: Any) -> Any:
+        if any(transport.get_returncode() is None for transport in started):
+            raise OSError(errno.EAGAIN, "no more of them")
+        transport, protocol = await start(*args, **options)
+        started.append(transport)
+        return transport, protocol
+
+    monkeypatch.setattr(loop, "subprocess_exec", start_if_alone)
+    async with Worker(queue, two_handlers()).started():
+        pids = [await (await queue.add(name)).result(timeout=60) for name in ("one", "two", "one")]
+        assert pids == [transport.get_pid() for transport in started]
+        for pid in pids[:-1]:
+            assert_gone(pid)
+
+
+async def test_a_process_that_cannot_be_watched_ends_and_its_job_waits_for_another(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shortage, "TRY_EVERY", 0.001)
+    started = record_processes(monkeypatch)
+    refuse_to_watch_the_first(monkeypatch)
+    assert (await outcome(queue, handlers.echo))["attempt"] == 1
+    unwatched, used = started
+    assert (unwatched.returncode, used.returncode) == (-signal.SIGKILL, -signal.SIGKILL)
+    assert_gone(unwatched.pid)
+
+
+def record_processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Recorded(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    return started
+
+
+def refuse_to_watch_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whatever this Python watches processes: a thread, or a file."""
+    start, open_file = threading.Thread.start, os.pidfd_open
+    refusals = [True]
+
+    def start_thread(thread: threading.Thread) -> None:
+        if thread.name.startswith("asyncio-waitpid") and refusals:
+            refusals.pop()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    def open_pidfd(pid: int, flags: int = 0) -> int:
+        if pid != os.getpid() and refusals:
+            refusals.pop()
+            raise OSError(errno.EMFILE, "no more of them")
+        return open_file(pid, flags)
+
+    monkeypatch.setattr(threading.Thread, "start", start_thread)
+    monkeypatch.setattr(os, "pidfd_open", open_pidfd)
+
+
+async def test_all_processes_end_though_somebody_cancelled_all_tasks(queue: Queue):
+    worker = Worker(queue, two_handlers())
+    running = asyncio.create_task(worker.run())
+    pids = [await (await queue.add(name)).result(timeout=60) for name in ("one", "two")]
+    for task in asyncio.all_tasks() - {running, asyncio.current_task()}:
+        task.cancel()
+    with pytest.raises(RopewayError, match="somebody cancelled"):
+        await running
+    for pid in pids:
+        assert_gone(pid)
+
+
+def two_handlers() -> dict[str, Any]:
+    return {"one": in_process(handlers.answer_pid), "two": in_process(handlers.answer_pid_too)}
+
+
+async def test_the_end_of_a_handler_waits_for_what_its_thread_is_saying(queue: Queue):
+    assert await outcome(queue, handlers.end_amid_a_report) == "the end"
+
+
+async def test_a_crash_is_noticed_though_another_user_owns_what_the_handler_left(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(group: int, number: int) -> None:
+        raise PermissionError(errno.EPERM, "not yours")
+
+    monkeypatch.setattr(os, "killpg", refuse)
+    died = await reason(queue, handlers.die_and_leave_a_daemon)
+    assert died == "WorkerCrashed: the handler's process ended: exit code 3"
 
 
 async def test_a_process_that_can_never_be_started_fails_the_job(queue: Queue, monkeypatch: pytest.MonkeyPatch):
