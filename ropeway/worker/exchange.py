@@ -124,7 +124,7 @@ class Exchange:
             lanes.under_way -= 1
             self._under_way -= 1
             self._calm.set()
-            if wanted:
+            if wanted and lanes.has_others:
                 # Places that this store did not fill may be for another's jobs.
                 self._tell()
 

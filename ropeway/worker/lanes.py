@@ -54,11 +54,13 @@ class Lanes:
         self.reserved = 0
         """Places that claims on their way to this store may fill."""
         self._stores = stores
+        self.has_others = stores > 1
+        """Whether the worker has lanes of other stores too."""
         self._turn = 0
 
     def part_of(self, free: int, size: int) -> int:
         """How many of the free places may be claimed for: claims that are not answered leave some to other stores."""
-        return free if self._stores == 1 else min(free, -(-size // self._stores) - self.reserved)
+        return min(free, -(-size // self._stores) - self.reserved) if self.has_others else free
 
     def next(self) -> Lane | None:
         """The one whose turn it is to claim, if any of them is worth it."""

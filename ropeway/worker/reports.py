@@ -25,7 +25,7 @@ class Reports:
         self._loop = loop
 
     @property
-    def follow_queues(self) -> bool:
+    def hears_queues(self) -> bool:
         """Whether anybody listens to what happens in the queues."""
         return self._listeners.hears(*OF_QUEUES)
 

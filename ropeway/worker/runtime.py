@@ -124,7 +124,7 @@ class Runtime:
 
     def _needed_followers(self) -> list[Follower]:
         """None if nobody listens: to read all events of a queue is work."""
-        if not self._followers and self._reports.follow_queues:
+        if not self._followers and self._reports.hears_queues:
             self._followers = [Follower(queue.store, queue.name, self._reports.happened) for queue in self._queues]
         return self._followers
 

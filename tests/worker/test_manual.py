@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -296,17 +297,21 @@ async def test_a_token_that_is_not_the_jobs_takes_nothing(queue: Queue):
         await worker.claimed(job.id, claimed.token)
 
 
+async def _cancelled_at(door: Door, claim: Coroutine[Any, Any, Any]) -> None:
+    claiming = asyncio.create_task(claim)
+    await asyncio.wait_for(door.reached.wait(), PATIENCE)
+    claiming.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await claiming
+
+
 async def test_a_claim_that_is_cancelled_gives_back_what_it_was_about_to_get(
     tampered_queue: Queue, tampering: Tampering
 ):
     job = await tampered_queue.add("send")
     door = Door()
     tampering.after["claim"] = door.pass_through
-    claiming = asyncio.create_task(Worker(tampered_queue, {"send": print}).claim())
-    await asyncio.wait_for(door.reached.wait(), PATIENCE)
-    claiming.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await claiming
+    await _cancelled_at(door, Worker(tampered_queue, {"send": print}).claim())
     door.opened.set()
     await told(tampered_queue, "waiting", job, count=2)
     seen = await job.refresh()
@@ -319,11 +324,7 @@ async def test_a_claim_that_is_cancelled_gives_back_all_that_are_still_its_own(
     lost, *others = await tampered_queue.add_many(["send"] * 3)
     door = Door()
     tampering.after["claim"] = door.pass_through
-    claiming = asyncio.create_task(Worker(tampered_queue, {"send": print}).claim(3))
-    await asyncio.wait_for(door.reached.wait(), PATIENCE)
-    claiming.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await claiming
+    await _cancelled_at(door, Worker(tampered_queue, {"send": print}).claim(3))
     await lost.cancel()
     door.opened.set()
     for job in others:
@@ -337,10 +338,6 @@ async def test_a_claim_that_is_cancelled_at_the_second_queue_gives_back_jobs_of_
     job = await first.add("send")
     door = Door()
     tampering.before["claim"] = lambda request: door.pass_through() if request.queue == "second" else None
-    claiming = asyncio.create_task(Worker([first, second], {"send": print}).claim(2))
-    await asyncio.wait_for(door.reached.wait(), PATIENCE)
-    claiming.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await claiming
+    await _cancelled_at(door, Worker([first, second], {"send": print}).claim(2))
     door.opened.set()
     await told(first, "waiting", job, count=2)
