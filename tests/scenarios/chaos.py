@@ -75,7 +75,7 @@ class Chaos:
         """Waits until every worker works again, and none has jobs in its hands from before."""
         now = time.monotonic()
         for worker in self._alive:
-            await until(partial(_works_since, worker, now), f"more work for {worker}")
+            await worker.until(partial(_works_since, worker, now), "more work")
 
     async def _grown(self, what: str, before: Counter[str], ids: Iterable[str]) -> bool:
         await self._chronicle.read()
@@ -86,7 +86,7 @@ class Chaos:
         """One with jobs in its hands, after it has begun some more: so blows come at any point of its work."""
         victim = self._random.choice(self._alive)
         begun = len(victim.wrote("start")) + self._random.randrange(1, 10)
-        await until(lambda: len(victim.wrote("start")) >= begun and victim.running(), f"work for {victim}")
+        await victim.until(lambda: len(victim.wrote("start")) >= begun and victim.running(), "work")
         return victim
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -21,7 +22,7 @@ from ropeway.job.ids import new_token
 from ropeway.store.values import Record
 
 from .diary import DiaryReader, Line
-from .worker_app import Orders
+from .worker_app import ASK, TOLD, Orders
 
 ROOT: Final = Path(__file__).parents[2]
 LOOK: Final = 0.01
@@ -125,6 +126,22 @@ class AppProcess:
     async def ready(self) -> Self:
         await until(lambda: self.wrote("ready") or self._gone(), f"the start of {self}")
         return self
+
+    async def until(self, condition: Callable[[], Any], what: str) -> Any:
+        """Waits until its diary shows it; if that does not come, the error says what it did instead."""
+        try:
+            return await until(condition, f"{what} of {self}")
+        except AssertionError as late:
+            raise AssertionError(f"{late}: {await self._explain()}") from None
+
+    async def _explain(self) -> str:
+        """Of a worker: where it is now, and what it said."""
+        if self.exit_code is not None:
+            return f"it ended with {self.exit_code}, after {self.lines[-3:]} and\n{self.said[-5_000:]}"
+        self.signal(ASK)
+        with suppress(AssertionError):
+            await until(lambda: TOLD in self.said, timeout=5)
+        return f"it lives, after {self.lines[-3:]} and\n{self.said[-30_000:]}"
 
     def end(self) -> None:
         if self.exit_code is None:

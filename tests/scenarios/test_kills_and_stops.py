@@ -137,10 +137,10 @@ def _accidents(chaos: Chaos, accidents: Accidents) -> list[Strike]:
 @asynccontextmanager
 async def _fed(queue: Queue, added: list[str], there: asyncio.Lock) -> AsyncIterator[None]:
     """Keeps jobs waiting while the block runs; adds the rest of them at its end."""
-    feeding = asyncio.create_task(_feed(queue, added, there))
-    yield
-    feeding.cancel()
-    await asyncio.wait([feeding])
+    async with asyncio.TaskGroup() as group:
+        feeding = group.create_task(_feed(queue, added, there))
+        yield
+        feeding.cancel()
     while len(added) < JOBS:
         await _add(queue, added)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import os
 import resource
+import signal
 import sys
 import time
 from itertools import count, islice
@@ -21,6 +23,9 @@ from .handlers import ScenarioHandlers, die_at_once
 
 SHUTDOWN_TIMEOUT = 3
 """The exit code that tells of a `ShutdownTimeout`."""
+
+ASK = signal.SIGUSR1
+TOLD = "These were all tasks."
 
 Fault = Literal["die before the handler", "die after the settling"]
 
@@ -38,6 +43,7 @@ class Orders(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def work(orders: Orders) -> int:
+    tell_when_asked()
     diary = Diary(orders.diary)
     store: Any = connect(orders.url)
     if orders.more_files is not None:
@@ -67,6 +73,19 @@ async def tell_of_shutdown(worker: Worker, diary: Diary) -> None:
     diary.write("ready")
     await worker._runtime.stopping.wait()
     diary.write("stopping")
+
+
+def tell_when_asked() -> None:
+    """On `ASK` this process says where its threads and its tasks are."""
+    asyncio.get_running_loop().add_signal_handler(ASK, tell_of_tasks)
+    # The threads even if the loop does not come round.
+    faulthandler.register(ASK, chain=True)
+
+
+def tell_of_tasks() -> None:
+    for task in asyncio.all_tasks():
+        task.print_stack()
+    print(TOLD, file=sys.stderr, flush=True)  # noqa: T201
 
 
 class DiesAfterSettling:

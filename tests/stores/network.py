@@ -36,6 +36,7 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._dead: set[asyncio.StreamWriter] = set()
         self._due: dict[asyncio.StreamWriter, float] = {}
+        """When the last answer is sent, where some are kept back."""
         self._is_swallowing = False
         self._is_silent = False
         self._is_cutting = False
@@ -126,11 +127,11 @@ class Proxy:
 
     async def _pass(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         loop = asyncio.get_running_loop()
-        now, last = loop.time(), self._due.get(writer, 0.0)
-        if self.latency or last > now:
-            # Never before what was sent before.
-            self._due[writer] = due = max(now + self.latency, last + 0.000_001)
-            loop.call_at(due, self._write, writer, data)
+        if self.latency or writer in self._due:
+            # Never before what came before, even if that should have been sent by now.
+            due = max(loop.time() + self.latency, self._due.get(writer, 0.0) + 0.000_001)
+            self._due[writer] = due
+            loop.call_at(due, self._write, writer, data, due)
             return
         while self.rate and data and not writer.is_closing():
             piece = max(1, int(self.rate / 50))
@@ -140,7 +141,9 @@ class Proxy:
         writer.write(data)
         await writer.drain()
 
-    def _write(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+    def _write(self, writer: asyncio.StreamWriter, data: bytes, due: float) -> None:
+        if self._due.get(writer) == due:
+            del self._due[writer]
         if not writer.is_closing():
             writer.write(data)
 
