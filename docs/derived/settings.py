@@ -9,7 +9,7 @@ from ropeway.job import codec, durations, failure, names, options
 from ropeway.job.backoff import LONGEST_DELAY
 from ropeway.job.events import EVENTS_KEPT
 from ropeway.job.options import JobOptions, StoredOptions
-from ropeway.job.retention import Retention
+from ropeway.job.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
 from ropeway.store.url import DEFAULT_URL
 from ropeway.store.values import BATCH, StallRules
 from ropeway.stores.sqlite.target import Target
@@ -32,8 +32,8 @@ def job_options() -> str:
         "attempts": code(stored.attempts),
         "backoff": "none: at once",
         "timeout": "none",
-        "remove_on_complete": _kept(stored.keep_completed),
-        "remove_on_fail": _kept(stored.keep_failed),
+        "remove_on_complete": _kept(KEEP_COMPLETED),
+        "remove_on_fail": _kept(KEEP_FAILED),
         "max_starts": "no limit",
         "keep_logs": f"{stored.keep_logs:,}",
         "stack_traces": f"{stored.stack_traces}",

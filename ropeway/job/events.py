@@ -27,6 +27,9 @@ NOTICES: Final[tuple[str, ...]] = (
 )
 """What happens to a job or a queue without moving a job."""
 
+PUBLISHED: Final = "published"
+"""An entry of an application's own: its event has the name and the data that the application gave it."""
+
 LOCAL_EVENTS: Final[tuple[str, ...]] = ("error", "unhandled", "slow-loop", "leaked", "store-reset", "gap")
 """What no store writes: a worker's own listeners hear it, and readers of the stream hear of a `gap`."""
 
@@ -71,6 +74,9 @@ class Event(msgspec.Struct, frozen=True):
 
 def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
     """The events of one entry, always in the same order, so that their ids are stable."""
+    if entry.what == PUBLISHED and entry.detail is not None:
+        yield Event(f"{entry_id}/0", queue, entry.detail["name"], None, entry.at, entry.detail["data"])
+        return
     number = 0
     whole_queue: Sequence[tuple[str | None, dict[str, Any] | None]] = [(None, None)]
     jobs = entry.jobs or whole_queue

@@ -18,7 +18,7 @@ from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
 from .names import job_id
 from .numbers import whole
-from .retention import KEEP_COMPLETED, KEEP_FAILED, KeepOption, Retention, retention
+from .retention import KeepOption, Retention, retention
 
 MOST_URGENT: Final = -(2**21)
 LEAST_URGENT: Final = 2**21
@@ -62,8 +62,10 @@ class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts: int = 1
     backoff: Backoff | None = None
     timeout: Milliseconds | None = None
-    keep_completed: Retention = KEEP_COMPLETED
-    keep_failed: Retention = KEEP_FAILED
+    keep_completed: Retention | None = None
+    """None leaves it to the worker, and that to `KEEP_COMPLETED`."""
+    keep_failed: Retention | None = None
+    """None leaves it to the worker, and that, or who ends the job without one, to `KEEP_FAILED`."""
     max_starts: int | None = None
     keep_logs: int = LOG_LINES
     stack_traces: int = STACK_TRACES

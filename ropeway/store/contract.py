@@ -18,6 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol, Self, TypeGuard
 
+from ..job.codec import JsonText
 from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
@@ -34,6 +35,7 @@ from .values import (
     Entries,
     History,
     Lock,
+    LogPage,
     Metric,
     Page,
     Query,
@@ -189,6 +191,18 @@ class Store(Protocol):
         """Changes what is given and answers all settings; `max_active=0` takes the limit away."""
         ...
 
+    async def clear_log(self, queue: str, id: str, *, keep: int = 0) -> Answer:
+        """Drops a job's oldest log lines but `keep`, whatever its state."""
+        ...
+
+    async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
+        """Writes an event of the application's own into the stream; `data` is an object."""
+        ...
+
+    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
+        """Drops the oldest events but about `keep`, and never the newest entry."""
+        ...
+
     async def clean(
         self,
         queue: str,
@@ -225,7 +239,17 @@ class Store(Protocol):
         """Per minute, oldest first; minutes in which nothing happened are left out."""
         ...
 
+    async def count_waiting(self, queue: str, priorities: Sequence[int]) -> list[int]:
+        """How many jobs of each of these priorities wait."""
+        ...
+
     async def history(self, queue: str, id: str) -> History | None: ...
+
+    async def log(
+        self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False
+    ) -> LogPage | None:
+        """Lines of a job's log that come after that number, in the order asked for."""
+        ...
 
     async def settings(self, queue: str) -> Settings: ...
 

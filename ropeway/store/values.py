@@ -189,6 +189,16 @@ class History(msgspec.Struct, frozen=True):
     dropped_log_lines: int = 0
 
 
+class LogPage(msgspec.Struct, frozen=True):
+    """Some lines of a job's log. Lines are numbered from 1 as they were written; dropped ones keep their numbers."""
+
+    lines: list[LogLine]
+    newest: int = 0
+    """The number of the newest line that was ever written: the `after` for what is yet to come."""
+    next: int | None = None
+    """The `after` of the next page; None if this is the last one."""
+
+
 class StoredEntry(msgspec.Struct, frozen=True):
     id: str
     entry: Entry

@@ -93,6 +93,10 @@ class AuditedStore(StoreProxy):
         await self._catch_up(queue)
         return await self.inner.tick(queue, rules, now=now)
 
+    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
+        await self._catch_up(queue)
+        await self.inner.trim_events(queue, keep=keep)
+
     async def configure(
         self,
         queue: str,

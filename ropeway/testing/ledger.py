@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from ..job.events import NOTICES, Entry
+from ..job.events import NOTICES, PUBLISHED, Entry
 from ..job.moves import is_legal
 from ..job.states import State
 
@@ -35,7 +35,7 @@ class Ledger:
             # Nothing can happen to a job before it is added: the beginning was trimmed before we came.
             self.lose_track()
         self._has_begun = True
-        if entry.what in NOTICES:
+        if entry.what in (*NOTICES, PUBLISHED):
             return
         for id, _ in entry.jobs:
             self._move(id, entry)

@@ -20,7 +20,7 @@ from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
 from ..job.states import STATES, State
 from ..store.contract import Store
-from ..store.values import Change, ClaimRequest, Edit, Lock, Query, StallRules
+from ..store.values import Answer, Change, ClaimRequest, Edit, Lock, Query, StallRules
 from .auditor import AuditedStore, Books
 from .conformance.fixtures import NewHandle
 from .factories import FOREIGN, NOW, QUEUE, claim_request, new_job
@@ -123,7 +123,20 @@ class StoreMachine(RuleBasedStateMachine):
         answers = self.run(self.store.update(QUEUE, changes, now=self.now))
         assert [answer.verdict for answer in answers] == self.model.update(changes)
 
+    def write_log(self, id: str, lines: int, keep: int) -> None:
+        changes = [Change(id, log=tuple(f"line {number}" for number in range(lines)), keep_logs=keep)]
+        answers = self.run(self.store.update(QUEUE, changes, now=self.now))
+        assert [answer.verdict for answer in answers] == self.model.update(changes)
+
     # Operate
+
+    def clear_log(self, id: str, keep: int) -> None:
+        job = self.model.jobs.get(id)
+        answer = self.run(self.store.clear_log(QUEUE, id, keep=keep))
+        assert answer == (Answer("done", job.state) if job else Answer("missing"))
+
+    def publish(self, name: str) -> None:
+        self.run(self.store.publish(QUEUE, name, '{"rows": 3}', now=self.now))
 
     def cancel(self, ids: list[str], reason: str | None) -> None:
         answers = self.run(self.store.cancel(QUEUE, ids, reason, now=self.now))

@@ -14,7 +14,7 @@ from ..job.instants import LAST_INSTANT, Instant, Milliseconds
 from ..job.moves import MOVES
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
-from ..job.retention import Retention
+from ..job.retention import KEEP_FAILED, Retention
 from ..job.states import FINAL, STATES, State
 from ..store.values import (
     Added,
@@ -239,8 +239,9 @@ class Model:
                 or job.stalled_count > rules.max_stalled_count
                 or (rules.counts_as_attempt and made >= options.attempts)
             ):
-                self._finish(job, "failed", options.keep_failed, now)
-                finished.append((job.id, options.keep_failed))
+                keep = options.keep_failed or KEEP_FAILED
+                self._finish(job, "failed", keep, now)
+                finished.append((job.id, keep))
                 given_up.append(job.id)
             else:
                 self._put(job, state="waiting")
@@ -267,7 +268,7 @@ class Model:
             elif job.state in FINAL:
                 answers.append(Answer("refused", job.state))
             else:
-                keep = job.read_options().keep_failed
+                keep = job.read_options().keep_failed or KEEP_FAILED
                 self._finish(job, "cancelled", keep, now, reason=reason, token=None)
                 finished.append((id, keep))
                 answers.append(Answer("done", job.state))

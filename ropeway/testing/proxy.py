@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from ..job.codec import JsonText
 from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
@@ -22,6 +23,7 @@ from ..store.values import (
     Entries,
     History,
     Lock,
+    LogPage,
     Metric,
     Page,
     Query,
@@ -144,6 +146,15 @@ class StoreProxy:
             now=self.now(now),
         )
 
+    async def clear_log(self, queue: str, id: str, *, keep: int = 0) -> Answer:
+        return await self.inner.clear_log(queue, id, keep=keep)
+
+    async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
+        await self.inner.publish(queue, name, data, now=self.now(now))
+
+    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
+        await self.inner.trim_events(queue, keep=keep)
+
     async def clean(
         self,
         queue: str,
@@ -169,6 +180,14 @@ class StoreProxy:
 
     async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
         return await self.inner.metrics(queue, since=since)
+
+    async def count_waiting(self, queue: str, priorities: Sequence[int]) -> list[int]:
+        return await self.inner.count_waiting(queue, priorities)
+
+    async def log(
+        self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False
+    ) -> LogPage | None:
+        return await self.inner.log(queue, id, after, limit=limit, newest_first=newest_first)
 
     async def history(self, queue: str, id: str) -> History | None:
         return await self.inner.history(queue, id)

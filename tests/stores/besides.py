@@ -12,7 +12,10 @@ from ropeway.testing.conformance.fixtures import NewHandle
 from ropeway.testing.factories import QUEUE
 from ropeway.testing.machine import StoreMachine
 
-_LOOKS: Final = ("get", "find", "count", "metrics", "history", "settings", "queues", "clock", "events", "open", "close")
+_LOOKS: Final = (
+    *("get", "find", "count", "count_waiting", "metrics", "history", "log"),
+    *("settings", "queues", "clock", "events", "open", "close"),
+)
 
 
 class _Both:
@@ -43,6 +46,9 @@ class MachineBeside(StoreMachine):
         await super()._check_the_rest()
         assert await _told(self.store) == await _told(self.other)
         assert await self.store.metrics(QUEUE) == await self.other.metrics(QUEUE)
+        for id in self.model.jobs:
+            assert await self.store.log(QUEUE, id, limit=3) == await self.other.log(QUEUE, id, limit=3)
+        assert await self.store.count_waiting(QUEUE, [-1, 0, 1]) == await self.other.count_waiting(QUEUE, [-1, 0, 1])
 
 
 async def _told(store: Store) -> dict[str | None, list[Any]]:

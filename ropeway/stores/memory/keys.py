@@ -95,6 +95,15 @@ class SortedKeys:
             found += block[max(0, end - (count - len(found))) : end][::-1]
         return found
 
+    def count(self, number: int) -> int:
+        """How many begin with it."""
+        return self._before((number + 1,)) - self._before((number,))
+
+    def _before(self, bound: Bound) -> int:
+        at = bisect_left(self._lasts, bound)
+        rest = bisect_left(self._blocks[at], bound) if at < len(self._blocks) else 0
+        return sum(map(len, self._blocks[:at])) + rest
+
     def _extend(self, keys: list[Key]) -> None:
         blocks, lasts = self._blocks, self._lasts
         added = 0

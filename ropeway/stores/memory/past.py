@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from ...job.instants import Instant
-from ...store.values import FailedAttempt, History, LogLine
+from ...store.values import FailedAttempt, History, LogLine, LogPage
 
 
 class Past:
@@ -18,6 +18,11 @@ class Past:
         self.failures: deque[FailedAttempt] = deque()
         self.log: deque[LogLine] = deque()
         self.dropped = 0
+
+    def drop_lines(self, keep: int) -> None:
+        while len(self.log) > max(0, keep):
+            self.log.popleft()
+            self.dropped += 1
 
 
 class Pasts:
@@ -40,9 +45,11 @@ class Pasts:
     def write(self, id: str, at: Instant, lines: Sequence[str], keep: int) -> None:
         past = self._of(id)
         past.log.extend(LogLine(at, line) for line in lines)
-        while len(past.log) > max(0, keep):
-            past.log.popleft()
-            past.dropped += 1
+        past.drop_lines(keep)
+
+    def clear(self, id: str, keep: int) -> None:
+        if id in self._pasts:
+            self._pasts[id].drop_lines(keep)
 
     def forget(self, ids: Iterable[str]) -> None:
         for id in ids:
@@ -51,6 +58,22 @@ class Pasts:
     def read(self, id: str) -> History:
         past = self._pasts.get(id)
         return History([], []) if past is None else History([*past.failures], [*past.log], past.dropped)
+
+    def page(self, id: str, after: int | None, limit: int, *, newest_first: bool) -> LogPage:
+        past = self._pasts.get(id)
+        if past is None:
+            return LogPage([])
+        first, newest = past.dropped + 1, past.dropped + len(past.log)
+        if newest_first:
+            end = newest if after is None else min(after - 1, newest)
+            numbers = range(end, max(first, end - limit + 1) - 1, -1)
+            more = bool(numbers) and numbers[-1] > first
+        else:
+            begin = max(first, 0 if after is None else after + 1)
+            numbers = range(begin, min(newest, begin + limit - 1) + 1)
+            more = bool(numbers) and numbers[-1] < newest
+        lines = [past.log[number - first] for number in numbers]
+        return LogPage(lines, newest, numbers[-1] if more else None)
 
     def _of(self, id: str) -> Past:
         return self._pasts.setdefault(id, Past())

@@ -10,6 +10,7 @@ from typing import Final, Self
 from weakref import WeakSet
 
 from ...errors import InvalidOption, StoreUnavailable
+from ...job.codec import JsonText, decode
 from ...job.instants import Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
@@ -26,6 +27,7 @@ from ...store.values import (
     Entries,
     History,
     Lock,
+    LogPage,
     Metric,
     Page,
     Query,
@@ -47,7 +49,7 @@ from .verbs.claim import claim
 from .verbs.clean import clean, obliterate
 from .verbs.configure import configure
 from .verbs.find import Search
-from .verbs.hold import renew, update
+from .verbs.hold import clear_log, renew, update
 from .verbs.operate import cancel, promote, remove, retry
 from .verbs.settle import settle
 from .verbs.tick import tick
@@ -209,6 +211,19 @@ class MemoryStore:
                 max_active=max_active,
             )
 
+    async def clear_log(self, queue: str, id: str, *, keep: int = 0) -> Answer:
+        with Step(await self._turn(), None) as step:
+            return clear_log(step, queue, id, keep)
+
+    async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
+        with Step(await self._turn(), now) as step:
+            step.book(queue).notice("published", {"name": name, "data": decode(data)})
+
+    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
+        place = await self._turn()
+        with place.lock:
+            place.book(queue).stream.trim(keep)
+
     async def clean(
         self,
         queue: str,
@@ -251,6 +266,20 @@ class MemoryStore:
         place = await self._turn()
         with place.lock:
             return place.book(queue).metrics.since(since)
+
+    async def count_waiting(self, queue: str, priorities: Sequence[int]) -> list[int]:
+        place = await self._turn()
+        with place.lock:
+            keys = place.book(queue).shelf("waiting").keys
+            return [keys.count(priority) for priority in priorities]
+
+    async def log(
+        self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False
+    ) -> LogPage | None:
+        place = await self._turn()
+        with place.lock:
+            book = place.book(queue)
+            return book.pasts.page(id, after, limit, newest_first=newest_first) if id in book.jobs else None
 
     async def history(self, queue: str, id: str) -> History | None:
         place = await self._turn()

@@ -64,10 +64,10 @@ class Stream:
         if self._events > SLACK * EVENTS_KEPT:
             self.trim()
 
-    def trim(self) -> None:
-        """Keeps about `EVENTS_KEPT` events, and always the newest entry."""
+    def trim(self, keep: int = EVENTS_KEPT) -> None:
+        """Keeps about so many events, and always the newest entry."""
         gone = 0
-        while self._events > EVENTS_KEPT and gone < len(self._texts) - 1:
+        while self._events > keep and gone < len(self._texts) - 1:
             self._events -= self._weights[gone]
             gone += 1
         if gone:

@@ -10,6 +10,7 @@ import msgspec
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
+from ...job.retention import KEEP_FAILED
 from ...store.letters import ANSWERS
 from ...store.values import Claimed, ClaimRequest
 from .parameters import NULL, Parameter, number, numbers, text, texts, truth
@@ -23,8 +24,8 @@ DEFAULTS: Final[Parameter] = numbers(
     (
         _NO_OPTIONS.attempts,
         _NO_OPTIONS.stack_traces,
-        _NO_OPTIONS.keep_failed.age,
-        _NO_OPTIONS.keep_failed.count,
+        KEEP_FAILED.age,
+        KEEP_FAILED.count,
     )
 )
 """What holds for jobs that say nothing about it; verbs that end a job without its worker need it."""

@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
+from ...job.retention import KEEP_FAILED
 from ...store.letters import answers_of as text_answers_of
 from ...store.values import Answer, Change, Claimed, ClaimRequest
 from .ids import in_full, shortened, text_of
@@ -32,8 +33,8 @@ _NO_OPTIONS: Final = StoredOptions()
 DEFAULTS: Final = (
     _NO_OPTIONS.attempts,
     _NO_OPTIONS.stack_traces,
-    False if _NO_OPTIONS.keep_failed.age is None else _NO_OPTIONS.keep_failed.age,
-    False if _NO_OPTIONS.keep_failed.count is None else _NO_OPTIONS.keep_failed.count,
+    False if KEEP_FAILED.age is None else KEEP_FAILED.age,
+    False if KEEP_FAILED.count is None else KEEP_FAILED.count,
 )
 """What holds for jobs that say nothing about it; scripts that end a job without its worker need it."""
 

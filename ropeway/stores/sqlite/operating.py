@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from ...job.instants import LAST_INSTANT, Instant
+from ...job.retention import KEEP_FAILED
 from ...job.states import FINAL, State
 from ...store.values import MISSING, Answer, Edit, Lock
 from . import moving
@@ -44,7 +45,7 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
             answers.append(Answer("refused", state))
     if reached:
         options = options_of(tx, (place.seq for place, _ in reached))
-        keeps = [(place.seq, place.id, options[place.seq].keep_failed) for place, _ in reached]
+        keeps = [(place.seq, place.id, options[place.seq].keep_failed or KEEP_FAILED) for place, _ in reached]
         cancelled = as_json([(seq, keep.until(now)) for seq, _, keep in keeps])
         tx.run(_CANCEL, {"now": now, "reason": reason, "cancelled": cancelled})
         leave(tx, [(place.seq, state) for place, state in reached])

@@ -10,6 +10,7 @@ import msgspec
 from ...job.events import EVENTS_KEPT
 from ...job.instants import Instant
 from ...job.options import readable_options
+from ...job.retention import KEEP_FAILED
 from ...job.rules import is_given_up, stall_reason
 from ...store.values import BATCH, StallRules, Ticked
 from .moving import apply_retention, leaving, promote_due, remove_all
@@ -113,7 +114,7 @@ def _stall(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, 
 
 def _give_up(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, now: Instant) -> None:
     used = int(rules.counts_as_attempt)
-    keeps = [readable_options(job.options).keep_failed for job in jobs]
+    keeps = [readable_options(job.options).keep_failed or KEEP_FAILED for job in jobs]
     reasons = [_reason(job, given_up=True) for job in jobs]
     given_up = [
         (job.seq, used, reason, keep.until(now)) for job, reason, keep in zip(jobs, reasons, keeps, strict=True)

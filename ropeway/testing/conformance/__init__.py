@@ -26,8 +26,8 @@ from .claim import (
 )
 from .clean import TestClean
 from .configure import TestConfigure
-from .count import TestCount
-from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTrimmed
+from .count import TestCount, TestCountWaiting
+from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTrimmed, TestPublish, TestTrimEvents
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
@@ -36,6 +36,7 @@ from .get import TestClock, TestGet, TestQueues
 from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads
 from .history import TestHistory
 from .listen import TestListen, TestListener
+from .log import TestClearLog, TestLog
 from .metrics import TestMetrics
 from .moves import TestMoves
 from .obliterate import TestObliterate
@@ -75,10 +76,12 @@ __all__ = [
     "TestClaimWhilePaused",
     "TestClaimsAtOnce",
     "TestClean",
+    "TestClearLog",
     "TestClock",
     "TestClosed",
     "TestConfigure",
     "TestCount",
+    "TestCountWaiting",
     "TestDrained",
     "TestEvents",
     "TestEventsFromAPlace",
@@ -90,6 +93,7 @@ __all__ = [
     "TestHistory",
     "TestListen",
     "TestListener",
+    "TestLog",
     "TestLoops",
     "TestMetrics",
     "TestMoves",
@@ -97,6 +101,7 @@ __all__ = [
     "TestObliterate",
     "TestPayloads",
     "TestPromote",
+    "TestPublish",
     "TestQueues",
     "TestRemember",
     "TestRememberForAWhile",
@@ -125,6 +130,7 @@ __all__ = [
     "TestTickRecovers",
     "TestTickRetention",
     "TestTickTimer",
+    "TestTrimEvents",
     "TestUpdate",
     "sibling",
     "store",

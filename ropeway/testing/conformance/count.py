@@ -67,3 +67,40 @@ class TestCount:
         await store.tick(QUEUE, StallRules(), now=NOW + 2 * DAY)
 
         assert sum((await store.count(QUEUE)).values()) > 0
+
+
+class TestCountWaiting:
+    async def test_waiting_jobs_are_counted_by_priority(self, store: Store) -> None:
+        await add(store, *new_jobs(3), *new_jobs(2, priority=5), *new_jobs(1, priority=-(2**21)))
+        await add(store, *new_jobs(1, priority=5, lifo=True), *new_jobs(1, priority=2**21))
+
+        assert await store.count_waiting(QUEUE, [5, 0, 1, -(2**21), 2**21, 4]) == [3, 3, 0, 1, 1, 0]
+
+    async def test_only_those_that_wait_in_that_queue(self, store: Store) -> None:
+        await active(store, priority=1)
+        await add(store, new_job(priority=1, delay=DAY), new_job(priority=1, queue="parcels"), new_job(priority=1))
+
+        assert await store.count_waiting(QUEUE, [1]) == [1]
+        assert await store.count_waiting("nowhere", [1]) == [0]
+        assert await store.count_waiting(QUEUE, []) == []
+
+    async def test_names_make_no_difference(self, store: Store) -> None:
+        await add(store, new_job(name="send", priority=1), new_job(name="print", priority=1), new_job(name="print"))
+
+        assert await store.count_waiting(QUEUE, [1, 0]) == [2, 1]
+
+    async def test_it_follows_what_happens(self, store: Store) -> None:
+        [first, second, _] = await add(store, *new_jobs(3, priority=1))
+        await store.change(QUEUE, [Edit(first.id, priority=7)], now=NOW)
+        await store.cancel(QUEUE, [second.id], now=NOW)
+        [held] = await claim(store)
+        before = await store.count_waiting(QUEUE, [1, 7])
+        await store.settle(QUEUE, [hand_back(held)], now=NOW)
+
+        assert before == [0, 1]
+        assert await store.count_waiting(QUEUE, [1, 7]) == [1, 1]
+
+    async def test_many_priorities(self, store: Store) -> None:
+        await add(store, *(new_job(priority=priority) for priority in range(200)))
+
+        assert await store.count_waiting(QUEUE, range(-400, 400)) == [0] * 400 + [1] * 200 + [0] * 200

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from ...job.codec import encode
 from ...job.events import EVENTS_KEPT, expand
 from ...job.retention import Retention
 from ...store.contract import Store
@@ -234,6 +237,119 @@ class TestEventsTrimmed:
         await store.tick(QUEUE, StallRules(), now=NOW + 1)
 
         assert sum(len(entry.jobs) for entry in await entries(store)) >= 1
+
+
+class TestTrimEvents:
+    async def test_about_as_many_stay_as_were_asked_for(self, store: Store) -> None:
+        held = await active(store)
+        for number in range(40):
+            await store.update(QUEUE, [Change(held.id, held.token, progress=str(number))], now=NOW)
+        [first, *_] = whole = (await store.events(QUEUE)).entries
+
+        await store.trim_events(QUEUE, keep=10)
+        page = await store.events(QUEUE, first.id)
+
+        assert page.gap
+        assert page.entries == whole[-10:]
+
+    async def test_the_newest_entry_stays(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await add(store, new_job("b"))
+        cursor = (await store.events(QUEUE, "now")).cursor
+
+        await store.trim_events(QUEUE)
+        await store.trim_events(QUEUE)
+        await add(store, new_job("c"))
+        page = await store.events(QUEUE, cursor)
+
+        assert [[id for id, _ in entry.jobs] for entry in await entries(store)] == [["b"], ["c"]]
+        assert ([[id for id, _ in stored.entry.jobs] for stored in page.entries], page.gap) == ([["c"]], False)
+
+    async def test_other_queues_keep_theirs(self, store: Store) -> None:
+        await add(store, new_job("a"), new_job("b", queue="parcels"))
+        await add(store, new_job("c"), new_job("d", queue="parcels"))
+
+        await store.trim_events(QUEUE)
+        await store.trim_events("nowhere")
+
+        assert len(await entries(store, queue="parcels")) == 2
+
+    async def test_more_than_there_are_trims_nothing(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await add(store, new_job("b"))
+
+        await store.trim_events(QUEUE, keep=EVENTS_KEPT)
+
+        assert len(await entries(store)) == 2
+
+
+class TestPublish:
+    async def test_it_is_read_as_an_event_of_its_name(self, store: Store) -> None:
+        await store.publish(QUEUE, "imported", '{"rows": 3, "of": {"name": "a"}}', now=NOW)
+
+        [stored] = (await store.events(QUEUE)).entries
+        [event] = expand(QUEUE, stored.id, stored.entry)
+
+        assert (event.name, event.job_id, event.at, event.data) == (
+            "imported",
+            None,
+            NOW,
+            {"rows": 3, "of": {"name": "a"}},
+        )
+
+    async def test_it_stands_in_order_with_the_rest(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await store.publish(QUEUE, "one", "{}", now=NOW)
+        await store.publish(QUEUE, "one", "{}", now=NOW)
+        await add(store, new_job("b"))
+
+        assert [entry.what for entry in await entries(store)] == ["add", "published", "published", "add"]
+
+    async def test_any_text_comes_back_as_it_was(self, store: Store) -> None:
+        name, text = "größer 'than' \"life\" %s \\", '☃ "quoted" \\ {} $1 %s'
+        await store.publish(QUEUE, name, encode({"text": text}, "data", 1_000), now=NOW)
+
+        [stored] = (await store.events(QUEUE)).entries
+        [event] = expand(QUEUE, stored.id, stored.entry)
+
+        assert (event.name, event.data) == (name, {"text": text})
+
+    async def test_numbers_come_back_as_they_were(self, store: Store) -> None:
+        data: dict[str, Any] = {"large": 2**63 - 1, "small": 0.1, "whole": 1.0, "none": None, "list": [], "object": {}}
+        await store.publish(QUEUE, "counted", encode(data, "data", 1_000), now=NOW)
+
+        [stored] = (await store.events(QUEUE)).entries
+        [event] = expand(QUEUE, stored.id, stored.entry)
+
+        assert event.data == data
+
+    async def test_followers_are_woken(self, store: Store) -> None:
+        listener = store.listen("events", [QUEUE])
+        while await listener.wait(0.2):
+            pass
+
+        await store.publish(QUEUE, "imported", "{}")
+
+        assert await listener.wait(5)
+        listener.close()
+
+    async def test_a_queue_that_has_only_events_is_not_listed(self, store: Store) -> None:
+        await store.publish(QUEUE, "imported", "{}")
+
+        assert await store.queues() == []
+        assert sum((await store.count(QUEUE)).values()) == 0
+
+    async def test_obliterate_forgets_it(self, store: Store) -> None:
+        await store.publish(QUEUE, "imported", "{}", now=NOW)
+
+        await store.obliterate(QUEUE, now=NOW)
+
+        assert await entries(store) == []
+
+    async def test_it_counts_in_no_metric(self, store: Store) -> None:
+        await store.publish(QUEUE, "imported", "{}", now=NOW)
+
+        assert await store.metrics(QUEUE) == []
 
 
 class TestDrained:

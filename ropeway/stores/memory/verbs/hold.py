@@ -40,6 +40,15 @@ def update(step: Step, queue: str, changes: Sequence[Change]) -> list[Answer]:
     return answers
 
 
+def clear_log(step: Step, queue: str, id: str, keep: int) -> Answer:
+    book = step.book(queue)
+    job = book.jobs.get(id)
+    if job is None:
+        return MISSING
+    book.afterwards(book.pasts.clear, id, keep)
+    return DONE[job.state]
+
+
 def _verdict(job: JobRecord | None, token: str | None) -> Answer:
     if job is None:
         return MISSING

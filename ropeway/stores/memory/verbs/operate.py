@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ....job.options import readable_options
 from ....job.record import JobRecord
+from ....job.retention import KEEP_FAILED
 from ....job.states import FINAL
 from ....store.values import Answer
 from ..book import Book
@@ -32,7 +33,7 @@ def cancel(step: Step, queue: str, ids: Sequence[str], reason: str | None) -> li
             token=None,
             lock_until=None,
             finished_at=now,
-            expires_at=readable_options(job.options).keep_failed.until(now),
+            expires_at=(readable_options(job.options).keep_failed or KEEP_FAILED).until(now),
             reason=reason,
         )
         book.put(cancelled)
@@ -41,7 +42,7 @@ def cancel(step: Step, queue: str, ids: Sequence[str], reason: str | None) -> li
         return True
 
     answers = _each(book, ids, act)
-    retain(book, [(job, readable_options(job.options).keep_failed) for job in finished])
+    retain(book, [(job, readable_options(job.options).keep_failed or KEEP_FAILED) for job in finished])
     return answers
 
 

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from ....job.instants import Instant
 from ....job.options import readable_options
 from ....job.record import JobRecord
+from ....job.retention import KEEP_FAILED
 from ....job.rules import is_given_up, stall_reason
 from ....store.values import BATCH, FailedAttempt, StallRules, Ticked
 from ..book import Book
@@ -39,7 +40,7 @@ def _recover(step: Step, book: Book, rules: StallRules) -> tuple[list[str], list
             given_up.append(job)
         else:
             stalled.append(id)
-    retain(book, [(job, readable_options(job.options).keep_failed) for job in given_up])
+    retain(book, [(job, readable_options(job.options).keep_failed or KEEP_FAILED) for job in given_up])
     return stalled, [job.id for job in given_up]
 
 
@@ -66,7 +67,7 @@ def _stall(step: Step, book: Book, job: JobRecord, rules: StallRules) -> JobReco
         token=None,
         lock_until=None,
         finished_at=now if gives_up else None,
-        expires_at=options.keep_failed.until(now) if gives_up else None,
+        expires_at=(options.keep_failed or KEEP_FAILED).until(now) if gives_up else None,
         reason=reason,
     )
     book.put(after)
