@@ -11,6 +11,7 @@ from typing import Any, Final
 import ropeway
 import ropeway.testing
 from ropeway.client import requests
+from ropeway.client.attached import Attached
 
 from .source import alias_of, attribute_texts, attribute_types
 
@@ -38,6 +39,8 @@ OURS_ALONE: Final = {
     "Queue": {"adds", "endings", "twin_store"},
 }
 """What classes offer to other parts of Ropeway, and users do not call: no page shows it."""
+_PARTS: Final[dict[type, tuple[type, ...]]] = {ropeway.Queue: (Attached,)}
+"""Bases of which users know nothing."""
 
 
 ALIASES: Final[dict[str, ModuleType]] = {"JobRequest": requests}
@@ -77,7 +80,7 @@ def _attributes(cls: type) -> Iterator[str]:
     """Fields and properties, one line each."""
     types = attribute_types(cls)
     texts = attribute_texts(cls, in_init=cls.__name__ in _SPEAK_OF_THEMSELVES)
-    properties = {name: member for name, member in vars(cls).items() if isinstance(member, property)}
+    properties = {name: member for name, member in _members(cls).items() if isinstance(member, property)}
     texts |= {name: _words(member.__doc__) for name, member in properties.items()}
     lines = []
     for name in dict.fromkeys([*types, *texts]):
@@ -92,7 +95,7 @@ def _methods(cls: type) -> Iterator[str]:
     for base in cls.__mro__[1:]:
         if base.__name__ in ropeway.__all__:
             yield f"It has all that a [{base.__name__}](#{base.__name__.lower()}) has, and:"
-    for name, member in vars(cls).items():
+    for name, member in _members(cls).items():
         is_bound = not isinstance(member, staticmethod)
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         if not _is_shown(cls, name) or not inspect.isfunction(function):
@@ -100,6 +103,11 @@ def _methods(cls: type) -> Iterator[str]:
         prefix = "async def " if inspect.iscoroutinefunction(function) else "def "
         shown = f"{prefix}{name}{_signature(function, bound=is_bound)}"
         yield "\n\n".join(filter(None, [f"**{cls.__name__}.{name}**", _code(shown), _text(function)]))
+
+
+def _members(cls: type) -> dict[str, Any]:
+    """Its own, and those of a base that is a part of it."""
+    return {name: member for part in (*_PARTS.get(cls, ()), cls) for name, member in vars(part).items()}
 
 
 def _is_shown(cls: type, name: str) -> bool:

@@ -52,6 +52,8 @@ def worker_options() -> str:
         "on_stalled": code(f'"{stalls.on_stalled}"'),
         "stall_counts_as_attempt": code(stalls.counts_as_attempt),
         "on_invalid": code(f'"{rules.on_invalid}"'),
+        "remove_on_complete": "as of a job",
+        "remove_on_fail": "as of a job",
         "grace": duration(rules.grace * 1000),
         "cancel_grace": duration(rules.cancel_grace * 1000),
         "max_leaked": "no limit",

@@ -6,12 +6,17 @@ import click
 
 from ..job.events import EVENT_NAMES, Event
 from ..store.contract import Store
+from .escaping import one_line
 from .helping import examples
 from .options import json_option, queue_argument, url_option
 from .stores import known_queue, on_store
 from .tables import STATE_COLOURS
 from .text import as_json as json_text
 from .text import instant_time, iso, shown
+
+
+def _complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in EVENT_NAMES if name.startswith(incomplete)]
 
 
 @click.command(
@@ -24,7 +29,9 @@ from .text import instant_time, iso, shown
 @queue_argument
 @click.option("--follow", "-f", is_flag=True, help="Go on with what happens, until Ctrl-C.")
 @click.option("--after", metavar="ID", help="Begin behind this event; or 'start', the oldest kept, or 'now'.")
-@click.option("--name", "names", multiple=True, type=click.Choice(EVENT_NAMES), metavar="NAME", help="Only these.")
+@click.option(
+    "--name", "names", multiple=True, metavar="NAME", shell_complete=_complete_name, help="Only these; your own too."
+)
 @click.option("--job", "job_id", metavar="ID", help="Only those of one job.")
 @url_option
 @json_option
@@ -44,6 +51,9 @@ async def events(
     JSON is one event a line; its id is what --after takes.
     """
     found = await known_queue(store, queue)
+    for name in names:
+        if name not in EVENT_NAMES:
+            click.echo(f"{one_line(name)!r} is no event of the queue's own: what was published so is shown", err=True)
     async for event in found.events(after or ("now" if follow else "start"), follow=follow):
         if (names and event.name not in names) or (job_id and event.job_id != job_id):
             continue
@@ -62,6 +72,6 @@ def event_document(event: Event) -> dict[str, object]:
 
 
 def event_line(event: Event) -> str:
-    name = click.style(f"{event.name:<17}", fg=STATE_COLOURS.get(event.name))
+    name = click.style(f"{one_line(event.name):<17}", fg=STATE_COLOURS.get(event.name))
     told = " ".join(f"{key}={shown(value)}" for key, value in event.data.items())
     return f"{instant_time(event.at)}  {name}  {event.job_id or '-':<36}  {told}".rstrip()

@@ -13,7 +13,7 @@ from ..errors import JobNotFound, ResultTimeout, UnexpectedResult
 from ..job.codec import Json
 from ..job.durations import Duration, milliseconds
 from ..job.states import State
-from ..store.values import History
+from ..store.values import History, LogPage
 from .results import R_co
 from .snapshot import Snapshot
 from .sync_handle import SyncJobHandle
@@ -131,6 +131,14 @@ class JobHandle(Generic[R_co]):
     async def history(self) -> History:
         """The job's failed attempts and log lines."""
         return await self.queue.history(self.id)
+
+    async def logs(self, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
+        """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
+        return await self.queue.logs(self.id, after=after, limit=limit, newest_first=newest_first)
+
+    async def clear_logs(self, *, keep: int = 0) -> None:
+        """Forgets the job's log lines but the newest `keep`, whatever its state."""
+        await self.queue.clear_logs(self.id, keep=keep)
 
     async def cancel(self, reason: str | None = None) -> bool:
         """Ends the job if it is not finished; False if it was cancelled before."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self, Unpack, overload
+from typing import Any, Final, Unpack, overload
 
 import msgspec
 
@@ -14,19 +13,18 @@ from ..errors import InvalidInput, InvalidMove, InvalidOption, JobNotFound
 from ..job.choices import function_or_none, one_of, yes_or_no
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
 from ..job.durations import Duration, milliseconds
-from ..job.events import Event
+from ..job.events import EVENTS_KEPT, Event
 from ..job.instants import instant_of
 from ..job.moves import MOVES, MoveName
 from ..job.names import job_id, job_name, queue_name
 from ..job.numbers import whole
-from ..job.options import JobOptions, read_options
+from ..job.options import JobOptions, priority_of, read_options
 from ..job.outcomes import Classify
 from ..job.record import NewJob
 from ..job.rules import OnStalled
 from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..store.contract import Store
 from ..store.transactions import sharing
-from ..store.url import connect
 from ..store.values import (
     BATCH,
     Added,
@@ -35,20 +33,20 @@ from ..store.values import (
     Counts,
     Edit,
     History,
+    LogPage,
     Metric,
     Query,
     Settings,
 )
-from . import portal
-from .adds import Adds
+from .attached import Attached
 from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .decorating import TaskDecorator
-from .endings import Endings
 from .events import newest_event, read_events
 from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
 from .making import TaskMaker
+from .publishing import event_data, own_event
 from .requests import PROGRESS_LIMIT, Call, JobRequest, Named, Several, reason_text
 from .results import R
 from .sync_queue import SyncQueue
@@ -56,18 +54,12 @@ from .tasks import Tasks
 from .transactions import own_transaction
 from .workers import WorkerInfo, read_workers
 
+LAST_LINE: Final = 2**53
+MOST_PRIORITIES: Final = 1_000
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
 
 
-class OnLoop(NamedTuple):
-    """What waits on one event loop. A queue may be used on several, each in a thread of its own."""
-
-    store: Store
-    adds: Adds
-    endings: Endings
-
-
-class Queue:
+class Queue(Attached):
     """A named line of jobs. Making one connects to nothing.
 
     Options beside the named ones are defaults for the jobs added through this object: `Queue("mail", attempts=3)`.
@@ -85,15 +77,10 @@ class Queue:
         on_stalled: OnStalled | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
-        if url is not None and store is not None:
-            raise InvalidOption("store", "and 'url' were both given: give one of them")
-        if isinstance(store, str):
-            raise InvalidOption("store", f"cannot be text: give the URL as Queue({name!r}, url), or connect(url) here")
         for one_job_only in ("id", "delay"):
             if one_job_only in defaults:
                 raise InvalidOption(one_job_only, "is for a single job, not a default of the queue")
         read_options(defaults)
-        self.name = queue_name(name)
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
         """The most bytes that data or a result may take as JSON."""
         self.classify = function_or_none("classify", classify)
@@ -101,76 +88,17 @@ class Queue:
         self.on_stalled = None if on_stalled is None else one_of("requeue", "fail")("on_stalled", on_stalled)
         """What workers of this object do with its stalled jobs, unless they were told otherwise."""
         self.defaults = defaults
-        self._url = url
-        self._store = connect(url) if store is None else store
         self.tasks = Tasks()
         """What `@queue.task` has made, by job name; `Worker(queue)` runs them."""
-        self._owns_store = store is None
-        self._is_closed = False
-        # No weak keys: what waits on a loop holds it.
-        self._on_loops: dict[asyncio.AbstractEventLoop, OnLoop] = {}
+        super().__init__(queue_name(name), url, store)
 
     def __repr__(self) -> str:
         return f"<Queue {self.name!r} on {self.store.url}>"
-
-    async def __aenter__(self) -> Self:
-        """Opens the store; once more, if the queue was closed: an application may be started twice in a process."""
-        if self._is_closed:
-            self._store, self._on_loops, self._is_closed = connect(self._url), {}, False
-        await self.store.open()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Lets go of the store, for the sync twin too, unless it was given to this queue by its caller."""
-        if self._owns_store:
-            self._is_closed = True
-            await self._store.close()
-        background = portal.loop()
-        twin = None if background is None else self._on_loops.pop(background, None)
-        if twin is not None and twin.store is not self._store:
-            await portal.do(twin.store.close())
-            portal.forget(twin.store)
 
     @property
     def sync(self) -> SyncQueue:
         """The same queue for code without an event loop: `queue.sync.add(...)` waits for its answer."""
         return SyncQueue(self)
-
-    @property
-    def twin_store(self) -> Store:
-        """The handle of the sync twin, which belongs to the background loop; for threads without a loop."""
-        portal.refuse_at_the_end()
-        background = portal.loop()
-        here = None if background is None else self._on_loops.get(background)
-        return (here or portal.run(self._settle_in())).store
-
-    async def _settle_in(self) -> OnLoop:
-        return self._here
-
-    @property
-    def store(self) -> Store:
-        """Where its jobs live. On the background loop of sync calls this is a handle of that loop's own."""
-        return self._here.store if portal.is_here() else self._store
-
-    @contextmanager
-    def moved_to(self, store: Store) -> Iterator[None]:
-        """Inside the block this very object is on another store; for tests of code that has a queue of its own.
-
-        It holds for all threads and loops. Start no worker outside that goes on inside, nor the other way round.
-        """
-        before = self._store, self._owns_store, self._is_closed, self._on_loops
-        inside: dict[asyncio.AbstractEventLoop, OnLoop] = {}
-        self._store, self._owns_store, self._is_closed, self._on_loops = store, False, False, inside
-        try:
-            yield
-        finally:
-            self._store, self._owns_store, self._is_closed, self._on_loops = before
-            for here in inside.values():
-                if here.store is not store:
-                    portal.let_go(here.store)
 
     # Adding
 
@@ -269,6 +197,13 @@ class Queue:
         """How many jobs are in each state."""
         return await self.store.count(self.name)
 
+    async def counts_by_priority(self, *priorities: int) -> dict[int, int]:
+        """How many jobs of each of these priorities wait."""
+        wanted = [*dict.fromkeys(priority_of(priority) for priority in priorities)]
+        if not 0 < len(wanted) <= MOST_PRIORITIES:
+            raise InvalidOption("priorities", f"are {len(wanted)}: name 1 to {MOST_PRIORITIES:,} of them")
+        return dict(zip(wanted, await self.store.count_waiting(self.name, wanted), strict=True))
+
     async def metrics(self, *, since: datetime | None = None) -> list[Metric]:
         """What happened in each minute, oldest first; kept for two weeks."""
         return await self.store.metrics(self.name, since=0 if since is None else instant_of(since))
@@ -279,6 +214,16 @@ class Queue:
         if history is None:
             raise JobNotFound(self.name, id)
         return history
+
+    async def logs(self, id: str, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
+        """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
+        place = None if after is None else whole("after", after, 0, LAST_LINE)
+        lines = whole("limit", limit, 1, BATCH)
+        backwards = yes_or_no("newest_first", newest_first)
+        page = await self.store.log(self.name, job_id(id), place, limit=lines, newest_first=backwards)
+        if page is None:
+            raise JobNotFound(self.name, id)
+        return page
 
     async def settings(self) -> Settings:
         """What holds for every worker of the queue: whether it is paused, which names are, the global concurrency."""
@@ -299,6 +244,14 @@ class Queue:
     async def newest_event(self) -> str:
         """Where the events stand: an `after` for `events` that misses nothing from here on, whenever it is iterated."""
         return await newest_event(self.store, self.name)
+
+    async def publish(self, name: str, data: Mapping[str, Json] | None = None) -> None:
+        """Tells everybody who follows `events` of something of your own, in order with what happens to the jobs."""
+        await self.store.publish(self.name, own_event(name), event_data(data))
+
+    async def trim_events(self, keep: int = 0) -> None:
+        """Forgets the oldest events but about so many; the newest of all stays."""
+        await self.store.trim_events(self.name, keep=whole("keep", keep, 0, EVENTS_KEPT))
 
     # Moving one job
 
@@ -362,6 +315,11 @@ class Queue:
         change = Change(job_id(id), progress=encode(progress, "progress", PROGRESS_LIMIT))
         [answer] = await self.store.update(self.name, [change])
         self._expect(id, "update", answer, OPEN)
+
+    async def clear_logs(self, id: str, *, keep: int = 0) -> None:
+        """Forgets the job's log lines but the newest `keep`, whatever its state."""
+        answer = await self.store.clear_log(self.name, job_id(id), keep=whole("keep", keep, 0, LAST_LINE))
+        self._expect(id, "clear logs", answer)
 
     # Moving many
 
@@ -436,34 +394,6 @@ class Queue:
         return limit is not None and (await self.counts())["active"] >= limit
 
     # Helpers
-
-    @property
-    def adds(self) -> Adds:
-        return self._here.adds
-
-    @property
-    def endings(self) -> Endings:
-        return self._here.endings
-
-    @property
-    def _here(self) -> OnLoop:
-        loop = asyncio.get_running_loop()
-        here = self._on_loops.get(loop)
-        if here is None:
-            store = self._store
-            # Of a closed store the sibling would be open again.
-            if portal.is_here() and not self._is_closed:
-                store = store.sibling()
-                portal.keep(store, self)
-            self._forget_closed_loops()
-            here = self._on_loops[loop] = OnLoop(store, Adds(store), Endings(store, self.name))
-        return here
-
-    def _forget_closed_loops(self) -> None:
-        """Each `asyncio.run` has a loop of its own."""
-        for loop in [*self._on_loops]:
-            if loop.is_closed():
-                self._on_loops.pop(loop, None)
 
     def _expect(self, id: str, move: MoveName | str, answer: Answer, allowed: tuple[State, ...] = ()) -> State | None:
         """The state before a move that happened; the right error for one that did not."""

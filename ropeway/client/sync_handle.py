@@ -10,7 +10,7 @@ import msgspec
 from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.states import State
-from ..store.values import History
+from ..store.values import History, LogPage
 from .portal import run
 from .results import R_co
 from .snapshot import Snapshot
@@ -77,6 +77,14 @@ class SyncJobHandle(Generic[R_co]):
     def history(self) -> History:
         """The job's failed attempts and log lines."""
         return run(self._job.history())
+
+    def logs(self, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
+        """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
+        return run(self._job.logs(after=after, limit=limit, newest_first=newest_first))
+
+    def clear_logs(self, *, keep: int = 0) -> None:
+        """Forgets the job's log lines but the newest `keep`, whatever its state."""
+        run(self._job.clear_logs(keep=keep))
 
     def cancel(self, reason: str | None = None) -> bool:
         """Ends the job if it is not finished; False if it was cancelled before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -17,7 +17,7 @@ from ..job.options import JobOptions
 from ..job.record import NewJob
 from ..store.contract import offers_add_here
 from ..store.transactions import sharing
-from ..store.values import Added, Counts, History, Metric, Settings
+from ..store.values import Added, Counts, History, LogPage, Metric, Settings
 from .adds import add_here
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
@@ -165,6 +165,10 @@ class SyncQueue:
         """How many jobs are in each state."""
         return run(self._queue.counts())
 
+    def counts_by_priority(self, *priorities: int) -> dict[int, int]:
+        """How many jobs of each of these priorities wait."""
+        return run(self._queue.counts_by_priority(*priorities))
+
     def metrics(self, *, since: datetime | None = None) -> list[Metric]:
         """What happened in each minute, oldest first; kept for two weeks."""
         return run(self._queue.metrics(since=since))
@@ -172,6 +176,10 @@ class SyncQueue:
     def history(self, id: str) -> History:
         """The job's failed attempts and log lines."""
         return run(self._queue.history(id))
+
+    def logs(self, id: str, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
+        """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
+        return run(self._queue.logs(id, after=after, limit=limit, newest_first=newest_first))
 
     def settings(self) -> Settings:
         """What holds for every worker of the queue: whether it is paused, which names are, the global concurrency."""
@@ -199,6 +207,14 @@ class SyncQueue:
     def newest_event(self) -> str:
         """Where the events stand: an `after` for `events` that misses nothing from here on, whenever it is iterated."""
         return run(self._queue.newest_event())
+
+    def publish(self, name: str, data: Mapping[str, Json] | None = None) -> None:
+        """Tells everybody who follows `events` of something of your own, in order with what happens to the jobs."""
+        run(self._queue.publish(name, data))
+
+    def trim_events(self, keep: int = 0) -> None:
+        """Forgets the oldest events but about so many; the newest of all stays."""
+        run(self._queue.trim_events(keep))
 
     async def _events(self, after: str, follow: bool) -> AsyncGenerator[Event, None]:
         """Made on the background loop, and so from that loop's own handle on the store."""
@@ -240,6 +256,10 @@ class SyncQueue:
     def report_progress(self, id: str, progress: Json) -> None:
         """Sets a job's progress from outside its handler."""
         run(self._queue.report_progress(id, progress))
+
+    def clear_logs(self, id: str, *, keep: int = 0) -> None:
+        """Forgets the job's log lines but the newest `keep`, whatever its state."""
+        run(self._queue.clear_logs(id, keep=keep))
 
     # Moving many
 

@@ -81,6 +81,10 @@ class Placement(msgspec.Struct, frozen=True):
     lifo: bool = False
 
 
+def priority_of(given: object) -> int:
+    return whole("priority", given, MOST_URGENT, LEAST_URGENT)
+
+
 _NO_OPTIONS: Final = (Placement(), "{}")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(StoredOptions).decode
@@ -180,7 +184,7 @@ def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
 _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "id": lambda option, value: (option, None if value is None else job_id(value)),
     "delay": _read_delay,
-    "priority": _whole(MOST_URGENT, LEAST_URGENT),
+    "priority": lambda option, value: (option, priority_of(value)),
     "lifo": lambda option, value: (option, yes_or_no(option, value)),
     "attempts": _whole(1, MOST_ATTEMPTS),
     "backoff": _read_backoff,

@@ -19,7 +19,7 @@ from ..job.failure import Failure, failure_of
 from ..job.instants import Milliseconds
 from ..job.options import StoredOptions, stored_options
 from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry, verdict_of
-from ..job.retention import NOT_AT_ALL
+from ..job.retention import NOT_AT_ALL, Retention
 from .completing import committed
 from .context import Stage, isolated
 from .failures import PayloadRefused
@@ -51,6 +51,11 @@ class Attempts:
         self._overdue = overdue
         self._pid = os.getpid()
         self.stage = Stage()
+
+    @property
+    def keep_completed(self) -> Retention:
+        """Of jobs that say nothing of it."""
+        return self._rules.keep_completed
 
     async def run(self, job: Job) -> Outcome | None:
         """Never raises, whatever the handler does. None: the job is no longer this worker's to settle."""
@@ -114,10 +119,9 @@ class Attempts:
 
     async def _call(self, job: Job) -> Any:
         job.options = options = _options(job)
-        if options.max_starts is not None and job.record.attempts_started > options.max_starts:
-            job.discarded = True
-            limit = f"max_starts is {options.max_starts}"
-            raise HandlerError(f"job started more than allowable limit: {limit}; retry(reset=True) begins anew")
+        job.keep = options.keep_completed or self._rules.keep_completed
+        if options.max_starts is not None and (refusal := started_too_often(job)) is not None:
+            raise refusal
         handler = self._handlers.find(job.queue.name, job.name)
         if handler is None:
             raise NoHandler(job.name, self._handlers.names(job.queue.name) or ())
@@ -155,13 +159,12 @@ class Attempts:
         return handler.json_of(await isolated(_awaiting(result), job, self.stage))
 
     async def completion(self, job: Job, result: Any) -> Outcome | None:
-        options = job.options or _UNREADABLE
         try:
             text = None if result is None else encode(result, "result", job.queue.size_limit)
         except Exception as error:  # noqa: BLE001 - an odd object can raise anything; the effect has happened
             job.discarded = True
             return await self.outcome_of(job, error)
-        return Outcome(job.id, job.token, "complete", text, keep=options.keep_completed)
+        return Outcome(job.id, job.token, "complete", text, keep=job.keep)
 
     def _retry(self, job: Job, failure: Failure, options: StoredOptions, delay: Milliseconds) -> Outcome:
         return Outcome(job.id, job.token, "retry", failure=failure, delay=delay, stack_traces=options.stack_traces)
@@ -172,7 +175,7 @@ class Attempts:
             job.token,
             "fail",
             failure=failure,
-            keep=options.keep_failed,
+            keep=options.keep_failed or self._rules.keep_failed,
             exhausted=exhausted,
             stack_traces=options.stack_traces,
         )
@@ -205,6 +208,15 @@ class Attempts:
         """The error of an attempt that took too long."""
         timeout = job.options.timeout if job.options else None
         return AttemptTimeout((timeout or 0) / 1000)
+
+
+def started_too_often(job: Job) -> HandlerError | None:
+    """What to fail a job with that has had all the starts it may have."""
+    limit = job.options.max_starts if job.options else None
+    if limit is None or job.record.attempts_started <= limit:
+        return None
+    job.discarded = True
+    return HandlerError(f"job started more than allowable limit: max_starts is {limit}; retry(reset=True) begins anew")
 
 
 def _guarded(classify: Classify) -> Classify:

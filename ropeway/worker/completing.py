@@ -10,7 +10,6 @@ from ..client.portal import run
 from ..client.transactions import to_its_end, undo, undo_here
 from ..errors import AttemptTimeout, InvalidInput, InvalidMove, JobFinished, LockLost
 from ..job.codec import Json, JsonText, encode
-from ..job.options import StoredOptions
 from ..job.outcomes import Outcome
 from ..store.transactions import Inside, sharing
 from ..store.values import Answer
@@ -126,8 +125,7 @@ def _end(job: Job, completion: Completion) -> None:
 
 def _outcome(job: Job, completion: Completion) -> Outcome:
     completion.is_ending = True
-    keep = (job.options or StoredOptions()).keep_completed
-    return Outcome(job.id, job.token, "complete", completion.result, keep=keep)
+    return Outcome(job.id, job.token, "complete", completion.result, keep=job.keep)
 
 
 def _refuse_if_told_to_stop(job: Job) -> None:

@@ -96,6 +96,12 @@ class Exchange:
             self._calm.clear()
             await self._calm.wait()
 
+    async def idle(self) -> None:
+        """Returns when no job is held or unsettled; if it does not claim, also when no claim may bring one any more."""
+        while self._slots.held or self.unsettled or (self._under_way and not self.claiming):
+            self._calm.clear()
+            await self._calm.wait()
+
     async def trip(self, lanes: Lanes) -> None:
         """Waits until there is something to do in one of the lanes, and does it."""
         while (plan := self._plan(lanes)) is None:

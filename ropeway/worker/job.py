@@ -19,6 +19,7 @@ from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.options import StoredOptions
 from ..job.record import JobRecord
+from ..job.retention import KEEP_COMPLETED
 from ..store.values import Answer, Change
 from .completing import Completion, complete_with, completing, completing_here
 from .service import insist
@@ -45,6 +46,7 @@ class Job(JobHandle[Any], RunningJob):
         "dump",
         "ended",
         "error",
+        "keep",
         "options",
         "progressed",
         "record",
@@ -65,6 +67,8 @@ class Job(JobHandle[Any], RunningJob):
         self.record = record
         self.token: str = record.token or ""
         self.options: StoredOptions | None = None
+        self.keep = KEEP_COMPLETED
+        """For how long, once it is completed."""
         self.confirmed = confirmed
         """When the store last confirmed the lock, on the worker's monotonic clock."""
         self.signal: Signal | None = None

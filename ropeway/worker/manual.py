@@ -34,7 +34,7 @@ from ..job.options import StoredOptions
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
 from ..store.values import BATCH, Answer, Change, ClaimRequest, Lock, StallRules, Ticked
-from .attempts import Attempts
+from .attempts import Attempts, started_too_often
 from .completing import is_completing
 from .failures import HandlerFailed
 from .handlers import Handlers
@@ -60,6 +60,7 @@ class ClaimedJob(Job):
             # Damaged: it can be looked at and failed, and is not tried again.
             self.options = StoredOptions()
             self.discarded = True
+        self.keep = self.options.keep_completed or attempts.keep_completed
         self._attempts = attempts
         self._lock = lock
 
@@ -78,8 +79,7 @@ class ClaimedJob(Job):
     async def complete(self, result: Json = None) -> None:
         """Refuses a result that is not JSON, and then changes nothing."""
         text = None if result is None else encode(result, "result", self.queue.size_limit)
-        keep = (self.options or StoredOptions()).keep_completed
-        await self._settle(Outcome(self.id, self.token, "complete", text, keep=keep))
+        await self._settle(Outcome(self.id, self.token, "complete", text, keep=self.keep))
 
     async def fail(self, error: BaseException | str) -> None:
         """Records a failed attempt; the job's own `attempts` and `backoff` decide whether it is retried."""
@@ -228,24 +228,51 @@ async def _claim_once(
     for queue in queues:
         request = ClaimRequest(queue.name, worker, new_token(), limit - len(jobs), rules.lock, names)
         try:
-            if sweeps.is_due(queue.name):
-                # Before the claim: if it fails, no job is held by then.
-                await sweeps.sweep(queue, rules.stalls_in(queue))
-            claimed = await queue.store.claim(request)
-            if not claimed.jobs:
-                ticked = await sweeps.sweep(queue, rules.stalls_in(queue))
-                if ticked.next_at is not None:
-                    again_in = min(again_in, max(0.01, (ticked.next_at - ticked.now) / 1000))
-                if ticked.stalled:
-                    claimed = await queue.store.claim(msgspec.structs.replace(request, token=new_token()))
+            found, again = await _claim_in(queue, request, rules, sweeps, attempts)
         except StoreUnavailable:
             if jobs:
                 # Those of another store are held already: better some jobs than none.
                 break
             raise
-        if claimed.again_at is not None:
-            again_in = min(again_in, max(0.001, (claimed.again_at - claimed.now) / 1000))
-        jobs += [ClaimedJob(queue, record, time.monotonic(), attempts, rules.lock) for record in claimed.jobs]
+        jobs += found
+        again_in = min(again_in, again)
         if len(jobs) == limit:
             break
     return jobs, again_in
+
+
+async def _claim_in(queue: Queue, request: ClaimRequest, rules: Rules, sweeps: Sweeps, attempts: Attempts) -> Claiming:
+    while True:
+        records, again_in = await _take(queue, request, rules, sweeps)
+        taken = [ClaimedJob(queue, record, time.monotonic(), attempts, rules.lock) for record in records]
+        allowed = [job for job in taken if not await _failed_for_its_starts(job)]
+        if allowed or not taken:
+            return allowed, again_in
+        # Others may wait behind them.
+        request = msgspec.structs.replace(request, token=new_token())
+
+
+async def _take(queue: Queue, request: ClaimRequest, rules: Rules, sweeps: Sweeps) -> tuple[Sequence[JobRecord], float]:
+    again_in = 60.0
+    if sweeps.is_due(queue.name):
+        # Before the claim: if it fails, no job is held by then.
+        await sweeps.sweep(queue, rules.stalls_in(queue))
+    claimed = await queue.store.claim(request)
+    if not claimed.jobs:
+        ticked = await sweeps.sweep(queue, rules.stalls_in(queue))
+        if ticked.next_at is not None:
+            again_in = min(again_in, max(0.01, (ticked.next_at - ticked.now) / 1000))
+        if ticked.stalled:
+            claimed = await queue.store.claim(msgspec.structs.replace(request, token=new_token()))
+    if claimed.again_at is not None:
+        again_in = min(again_in, max(0.001, (claimed.again_at - claimed.now) / 1000))
+    return claimed.jobs, again_in
+
+
+async def _failed_for_its_starts(job: ClaimedJob) -> bool:
+    if (refusal := started_too_often(job)) is None:
+        return False
+    # What cannot be failed now stalls, and is met again.
+    with suppress(StoreUnavailable, LockLost):
+        await job.fail(refusal)
+    return True

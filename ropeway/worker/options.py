@@ -17,6 +17,7 @@ from ..job.instants import Milliseconds
 from ..job.names import job_name
 from ..job.numbers import whole
 from ..job.outcomes import Classify
+from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, KeepOption, Retention, retention
 from ..job.rules import OnStalled
 from ..store.values import StallRules
 
@@ -44,6 +45,10 @@ class WorkerOptions(TypedDict, total=False):
     """Whether a stall also uses one of the job's attempts."""
     on_invalid: Literal["fail", "remove"]
     """What becomes of a job whose data its task cannot take: it fails at once, and is kept or removed; default fail."""
+    remove_on_complete: KeepOption
+    """How long completed jobs are kept whose producer did not say."""
+    remove_on_fail: KeepOption
+    """The same for jobs that fail here."""
     grace: Duration
     """How long a shutdown waits for handlers; default 25 s."""
     cancel_grace: Duration
@@ -68,6 +73,8 @@ class Rules(msgspec.Struct, frozen=True):
     stalls: Mapping[str, Any] = {}
     """What was said of `StallRules`; queues may say the rest."""
     on_invalid: Literal["fail", "remove"] = "fail"
+    keep_completed: Retention = KEEP_COMPLETED
+    keep_failed: Retention = KEEP_FAILED
     grace: float = 25.0
     cancel_grace: float = 5.0
     max_leaked: int | None = None
@@ -155,6 +162,8 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "max_stalled_count": ("max_stalled_count", _count),
     "on_stalled": ("on_stalled", one_of("requeue", "fail")),
     "on_invalid": ("on_invalid", one_of("fail", "remove")),
+    "remove_on_complete": ("keep_completed", retention),
+    "remove_on_fail": ("keep_failed", retention),
     "stall_counts_as_attempt": ("counts_as_attempt", yes_or_no),
     "grace": ("grace", _seconds),
     "cancel_grace": ("cancel_grace", _seconds),

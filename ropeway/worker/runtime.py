@@ -137,6 +137,17 @@ class Runtime:
             self.exchange.claiming = not paused
             self.exchange.slots_changed()
 
+    async def idle(self) -> None:
+        """From any loop. Returns too when the worker ends."""
+        if asyncio.get_running_loop() is not self._loop:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.idle(), self._loop))
+        elif self._exchanging is not None:
+            idle = asyncio.ensure_future(self.exchange.idle())
+            try:
+                await asyncio.wait([idle, self._exchanging], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                idle.cancel()
+
     def stop(self) -> None:
         self.exchange.leave()
         if self.stopping.is_set():

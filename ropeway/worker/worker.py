@@ -198,6 +198,15 @@ class Worker:
     def resume(self) -> None:
         self._set_paused(False)
 
+    async def idle(self) -> None:
+        """Waits until none of its jobs runs or is unsettled; after `pause`, until it will not get any more either."""
+        if self._runtime is not None:
+            await self._runtime.idle()
+
+    def idle_sync(self) -> None:
+        """`idle` for code without an event loop."""
+        run(self.idle())
+
     @property
     def info(self) -> WorkerInfo:
         """What `queue.workers()` shows of it while it runs."""

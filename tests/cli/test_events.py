@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import signal
 
-import pytest
-
+from ropeway import Queue
 from ropeway.cli.exits import ExitCode
+from ropeway.store.contract import Store
 from ropeway.testing.factories import QUEUE
 
 from .conftest import Arrange, Ropeway
@@ -36,11 +36,24 @@ def test_events_are_chosen_by_name_and_job(ropeway: Ropeway, arrange: Arrange):
     assert {line.split()[3] for line in of_second.splitlines()} == {second.id}
 
 
-@pytest.mark.parametrize("arguments", [["--name", "finished"], ["--after", "yesterday"]], ids=" ".join)
-def test_what_is_no_event_is_told(ropeway: Ropeway, arrange: Arrange, arguments: list[str]):
+def test_events_of_your_own_are_shown_and_chosen_by_name(ropeway: Ropeway, arrange: Arrange):
+    async def publish(store: Store) -> None:
+        await Queue(QUEUE, store=store).publish("imported", {"rows": 3})
+
+    arrange.job()
+    arrange.on_store(publish)
+
+    ran = ropeway("events", QUEUE, "--name", "imported")
+
+    [line] = ran.out.splitlines()
+    assert line.split()[2:] == ["imported", "-", "rows=3"]
+    assert "'imported' is no event of the queue's own" in ran.err
+
+
+def test_what_is_no_place_in_the_stream_is_told(ropeway: Ropeway, arrange: Arrange):
     arrange.job()
 
-    assert ropeway("events", QUEUE, *arguments).code == ExitCode.USAGE
+    assert ropeway("events", QUEUE, "--after", "yesterday").code == ExitCode.USAGE
 
 
 def test_following_shows_what_happens_until_ctrl_c(programs: Programs, arrange: Arrange):

@@ -146,6 +146,34 @@ def test_logs_are_printed_line_by_line(ropeway: Ropeway, arrange: Arrange):
     assert ropeway("jobs", "logs", job_id, "--json").json["dropped_log_lines"] == 5
 
 
+def test_the_last_log_lines_are_printed_in_order(ropeway: Ropeway, arrange: Arrange):
+    async def log(store: Store) -> str:
+        held = await job_in("active", store, now=await store.clock())
+        await store.update(QUEUE, [Change(held.id, token_of(held), log=tuple(f"line {n}" for n in range(30)))])
+        return held.id
+
+    job_id = arrange.on_store(log)
+
+    ran = ropeway("jobs", "logs", job_id, "--last", "2")
+
+    assert [line.split("  ")[1] for line in ran.out.splitlines()] == ["line 28", "line 29"]
+    assert ran.err == "28 older lines not shown\n"
+    assert ropeway("jobs", "logs", job_id, "--last", "40", "--json").json["earlier_log_lines"] == 0
+
+
+def test_a_log_is_cleared(ropeway: Ropeway, arrange: Arrange):
+    async def log(store: Store) -> str:
+        held = await job_in("active", store, now=await store.clock())
+        await store.update(QUEUE, [Change(held.id, token_of(held), log=tuple(f"line {n}" for n in range(5)))])
+        return held.id
+
+    job_id = arrange.on_store(log)
+
+    assert ropeway("jobs", "clear-logs", job_id, "--keep", "2", "--json").json["kept"] == 2
+    assert ropeway("jobs", "clear-logs", job_id).out == f"{job_id}: log cleared\n"
+    assert ropeway("jobs", "logs", job_id).out == ""
+
+
 def test_a_job_that_is_not_there_is_not_found(ropeway: Ropeway, arrange: Arrange):
     arrange.job()
 

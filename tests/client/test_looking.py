@@ -285,3 +285,23 @@ async def test_reading_a_failed_job_raises_nothing_but_asking_for_its_result_doe
     assert job is not None
     with pytest.raises(JobFailed, match="no luck"):
         await job.result()
+
+
+async def test_waiting_jobs_are_counted_by_priority(queue: Queue):
+    await queue.add_many([("send", n, {"priority": n % 3}) for n in range(10)])
+    await queue.add("send", priority=1, delay=60)
+
+    assert await queue.counts_by_priority(1, 0, 7) == {1: 3, 0: 4, 7: 0}
+    assert await queue.counts_by_priority(2, 2) == {2: 3}
+
+
+def test_the_twin_counts_by_priority(queue: Queue):
+    queue.sync.add("send", priority=5)
+
+    assert queue.sync.counts_by_priority(5, 6) == {5: 1, 6: 0}
+
+
+@pytest.mark.parametrize("priorities", [(), (2**21 + 1,), ("1",), (1.0,), tuple(range(1_001))])
+async def test_priorities_that_cannot_be_meant_are_refused(queue: Queue, priorities: Any):
+    with pytest.raises(InvalidInput, match="priorit"):
+        await queue.counts_by_priority(*priorities)

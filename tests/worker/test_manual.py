@@ -341,3 +341,19 @@ async def test_a_claim_that_is_cancelled_at_the_second_queue_gives_back_jobs_of_
     await _cancelled_at(door, Worker([first, second], {"send": print}).claim(2))
     door.opened.set()
     await told(first, "waiting", job, count=2)
+
+
+async def test_jobs_that_were_started_too_often_are_failed_and_not_given_out(queue: Queue):
+    spent = await queue.add("send", max_starts=1, attempts=5)
+    other = await queue.add("send")
+    worker = Worker(queue)
+    [claimed] = await worker.claim()
+    assert claimed.id == spent.id
+    await claimed.release()
+
+    [claimed] = await worker.claim()
+
+    assert claimed.id == other.id
+    with pytest.raises(JobFailed, match="started more than allowable limit: max_starts is 1"):
+        await spent.result(timeout=PATIENCE)
+    assert await worker.claim() == []

@@ -6,9 +6,10 @@ import click
 
 from ..helping import examples
 from .changing import change
+from .lines import clear_logs, logs
 from .listing import list_jobs
 from .moving import cancel, promote, remove, retry
-from .showing import logs, show
+from .showing import show
 
 
 @click.group(
@@ -22,5 +23,5 @@ def jobs() -> None:
     """List, show, retry, cancel, promote, change and remove jobs."""
 
 
-for command in (list_jobs, show, logs, retry, cancel, promote, change, remove):
+for command in (list_jobs, show, logs, clear_logs, retry, cancel, promote, change, remove):
     jobs.add_command(command)

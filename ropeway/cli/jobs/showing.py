@@ -1,4 +1,4 @@
-"""`ropeway jobs show` and `ropeway jobs logs`."""
+"""`ropeway jobs show`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..tables import STATE_COLOURS
 from ..text import as_json as json_text
 from ..text import clock_time, instant_time, iso, plural, shown
 from .choosing import locate_one
+from .lines import log_document, log_line
 from .timeline import Step, timeline_of
 
 _LOG_LINES = 20
@@ -52,26 +53,6 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
     if history.failures and history.failures[-1].trace:
         last = history.failures[-1]
         click.echo(f"\nTrace of attempt {last.attempt}\n{printable(last.trace).rstrip()}")
-
-
-@click.command(
-    epilog=examples("ropeway jobs logs welcome-42", "ropeway jobs logs welcome-42 --json | jq -r '.log[].text'")
-)
-@click.argument("id")
-@queue_option
-@url_option
-@json_option
-@on_store()
-async def logs(store: Store, id: str, queue: str | None, as_json: bool) -> None:
-    """Show the log lines that a job's handler wrote."""
-    history = await (await locate_one(store, id, queue)).history(id)
-    if as_json:
-        click.echo(json_text(_log_document(history)))
-        return
-    for line in history.log:
-        click.echo(_log_line(line))
-    if history.dropped_log_lines:
-        click.echo(f"{plural(history.dropped_log_lines, 'older line')} not kept", err=True)
 
 
 def _show_facts(job: Snapshot) -> None:
@@ -116,11 +97,7 @@ def _show_log(lines: list[LogLine], history: History) -> None:
     if earlier:
         click.echo(f"  … {plural(earlier, 'earlier line')}")
     for line in lines:
-        click.echo(f"  {_log_line(line)}")
-
-
-def _log_line(line: LogLine) -> str:
-    return f"{instant_time(line.at)}  {one_line(line.text)}"
+        click.echo(f"  {log_line(line)}")
 
 
 def _documents(steps: list[Step]) -> list[dict[str, Any]]:
@@ -132,9 +109,4 @@ def _history_document(history: History) -> dict[str, Any]:
         {"attempt": each.attempt, "at": iso(each.at), "worker": each.worker, "reason": each.reason, "trace": each.trace}
         for each in history.failures
     ]
-    return {"failures": failures, **_log_document(history)}
-
-
-def _log_document(history: History) -> dict[str, Any]:
-    lines = [{"at": iso(line.at), "text": line.text} for line in history.log]
-    return {"log": lines, "dropped_log_lines": history.dropped_log_lines}
+    return {"failures": failures, **log_document(history.log, dropped=history.dropped_log_lines)}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from ...job.events import Entry
+from ...job.events import PUBLISHED, Entry
 from ...job.moves import MOVES
 from ...job.states import FINAL
+from ..text import as_json
 from .picture import HappenedEvent
 
 NAMES: Final = 3
@@ -19,7 +20,7 @@ def headline(entry: Entry) -> str:
     """Of the names of an entry's events the one that says most: the end of a job, or else what led to its state."""
     move = MOVES.get(entry.what)
     if move is None:
-        return entry.what
+        return entry.what if entry.what != PUBLISHED or entry.detail is None else str(entry.detail["name"])
     names = move.events(entry.to)
     return names[-1] if entry.to in FINAL else names[0]
 
@@ -45,14 +46,15 @@ def happened(queue: str, entry: Entry, name_of: Callable[[str], str | None]) -> 
 
 def note(entry: Entry, details: dict[str, Any]) -> str:
     """What else there is to say; of several jobs it is what is true of the first."""
-    if entry.what == "retry":
-        return f"attempt {details.get('attempt')}: {details.get('reason')}"
-    if "reason" in details:
-        return str(details["reason"])
+    match entry.what:
+        case "retry":
+            return f"attempt {details.get('attempt')}: {details.get('reason')}"
+        case "cleaned":
+            return f"{details.get('count')} {details.get('state')}"
+        case "paused" | "resumed":
+            return str(details.get("name", "the whole queue"))
+        case _ if entry.what == PUBLISHED:
+            return as_json(details.get("data"))
     if entry.to == "delayed" and "due_at" in details:
         return f"for {max(0, details['due_at'] - entry.at) / 1000:.1f} s"
-    if entry.what == "cleaned":
-        return f"{details.get('count')} {details.get('state')}"
-    if entry.what in ("paused", "resumed"):
-        return str(details.get("name", "the whole queue"))
-    return ""
+    return str(details.get("reason", ""))

@@ -1,0 +1,88 @@
+"""`ropeway jobs logs` and `ropeway jobs clear-logs`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ...client.queue import Queue
+from ...store.contract import Store
+from ...store.values import BATCH, LogLine
+from ..escaping import one_line
+from ..helping import examples
+from ..options import json_option, queue_option, url_option
+from ..stores import on_store
+from ..text import as_json as json_text
+from ..text import instant_time, iso, plural
+from .choosing import locate_one
+
+
+@click.command(
+    epilog=examples(
+        "ropeway jobs logs welcome-42",
+        "ropeway jobs logs welcome-42 --last 20",
+        "ropeway jobs logs welcome-42 --json | jq -r '.log[].text'",
+    )
+)
+@click.argument("id")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only so many, the newest.")
+@queue_option
+@url_option
+@json_option
+@on_store()
+async def logs(store: Store, id: str, last: int | None, queue: str | None, as_json: bool) -> None:
+    """Show the log lines that a job's handler wrote."""
+    lines, earlier = await _read(await locate_one(store, id, queue), id, last)
+    if as_json:
+        click.echo(json_text(log_document(lines, **{"dropped" if last is None else "earlier": earlier})))
+        return
+    for line in lines:
+        click.echo(log_line(line))
+    if earlier:
+        click.echo(f"{plural(earlier, 'older line')} not {'kept' if last is None else 'shown'}", err=True)
+
+
+@click.command(
+    "clear-logs", epilog=examples("ropeway jobs clear-logs welcome-42", "ropeway jobs clear-logs welcome-42 --keep 100")
+)
+@click.argument("id")
+@click.option("--keep", type=click.IntRange(0), default=0, metavar="N", help="Leave so many, the newest.")
+@queue_option
+@url_option
+@json_option
+@on_store()
+async def clear_logs(store: Store, id: str, keep: int, queue: str | None, as_json: bool) -> None:
+    """Forget the log lines of a job."""
+    found = await locate_one(store, id, queue)
+    await found.clear_logs(id, keep=keep)
+    if as_json:
+        click.echo(json_text({"id": id, "queue": found.name, "kept": len((await found.history(id)).log)}))
+    else:
+        click.echo(f"{id}: log cleared")
+
+
+async def _read(queue: Queue, id: str, last: int | None) -> tuple[list[LogLine], int]:
+    """The lines in the order in which they were written, and how many came before them."""
+    if last is None:
+        history = await queue.history(id)
+        return history.log, history.dropped_log_lines
+    lines: list[LogLine] = []
+    after = None
+    while len(lines) < last:
+        page = await queue.logs(id, after=after, limit=min(last - len(lines), BATCH), newest_first=True)
+        lines += page.lines
+        after = page.next
+        if after is None:
+            break
+    return lines[::-1], page.newest - len(lines)
+
+
+def log_line(line: LogLine) -> str:
+    return f"{instant_time(line.at)}  {one_line(line.text)}"
+
+
+def log_document(lines: list[LogLine], **others: int) -> dict[str, Any]:
+    """`others` are lines that are not among them, by what became of them."""
+    told = [{"at": iso(line.at), "text": line.text} for line in lines]
+    return {"log": told, **{f"{what}_log_lines": number for what, number in others.items()}}
