@@ -11,7 +11,7 @@ from ...job.events import Entry
 from ...job.record import JobRecord
 from ...job.states import State
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
-from ...store.values import Entries, FailedAttempt, History, LogLine, Page, Query, StoredEntry
+from ...store.values import Entries, FailedAttempt, History, LogLine, LogPage, Page, Query, StoredEntry
 from .link import Row
 
 _entries: Final[Callable[[str], list[Entry]]] = msgspec.json.Decoder(list[Entry]).decode
@@ -112,3 +112,13 @@ def history_of(rows: Sequence[Row]) -> History | None:
     [(failures, log, logged)] = rows
     lines = _lines(log) if log else []
     return History(_failures(failures) if failures else [], lines, logged - len(lines))
+
+
+def log_of(rows: Sequence[Row], limit: int) -> LogPage | None:
+    """Takes what `sql/log.sql` gives if it is asked for one line more than fits."""
+    if not rows:
+        return None
+    [(numbers, ats, texts, newest)] = rows
+    lines = [LogLine(*line) for line in zip(ats or (), texts or (), strict=True)]
+    is_last = limit <= 0 or len(lines) <= limit
+    return LogPage(lines[: max(0, limit)], newest, None if is_last else numbers[limit - 1])

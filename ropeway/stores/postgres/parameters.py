@@ -11,6 +11,7 @@ Parameter: TypeAlias = tuple[bytes | None, int]
 
 NULL: Final[Parameter] = (None, 0)
 _TEXT: Final = 25
+_MOST: Final = 2**62
 _LENGTHS: Final = [length.to_bytes(4, "big") for length in range(512)]
 _ABSENT: Final = (-1).to_bytes(4, "big", signed=True)
 _head = struct.Struct(">iiIii").pack
@@ -24,6 +25,11 @@ def text(value: str | None) -> Parameter:
 
 def number(value: int | None) -> Parameter:
     return NULL if value is None else (b"%d" % value, 0)
+
+
+def amount(value: int) -> Parameter:
+    """A number of things, where none at all and more than there can be are as good as any."""
+    return number(max(0, min(value, _MOST)))
 
 
 def truth(value: bool | None) -> Parameter:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final, Self
 
 from ...errors import InvalidOption, StoreClosed
+from ...job.codec import JsonText
 from ...job.events import EVENTS_KEPT
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
@@ -15,7 +16,7 @@ from ...job.states import STATES, State
 from ...store import forks
 from ...store.contract import Listener
 from ...store.inspection import Inspection
-from ...store.letters import answers_of
+from ...store.letters import ANSWERS, answers_of
 from ...store.transactions import Inside, InsideHere
 from ...store.values import (
     BATCH,
@@ -30,6 +31,7 @@ from ...store.values import (
     Entries,
     History,
     Lock,
+    LogPage,
     Metric,
     Page,
     Query,
@@ -52,7 +54,7 @@ from .here import Everywhere, Here
 from .inside import Joined, JoinedHere, Own, OwnHere
 from .inspecting import inspect
 from .link import Row, Statement
-from .parameters import NULL, Parameter, number, numbers, text, texts, truth, truths
+from .parameters import NULL, Parameter, amount, number, numbers, text, texts, truth, truths
 from .settling import Settlement
 from .spares import SparesHere
 from .statements import in_schema
@@ -156,10 +158,13 @@ class PostgresStore:
 
     async def _fold_now_and_then(self, queues: Sequence[str]) -> None:
         for queue in queues:
-            self._steps[queue] = steps = self._steps.get(queue, 0) + 1
-            if steps >= FOLD_AFTER:
-                self._steps[queue] = 0
+            if self._is_to_fold(queue):
                 await self._ask("fold_soon", text(queue))
+
+    def _is_to_fold(self, queue: str) -> bool:
+        steps = self._steps.get(queue, 0) + 1
+        self._steps[queue] = steps % FOLD_AFTER
+        return steps == FOLD_AFTER
 
     # Produce
 
@@ -327,6 +332,19 @@ class PostgresStore:
         )
         return Settings(is_paused, tuple(names), limit)
 
+    async def clear_log(self, queue: str, id: str, *, keep: int = 0) -> Answer:
+        [(letters,)] = await self._ask("clear_log", text(queue), text(id), amount(keep))
+        return ANSWERS[letters]
+
+    async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
+        await self._act("publish", [queue], now, text(queue), text(as_json(name).decode()), text(data))
+        if self._is_to_fold(queue):
+            # Not only folded: a queue that has events and no worker is ticked by nobody.
+            await self.trim_events(queue, keep=EVENTS_KEPT)
+
+    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
+        await self._ask("trim_events", text(queue), amount(keep))
+
     async def clean(
         self,
         queue: str,
@@ -374,8 +392,20 @@ class PostgresStore:
     async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
         return [Metric(*row) for row in await self._ask("metrics", text(queue), number(since))]
 
+    async def count_waiting(self, queue: str, priorities: Sequence[int]) -> list[int]:
+        [(counts,)] = await self._ask("count_waiting", text(queue), numbers(priorities))
+        return list(counts)
+
     async def history(self, queue: str, id: str) -> History | None:
         return looking.history_of(await self._ask("history", text(queue), text(id)))
+
+    async def log(
+        self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False
+    ) -> LogPage | None:
+        place = NULL if after is None else amount(after)
+        # One more than fits says whether there is another page.
+        rows = await self._ask("log", text(queue), text(id), place, amount(limit + 1), truth(newest_first))
+        return looking.log_of(rows, limit)
 
     async def settings(self, queue: str) -> Settings:
         for is_paused, names, limit in await self._ask("settings", text(queue)):

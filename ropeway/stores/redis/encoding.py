@@ -39,6 +39,9 @@ DEFAULTS: Final = (
 """What holds for jobs that say nothing about it; scripts that end a job without its worker need it."""
 
 
+_EXACT: Final = 2**53
+
+
 def records(packed: bytes) -> list[JobRecord]:
     found = _records(packed)
     for record in found:
@@ -61,6 +64,11 @@ def answers_of(letters: bytes) -> list[Answer]:
 def given(now: Instant | None) -> Instant | bool:
     """Scripts take false for `now` where the server's clock decides."""
     return False if now is None else now
+
+
+def bounded(number: int) -> int:
+    """A number that Lua can reckon with exactly; nothing that is counted comes near these ends."""
+    return max(-_EXACT, min(number, _EXACT))
 
 
 def request_of(request: ClaimRequest) -> tuple[Any, ...]:

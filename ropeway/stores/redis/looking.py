@@ -17,6 +17,7 @@ from ...store.values import (
     FailedAttempt,
     History,
     LogLine,
+    LogPage,
     Metric,
     Record,
     Settings,
@@ -125,6 +126,14 @@ def history_of(answer: list[Any] | None) -> History | None:
     failures, lines, written = answer
     log = [LogLine(*_line(line)) for line in lines]
     return History([FailedAttempt(*_failure(failure)) for failure in failures], log, max(0, written - len(log)))
+
+
+def log_of(answer: list[Any] | None, *, newest_first: bool) -> LogPage | None:
+    if answer is None:
+        return None
+    packed, newest, last = answer
+    lines = [LogLine(*_line(line)) for line in packed]
+    return LogPage(lines[::-1] if newest_first else lines, newest, last)
 
 
 def metrics_of(answer: list[Any]) -> list[Metric]:

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from ...errors import InvalidOption, StoreClosed
+from ...job.codec import JsonText
 from ...job.ids import new_token
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
@@ -30,6 +31,7 @@ from ...store.values import (
     Entries,
     History,
     Lock,
+    LogPage,
     Metric,
     Page,
     Query,
@@ -46,7 +48,18 @@ from . import adding, looking
 from .across import add_across
 from .claiming import ClaimingListener
 from .clients import target_of
-from .encoding import DEFAULTS, answers_of, as_json, change_of, claimed_of, given, pack, records_or_none, request_of
+from .encoding import (
+    DEFAULTS,
+    answers_of,
+    as_json,
+    bounded,
+    change_of,
+    claimed_of,
+    given,
+    pack,
+    records_or_none,
+    request_of,
+)
 from .failures import reading
 from .finding import find, oldest
 from .here import Everywhere, Here
@@ -284,6 +297,20 @@ class RedisStore:
         await self._notice_new([queue] if is_new else [])
         return Settings(bool(is_paused), tuple(sorted(name.decode() for name in names)), limit or None)
 
+    async def clear_log(self, queue: str, id: str, *, keep: int = 0) -> Answer:
+        [answer] = answers_of(await self._run("clear_log", queue, shortened(id), bounded(max(0, keep))))
+        return answer
+
+    async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
+        # Whoever adds the first job finds a row, and would not note the queue again after somebody emptied the server.
+        await self._register([queue])
+        detail = f'{{"name":{as_json(name).decode()},"data":{data}}}'
+        is_new = await self._run("publish", queue, given(now), detail)
+        await self._notice_new([queue] if is_new else [])
+
+    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
+        await self._run("trim_events", queue, bounded(max(0, keep)))
+
     async def clean(
         self,
         queue: str,
@@ -334,10 +361,22 @@ class RedisStore:
     async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
         return looking.metrics_of(await self._run("metrics", queue, since, looking.METRICS))
 
+    async def count_waiting(self, queue: str, priorities: Sequence[int]) -> list[int]:
+        numbers: list[int] = await self._run("count_waiting", queue, [bounded(priority) for priority in priorities])
+        return numbers
+
     async def history(self, queue: str, id: str) -> History | None:
         answer = await self._run("history", queue, shortened(id))
         with reading(self.url):
             return looking.history_of(answer)
+
+    async def log(
+        self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False
+    ) -> LogPage | None:
+        place = False if after is None else bounded(after)
+        answer = await self._run("log", queue, shortened(id), place, bounded(limit), newest_first)
+        with reading(self.url):
+            return looking.log_of(answer, newest_first=newest_first)
 
     async def queues(self) -> list[str]:
         names = sorted(name.decode() for name in await self._execute("SMEMBERS", self._keys.queues))

@@ -1,22 +1,28 @@
-"""configure, clean, obliterate: what is done to a whole queue."""
+"""configure, publish, trim_events, clean, obliterate: what is done to a whole queue."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import msgspec
+
+from ...job.codec import JsonText
+from ...job.events import PUBLISHED, Entry
 from ...job.instants import Milliseconds
 from ...job.states import FINAL, State
 from ...store.values import BATCH, Cleaned, Lock, Settings
 from .moving import Leaving, erase, leaving, oldest_finished, remove_all, revoke
 from .reading import reader
 from .statements import statements
-from .transaction import QueueRow, Transaction
+from .transaction import QueueRow, Transaction, events_in
 
 _SQL: Final = statements("remove")
+_ENTRY_FROM: Final = statements("events")["entry_from"]
 _any: Final[Callable[[bytes], list[tuple[int, str, State, str | None]]]] = reader(
     list[tuple[int, str, State, str | None]]
 )
+_entry: Final[Callable[[bytes], Entry]] = reader(Entry)
 
 
 def configure(
@@ -48,6 +54,41 @@ def configure(
     if after != before:
         tx.wake("jobs", row)
     return after
+
+
+def publish(tx: Transaction, queue: str, name: str, data: JsonText) -> None:
+    row = tx.queue(queue, create=True)
+    row.announce(PUBLISHED, tx.now(), detail={"name": name, "data": msgspec.Raw(data)})
+
+
+def trim_events(tx: Transaction, queue: str, keep: int) -> None:
+    row = tx.queue(queue)
+    # Entries of this round may have to go, too.
+    tx.save(row)
+    excess = row.events - max(0, keep)
+    if excess <= 0:
+        return
+    last = row.first_event + _last_to_go(tx, row, excess)
+    if tx.change(_SQL["events"], {"first": row.first_event, "last": last}):
+        row.events_from = None
+        row.is_changed = True
+
+
+def _last_to_go(tx: Transaction, row: QueueRow, excess: int) -> int:
+    """A number up to which entries go: those with an event up to `excess`, but never the newest entry."""
+    bounds = {"first": row.first_event + excess, "last": row.first_event + row.events - 1}
+    found = tx.get(_ENTRY_FROM, bounds)
+    if found is None:
+        return row.events - 1
+    id, body = found
+    number: int = id - row.first_event
+    try:
+        entry = _entry(body)
+        begins_after = number - events_in(entry.what, entry.to, len(entry.jobs))
+    except (msgspec.DecodeError, KeyError):
+        # Damaged, or of a newer version: it stays until all of it is in excess.
+        begins_after = number - 1
+    return number if begins_after < excess else excess - 1
 
 
 def clean(tx: Transaction, queue: str, state: State, older_than: Milliseconds, limit: int) -> Cleaned:

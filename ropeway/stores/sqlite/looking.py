@@ -11,7 +11,7 @@ from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import FINAL, State
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
-from ...store.values import Counts, FailedAttempt, History, LogLine, Metric, Page, Query, Settings
+from ...store.values import Counts, FailedAttempt, History, LogLine, LogPage, Metric, Page, Query, Settings
 from .claiming import records, records_of
 from .places import find_places
 from .reading import reader
@@ -24,10 +24,15 @@ _QUEUE: Final = statements("queue")
 _metrics: Final[Callable[[bytes], list[Metric]]] = reader(list[Metric])
 _failures: Final[Callable[[bytes], list[FailedAttempt]]] = reader(list[FailedAttempt])
 _log: Final[Callable[[bytes], list[LogLine]]] = reader(list[LogLine])
+_lines: Final[Callable[[bytes], list[tuple[int, Instant, str]]]] = reader(list[tuple[int, Instant, str]])
+_numbers: Final[Callable[[bytes], list[int]]] = reader(list[int])
 _names: Final[Callable[[bytes], list[str]]] = reader(list[str])
 _keys: Final[Callable[[bytes], list[tuple[int, int, int]]]] = reader(list[tuple[int, int, int]])
 
 _read_cursor: Final = cursor_reader(PairCursor)
+
+COUNTED_AT_FIRST: Final = 1_000
+"""Jobs of each priority; then ten times as many of those that have more."""
 
 
 def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
@@ -75,6 +80,24 @@ def count(tx: Transaction, queue: str) -> Counts:
     return tx.queue(queue).counts.copy()
 
 
+def count_waiting(tx: Transaction, queue: str, priorities: Sequence[int]) -> list[int]:
+    # SQLite counts by walking, and most jobs may wait with the same priority: that one has what the others leave.
+    row = tx.queue(queue)
+    counted: dict[int, int] = {}
+    rest = list(dict.fromkeys(priorities))
+    limit = COUNTED_AT_FIRST
+    while rest:
+        values = {"queue": row.id, "priorities": as_json(rest), "limit": limit}
+        counted.update(zip(rest, _numbers(tx.get(_LOOK["count_waiting"], values)), strict=True))
+        rest = [priority for priority in rest if counted[priority] == limit]
+        if len(rest) == 1:
+            others = tx.get(_LOOK["count_others"], {"queue": row.id, "priority": rest[0], "limit": limit})
+            if others < limit:
+                counted[rest.pop()] = row.counts["waiting"] - others
+        limit *= 10
+    return [counted[priority] for priority in priorities]
+
+
 def metrics(tx: Transaction, queue: str, since: Instant) -> list[Metric]:
     row = tx.queue(queue)
     found = _metrics(tx.get(_LOOK["metrics"], {"queue": row.id, "since": since}))
@@ -89,6 +112,22 @@ def history(tx: Transaction, queue: str, id: str) -> History | None:
     failures = _failures(tx.get(_LOOK["failures"], {"seq": place.seq}))
     log = _log(tx.get(_LOOK["log"], {"seq": place.seq}))
     return History(failures, log, place.logged - len(log))
+
+
+def log(tx: Transaction, queue: str, id: str, after: int | None, limit: int, newest_first: bool) -> LogPage | None:
+    [place] = find_places(tx, tx.queue(queue), [id])
+    if place.state is None:
+        return None
+    newest = place.logged
+    end = newest + 1 if newest_first else 0
+    start = end if after is None else max(0, min(after, newest + 1))
+    limit = max(0, min(limit, newest))
+    statement = "log_reversed_from" if newest_first else "log_from"
+    # One more than fits says whether there is another page.
+    found = _lines(tx.get(_LOOK[statement], {"seq": place.seq, "after": start, "limit": limit + 1}))
+    page = found[:limit]
+    last = page[-1][0] if page and len(found) > limit else None
+    return LogPage([LogLine(at, text) for _, at, text in page], newest, last)
 
 
 def settings(tx: Transaction, queue: str) -> Settings:

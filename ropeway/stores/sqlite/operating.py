@@ -1,4 +1,4 @@
-"""cancel, retry, promote, change, remove: what people do to jobs."""
+"""cancel, retry, promote, change, remove, clear_log: what people do to jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .transaction import Detail, Transaction, as_json
 _CANCEL: Final = statements("cancel")["cancel"]
 _RETRY: Final = statements("retry")["wait"]
 _CHANGE: Final = statements("change")
-_DATA: Final = statements("update")["data"]
+_UPDATE: Final = statements("update")
 
 Fields: TypeAlias = tuple[int | None, int | None, Instant | None]
 """Priority, order and due_at; None keeps what is there."""
@@ -109,7 +109,7 @@ def change(tx: Transaction, queue: str, edits: Sequence[Edit]) -> list[Answer]:
     if jobs:
         _place_anew(tx, moved)
         if data:
-            tx.run(_DATA, {"changes": as_json(list(data.items()))})
+            tx.run(_UPDATE["data"], {"changes": as_json(list(data.items()))})
         row.announce("changed", now, jobs=jobs)
         tx.wake("jobs", row)
     return answers
@@ -146,6 +146,15 @@ def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list
         tx.wake("jobs", row)
     tx.notice_drained(row, busy)
     return answers
+
+
+def clear_log(tx: Transaction, queue: str, id: str, keep: int) -> Answer:
+    [place] = find_places(tx, tx.queue(queue), [id])
+    if place.state is None:
+        return MISSING
+    gone = place.logged - min(max(0, keep), place.logged)
+    tx.run(_UPDATE["trim_log"], {"kept": as_json([(place.seq, gone + 1)])})
+    return Answer("done", place.state)
 
 
 def _reach(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from ...errors import InvalidOption, StoreClosed
+from ...job.codec import JsonText
 from ...job.instants import Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
@@ -27,6 +28,7 @@ from ...store.values import (
     Entries,
     History,
     Lock,
+    LogPage,
     Metric,
     Page,
     Query,
@@ -42,7 +44,7 @@ from ...store.values import (
 from . import hearing, looking, operating, remembering, updating
 from .adding import add, all_created
 from .claiming import claim
-from .governing import clean, configure, obliterate
+from .governing import clean, configure, obliterate, publish, trim_events
 from .inside import InsideFile, InsideFileHere, SQLiteTransaction, SyncSQLiteTransaction, own_of
 from .inspecting import inspect
 from .lane import AwaitedCall, BlockingCall, nothing
@@ -278,6 +280,15 @@ class SQLiteStore:
     ) -> Settings:
         return await self._write(configure, queue, pause, pause_names, resume_names, max_active, now=now)
 
+    async def clear_log(self, queue: str, id: str, *, keep: int = 0) -> Answer:
+        return await self._write(operating.clear_log, queue, id, keep, now=None)
+
+    async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
+        await self._write(publish, queue, name, data, now=now)
+
+    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
+        await self._write(trim_events, queue, keep, now=None)
+
     async def clean(
         self,
         queue: str,
@@ -305,11 +316,19 @@ class SQLiteStore:
     async def count(self, queue: str) -> Counts:
         return await self._read(looking.count, queue)
 
+    async def count_waiting(self, queue: str, priorities: Sequence[int]) -> list[int]:
+        return await self._read(looking.count_waiting, queue, priorities)
+
     async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
         return await self._read(looking.metrics, queue, since)
 
     async def history(self, queue: str, id: str) -> History | None:
         return await self._read(looking.history, queue, id)
+
+    async def log(
+        self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False
+    ) -> LogPage | None:
+        return await self._read(looking.log, queue, id, after, limit, newest_first)
 
     async def settings(self, queue: str) -> Settings:
         return await _ask(await self._opened(), looking.settings, queue)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, get_args
 import apsw
 import msgspec
 
-from ...job.events import NOTICES
+from ...job.events import NOTICES, PUBLISHED
 from ...job.instants import Instant
 from ...job.moves import MOVES
 from ...job.record import NewJob
@@ -25,6 +25,7 @@ _names: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 _numbers: Final = msgspec.json.Decoder(dict[str, int]).decode
 
 EVENT_BITS: Final = 40
+_UNMOVED: Final = frozenset((*NOTICES, PUBLISHED))
 _NOTHING: Final[dict[str, int]] = dict.fromkeys(get_args(MetricName), 0)
 _COLUMNS: Final = tuple(state.replace("-", "_") for state in STATES)
 MINUTE: Final = 60_000
@@ -34,6 +35,12 @@ Detail: TypeAlias = dict[str, Any] | None
 
 def as_json(value: object) -> str:
     return _encode(value).decode()
+
+
+def events_in(what: str, to: State | None, jobs: int) -> int:
+    """How many events an entry stands for."""
+    names = 1 if what in _UNMOVED else len(MOVES[what].events(to))
+    return names * (jobs or 1)
 
 
 class QueueRow:
@@ -108,8 +115,7 @@ class QueueRow:
         jobs: Sequence[tuple[str, Detail]] = (),
         detail: Detail = None,
     ) -> None:
-        names = 1 if what in NOTICES else len(MOVES[what].events(to))
-        self.events += names * (len(jobs) or 1)
+        self.events += events_in(what, to, len(jobs))
         for metric in METRICS_OF.get(what, ()):
             self._count(metric, len(jobs), now - now % MINUTE)
         self.at = max(self.at, now)
@@ -285,8 +291,12 @@ class Transaction:
         """Writes what was gathered about queues; call it once, before the commit."""
         self.let_wait()
         for row in self._rows.values():
-            if row.is_changed:
-                self._write(row)
+            self.save(row)
+
+    def save(self, row: QueueRow) -> None:
+        """Writes what was gathered about one queue, for whoever looks for it in the file before the commit."""
+        if row.is_changed:
+            self._write(row)
 
     def committed(self) -> None:
         self._known.keep(self._rows)

@@ -50,7 +50,10 @@ VERBS: Final[list[Verb]] = [
     lambda store, *_: store.clean(QUEUE, "completed"),
     lambda store, *_: store.obliterate(QUEUE, force=True),
     lambda store, *_: store.configure(QUEUE, max_active=6, pause=False),
-    lambda store, ids, _: store.update(QUEUE, [Change(id, progress="1") for id in ids]),
+    lambda store, ids, _: store.update(QUEUE, [Change(id, progress="1", log=("1", "2"), keep_logs=3) for id in ids]),
+    lambda store, ids, _: store.clear_log(QUEUE, ids[0], keep=1),
+    lambda store, *_: store.publish(QUEUE, "imported", "{}"),
+    lambda store, *_: store.trim_events(QUEUE, keep=5),
     lambda store, ids, _: store.add([[new_job(id, queue=id) for id in ids]]),
 ]
 

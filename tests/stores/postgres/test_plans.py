@@ -57,15 +57,32 @@ async def test_jobs_are_held_one_by_one(analyzed_too_early: str, store: Postgres
     assert looked <= 10 * HELD < JOBS
 
 
-def ask(url: str, sql: str) -> tuple[Any, int]:
+async def test_waiting_jobs_are_counted_by_the_index_that_orders_them(analyzed_too_early: str, store: PostgresStore):
+    await add(store, *new_jobs(HELD, priority=7), *new_jobs(HELD, priority=-7))
+
+    counts, read = ask(analyzed_too_early, f"SELECT ropeway.count_waiting('{QUEUE}', ARRAY[7, -7, 3])", _READ_BY_INDEX)
+
+    assert counts == [HELD, HELD, 0]
+    assert read == {"waiting_in_line": 2 * HELD}
+
+
+_LOOKED_AT = """
+    SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::integer FROM pg_stat_xact_user_tables
+    WHERE schemaname || '.' = 'ropeway.' AND relname <> 'queue'
+"""
+_READ_BY_INDEX = """
+    SELECT json_object_agg(relname, pg_stat_get_xact_tuples_returned(oid)) FROM pg_class
+    WHERE oid IN ('ropeway.waiting'::regclass, 'ropeway.waiting_in_line'::regclass, 'ropeway.waiting_by_name'::regclass)
+        AND pg_stat_get_xact_numscans(oid) > 0
+"""
+
+
+def ask(url: str, sql: str, reckon: str = _LOOKED_AT) -> tuple[Any, Any]:
     """What it answers, and how many rows were looked at for that."""
     target = Target.from_url(url)
     with psycopg.connect(target.conninfo) as connection:
         answer = connection.execute(sql.replace("ropeway.", f"{target.schema}.").encode()).fetchone()
-        looked = connection.execute(
-            "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::integer FROM pg_stat_xact_user_tables"
-            f" WHERE schemaname = '{target.schema}' AND relname <> 'queue'"
-        ).fetchone()
+        reckoned = connection.execute(reckon.replace("ropeway.", f"{target.schema}.").encode()).fetchone()
     assert answer is not None
-    assert looked is not None
-    return answer[0], looked[0]
+    assert reckoned is not None
+    return answer[0], reckoned[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 import pytest
@@ -165,3 +165,22 @@ async def test_a_job_that_stands_nowhere_is_told_of(schema: DatabaseProcess, ope
     with pytest.raises(StoreCorrupt, match="job 'astray' has a row in the table job and none"):
         await store.cancel(QUEUE, ids)
     assert [answer.verdict for answer in await store.cancel(QUEUE, ["there"])] == ["done"]
+
+
+LOG_VERBS: dict[str, Callable[[PostgresStore], Awaitable[object]]] = {
+    "history": lambda store: store.history(QUEUE, "astray"),
+    "log": lambda store: store.log(QUEUE, "astray"),
+    "clear_log": lambda store: store.clear_log(QUEUE, "astray"),
+}
+
+
+@pytest.mark.parametrize("verb", LOG_VERBS)
+async def test_the_log_of_a_job_that_stands_nowhere_is_told_of(
+    schema: DatabaseProcess, open_store: OpenStore, verb: str
+):
+    store = open_store(schema.url())
+    await add(store, new_job("astray"))
+    schema.execute("DELETE FROM ropeway.waiting")
+
+    with pytest.raises(StoreCorrupt, match="job 'astray' has a row in the table job and none"):
+        await LOG_VERBS[verb](store)

@@ -10,9 +10,9 @@ from ropeway import Queue, Worker
 from ropeway.errors import StoreFull
 from ropeway.job.outcomes import Outcome
 from ropeway.job.record import JobRecord
-from ropeway.store.values import Lock, StallRules
+from ropeway.store.values import Answer, Change, Lock, StallRules
 from ropeway.stores.redis import RedisStore
-from ropeway.testing.arrange import add, claim, read
+from ropeway.testing.arrange import add, claim, entries, read
 from ropeway.testing.factories import LOCK, QUEUE, new_job
 from tests.stores.waiting import PATIENCE
 
@@ -64,6 +64,30 @@ async def test_jobs_are_cancelled_and_removed(store: RedisStore):
     await fill(store)
     assert [answer.verdict for answer in await store.cancel(QUEUE, [job.id])] == ["done"]
     assert [answer.verdict for answer in await store.remove(QUEUE, [job.id])] == ["done"]
+
+
+async def test_logs_are_cleared_and_events_trimmed(store: RedisStore):
+    job = await started(store)
+    await store.update(QUEUE, [Change(job.id, log=("one", "two", "three"))])
+    await fill(store)
+
+    assert await store.clear_log(QUEUE, job.id, keep=1) == Answer("done", "active")
+    await store.trim_events(QUEUE)
+
+    page = await store.log(QUEUE, job.id)
+    assert page is not None
+    assert ([line.text for line in page.lines], page.newest) == (["three"], 3)
+    assert [entry.what for entry in await entries(store)] == ["claim"]
+
+
+async def test_nothing_is_published(store: RedisStore):
+    await started(store)
+    await fill(store)
+
+    with pytest.raises(StoreFull, match="memory is full"):
+        await store.publish(QUEUE, "imported", "{}")
+
+    assert await entries(store, "published") == []
 
 
 async def add_until_full(queue: Queue) -> int:

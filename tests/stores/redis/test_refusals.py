@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from ropeway.errors import StoreCorrupt, StoreFull, StoreRefused, StoreUnavailable
+from ropeway.store.values import Change
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, claim, is_gone, read
@@ -181,6 +183,38 @@ async def test_a_key_that_is_somebody_elses_is_said_to_be(store: RedisStore, ser
 
     with pytest.raises(StoreCorrupt, match="prefix"):
         await store.add([[new_job()]])
+
+
+CALLS: dict[str, tuple[str, Callable[[RedisStore], Awaitable[object]]]] = {
+    "log": (":log:job", lambda store: store.log(QUEUE, "job")),
+    "clear_log": ("", lambda store: store.clear_log(QUEUE, "job")),
+    "publish": (":events", lambda store: store.publish(QUEUE, "imported", "{}")),
+    "trim_events": (":events", lambda store: store.trim_events(QUEUE)),
+    "count_waiting": (":heads", lambda store: store.count_waiting(QUEUE, [0])),
+}
+"""A key that each of them needs."""
+
+
+@pytest.mark.parametrize("verb", CALLS)
+async def test_a_key_that_became_somebody_elses_is_said_to_be(store: RedisStore, server: ServerProcess, verb: str):
+    ending, call = CALLS[verb]
+    await add(store, new_job("job"))
+    server.ask("DEL", f"{KEY}{ending}")
+    assert server.ask("HSET", f"{KEY}{ending}", "mine", "1") == b":1\r\n"
+
+    with pytest.raises(StoreCorrupt, match="prefix"):
+        await call(store)
+
+
+@pytest.mark.parametrize("key", ["past", "log:job"])
+async def test_a_damaged_log_is_said_to_be(store: RedisStore, server: ServerProcess, key: str):
+    await add(store, new_job("job"))
+    await store.update(QUEUE, [Change("job", log=("one",))])
+    damage = ("HSET", f"{KEY}:past", "job", "some") if key == "past" else ("LSET", f"{KEY}:log:job", "0", "some")
+    server.ask(*damage)
+
+    with pytest.raises(StoreCorrupt, match="prefix"):
+        await store.log(QUEUE, "job")
 
 
 async def test_one_server_of_a_cluster_is_said_to_be_one(open_store: OpenStore):

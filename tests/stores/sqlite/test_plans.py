@@ -24,14 +24,14 @@ HOT = {
         "trim_revoked", "trim_records", "next_at",
     ),
     "queue": ("load", "save", "add_to_metric", "next_seq"),
-    "look": ("places", "active_places", "options", "records", "records_by_seq", "failures", "log", "metrics"),
+    "look": tuple(statements("look")),
     "find": tuple(statements("find")),
     "leave": tuple(statements("leave")),
     "cancel": ("cancel", "revoke"),
     "retry": ("wait",),
     "change": tuple(statements("change")),
     "remove": ("jobs", "failures", "log", "oldest_finished", "any_of_queue", "metrics", "events"),
-    "events": ("page", "exists", "revoked"),
+    "events": ("page", "exists", "entry_from", "revoked"),
 }  # fmt: skip
 
 SORTS = {

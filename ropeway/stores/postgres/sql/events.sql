@@ -19,12 +19,6 @@ BEGIN
     WHILE EXISTS (SELECT FROM ropeway.step WHERE step.queue = queue_id AND step.number IS NULL) LOOP
         PERFORM ropeway.fold(queue_id);
     END LOOP;
-    SELECT t.events_from, t.events INTO events_from, newest
-    FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
-    IF NOT FOUND THEN
-        events_from := 0;
-        newest := 0;
-    END IF;
     SELECT array_agg(page.number), array_agg(page.entries) INTO numbers, entries
     FROM (
         SELECT step.number, step.entries FROM ropeway.step
@@ -33,5 +27,12 @@ BEGIN
         ORDER BY step.number
         LIMIT most
     ) AS page;
+    -- After the steps: somebody who begins at the beginning is told of a gap, and not of none, when it is trimmed meanwhile.
+    SELECT t.events_from, t.events INTO events_from, newest
+    FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
+    IF NOT FOUND THEN
+        events_from := 0;
+        newest := 0;
+    END IF;
 END
 $$;

@@ -16,7 +16,7 @@ LANGUAGE sql STABLE AS $$
             SELECT json_agg(json_build_object('at', l.at, 'text', l.text) ORDER BY l.number)
             FROM ropeway.log_line AS l WHERE l.seq = abs(p.ord)
         )::text,
-        p.logged
+        coalesce(p.logged, ropeway.stands_nowhere(p.id))
     FROM ropeway.place AS p
     WHERE p.queue = (SELECT q.id FROM ropeway.queue AS q WHERE q.name = queue_name) AND p.id = job_id
 $$;

@@ -60,6 +60,31 @@ FROM (SELECT * FROM failure WHERE seq = :seq ORDER BY number);
 SELECT CAST(json_group_array(json_object('at', at, 'text', text)) AS BLOB)
 FROM (SELECT * FROM log WHERE seq = :seq ORDER BY number);
 
+-- statement: log_from
+-- This and the next take :seq, :after (number), :limit. Return a list of number, at and text, the nearest first.
+SELECT CAST(json_group_array(json_array(number, at, text)) AS BLOB)
+FROM (SELECT * FROM log WHERE seq = :seq AND number > :after ORDER BY number LIMIT :limit);
+
+-- statement: log_reversed_from
+SELECT CAST(json_group_array(json_array(number, at, text)) AS BLOB)
+FROM (SELECT * FROM log WHERE seq = :seq AND number < :after ORDER BY number DESC LIMIT :limit);
+
+-- statement: count_waiting
+-- Takes :queue, :priorities (json), :limit. Returns a list of one number for each, at most the limit.
+SELECT CAST(json_group_array(
+    (
+        SELECT count(*)
+        FROM (SELECT 1 FROM waiting WHERE queue = :queue AND priority = asked.value LIMIT :limit)
+    )
+) AS BLOB)
+FROM json_each(:priorities) AS asked;
+
+-- statement: count_others
+-- Takes :queue, :priority, :limit. Returns how many wait with other priorities: the right number if below the limit.
+SELECT
+    (SELECT count(*) FROM (SELECT 1 FROM waiting WHERE queue = :queue AND priority < :priority LIMIT :limit))
+    + (SELECT count(*) FROM (SELECT 1 FROM waiting WHERE queue = :queue AND priority > :priority LIMIT :limit));
+
 -- statement: metrics
 -- Takes :queue, :since. Oldest first.
 SELECT CAST(json_group_array(

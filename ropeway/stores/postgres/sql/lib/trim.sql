@@ -11,19 +11,7 @@ DECLARE
 BEGIN
     SELECT t.events INTO newest FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
     -- A step's number is that of its last event, so the newest step is always above this one.
-    DELETE FROM ropeway.step WHERE step.ctid = ANY (ARRAY(
-        SELECT old.ctid FROM ropeway.step AS old
-        WHERE old.queue = queue_id AND old.number IS NOT NULL AND old.number <= newest - events_kept
-        ORDER BY old.number
-        LIMIT 1000
-    ));
-    GET DIAGNOSTICS amount = ROW_COUNT;
-    more := amount = 1000;
-    IF amount > 0 THEN
-        UPDATE ropeway.tally AS t SET events_from = NULL WHERE t.ctid = (
-            SELECT last.ctid FROM ropeway.tally AS last WHERE last.queue = queue_id ORDER BY last.fold DESC LIMIT 1
-        ) AND t.events_from IS NOT NULL;
-    END IF;
+    more := ropeway.forget_steps(queue_id, newest - events_kept, 1000) = 1000;
     DELETE FROM ropeway.metric AS m WHERE m.queue = queue_id AND m.minute < instant - 1209600000;
     DELETE FROM ropeway.revoked AS r WHERE r.number = ANY (ARRAY(
         SELECT old.number FROM ropeway.revoked AS old

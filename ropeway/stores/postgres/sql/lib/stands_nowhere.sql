@@ -1,0 +1,10 @@
+-- Refuses a job that was damaged: every job has a row in the table of its state.
+-- Takes the job's id.
+-- Returns nothing ever.
+CREATE OR REPLACE FUNCTION ropeway.stands_nowhere(job_id text) RETURNS integer
+LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE data_corrupted USING MESSAGE = 'job ' || quote_literal(job_id)
+        || ' has a row in the table job and none in active, waiting, later or finished: delete the first';
+END
+$$;
