@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ...job.codec import JsonText
-from ...job.events import PUBLISHED, Entry
+from ...job.events import EVENTS_KEPT, PUBLISHED, Entry
 from ...job.instants import Milliseconds
 from ...job.states import FINAL, State
 from ...store.values import BATCH, Cleaned, Lock, Settings
@@ -16,6 +16,9 @@ from .moving import Leaving, erase, leaving, oldest_finished, remove_all, revoke
 from .reading import reader
 from .statements import statements
 from .transaction import QueueRow, Transaction, events_in
+
+TRIMMED_EVERY: Final = 1_000
+"""Events, where they are published."""
 
 _SQL: Final = statements("remove")
 _ENTRY_FROM: Final = statements("events")["entry_from"]
@@ -59,6 +62,9 @@ def configure(
 def publish(tx: Transaction, queue: str, name: str, data: JsonText) -> None:
     row = tx.queue(queue, create=True)
     row.announce(PUBLISHED, tx.now(), detail={"name": name, "data": msgspec.Raw(data)})
+    if row.events % TRIMMED_EVERY == 0:
+        # A queue that has events and no worker is ticked by nobody.
+        trim_events(tx, queue, EVENTS_KEPT)
 
 
 def trim_events(tx: Transaction, queue: str, keep: int) -> None:
