@@ -25,14 +25,14 @@ _metrics: Final[Callable[[bytes], list[Metric]]] = reader(list[Metric])
 _failures: Final[Callable[[bytes], list[FailedAttempt]]] = reader(list[FailedAttempt])
 _log: Final[Callable[[bytes], list[LogLine]]] = reader(list[LogLine])
 _lines: Final[Callable[[bytes], list[tuple[int, Instant, str]]]] = reader(list[tuple[int, Instant, str]])
-_numbers: Final[Callable[[bytes], list[int]]] = reader(list[int])
+_walked: Final[Callable[[bytes], list[tuple[int, int]]]] = reader(list[tuple[int, int]])
 _names: Final[Callable[[bytes], list[str]]] = reader(list[str])
 _keys: Final[Callable[[bytes], list[tuple[int, int, int]]]] = reader(list[tuple[int, int, int]])
 
 _read_cursor: Final = cursor_reader(PairCursor)
 
 COUNTED_AT_FIRST: Final = 1_000
-"""Jobs of each priority; then ten times as many of those that have more."""
+"""Jobs of each priority; then ten times as many more of those that have more."""
 
 
 def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
@@ -83,17 +83,22 @@ def count(tx: Transaction, queue: str) -> Counts:
 def count_waiting(tx: Transaction, queue: str, priorities: Sequence[int]) -> list[int]:
     # SQLite counts by walking, and most jobs may wait with the same priority: that one has what the others leave.
     row = tx.queue(queue)
-    counted: dict[int, int] = {}
-    rest = list(dict.fromkeys(priorities))
+    counted = dict.fromkeys(priorities, 0)
+    rest = dict.fromkeys(counted, -BEYOND_ALL)
     limit = COUNTED_AT_FIRST
     while rest:
-        values = {"queue": row.id, "priorities": as_json(rest), "limit": limit}
-        counted.update(zip(rest, _numbers(tx.get(_LOOK["count_waiting"], values)), strict=True))
-        rest = [priority for priority in rest if counted[priority] == limit]
+        asked = {"queue": row.id, "asked": as_json(list(rest.items())), "limit": limit}
+        walked = list(zip(rest, _walked(tx.get(_LOOK["count_waiting"], asked)), strict=True))
+        for priority, (number, _) in walked:
+            counted[priority] += number
+        rest = {priority: last for priority, (number, last) in walked if number == limit}
         if len(rest) == 1:
-            others = tx.get(_LOOK["count_others"], {"queue": row.id, "priority": rest[0], "limit": limit})
-            if others < limit:
-                counted[rest.pop()] = row.counts["waiting"] - others
+            [priority] = rest
+            most = counted[priority]
+            others: int = tx.get(_LOOK["count_others"], {"queue": row.id, "priority": priority, "limit": most})
+            if others < most:
+                counted[priority] = row.counts["waiting"] - others
+                break
         limit *= 10
     return [counted[priority] for priority in priorities]
 

@@ -70,20 +70,30 @@ SELECT CAST(json_group_array(json_array(number, at, text)) AS BLOB)
 FROM (SELECT * FROM log WHERE seq = :seq AND number < :after ORDER BY number DESC LIMIT :limit);
 
 -- statement: count_waiting
--- Takes :queue, :priorities (json), :limit. Returns a list of one number for each, at most the limit.
+-- Takes :queue, :asked (json, a list of priority and the ord to go on behind), :limit. Returns for each how many wait
+-- there, at most the limit, and the ord of the last of them.
 SELECT CAST(json_group_array(
-    (
-        SELECT count(*)
-        FROM (SELECT 1 FROM waiting WHERE queue = :queue AND priority = asked.value LIMIT :limit)
-    )
+    json((
+        SELECT json_array(count(*), coalesce(max(ord), 0))
+        FROM (
+            SELECT ord FROM waiting
+            WHERE queue = :queue AND priority = asked.value ->> 0 AND ord > asked.value ->> 1
+            ORDER BY ord
+            LIMIT :limit
+        )
+    ))
 ) AS BLOB)
-FROM json_each(:priorities) AS asked;
+FROM json_each(:asked) AS asked;
 
 -- statement: count_others
--- Takes :queue, :priority, :limit. Returns how many wait with other priorities: the right number if below the limit.
-SELECT
-    (SELECT count(*) FROM (SELECT 1 FROM waiting WHERE queue = :queue AND priority < :priority LIMIT :limit))
-    + (SELECT count(*) FROM (SELECT 1 FROM waiting WHERE queue = :queue AND priority > :priority LIMIT :limit));
+-- Takes :queue, :priority, :limit. Returns how many wait with other priorities, at most the limit.
+SELECT count(*)
+FROM (
+    SELECT 1 FROM waiting WHERE queue = :queue AND priority < :priority
+    UNION ALL
+    SELECT 1 FROM waiting WHERE queue = :queue AND priority > :priority
+    LIMIT :limit
+);
 
 -- statement: metrics
 -- Takes :queue, :since. Oldest first.
