@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..client.queue import Queue
 from ..job.events import EVENT_NAMES, Event
 from ..store.contract import Store
 from .escaping import one_line
@@ -50,7 +51,9 @@ async def events(
     About 10,000 events are kept. Without --follow it shows them from the oldest on; with it, what happens from now on.
     JSON is one event a line; its id is what --after takes.
     """
-    found = await known_queue(store, queue)
+    found = Queue(queue, store=store)
+    if not await _is_told_of(found):
+        await known_queue(store, queue)
     for name in names:
         if name not in EVENT_NAMES:
             click.echo(f"{one_line(name)!r} is no event of the queue's own: what was published so is shown", err=True)
@@ -58,6 +61,11 @@ async def events(
         if (names and event.name not in names) or (job_id and event.job_id != job_id):
             continue
         click.echo(json_text(event_document(event)) if as_json else event_line(event))
+
+
+async def _is_told_of(queue: Queue) -> bool:
+    """Whether there are events, as there may be where nobody ever added a job."""
+    return bool((await queue.store.events(queue.name, limit=1)).entries)
 
 
 def event_document(event: Event) -> dict[str, object]:
@@ -73,5 +81,5 @@ def event_document(event: Event) -> dict[str, object]:
 
 def event_line(event: Event) -> str:
     name = click.style(f"{one_line(event.name):<17}", fg=STATE_COLOURS.get(event.name))
-    told = " ".join(f"{key}={shown(value)}" for key, value in event.data.items())
+    told = " ".join(f"{one_line(key)}={shown(value)}" for key, value in event.data.items())
     return f"{instant_time(event.at)}  {name}  {event.job_id or '-':<36}  {told}".rstrip()

@@ -54,8 +54,10 @@ from .tasks import Tasks
 from .transactions import own_transaction
 from .workers import WorkerInfo, read_workers
 
-LAST_LINE: Final = 2**53
+MOST_LINES: Final = 2**53
+"""As many as any store can number."""
 MOST_PRIORITIES: Final = 1_000
+"""In one call: a server answers it in one step, in which others wait."""
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
 
 
@@ -217,7 +219,7 @@ class Queue(Attached):
 
     async def logs(self, id: str, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
         """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
-        place = None if after is None else whole("after", after, 0, LAST_LINE)
+        place = None if after is None else whole("after", after, 0, MOST_LINES)
         lines = whole("limit", limit, 1, BATCH)
         backwards = yes_or_no("newest_first", newest_first)
         page = await self.store.log(self.name, job_id(id), place, limit=lines, newest_first=backwards)
@@ -246,11 +248,17 @@ class Queue(Attached):
         return await newest_event(self.store, self.name)
 
     async def publish(self, name: str, data: Mapping[str, Json] | None = None) -> None:
-        """Tells everybody who follows `events` of something of your own, in order with what happens to the jobs."""
+        """Tells everybody who follows `events` of something of your own, in order with what happens to the jobs.
+
+        A call that raised `StoreUnavailable` may have told it: to repeat it may tell it twice.
+        """
         await self.store.publish(self.name, own_event(name), event_data(data))
 
     async def trim_events(self, keep: int = 0) -> None:
-        """Forgets the oldest events but about so many; the newest of all stays."""
+        """Forgets the oldest events but about so many; the newest of all stays.
+
+        With them goes what `result()` knows of jobs that were removed.
+        """
         await self.store.trim_events(self.name, keep=whole("keep", keep, 0, EVENTS_KEPT))
 
     # Moving one job
@@ -318,7 +326,7 @@ class Queue(Attached):
 
     async def clear_logs(self, id: str, *, keep: int = 0) -> None:
         """Forgets the job's log lines but the newest `keep`, whatever its state."""
-        answer = await self.store.clear_log(self.name, job_id(id), keep=whole("keep", keep, 0, LAST_LINE))
+        answer = await self.store.clear_log(self.name, job_id(id), keep=whole("keep", keep, 0, MOST_LINES))
         self._expect(id, "clear logs", answer)
 
     # Moving many

@@ -209,11 +209,17 @@ class SyncQueue:
         return run(self._queue.newest_event())
 
     def publish(self, name: str, data: Mapping[str, Json] | None = None) -> None:
-        """Tells everybody who follows `events` of something of your own, in order with what happens to the jobs."""
+        """Tells everybody who follows `events` of something of your own, in order with what happens to the jobs.
+
+        A call that raised `StoreUnavailable` may have told it: to repeat it may tell it twice.
+        """
         run(self._queue.publish(name, data))
 
     def trim_events(self, keep: int = 0) -> None:
-        """Forgets the oldest events but about so many; the newest of all stays."""
+        """Forgets the oldest events but about so many; the newest of all stays.
+
+        With them goes what `result()` knows of jobs that were removed.
+        """
         run(self._queue.trim_events(keep))
 
     async def _events(self, after: str, follow: bool) -> AsyncGenerator[Event, None]:

@@ -87,6 +87,12 @@ def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
             number += 1
 
 
+def events_in(what: str, to: State | None, jobs: int) -> int:
+    """How many events an entry of so many jobs stands for, as far as its head tells: details may add one to a job."""
+    move = MOVES.get(what)
+    return (1 if move is None else len(move.events(to))) * (jobs or 1)
+
+
 def split_id(event_id: str) -> tuple[str, int]:
     """The entry of an event and the event's number in it; an entry's own id means all of it."""
     entry_id, _, number = event_id.partition("/")

@@ -196,7 +196,7 @@ class Store(Protocol):
         ...
 
     async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
-        """Writes an event of the application's own into the stream; `data` is an object."""
+        """Writes an event of the application's own into the stream; `data` is an object. Repeated, it writes two."""
         ...
 
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:

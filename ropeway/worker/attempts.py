@@ -120,7 +120,7 @@ class Attempts:
     async def _call(self, job: Job) -> Any:
         job.options = options = _options(job)
         job.keep = options.keep_completed or self._rules.keep_completed
-        if options.max_starts is not None and (refusal := started_too_often(job)) is not None:
+        if (refusal := started_too_often(job)) is not None:
             raise refusal
         handler = self._handlers.find(job.queue.name, job.name)
         if handler is None:
@@ -211,7 +211,7 @@ class Attempts:
 
 
 def started_too_often(job: Job) -> HandlerError | None:
-    """What to fail a job with that has had all the starts it may have."""
+    """What to fail a job with that has had all the starts it may have: for good, whatever attempts it has left."""
     limit = job.options.max_starts if job.options else None
     if limit is None or job.record.attempts_started <= limit:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import msgspec
 from ..client.queue import Queue
 from ..client.requests import reason_text
 from ..errors import (
+    HandlerError,
     InvalidOption,
     JobError,
     JobFinished,
@@ -41,6 +42,7 @@ from .handlers import Handlers
 from .job import Job
 from .options import Rules
 from .processes import Processes
+from .service import log
 from .sync import SyncClaimedJob
 from .threads import Threads
 
@@ -244,9 +246,12 @@ async def _claim_once(
 async def _claim_in(queue: Queue, request: ClaimRequest, rules: Rules, sweeps: Sweeps, attempts: Attempts) -> Claiming:
     while True:
         records, again_in = await _take(queue, request, rules, sweeps)
-        taken = [ClaimedJob(queue, record, time.monotonic(), attempts, rules.lock) for record in records]
-        allowed = [job for job in taken if not await _failed_for_its_starts(job)]
-        if allowed or not taken:
+        jobs = [ClaimedJob(queue, record, time.monotonic(), attempts, rules.lock) for record in records]
+        spent = {job: refusal for job in jobs if (refusal := started_too_often(job)) is not None}
+        allowed = [job for job in jobs if job not in spent]
+        if spent:
+            await _fail(queue, attempts, spent)
+        if allowed or not spent:
             return allowed, again_in
         # Others may wait behind them.
         request = msgspec.structs.replace(request, token=new_token())
@@ -269,10 +274,10 @@ async def _take(queue: Queue, request: ClaimRequest, rules: Rules, sweeps: Sweep
     return claimed.jobs, again_in
 
 
-async def _failed_for_its_starts(job: ClaimedJob) -> bool:
-    if (refusal := started_too_often(job)) is None:
-        return False
-    # What cannot be failed now stalls, and is met again.
-    with suppress(StoreUnavailable, LockLost):
-        await job.fail(refusal)
-    return True
+async def _fail(queue: Queue, attempts: Attempts, spent: Mapping[ClaimedJob, HandlerError]) -> None:
+    outcomes = [await attempts.outcome_of(job, refusal) for job, refusal in spent.items()]
+    try:
+        await queue.store.settle(queue.name, list(filter(None, outcomes)))
+    except RopewayError as error:
+        # They stall, and are met again. Whoever claims shall get the others all the same.
+        log.warning("%d jobs of %r that were started too often could not be failed: %s", len(spent), queue.name, error)

@@ -140,7 +140,14 @@ class Runtime:
     async def idle(self) -> None:
         """From any loop. Returns too when the worker ends."""
         if asyncio.get_running_loop() is not self._loop:
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.idle(), self._loop))
+            there = self.idle()
+            try:
+                waiting = asyncio.run_coroutine_threadsafe(there, self._loop)
+            except RuntimeError:
+                # The loop has just ended, and the worker with it.
+                there.close()
+                return
+            await asyncio.wrap_future(waiting)
         elif self._exchanging is not None:
             idle = asyncio.ensure_future(self.exchange.idle())
             try:

@@ -155,7 +155,7 @@ class Worker:
         """Takes jobs to be processed by hand: renew, complete, fail or release them yourself.
 
         Only jobs of `names`; without it those that this worker has handlers for, or all if it has none. With `wait`,
-        waits that long for a first job.
+        waits that long for a first job. Jobs that were started more often than their `max_starts` fail on the way.
         """
         wanted = self._handlers.own_names if names is None else names_to_claim(names)
         return await claim_by_hand(self.queues, self.id, wanted, limit, self._rules, self._sweeps, wait)
@@ -199,7 +199,10 @@ class Worker:
         self._set_paused(False)
 
     async def idle(self) -> None:
-        """Waits until none of its jobs runs or is unsettled; after `pause`, until it will not get any more either."""
+        """Waits until none of its jobs runs or is unsettled; after `pause`, until it will not get any more either.
+
+        Not for its own handlers: they would wait for themselves.
+        """
         if self._runtime is not None:
             await self._runtime.idle()
 

@@ -40,7 +40,6 @@ def test_events_of_your_own_are_shown_and_chosen_by_name(ropeway: Ropeway, arran
     async def publish(store: Store) -> None:
         await Queue(QUEUE, store=store).publish("imported", {"rows": 3})
 
-    arrange.job()
     arrange.on_store(publish)
 
     ran = ropeway("events", QUEUE, "--name", "imported")
@@ -48,6 +47,18 @@ def test_events_of_your_own_are_shown_and_chosen_by_name(ropeway: Ropeway, arran
     [line] = ran.out.splitlines()
     assert line.split()[2:] == ["imported", "-", "rows=3"]
     assert "'imported' is no event of the queue's own" in ran.err
+
+
+def test_what_applications_write_cannot_take_the_terminal(ropeway: Ropeway, arrange: Arrange):
+    async def publish(store: Store) -> None:
+        await Queue(QUEUE, store=store).publish("imported", {"\x1b[2J\ncompleted": "\x1b[2J\n"})
+
+    arrange.on_store(publish)
+
+    ran = ropeway("events", QUEUE)
+
+    assert len(ran.out.splitlines()) == 1
+    assert "\x1b" not in ran.out
 
 
 def test_what_is_no_place_in_the_stream_is_told(ropeway: Ropeway, arrange: Arrange):

@@ -143,7 +143,7 @@ def test_logs_are_printed_line_by_line(ropeway: Ropeway, arrange: Arrange):
     assert len(ran.out.splitlines()) == 25
     assert ran.out.splitlines()[-1].endswith("  line 29\\r\\n")
     assert ran.err == "5 older lines not kept\n"
-    assert ropeway("jobs", "logs", job_id, "--json").json["dropped_log_lines"] == 5
+    assert ropeway("jobs", "logs", job_id, "--json").json["earlier_log_lines"] == 5
 
 
 def test_the_last_log_lines_are_printed_in_order(ropeway: Ropeway, arrange: Arrange):
@@ -169,8 +169,14 @@ def test_a_log_is_cleared(ropeway: Ropeway, arrange: Arrange):
 
     job_id = arrange.on_store(log)
 
-    assert ropeway("jobs", "clear-logs", job_id, "--keep", "2", "--json").json["kept"] == 2
-    assert ropeway("jobs", "clear-logs", job_id).out == f"{job_id}: log cleared\n"
+    refused = ropeway("jobs", "clear-logs", job_id)
+    assert ropeway("jobs", "clear-logs", job_id, "--keep", "2", "--yes", "--json").json["keep"] == 2
+    kept = ropeway("jobs", "logs", job_id)
+    cleared = ropeway("jobs", "clear-logs", job_id, "--yes")
+
+    assert (refused.code, "add --yes" in refused.err) == (ExitCode.USAGE, True)
+    assert [line.split("  ")[1] for line in kept.out.splitlines()] == ["line 3", "line 4"]
+    assert cleared.out == f"{job_id}: log cleared\n"
     assert ropeway("jobs", "logs", job_id).out == ""
 
 

@@ -6,6 +6,9 @@ import asyncio
 import threading
 
 from ropeway import Job, Queue, Worker
+from ropeway.worker.runtime import Runtime
+from tests.client.fixtures import MakeQueue
+from tests.client.tampering import Door, Tampering
 
 from .watching import PATIENCE, entered
 
@@ -22,23 +25,17 @@ async def test_an_idle_worker_is_not_waited_for(queue: Queue):
         await asyncio.wait_for(worker.idle(), PATIENCE)
 
 
-async def test_it_is_idle_when_its_last_job_is_settled(queue: Queue):
-    begun, may_end = asyncio.Event(), asyncio.Event()
-
-    async def hold(_: Job) -> str:
-        begun.set()
-        await may_end.wait()
-        return "done"
-
-    worker = Worker(queue, hold)
+async def test_it_is_idle_when_its_last_job_is_settled(tampered_queue: Queue, tampering: Tampering):
+    door = Door()
+    tampering.before["settle"] = door.pass_through
+    worker = Worker(tampered_queue, _nothing)
     async with worker.started():
-        job = await queue.add("hold")
-        await entered(begun)
-        idle = asyncio.create_task(worker.idle())
-        await asyncio.sleep(0.05)
-        assert not idle.done()
+        job = await tampered_queue.add("nothing")
+        idle = asyncio.create_task(_busy_then_idle(worker))
+        await entered(door.reached)
+        assert (worker.running, idle.done()) == ([], False)
 
-        may_end.set()
+        door.opened.set()
         await asyncio.wait_for(idle, PATIENCE)
         assert (await job.refresh()).state == "completed"
 
@@ -50,20 +47,69 @@ async def test_after_a_pause_it_gets_no_more_jobs(queue: Queue):
         begun.append(job.id)
         await asyncio.sleep(0.001)
 
-    worker = Worker(queue, note, concurrency=5)
+    worker, other = Worker(queue, note, concurrency=5), Worker(queue)
     async with worker.started():
         for _ in range(10):
             await queue.add_many(["note"] * 40)
             worker.pause()
             await asyncio.wait_for(worker.idle(), PATIENCE)
             before = len(begun)
-            counts = await queue.counts()
-            assert (counts["active"], worker.running) == (0, [])
+            assert ((await queue.counts())["active"], worker.running) == (0, [])
 
-            await queue.add("note")
-            await asyncio.sleep(0.01)
-            assert len(begun) == before
+            await queue.add("note", priority=-1)
+            [theirs] = await other.claim(wait=PATIENCE)
+            await theirs.complete()
+            assert (len(begun), theirs.id in begun) == (before, False)
             worker.resume()
+
+
+async def test_it_is_waited_for_in_all_its_queues(make_queue: MakeQueue):
+    queues = [make_queue("first"), make_queue("second")]
+    gates = {queue.name: asyncio.Event() for queue in queues}
+    begun = {queue.name: asyncio.Event() for queue in queues}
+
+    async def hold(job: Job) -> None:
+        begun[job.queue.name].set()
+        await gates[job.queue.name].wait()
+
+    worker = Worker(queues, hold)
+    async with worker.started():
+        jobs = [await queue.add("hold") for queue in queues]
+        for each in begun.values():
+            await entered(each)
+        worker.pause()
+        idle = asyncio.create_task(worker.idle())
+        gates["first"].set()
+        await jobs[0].result(timeout=PATIENCE)
+        assert not idle.done()
+
+        gates["second"].set()
+        await asyncio.wait_for(idle, PATIENCE)
+        assert [(await job.refresh()).state for job in jobs] == ["completed", "completed"]
+
+
+async def test_who_waits_is_not_held_up_by_a_worker_that_goes_on(queue: Queue):
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def hold(_: Job) -> None:
+        begun.set()
+        await may_end.wait()
+
+    worker = Worker(queue, hold)
+    async with worker.started():
+        await queue.add("hold")
+        await entered(begun)
+        worker.pause()
+        idle = asyncio.create_task(worker.idle())
+        worker.resume()
+        may_end.set()
+        await asyncio.wait_for(idle, PATIENCE)
+
+
+async def test_a_loop_that_has_just_ended_is_not_waited_for(queue: Queue):
+    worker = Worker(queue, _nothing)
+    ended = await asyncio.to_thread(asyncio.run, _runtime_of(worker))
+    await asyncio.wait_for(ended.idle(), PATIENCE)
 
 
 async def test_a_dropped_job_is_not_waited_for(queue: Queue):
@@ -121,3 +167,15 @@ async def test_other_threads_can_wait_for_it(queue: Queue):
 
 async def _nothing(_: Job) -> None:
     pass
+
+
+async def _busy_then_idle(worker: Worker) -> None:
+    while not worker.running:  # noqa: ASYNC110 - nobody tells of a claim before its handler runs
+        await asyncio.sleep(0)
+    await worker.idle()
+
+
+async def _runtime_of(worker: Worker) -> Runtime:
+    async with worker.started():
+        assert worker._runtime is not None
+        return worker._runtime

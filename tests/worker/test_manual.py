@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ropeway import Backoff, InvalidInput, JobFailed, JobNotFound, LockLost, Queue, Worker
+from ropeway import Backoff, InvalidInput, JobFailed, JobHandle, JobNotFound, LockLost, Queue, Worker
 from ropeway.errors import HandlerError, InvalidPayload, JobFinished, StoreUnavailable
 from ropeway.job.record import NewJob
 from ropeway.store.contract import Store
@@ -341,6 +341,38 @@ async def test_a_claim_that_is_cancelled_at_the_second_queue_gives_back_jobs_of_
     await _cancelled_at(door, Worker([first, second], {"send": print}).claim(2))
     door.opened.set()
     await told(first, "waiting", job, count=2)
+
+
+async def _spend(queue: Queue, count: int) -> list[JobHandle]:
+    """Jobs that have had their only start, and wait again."""
+    jobs = await queue.add_many([("send", n, {"max_starts": 1}) for n in range(count)])
+    for claimed in await Worker(queue).claim(count):
+        await claimed.release()
+    return jobs
+
+
+async def test_many_jobs_that_were_started_too_often_are_failed_in_one_step(
+    tampered_queue: Queue, tampering: Tampering
+):
+    spent = await _spend(tampered_queue, 5)
+    other = await tampered_queue.add("send")
+    before = tampering.calls["settle"]
+
+    [claimed] = await Worker(tampered_queue).claim(10)
+
+    assert claimed.id == other.id
+    assert tampering.calls["settle"] - before == 1
+    assert {await job.state() for job in spent} == {"failed"}
+
+
+async def test_jobs_that_cannot_be_failed_now_keep_nobody_from_the_others(tampered_queue: Queue, tampering: Tampering):
+    await _spend(tampered_queue, 2)
+    other = await tampered_queue.add("send")
+    tampering.before["settle"] = Outage(1)
+
+    [claimed] = await Worker(tampered_queue).claim(10)
+
+    assert claimed.id == other.id
 
 
 async def test_jobs_that_were_started_too_often_are_failed_and_not_given_out(queue: Queue):

@@ -9,8 +9,11 @@ import pytest
 from ropeway import InvalidInput, Job, JobFailed, JobHandle, Keep, Queue, Worker
 from ropeway.job.retention import KEEP_FAILED
 from tests.client.fixtures import MakeQueue
+from tests.client.ledgers import Ledger, ledger
 
 from .watching import PATIENCE, told
+
+__all__ = ["ledger"]
 
 HOUR = 3_600_000
 
@@ -37,6 +40,15 @@ async def test_what_a_queue_says_counts_more(make_queue: MakeQueue):
     queue = make_queue("mail", remove_on_complete=Keep(age="3h"))
     async with Worker(queue, handle, remove_on_complete=True).started():
         assert await _kept(queue, await queue.add("send")) == [3 * HOUR]
+
+
+async def test_it_holds_for_jobs_that_a_transaction_completes(ledger: Ledger):
+    async def pay(job: Job) -> None:
+        async with job.transaction() as tx:
+            await tx.execute(ledger.insert, ("paid",))
+
+    async with Worker(ledger.queue, pay, remove_on_complete=Keep(age="1h")).started():
+        assert await _kept(ledger.queue, await ledger.queue.add("pay")) == [HOUR]
 
 
 async def test_it_holds_for_claims_by_hand(queue: Queue):

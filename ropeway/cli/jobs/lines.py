@@ -9,9 +9,10 @@ import click
 from ...client.queue import Queue
 from ...store.contract import Store
 from ...store.values import BATCH, LogLine
+from ..confirming import confirm
 from ..escaping import one_line
 from ..helping import examples
-from ..options import json_option, queue_option, url_option
+from ..options import json_option, queue_option, url_option, yes_option
 from ..stores import on_store
 from ..text import as_json as json_text
 from ..text import instant_time, iso, plural
@@ -35,7 +36,7 @@ async def logs(store: Store, id: str, last: int | None, queue: str | None, as_js
     """Show the log lines that a job's handler wrote."""
     lines, earlier = await _read(await locate_one(store, id, queue), id, last)
     if as_json:
-        click.echo(json_text(log_document(lines, **{"dropped" if last is None else "earlier": earlier})))
+        click.echo(json_text({**log_document(lines), "earlier_log_lines": earlier}))
         return
     for line in lines:
         click.echo(log_line(line))
@@ -44,22 +45,26 @@ async def logs(store: Store, id: str, last: int | None, queue: str | None, as_js
 
 
 @click.command(
-    "clear-logs", epilog=examples("ropeway jobs clear-logs welcome-42", "ropeway jobs clear-logs welcome-42 --keep 100")
+    "clear-logs",
+    epilog=examples("ropeway jobs clear-logs welcome-42", "ropeway jobs clear-logs welcome-42 --keep 100 --yes"),
 )
 @click.argument("id")
 @click.option("--keep", type=click.IntRange(0), default=0, metavar="N", help="Leave so many, the newest.")
+@yes_option
 @queue_option
 @url_option
 @json_option
 @on_store()
-async def clear_logs(store: Store, id: str, keep: int, queue: str | None, as_json: bool) -> None:
+async def clear_logs(store: Store, id: str, keep: int, yes: bool, queue: str | None, as_json: bool) -> None:
     """Forget the log lines of a job."""
     found = await locate_one(store, id, queue)
+    rest = f" but the newest {keep}" if keep else ""
+    confirm(f"Forget the log of {id}{rest}", yes=yes)
     await found.clear_logs(id, keep=keep)
     if as_json:
-        click.echo(json_text({"id": id, "queue": found.name, "kept": len((await found.history(id)).log)}))
+        click.echo(json_text({"id": id, "queue": found.name, "keep": keep}))
     else:
-        click.echo(f"{id}: log cleared")
+        click.echo(f"{id}: log cleared{rest}")
 
 
 async def _read(queue: Queue, id: str, last: int | None) -> tuple[list[LogLine], int]:
@@ -82,7 +87,5 @@ def log_line(line: LogLine) -> str:
     return f"{instant_time(line.at)}  {one_line(line.text)}"
 
 
-def log_document(lines: list[LogLine], **others: int) -> dict[str, Any]:
-    """`others` are lines that are not among them, by what became of them."""
-    told = [{"at": iso(line.at), "text": line.text} for line in lines]
-    return {"log": told, **{f"{what}_log_lines": number for what, number in others.items()}}
+def log_document(lines: list[LogLine]) -> dict[str, Any]:
+    return {"log": [{"at": iso(line.at), "text": line.text} for line in lines]}

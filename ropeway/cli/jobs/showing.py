@@ -109,4 +109,4 @@ def _history_document(history: History) -> dict[str, Any]:
         {"attempt": each.attempt, "at": iso(each.at), "worker": each.worker, "reason": each.reason, "trace": each.trace}
         for each in history.failures
     ]
-    return {"failures": failures, **log_document(history.log, dropped=history.dropped_log_lines)}
+    return {"failures": failures, **log_document(history.log), "dropped_log_lines": history.dropped_log_lines}

@@ -19,8 +19,10 @@ UNTOLD: Final = ("progress",)
 def headline(entry: Entry) -> str:
     """Of the names of an entry's events the one that says most: the end of a job, or else what led to its state."""
     move = MOVES.get(entry.what)
+    if entry.what == PUBLISHED and entry.detail is not None:
+        return str(entry.detail["name"])
     if move is None:
-        return entry.what if entry.what != PUBLISHED or entry.detail is None else str(entry.detail["name"])
+        return entry.what
     names = move.events(entry.to)
     return names[-1] if entry.to in FINAL else names[0]
 
@@ -53,7 +55,7 @@ def note(entry: Entry, details: dict[str, Any]) -> str:
             return f"{details.get('count')} {details.get('state')}"
         case "paused" | "resumed":
             return str(details.get("name", "the whole queue"))
-        case _ if entry.what == PUBLISHED:
+        case "published":
             return as_json(details.get("data"))
     if entry.to == "delayed" and "due_at" in details:
         return f"for {max(0, details['due_at'] - entry.at) / 1000:.1f} s"

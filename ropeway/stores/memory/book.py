@@ -7,6 +7,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
+from ...job.events import events_in
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import FINAL, STATES, State
@@ -126,7 +127,7 @@ class Book:
         """True if there are new entries."""
         drafts = [draft for draft in self._drafts.values() if draft.jobs or draft.is_notice]
         for draft in drafts:
-            self.stream.append(draft.text, len(draft.jobs))
+            self.stream.append(draft.text, events_in(draft.what, draft.to, len(draft.jobs)))
             self.metrics.count(draft.what, len(draft.jobs), now)
         for act, args in self._after:
             act(*args)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 Key: TypeAlias = tuple[int, int, str]
@@ -95,14 +96,15 @@ class SortedKeys:
             found += block[max(0, end - (count - len(found))) : end][::-1]
         return found
 
-    def count(self, number: int) -> int:
-        """How many begin with it."""
-        return self._before((number + 1,)) - self._before((number,))
+    def counts(self, numbers: Iterable[int]) -> list[int]:
+        """How many begin with each of them."""
+        before = [0, *accumulate(map(len, self._blocks))]
 
-    def _before(self, bound: Bound) -> int:
-        at = bisect_left(self._lasts, bound)
-        rest = bisect_left(self._blocks[at], bound) if at < len(self._blocks) else 0
-        return sum(map(len, self._blocks[:at])) + rest
+        def place(bound: Bound) -> int:
+            at = bisect_left(self._lasts, bound)
+            return before[at] + (bisect_left(self._blocks[at], bound) if at < len(self._blocks) else 0)
+
+        return [place((number + 1,)) - place((number,)) for number in numbers]
 
     def _extend(self, keys: list[Key]) -> None:
         blocks, lasts = self._blocks, self._lasts

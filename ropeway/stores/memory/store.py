@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from ...errors import InvalidOption, StoreUnavailable
 from ...job.codec import JsonText, decode
+from ...job.events import PUBLISHED
 from ...job.instants import Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
@@ -217,7 +218,7 @@ class MemoryStore:
 
     async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
         with Step(await self._turn(), now) as step:
-            step.book(queue).notice("published", {"name": name, "data": decode(data)})
+            step.book(queue).notice(PUBLISHED, {"name": name, "data": decode(data)})
 
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:
         place = await self._turn()
@@ -271,7 +272,7 @@ class MemoryStore:
         place = await self._turn()
         with place.lock:
             keys = place.book(queue).shelf("waiting").keys
-            return [keys.count(priority) for priority in priorities]
+            return keys.counts(priorities)
 
     async def log(
         self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False

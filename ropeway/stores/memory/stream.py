@@ -56,11 +56,10 @@ class Stream:
         """The number of the newest entry, or the one before all if there is none."""
         return self._first + len(self._texts) - 1
 
-    def append(self, text: bytes, jobs: int) -> None:
-        weight = max(1, jobs)
+    def append(self, text: bytes, events: int) -> None:
         self._texts.append(text)
-        self._weights.append(weight)
-        self._events += weight
+        self._weights.append(events)
+        self._events += events
         if self._events > SLACK * EVENTS_KEPT:
             self.trim()
 

@@ -64,6 +64,9 @@ from .wake import Ear, PostgresListener
 FOLD_AFTER: Final = 256
 """Calls of one handle on one queue after which it folds what they wrote, in case nobody else does."""
 
+TRIM_ONCE_IN: Final = 256
+"""Events that are published; by chance, because most of those who publish a few make no more calls."""
+
 
 class PostgresStore:
     """Jobs in a schema of one database, which any number of machines may use at once."""
@@ -158,13 +161,10 @@ class PostgresStore:
 
     async def _fold_now_and_then(self, queues: Sequence[str]) -> None:
         for queue in queues:
-            if self._is_to_fold(queue):
+            self._steps[queue] = steps = self._steps.get(queue, 0) + 1
+            if steps >= FOLD_AFTER:
+                self._steps[queue] = 0
                 await self._ask("fold_soon", text(queue))
-
-    def _is_to_fold(self, queue: str) -> bool:
-        steps = self._steps.get(queue, 0) + 1
-        self._steps[queue] = steps % FOLD_AFTER
-        return steps == FOLD_AFTER
 
     # Produce
 
@@ -337,10 +337,8 @@ class PostgresStore:
         return ANSWERS[letters]
 
     async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
-        await self._act("publish", [queue], now, text(queue), text(as_json(name).decode()), text(data))
-        if self._is_to_fold(queue):
-            # Not only folded: a queue that has events and no worker is ticked by nobody.
-            await self.trim_events(queue, keep=EVENTS_KEPT)
+        event = text(as_json(name).decode()), text(data)
+        await self._act("publish", [queue], now, text(queue), *event, number(EVENTS_KEPT), number(TRIM_ONCE_IN))
 
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:
         await self._ask("trim_events", text(queue), amount(keep))

@@ -29,6 +29,7 @@ def as_text(bytes_: bytes) -> msgspec.Raw:
     return msgspec.Raw(b"\xdb" + len(bytes_).to_bytes(4, "big") + bytes_)
 
 
+_EXACT: Final = 2**53
 _NO_OPTIONS: Final = StoredOptions()
 DEFAULTS: Final = (
     _NO_OPTIONS.attempts,
@@ -37,9 +38,6 @@ DEFAULTS: Final = (
     False if KEEP_FAILED.count is None else KEEP_FAILED.count,
 )
 """What holds for jobs that say nothing about it; scripts that end a job without its worker need it."""
-
-
-_EXACT: Final = 2**53
 
 
 def records(packed: bytes) -> list[JobRecord]:

@@ -8,20 +8,20 @@ from typing import Final
 import msgspec
 
 from ...job.codec import JsonText
-from ...job.events import EVENTS_KEPT, PUBLISHED, Entry
+from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, events_in
 from ...job.instants import Milliseconds
 from ...job.states import FINAL, State
 from ...store.values import BATCH, Cleaned, Lock, Settings
 from .moving import Leaving, erase, leaving, oldest_finished, remove_all, revoke
 from .reading import reader
 from .statements import statements
-from .transaction import QueueRow, Transaction, events_in
+from .transaction import QueueRow, Transaction
 
 TRIMMED_EVERY: Final = 1_000
-"""Events, where they are published."""
+"""Events, where they are published and nobody ticks."""
 
 _SQL: Final = statements("remove")
-_ENTRY_FROM: Final = statements("events")["entry_from"]
+_EVENTS: Final = statements("events")
 _any: Final[Callable[[bytes], list[tuple[int, str, State, str | None]]]] = reader(
     list[tuple[int, str, State, str | None]]
 )
@@ -62,7 +62,9 @@ def configure(
 def publish(tx: Transaction, queue: str, name: str, data: JsonText) -> None:
     row = tx.queue(queue, create=True)
     row.announce(PUBLISHED, tx.now(), detail={"name": name, "data": msgspec.Raw(data)})
-    if row.events % TRIMMED_EVERY == 0:
+    bounds = {"first": row.first_event, "last": row.first_event + row.events}
+    oldest: int | None = tx.get(_EVENTS["oldest"], bounds)
+    if oldest is not None and bounds["last"] - oldest > EVENTS_KEPT + TRIMMED_EVERY:
         # A queue that has events and no worker is ticked by nobody.
         trim_events(tx, queue, EVENTS_KEPT)
 
@@ -83,7 +85,7 @@ def trim_events(tx: Transaction, queue: str, keep: int) -> None:
 def _last_to_go(tx: Transaction, row: QueueRow, excess: int) -> int:
     """A number up to which entries go: those with an event up to `excess`, but never the newest entry."""
     bounds = {"first": row.first_event + excess, "last": row.first_event + row.events - 1}
-    found = tx.get(_ENTRY_FROM, bounds)
+    found = tx.get(_EVENTS["entry_from"], bounds)
     if found is None:
         return row.events - 1
     id, body = found
@@ -91,8 +93,8 @@ def _last_to_go(tx: Transaction, row: QueueRow, excess: int) -> int:
     try:
         entry = _entry(body)
         begins_after = number - events_in(entry.what, entry.to, len(entry.jobs))
-    except (msgspec.DecodeError, KeyError):
-        # Damaged, or of a newer version: it stays until all of it is in excess.
+    except msgspec.DecodeError:
+        # Damaged: it stays until all of it is in excess.
         begins_after = number - 1
     return number if begins_after < excess else excess - 1
 

@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, get_args
 import apsw
 import msgspec
 
-from ...job.events import NOTICES, PUBLISHED
+from ...job.events import events_in
 from ...job.instants import Instant
-from ...job.moves import MOVES
 from ...job.record import NewJob
 from ...job.rules import METRICS_OF, MetricName
 from ...job.states import STATES, State
@@ -25,7 +24,6 @@ _names: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 _numbers: Final = msgspec.json.Decoder(dict[str, int]).decode
 
 EVENT_BITS: Final = 40
-_UNMOVED: Final = frozenset((*NOTICES, PUBLISHED))
 _NOTHING: Final[dict[str, int]] = dict.fromkeys(get_args(MetricName), 0)
 _COLUMNS: Final = tuple(state.replace("-", "_") for state in STATES)
 MINUTE: Final = 60_000
@@ -37,14 +35,8 @@ def as_json(value: object) -> str:
     return _encode(value).decode()
 
 
-def events_in(what: str, to: State | None, jobs: int) -> int:
-    """How many events an entry stands for."""
-    names = 1 if what in _UNMOVED else len(MOVES[what].events(to))
-    return names * (jobs or 1)
-
-
 class QueueRow:
-    """A queue's settings and counters as this transaction leaves them; written once, before the commit."""
+    """A queue's settings and counters as this transaction leaves them; written before the commit."""
 
     __slots__ = (
         "at", "counts", "entries", "events", "events_from", "id", "is_changed", "is_configured", "max_active",
@@ -277,7 +269,7 @@ class Transaction:
             row.announce("drained", self.now())
 
     def mark(self) -> Mark:
-        """What `go_back` needs. Entries are only ever added to, so their number is enough."""
+        """What `go_back` needs. A list of entries is only added to, or left for another: its length is enough."""
         rows = {name: (row.copy(), len(row.entries)) for name, row in self._rows.items()}
         return rows, self.wakes.copy()
 

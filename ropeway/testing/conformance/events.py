@@ -252,6 +252,16 @@ class TestTrimEvents:
         assert page.gap
         assert page.entries == whole[-10:]
 
+    async def test_an_add_is_two_events_of_each_job(self, store: Store) -> None:
+        for size in (5, 6, 7):
+            await add(store, *new_jobs(size))
+        kept = []
+        for keep in (36, 35, 26, 25, 13):
+            await store.trim_events(QUEUE, keep=keep)
+            kept.append([len(entry.jobs) for entry in await entries(store)])
+
+        assert kept == [[5, 6, 7], [6, 7], [6, 7], [7], [7]]
+
     async def test_the_newest_entry_stays(self, store: Store) -> None:
         await add(store, new_job("a"))
         await add(store, new_job("b"))

@@ -5,7 +5,7 @@ import pytest
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import Answer, Change, LogPage
-from ..arrange import ARRANGED, active, add, job_in
+from ..arrange import ARRANGED, active, add, entries, job_in
 from ..factories import NOW, QUEUE, new_job
 
 
@@ -154,6 +154,14 @@ class TestClearLog:
 
         assert history is not None
         assert len(history.failures) == 1
+
+    async def test_nobody_is_told_of_it(self, store: Store) -> None:
+        await add(store, new_job("a"))
+        await write(store, "a", 1, 2)
+
+        await store.clear_log(QUEUE, "a")
+
+        assert [entry.what for entry in await entries(store)] == ["add"]
 
     async def test_an_unknown_job_is_missing(self, store: Store) -> None:
         await add(store, new_job("a", queue="parcels"))

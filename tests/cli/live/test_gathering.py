@@ -369,3 +369,9 @@ def names(seen: Picture) -> list[str]:
 
 def test_a_picture_is_json():
     assert msgspec.json.decode(msgspec.json.encode(Picture(Instant(5), "memory://")), type=Picture).at == 5
+
+
+def test_what_applications_publish_is_told_by_its_own_name():
+    told = happened("emails", Entry("published", 5, None, [], {"name": "imported", "data": {"rows": 3}}), lambda _: "")
+
+    assert (told.event, told.note) == ("imported", '{"rows":3}')

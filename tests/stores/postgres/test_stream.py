@@ -64,7 +64,7 @@ async def test_events_that_are_published_where_nobody_works_are_trimmed(
     store: PostgresStore, execute: Execute, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(module, "EVENTS_KEPT", 5)
-    monkeypatch.setattr(module, "FOLD_AFTER", 10)
+    monkeypatch.setattr(module, "TRIM_ONCE_IN", 1)
 
     for _ in range(30):
         await store.publish(QUEUE, "imported", "{}")

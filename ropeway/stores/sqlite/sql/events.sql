@@ -8,6 +8,10 @@ FROM (SELECT id, body FROM event WHERE id BETWEEN :first AND :last ORDER BY id L
 -- statement: exists
 SELECT 1 FROM event WHERE id = :id;
 
+-- statement: oldest
+-- Takes :first and :last (ids). Returns the id of the oldest entry there.
+SELECT id FROM event WHERE id BETWEEN :first AND :last ORDER BY id LIMIT 1;
+
 -- statement: entry_from
 -- Takes :first and :last (ids). Returns id and body of the oldest entry there.
 SELECT id, CAST(body AS BLOB) FROM event WHERE id BETWEEN :first AND :last ORDER BY id LIMIT 1;

@@ -19,7 +19,7 @@ BEGIN
         said := options::jsonb;
         attempts := coalesce((said ->> 'attempts')::bigint, attempts);
         stack_traces := coalesce((said ->> 'stack_traces')::bigint, stack_traces);
-        IF said ? 'keep_failed' THEN
+        IF jsonb_typeof(said -> 'keep_failed') = 'object' THEN
             age := (said -> 'keep_failed' ->> 'age')::bigint;
             count := (said -> 'keep_failed' ->> 'count')::bigint;
         END IF;
