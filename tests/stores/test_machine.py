@@ -16,9 +16,10 @@ from .places import EVERYWHERE, PLACES, empty_folder, start_over
 SEARCHES: Final = "ROPEWAY_EXAMPLES" in os.environ
 
 # To shorten a failure takes minutes: it is done when somebody searches, not in every run.
-EVERY_RUN: Final = settings(stateful_step_count=50, phases=[Phase.generate, *([Phase.shrink] if SEARCHES else [])])
+SEARCH: Final = settings(stateful_step_count=50, phases=[Phase.generate, Phase.shrink])
+EVERY_RUN: Final = SEARCH if SEARCHES else settings(SEARCH, max_examples=70, phases=[Phase.generate])
 # A step takes PostgreSQL several times as long as it takes the others.
-ON_POSTGRES: Final = EVERY_RUN if SEARCHES else settings(EVERY_RUN, max_examples=40)
+ON_POSTGRES: Final = SEARCH if SEARCHES else settings(EVERY_RUN, max_examples=30)
 
 
 @pytest.mark.parametrize("place", [*PLACES, "sqlite-inbox"])
