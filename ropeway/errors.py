@@ -63,7 +63,8 @@ class InvalidInput(RopewayError, ValueError):
 class InvalidName(InvalidInput):
     def __init__(self, what: str, given: object, remedy: str) -> None:
         self.what, self.given, self.remedy = what, given, remedy
-        super().__init__(f"{given!r:.120} cannot be a {what}: {remedy}")
+        article = "an" if what[0] in "aeiou" else "a"
+        super().__init__(f"{given!r:.120} cannot be {article} {what}: {remedy}")
 
 
 class InvalidOption(InvalidInput):

@@ -13,6 +13,7 @@ from ..store.url import connect
 from . import portal
 from .adds import Adds
 from .endings import Endings
+from .loading import refuse_while_loading
 
 
 class OnLoop(NamedTuple):
@@ -106,6 +107,7 @@ class Attached:
         loop = asyncio.get_running_loop()
         here = self._on_loops.get(loop)
         if here is None:
+            refuse_while_loading()
             store = self._store
             # Of a closed store the sibling would be open again.
             if portal.is_here() and not self._is_closed:

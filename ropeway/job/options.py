@@ -171,7 +171,12 @@ def _read_backoff(option: str, value: Any) -> tuple[str, Any]:
             "cannot be a function, which no store can keep: give it to the worker as "
             'backoffs={"name": function} and use Backoff.custom("name") here',
         )
-    return option, Backoff.fixed(value)
+    try:
+        return option, Backoff.fixed(value)
+    except InvalidDuration:
+        raise InvalidOption(
+            option, f"cannot be {value!r:.80}: use a duration, or Backoff.exponential(1), .linear(1) or .custom(name)"
+        ) from None
 
 
 def _read_timeout(option: str, value: Any) -> tuple[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -197,6 +198,12 @@ class LogPage(msgspec.Struct, frozen=True):
     """The number of the newest line that was ever written: the `after` for what is yet to come."""
     next: int | None = None
     """The `after` of the next page; None if this is the last one."""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __iter__(self) -> Iterator[LogLine]:
+        return iter(self.lines)
 
 
 class StoredEntry(msgspec.Struct, frozen=True):

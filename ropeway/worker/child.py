@@ -16,6 +16,7 @@ from functools import reduce
 from queue import SimpleQueue
 from typing import Any, ClassVar, NoReturn
 
+from ..client.loading import LOADED_AS
 from ..client.running import RunIn, RunningJob
 from ..client.tasks import TaskFunction
 from ..errors import InvalidPayload, JobFinished, Postponed, RopewayError, Unrecoverable
@@ -131,7 +132,7 @@ def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
     function: Any
     if path:
         # Under another name, so that what stands under `if __name__ == "__main__"` is not run again.
-        names = runpy.run_path(path, run_name="__ropeway__")
+        names = runpy.run_path(path, run_name=LOADED_AS)
         first, *rest = qualname.split(".")
         function = reduce(getattr, rest, names[first])
     else:
@@ -152,11 +153,18 @@ def _awaited(function: Callable[[ProcessJob], Any], dump: Callable[[Any], Json] 
 
 
 def main() -> None:
-    fd, module, path, qualname = sys.argv[1:]
-    handler = load(module, path, qualname)
+    fd, *source = sys.argv[1:]
+    # Before the handler's module is loaded: if the worker is gone by then, that shall not go on.
     link = Link(int(fd))
+    handler: Callable[[ProcessJob], Any] | None = None
     while True:
-        ended = attempt(handler, link.starts.get(), link)
+        start = link.starts.get()
+        try:
+            handler = handler or load(*source)
+        except BaseException as error:  # noqa: BLE001 - whatever a module raises, its job shall tell
+            ended = Ended(start.record.token or "", failure=failure_of(error))
+        else:
+            ended = attempt(handler, start, link)
         if link.is_copy:
             os._exit(0)
         link.say(ended)

@@ -10,7 +10,7 @@ import random
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -251,7 +251,7 @@ class Census(Service):
         store: Store,
         queue: str,
         names: Callable[[str], tuple[str, ...] | None],
-        report: Callable[[str, str], None],
+        report: Callable[[str, str, Sequence[str]], None],
     ) -> None:
         self._store = store
         self._queue = queue
@@ -265,5 +265,5 @@ class Census(Service):
             page = await self._store.find(Query(self._queue, ("waiting",), limit=100))
             for name in {record.name for record in page.jobs} - {*handled} - self._reported:
                 self._reported.add(name)
-                self._report(self._queue, name)
+                self._report(self._queue, name, handled)
         await asyncio.sleep(CENSUS_INTERVAL)

@@ -6,6 +6,9 @@ The methods named `hear_...` may be called from any thread.
 from __future__ import annotations
 
 import asyncio
+import difflib
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 from ..job.codec import Json, decode
@@ -23,6 +26,7 @@ class Reports:
     def __init__(self, listeners: Listeners, loop: asyncio.AbstractEventLoop) -> None:
         self._listeners = listeners
         self._loop = loop
+        self._tells_all = log.isEnabledFor(logging.DEBUG)
 
     @property
     def hears_queues(self) -> bool:
@@ -34,6 +38,9 @@ class Reports:
         self._listeners.emit(event.name, None, **event.data, **about)
 
     def claimed(self, jobs: list[Job]) -> None:
+        if self._tells_all:
+            for job in jobs:
+                log.debug("%r begins, attempt %d", job, job.attempt)
         if self._listeners.hears("progress"):
             for job in jobs:
                 job.progressed = self._progressed
@@ -53,6 +60,8 @@ class Reports:
             log.warning("the outcome of %r was refused: its lock is lost", job)
             self._listeners.emit("lock-lost", job, move=outcome.move)
         elif outcome.move == "complete":
+            if self._tells_all:
+                log.debug("%r completed", job)
             if self._listeners.hears("completed"):
                 result = None if outcome.result is None else decode(outcome.result)
                 self._listeners.emit("completed", job, result=result)
@@ -72,8 +81,10 @@ class Reports:
         if ticked.stalled or ticked.given_up:
             self._stalled(queue, ticked)
 
-    def hear_unhandled(self, queue: str, name: str) -> None:
-        log.warning("jobs named %r wait in %r, and this worker has no handler for them", name, queue)
+    def hear_unhandled(self, queue: str, name: str, handled: Sequence[str]) -> None:
+        near = difflib.get_close_matches(name, handled, n=1)
+        hint = f", but one for {near[0]!r}" if near else ""
+        log.warning("jobs named %r wait in %r, and this worker has no handler for them%s", name, queue, hint)
         self._emit_soon("unhandled", queue=queue, job_name=name)
 
     def hear_slow_loop(self, job: Job | None, seconds: float, where: str) -> None:
@@ -102,6 +113,8 @@ class Reports:
     def _back(self, job: Job, outcome: Outcome, error: BaseException | None) -> None:
         """A job that will run again: retried, postponed or handed back."""
         data: dict[str, Any] = {"delay": outcome.delay}
+        if outcome.move == "hand back":
+            log.info("%r was handed back and waits again", job)
         if outcome.failure is not None:
             data |= {"reason": outcome.failure.reason, "error": error}
             log.info("%r failed and is retried in %d ms: %s", job, outcome.delay, outcome.failure.reason)

@@ -169,7 +169,7 @@ class Runtime:
         if self._starting is not None:
             await _cancel(self._starting)
         if self.slots.held:
-            log.info("stopping: %d jobs have %.0f s to end", len(self.slots.held), self._rules.grace)
+            log.info("stopping: %.0f s for running jobs to end, %d now", self._rules.grace, len(self.slots.held))
         try:
             # Without its services a worker can neither keep locks nor settle outcomes: no reason to wait.
             await self._wait_for_handlers(0 if self._crippled else self._rules.grace)

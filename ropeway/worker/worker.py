@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..client.jobtype import JobType
+from ..client.loading import refuse_while_loading
 from ..client.portal import refuse_on_a_loop, run
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
@@ -226,6 +227,7 @@ class Worker:
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
     async def _start(self, *, heeds_early_stop: bool = False) -> Runtime:
+        refuse_while_loading()
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
         self._handlers.take_tasks(self.queues)
@@ -269,6 +271,7 @@ class Worker:
     async def _shut_down(self, runtime: Runtime) -> None:
         try:
             await runtime.shut_down()
+            log.info("%r has stopped", self)
         finally:
             self._runtime = None
             # By a stop that came when it was just starting, and was told to it as well.

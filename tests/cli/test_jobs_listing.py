@@ -70,6 +70,7 @@ def test_a_list_that_is_cut_says_how_to_go_on(ropeway: Ropeway, arrange: Arrange
 
     assert "--after '" in of_one.err
     assert "--queue QUEUE" in of_all.err
+    assert ropeway("jobs", "list", "--limit", "2", "--json").json["more"]
 
 
 def test_a_cursor_belongs_to_one_queue(ropeway: Ropeway, arrange: Arrange):
@@ -83,7 +84,7 @@ def test_no_match_is_no_error(ropeway: Ropeway, arrange: Arrange):
     arrange.job()
 
     assert ropeway("jobs", "list", "--state", "failed").err == "No jobs match.\n"
-    assert ropeway("jobs", "list", "--state", "failed", "--json").json == {"jobs": [], "next": None}
+    assert ropeway("jobs", "list", "--state", "failed", "--json").json == {"jobs": [], "next": None, "more": False}
 
 
 def test_show_tells_the_whole_life_of_a_job(ropeway: Ropeway, arrange: Arrange):

@@ -156,9 +156,9 @@ class TestBackoff:
         with pytest.raises(InvalidOption, match=r"Backoff\.custom"):
             read_options({"backoff": lambda attempt, error, job: 5})
 
-    @pytest.mark.parametrize("backoff", ["soon", [], {"type": "fixed"}, True])
+    @pytest.mark.parametrize("backoff", ["soon", "exponential", [], {"type": "fixed"}, True])
     def test_any_other_is_refused(self, backoff):
-        with pytest.raises(InvalidInput):
+        with pytest.raises(InvalidInput, match=r"use a duration, or Backoff\.exponential"):
             read_options({"backoff": backoff})
 
 

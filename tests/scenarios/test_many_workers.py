@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ropeway import Queue
+from ropeway import JobHandle, Queue
 
 from .chronicle import Chronicle, check_counters
 from .harness import Fleet, until
@@ -14,9 +14,15 @@ async def test_workers_that_all_start_on_a_new_store_make_it_once_and_share_the_
     queue: Queue, fleet: Fleet, chronicle: Chronicle
 ):
     workers = await fleet.start_many(WORKERS, concurrency=2)
-    # While each has jobs enough to be busy: none is left out.
-    jobs = await queue.add_many([("nap", 0.05) for _ in range(WORKERS * 30)])
-    await until(lambda: all(worker.wrote("end") for worker in workers), "work for every worker")
+    jobs: list[JobHandle] = []
+
+    async def each_has_worked() -> bool:
+        """While there are jobs for all: some may still be about to connect when others have done many."""
+        if (await queue.counts())["waiting"] < 2 * WORKERS:
+            jobs.extend(await queue.add_many([("nap", 0.05)] * 5 * WORKERS))
+        return all(worker.wrote("end") for worker in workers)
+
+    await until(each_has_worked, "work for every worker")
     for job in jobs:
         await job.result(timeout=30)
     starts = [line.job for line in fleet.lines("start")]

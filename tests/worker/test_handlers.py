@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import logging
 import threading
 from typing import Any
 
@@ -373,3 +374,27 @@ async def test_a_delayed_job_runs_when_it_is_due_and_not_before(queue: Queue):
         assert await job.result(timeout=PATIENCE) == "done"
     added, started = [(await told(queue, name, job)).at for name in ("added", "active")]
     assert 150 <= started - added < 2_000
+
+
+async def test_a_misspelt_name_is_told_with_the_one_that_may_be_meant(queue: Queue, caplog: pytest.LogCaptureFixture):
+    worker = Worker(queue, {"send_email": Gate()})
+    ear = Ear(worker, "unhandled")
+    await queue.add("send-email")
+    async with worker.started():
+        await ear.hear("unhandled")
+
+    assert "this worker has no handler for them, but one for 'send_email'" in caplog.text
+
+
+async def test_at_debug_the_log_tells_of_every_job(queue: Queue, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG, "ropeway")
+    async with Worker(queue, lambda _: None).started():
+        job = await queue.add("send")
+        await job.result(timeout=PATIENCE)
+    told = [message for message in caplog.messages if job.id in message]
+
+    assert [message.split(job.id)[1].partition(" in 'letters'> ")[2] for message in told] == [
+        "begins, attempt 1",
+        "completed",
+    ]
+    assert caplog.messages[-1].endswith("has stopped")

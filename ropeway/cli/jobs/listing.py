@@ -60,7 +60,7 @@ async def list_jobs(
             more = more or queue_name != names[-1]
             break
     if as_json:
-        click.echo(json_text({"jobs": found, "next": cursor if queue else None}))
+        click.echo(json_text({"jobs": found, "next": cursor if queue else None, "more": more}))
         return
     _show(found, with_queue=queue is None, with_state=len(state) != 1)
     if more:
