@@ -203,7 +203,7 @@ class Queue(Attached):
         """How many jobs of each of these priorities wait."""
         wanted = [*dict.fromkeys(priority_of(priority) for priority in priorities)]
         if not 0 < len(wanted) <= MOST_PRIORITIES:
-            raise InvalidOption("priorities", f"are {len(wanted)}: name 1 to {MOST_PRIORITIES:,} of them")
+            raise InvalidOption("priorities", f"cannot be {len(wanted)} of them: name 1 to {MOST_PRIORITIES:,}")
         return dict(zip(wanted, await self.store.count_waiting(self.name, wanted), strict=True))
 
     async def metrics(self, *, since: datetime | None = None) -> list[Metric]:

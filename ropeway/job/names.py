@@ -15,7 +15,7 @@ LONGEST_JOB_NAME: Final = 255
 
 def queue_name(given: object) -> str:
     if isinstance(given, str) and _QUEUE.fullmatch(given):
-        return given
+        return _plain(given)
     raise InvalidName(
         "queue name", given, "use 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit"
     )
@@ -23,7 +23,7 @@ def queue_name(given: object) -> str:
 
 def job_id(given: object) -> str:
     if isinstance(given, str) and _ID.fullmatch(given):
-        return given
+        return _plain(given)
     raise InvalidName("job id", given, "use text of 1 to 255 letters, digits, '.', '_', ':' or '-'")
 
 
@@ -33,5 +33,10 @@ def job_name(given: object) -> str:
         and 0 < len(given) <= LONGEST_JOB_NAME
         and (given.isalnum() or not _UNPRINTABLE.search(given))
     ):
-        return given
+        return _plain(given)
     raise InvalidName("job name", given, f"use text of 1 to {LONGEST_JOB_NAME} characters without control characters")
+
+
+def _plain(given: str) -> str:
+    """Text itself and not a subclass of it, which no store could write."""
+    return given if type(given) is str else str.__str__(given)

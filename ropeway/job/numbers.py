@@ -15,7 +15,8 @@ def whole(option: str, given: object, least: int, most: int = MOST) -> int:
         raise InvalidOption(option, f"cannot be {given!r:.80}: use a whole number")
     if not least <= given <= most:
         raise InvalidOption(option, f"cannot be {given}: use {least} to {most}")
-    return given
+    # Not what a subclass makes of it, which no store could write.
+    return int(given)
 
 
 def fraction(option: str, given: object) -> float:

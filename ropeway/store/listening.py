@@ -39,6 +39,7 @@ class EarListener(Generic[Ear]):
         self._is_woken = False
         self._heard = asyncio.Event()
         self._was_patient = False
+        self._interrupts = 0
         self._waiters: set[asyncio.Future[bool]] = set()
         try:
             asyncio.get_running_loop()
@@ -49,8 +50,9 @@ class EarListener(Generic[Ear]):
 
     async def wait(self, timeout: float | None = None) -> bool:
         """After `close` it raises `StoreClosed`; a wait that is under way then answers True."""
+        interrupts = self._interrupts
         await self._hearing()
-        return self._take() or await self._woken(timeout)
+        return self._take() or (interrupts == self._interrupts and await self._woken(timeout))
 
     async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
         """Only waits."""
@@ -58,6 +60,8 @@ class EarListener(Generic[Ear]):
         return None
 
     def interrupt(self) -> None:
+        # Whoever waits for the server to hear of it is among those who wait.
+        self._interrupts += 1
         self._resolve(woken=False)
 
     def wake(self) -> None:

@@ -249,7 +249,8 @@ class Exchange:
         self._slots.start(jobs)
 
     def _fell_idle(self) -> None:
-        """A claim may be left with the store now."""
+        """A claim may be left with the store now. Whoever waits for that is told even if all trips are away."""
+        self._calm.set()
         if self._waits_with is not None:
             self._waits_with.interrupt()
 

@@ -33,6 +33,8 @@ SECOND_WAIT: Final = 2.0
 """Seconds for handlers to stop after the grace period: with its 25 s, within the 30 s that most supervisors give."""
 HURRY: Final = 0.2
 """Seconds to wait for handlers when the worker was asked twice to stop."""
+LOOK_EVERY: Final = 1.0
+"""Seconds after which those who wait from elsewhere see that the worker's loop has stopped."""
 LAST_WORDS: Final = 0.7
 """Seconds that it then has to tell the store."""
 
@@ -140,20 +142,30 @@ class Runtime:
     async def idle(self) -> None:
         """From any loop. Returns too when the worker ends."""
         if asyncio.get_running_loop() is not self._loop:
-            there = self.idle()
-            try:
-                waiting = asyncio.run_coroutine_threadsafe(there, self._loop)
-            except RuntimeError:
-                # The loop has just ended, and the worker with it.
-                there.close()
-                return
-            await asyncio.wrap_future(waiting)
+            await self._idle_there()
         elif self._exchanging is not None:
             idle = asyncio.ensure_future(self.exchange.idle())
             try:
                 await asyncio.wait([idle, self._exchanging], return_when=asyncio.FIRST_COMPLETED)
             finally:
                 idle.cancel()
+
+    async def _idle_there(self) -> None:
+        """On the worker's loop. One that does not run, or whose tasks were all cancelled, runs no jobs either."""
+        there = self.idle()
+        try:
+            waiting = asyncio.run_coroutine_threadsafe(there, self._loop)
+        except RuntimeError:
+            there.close()
+            return
+        here = asyncio.wrap_future(waiting)
+        try:
+            while not here.done() and self._loop.is_running():
+                await asyncio.wait([here], timeout=LOOK_EVERY)
+        finally:
+            here.cancel()
+        if not here.cancelled():
+            here.result()
 
     def stop(self) -> None:
         self.exchange.leave()

@@ -193,7 +193,10 @@ class Worker:
         return self._paused
 
     def pause(self) -> None:
-        """This worker claims no more until `resume`; what it runs goes on. For all workers: `queue.pause()`."""
+        """This worker claims no more until `resume`; what it runs goes on. For all workers: `queue.pause()`.
+
+        A claim that is on its way may still bring jobs; `idle` waits for them too.
+        """
         self._set_paused(True)
 
     def resume(self) -> None:
@@ -202,7 +205,8 @@ class Worker:
     async def idle(self) -> None:
         """Waits until none of its jobs runs or is unsettled; after `pause`, until it will not get any more either.
 
-        Not for its own handlers: they would wait for themselves.
+        Not for its own handlers: they would wait for themselves. Those that were given up are not waited for: see
+        `leaked`.
         """
         if self._runtime is not None:
             await self._runtime.idle()

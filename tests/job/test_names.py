@@ -1,3 +1,5 @@
+from enum import StrEnum
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,3 +76,15 @@ def test_a_huge_name_makes_no_huge_error():
         queue_name("x" * 10_000_000)
 
     assert len(str(caught.value)) < 1_000
+
+
+def test_a_subclass_of_text_is_kept_as_text():
+    class Text(str):
+        __slots__ = ()
+
+    class Colour(StrEnum):
+        RED = "red"
+
+    for check in (queue_name, job_id, job_name):
+        assert [type(check(given)) for given in (Text("a"), Colour.RED)] == [str, str]
+        assert check(Colour.RED) == "red"

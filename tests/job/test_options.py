@@ -243,3 +243,12 @@ def test_a_bad_duration_names_its_option(options):
     [option] = options
     with pytest.raises(InvalidDuration, match=f"option '{option}': .* is not a duration"):
         read_options(options)
+
+
+def test_a_subclass_of_a_number_is_kept_as_a_number():
+    class Number(int):
+        pass
+
+    place, stored = read_options({"priority": Number(3), "attempts": Number(4)})
+
+    assert (type(place.priority), place.priority, stored) == (int, 3, '{"attempts":4}')

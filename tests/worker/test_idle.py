@@ -176,3 +176,39 @@ async def _runtime_of(worker: Worker) -> Runtime:
     async with worker.started():
         assert worker._runtime is not None
         return worker._runtime
+
+
+async def test_a_job_that_ends_without_an_outcome_is_told_of_while_a_claim_is_away(
+    tampered_queue: Queue, tampering: Tampering
+):
+    begun = asyncio.Event()
+
+    async def hold(_: Job) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    worker, door = Worker(tampered_queue, hold), Door()
+    async with worker.started():
+        job = await tampered_queue.add("hold")
+        await entered(begun)
+        tampering.before["claim"] = door.pass_through
+        assert worker._runtime is not None
+        worker._runtime.exchange.look_again()
+        await entered(door.reached)
+        idle = asyncio.create_task(worker.idle())
+        await job.cancel()
+
+        await asyncio.wait_for(idle, PATIENCE)
+        door.opened.set()
+
+
+async def test_a_loop_that_stopped_is_not_waited_for(queue: Queue):
+    loop, worker = asyncio.new_event_loop(), Worker(queue, _nothing)
+    started = worker.started()
+    await asyncio.to_thread(loop.run_until_complete, started.__aenter__())
+    try:
+        await asyncio.wait_for(worker.idle(), PATIENCE)
+    finally:
+        await asyncio.to_thread(loop.run_until_complete, started.__aexit__(None, None, None))
+        await asyncio.to_thread(loop.run_until_complete, queue.store.close())
+        loop.close()

@@ -49,7 +49,7 @@ async def logs(store: Store, id: str, last: int | None, queue: str | None, as_js
     epilog=examples("ropeway jobs clear-logs welcome-42", "ropeway jobs clear-logs welcome-42 --keep 100 --yes"),
 )
 @click.argument("id")
-@click.option("--keep", type=click.IntRange(0), default=0, metavar="N", help="Leave so many, the newest.")
+@click.option("--keep", type=click.IntRange(0, 1_000_000), default=0, metavar="N", help="Leave so many, the newest.")
 @yes_option
 @queue_option
 @url_option

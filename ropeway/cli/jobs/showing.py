@@ -90,10 +90,10 @@ def _show_timeline(steps: list[Step]) -> None:
 
 
 def _show_log(lines: list[LogLine], history: History) -> None:
-    if not lines:
+    earlier = len(history.log) - len(lines) + history.dropped_log_lines
+    if not lines and not earlier:
         return
     click.echo("\nLog")
-    earlier = len(history.log) - len(lines) + history.dropped_log_lines
     if earlier:
         click.echo(f"  … {plural(earlier, 'earlier line')}")
     for line in lines:

@@ -17,6 +17,9 @@ from .revoked import RevokedLocks
 from .stream import Stream
 from .wake import Hub
 
+NAMES_KEPT: Final = 10_000
+"""Of queues that are gone."""
+
 
 class Place:
     """One lock guards it all: every verb is one short step under it."""
@@ -32,16 +35,18 @@ class Place:
         self.doors: WeakSet[Door] = WeakSet()
         # Cursors outlive stores: the epoch shows that one comes from elsewhere.
         self._epoch = secrets.token_hex(4)
-        self._entries_before = 0
+        self._entries_before: dict[str, int] = {}
         self.revoked = RevokedLocks(self._epoch)
 
     def book(self, queue: str) -> Book:
         """The book of a queue; a blank one, not kept, if nothing is known of it."""
-        return self.books.get(queue) or Book(queue, Stream(self._epoch, self._entries_before))
+        return self.books.get(queue) or Book(queue, Stream(self._epoch, self._entries_before.get(queue, 0)))
 
     def forget(self, book: Book) -> None:
         """Entries of a later queue of this name go on after the numbers of this one."""
-        self._entries_before = max(self._entries_before, book.stream.last)
+        self._entries_before[book.name] = book.stream.last
+        if len(self._entries_before) > NAMES_KEPT:
+            del self._entries_before[next(iter(self._entries_before))]
         self.books.pop(book.name, None)
 
 

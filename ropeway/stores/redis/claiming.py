@@ -45,9 +45,12 @@ class ClaimingListener(RedisListener):
         super().__init__(ear, [self._own_channel, *channels], usable, url)
 
     async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+        interrupts = self._interrupts
         await self._hearing()
         # What woke it before is seen by the claim that begins now.
         self._take()
+        if interrupts != self._interrupts:
+            return None
         standing = Standing(self._run, request, self._own_channel)
         said: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
         self._claims.add(said)

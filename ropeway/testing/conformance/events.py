@@ -164,6 +164,16 @@ class TestEventsFromAPlace:
         assert [(seen.entries, seen.gap) for seen in (missed, again)] == [([], True), ([], False)]
         assert ([stored.entry.what for stored in page.entries], page.gap) == (["add"], False)
 
+    async def test_the_end_of_another_queue_is_no_gap(self, store: Store) -> None:
+        before = await store.events(QUEUE, "now")
+        await add(store, new_job("a", queue="parcels"))
+        await store.obliterate("parcels", now=NOW)
+        await add(store, new_job("b"))
+
+        page = await store.events(QUEUE, before.cursor)
+
+        assert ([stored.entry.what for stored in page.entries], page.gap) == (["add"], False)
+
     async def test_the_beginning_of_an_obliterated_queue_is_no_gap(self, store: Store) -> None:
         await add(store, new_job("a"))
         await store.obliterate(QUEUE, now=NOW)

@@ -140,6 +140,17 @@ class TestStandingClaim:
         assert (await read(store, "a")).state == "waiting"
         listener.close()
 
+    async def test_an_interrupt_is_heard_in_a_listener_s_first_moment(self, store: Store) -> None:
+        await store.open()
+        listener = store.listen("jobs", [QUEUE])
+        claiming = asyncio.create_task(listener.claim(claim_request(), SOON))
+        await asyncio.sleep(0)
+
+        listener.interrupt()
+
+        assert await asyncio.wait_for(claiming, SOON / 2) is None
+        listener.close()
+
     async def test_an_interrupt_is_forgotten_when_nobody_waits(self, store: Store) -> None:
         listener = store.listen("jobs", [QUEUE])
         await calm(listener)
