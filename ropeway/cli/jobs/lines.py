@@ -72,14 +72,11 @@ async def _read(queue: Queue, id: str, last: int | None) -> tuple[list[LogLine],
     if last is None:
         history = await queue.history(id)
         return history.log, history.dropped_log_lines
-    lines: list[LogLine] = []
-    after = None
-    while len(lines) < last:
-        page = await queue.logs(id, after=after, limit=min(last - len(lines), BATCH), newest_first=True)
-        lines += page.lines
-        after = page.next
-        if after is None:
-            break
+    page = await queue.logs(id, limit=min(last, BATCH), newest_first=True)
+    lines = [*page]
+    while len(lines) < last and page.next is not None:
+        page = await queue.logs(id, after=page.next, limit=min(last - len(lines), BATCH), newest_first=True)
+        lines += page
     return lines[::-1], page.newest - len(lines)
 
 
