@@ -31,7 +31,7 @@ def look(request: pytest.FixtureRequest, ropeway: Ropeway, tmp_path: Path) -> Lo
 
 @pytest.mark.parametrize(
     ("arguments", "answer"),
-    [(["queues", "list"], {"queues": []}), (["jobs", "list"], {"jobs": [], "next": None})],
+    [(["queues", "list"], {"queues": []}), (["jobs", "list"], {"jobs": [], "next": None, "more": False})],
     ids=str,
 )
 def test_an_empty_list_is_an_empty_list(look: Look, arguments: list[str], answer: object):

@@ -231,7 +231,7 @@ def test_a_second_ctrl_c_hurries_every_process_and_a_third_kills(
     held = hold(arrange, worker, tmp_path / "never")
 
     worker.signal(signal.SIGINT)
-    worker.says("stopping: 1 jobs")
+    worker.says("for running jobs to end, 1 now")
     worker.signal(signal.SIGINT)
     [stuck] = until(lambda: len(left := children_of(worker.pid)) == 1 and left, "the end of the one that hurries")
     assert arrange.state_of(held) == "waiting"
