@@ -18,9 +18,9 @@ UNTOLD: Final = ("progress",)
 
 def headline(entry: Entry) -> str:
     """Of the names of an entry's events the one that says most: the end of a job, or else what led to its state."""
-    move = MOVES.get(entry.what)
     if entry.what == PUBLISHED and entry.detail is not None:
         return str(entry.detail["name"])
+    move = MOVES.get(entry.what)
     if move is None:
         return entry.what
     names = move.events(entry.to)
