@@ -8,7 +8,7 @@ import click
 
 from ..errors import StoreRefused
 from ..store.contract import Store
-from ..store.inspection import Inspectable, Inspection, Migratable
+from ..store.inspection import Inspection
 from ..store.url import connect
 from .exits import ExitCode
 from .helping import examples
@@ -33,9 +33,9 @@ def migrate(check: bool, sql: bool, url: str | None, as_json: bool) -> int:
     if check and sql:
         raise click.UsageError("--check and --sql do not go together")
     store = connect(url)
-    if not isinstance(store, Inspectable):
+    if (inspectable := store.offers.inspection) is None:
         return _say("nothing", f"{store.url} has nothing to migrate", None, as_json=as_json)
-    before = store.inspect()
+    before = inspectable.inspect()
     _refuse(store, before)
     if sql:
         click.echo("\n".join(before.migrations) or f"-- {store.url} is up to date", nl=True)
@@ -60,7 +60,7 @@ def _refuse(store: Store, inspection: Inspection) -> None:
 
 async def _open(store: Store) -> None:
     try:
-        await (store.migrate() if isinstance(store, Migratable) else store.open())
+        await (store.open() if (own := store.offers.migration) is None else own.migrate())
     finally:
         await store.close()
 

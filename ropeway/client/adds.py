@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 
 from ..errors import StoreBusy, StoreFull, StoreUnavailable
 from ..job.record import NewJob
-from ..store.contract import AddsHere, Store
+from ..store.contract import Store
+from ..store.offers import BlockingAdds
 from ..store.values import Added
 
 Bundle: TypeAlias = Sequence[NewJob]
@@ -108,15 +109,15 @@ class Adds:
             self._depart()
 
 
-def add_here(store: AddsHere, bundle: Bundle) -> list[Added]:
+def add_blocking(store: BlockingAdds, bundle: Bundle) -> list[Added]:
     """The same for a thread that has no loop, and waits."""
     try:
-        return store.add_here([bundle])[0]
+        return store.add_blocking([bundle])[0]
     except (StoreBusy, StoreFull):
         raise
     except StoreUnavailable:
         time.sleep(PAUSE_BEFORE_REPEAT)
-    return _by_first_try(store.add_here([bundle])[0])
+    return _by_first_try(store.add_blocking([bundle])[0])
 
 
 def _by_first_try(answers: Sequence[Added]) -> list[Added]:

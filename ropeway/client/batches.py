@@ -10,8 +10,9 @@ from ..job.instants import Milliseconds
 from ..job.numbers import whole
 from ..job.record import JobRecord
 from ..job.states import State
+from ..store.commands import Find
 from ..store.contract import Store
-from ..store.values import BATCH, Answer, Query
+from ..store.values import BATCH, Answer
 
 NO_LIMIT = 2**53
 
@@ -28,7 +29,7 @@ async def move_all(
     moved, after = 0, None
     left = _checked(limit)
     while left > 0:
-        page = await store.find(Query(queue, (state,), limit=min(left, BATCH), after=after))
+        page = await store.find(Find(queue, (state,), limit=min(left, BATCH), after=after))
         ids = [record.id for record in page.jobs if concerns(record)]
         if ids:
             answers = await move(ids)

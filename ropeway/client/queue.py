@@ -23,21 +23,10 @@ from ..job.outcomes import Classify
 from ..job.record import NewJob
 from ..job.rules import OnStalled
 from ..job.states import FINAL, OPEN, STATES, State, state_named
+from ..store.commands import Find
 from ..store.contract import Store
 from ..store.transactions import sharing
-from ..store.values import (
-    BATCH,
-    Added,
-    Answer,
-    Change,
-    Counts,
-    Edit,
-    History,
-    LogPage,
-    Metric,
-    Query,
-    Settings,
-)
+from ..store.values import BATCH, Added, Answer, Counts, History, JobChange, JobUpdate, LogPage, Metric, Settings
 from .attached import Attached
 from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handle_of, handles_of, job_of
@@ -184,7 +173,7 @@ class Queue(Attached):
 
         Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
         """
-        query = Query(
+        query = Find(
             self.name,
             tuple(state_named(state) for state in states) or STATES,
             None if name is None else job_name(name),
@@ -301,7 +290,7 @@ class Queue(Attached):
         if data is msgspec.UNSET and not any(value is not None for value in options.values()):
             raise InvalidInput("change was told nothing to change: give it a priority, lifo, a delay or data")
         place, _ = read_options({option: value for option, value in options.items() if value is not None})
-        edit = Edit(
+        edit = JobChange(
             named,
             None if priority is None else place.priority,
             None if lifo is None else place.lifo,
@@ -320,7 +309,7 @@ class Queue(Attached):
 
     async def report_progress(self, id: str, progress: Json) -> None:
         """Sets a job's progress from outside its handler."""
-        change = Change(job_id(id), progress=encode(progress, "progress", PROGRESS_LIMIT))
+        change = JobUpdate(job_id(id), progress=encode(progress, "progress", PROGRESS_LIMIT))
         [answer] = await self.store.update(self.name, [change])
         self._expect(id, "update", answer, OPEN)
 

@@ -15,10 +15,9 @@ from ..job.durations import Duration
 from ..job.events import Event
 from ..job.options import JobOptions
 from ..job.record import NewJob
-from ..store.contract import offers_add_here
 from ..store.transactions import sharing
 from ..store.values import Added, Counts, History, LogPage, Metric, Settings
-from .adds import add_here
+from .adds import add_blocking
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
 from .requests import Call, JobRequest, Named, Several
@@ -113,8 +112,8 @@ class SyncQueue:
         try:
             if tx is not None:
                 return self._add_inside(bundle, tx)
-            if offers_add_here(store):
-                return add_here(store, bundle)
+            if (adder := store.offers.blocking_adds) is not None:
+                return add_blocking(adder, bundle)
             return run(self._add_there(bundle))
         except StoreClosed:
             refuse_at_the_end()

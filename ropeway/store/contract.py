@@ -1,12 +1,12 @@
 """The contract that every store keeps.
 
-Rules that hold for every verb:
+Rules that hold for every command:
 
 - The caller brings ids and tokens, so a call whose answer was lost can be repeated.
 - Items of a batch are answered one by one, in order. An exception means that nothing happened.
 - A stale token gets the answer `lost`, and the job does not change.
 - The store's clock decides. `now` is for tests: it replaces that clock for one call.
-- Each verb is one atomic step, its event entry and its counters included.
+- Each command is one atomic step, its event entry and its counters included.
 - What happens to a job stays in the table of `job.moves`.
 
 One handle belongs to one event loop. `sibling()` gives a thread with a loop of its own another handle.
@@ -14,31 +14,32 @@ One handle belongs to one event loop. `sibling()` gives a thread with a loop of 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import Protocol, Self, TypeGuard
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Sequence
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from ..job.codec import JsonText
 from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
 from ..job.states import State
+from . import commands
+from .commands import Claim, Command, Find
+from .offers import Offers
 from .values import (
     Added,
     Answer,
-    Change,
     Claimed,
-    ClaimRequest,
     Cleaned,
     Counts,
-    Edit,
     Entries,
     History,
+    JobChange,
+    JobUpdate,
     Lock,
     LogPage,
     Metric,
     Page,
-    Query,
     Record,
     Remembered,
     Revoked,
@@ -49,6 +50,9 @@ from .values import (
     Ticked,
     Topic,
 )
+
+A = TypeVar("A")
+Doing: TypeAlias = Coroutine[Any, Any, A]
 
 
 class Listener(Protocol):
@@ -61,7 +65,7 @@ class Listener(Protocol):
         """
         ...
 
-    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
         """Waits like `wait`, for `jobs` of one queue, and leaves the request with the store meanwhile.
 
         A store that can serves it in the very step that brings the jobs, and so saves the trip to fetch them. None:
@@ -76,109 +80,88 @@ class Listener(Protocol):
     def close(self) -> None: ...
 
 
-class AddsHere(Protocol):
-    """What a store may offer beside the contract, because the most that it waits for is a disk."""
+class Store(ABC):
+    """A handle on the place where jobs live. A store implements `do`; the methods below it only build commands."""
 
-    def add_here(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        """`Store.add` on the calling thread, which has no event loop and waits. Any number of threads may call it.
-
-        In the main thread a signal can raise at any step of it, and must leave the store in order all the same.
-        """
-        ...
-
-
-def offers_add_here(store: object) -> TypeGuard[AddsHere]:
-    # Not `isinstance` with a protocol, which takes longer than many an add.
-    return hasattr(store, "add_here")
-
-
-def shares_from(store: object) -> int:
-    """How many jobs are worth two calls of one handle, which a store may say that does them side by side."""
-    return getattr(store, "shares_from", sys.maxsize)
-
-
-class Store(Protocol):
     url: str
     """How to say which store this is, without secrets."""
 
-    async def open(self) -> None:
-        """Connects and migrates. Every verb does it by itself; a second call does nothing."""
-        ...
+    @property
+    def offers(self) -> Offers:
+        """What this store can do beside the contract."""
+        return Offers()
 
+    @abstractmethod
+    async def open(self) -> None:
+        """Connects and migrates. Every command does it by itself; a second call does nothing."""
+
+    @abstractmethod
     async def close(self) -> None: ...
 
+    @abstractmethod
     def sibling(self) -> Self:
         """Another handle on the same jobs, for the event loop of another thread."""
-        ...
+
+    @abstractmethod
+    def do(self, command: Command[A], now: Instant | None = None) -> Doing[A]:
+        """Executes a command of `store.commands`, which say what each promises."""
+
+    @abstractmethod
+    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+        """`jobs`: a claim may find more; `events`: there are new entries; `revoked`: so are revoked locks."""
 
     # Produce
 
-    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        """Stores each bundle whole or not at all; bundles do not depend on each other."""
-        ...
+    def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> Doing[list[list[Added]]]:
+        return self.do(commands.Add(bundles), now)
 
     # Run
 
-    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        """Gives the most urgent waiting jobs to one worker, and each to no one else.
+    def claim(self, request: Claim, *, now: Instant | None = None) -> Doing[Claimed]:
+        return self.do(request, now)
 
-        Jobs whose delay has ended are promoted first. Paused queues and names give nothing.
-        """
-        ...
+    def settle(
+        self, queue: str, outcomes: Sequence[Outcome], then: Claim | None = None, *, now: Instant | None = None
+    ) -> Doing[Settled]:
+        return self.do(commands.Settle(queue, outcomes, then), now)
 
-    async def settle(
-        self,
-        queue: str,
-        outcomes: Sequence[Outcome],
-        then: ClaimRequest | None = None,
-        *,
-        now: Instant | None = None,
-    ) -> Settled:
-        """Records how attempts ended and claims the next jobs, in one step."""
-        ...
-
-    async def renew(
+    def renew(
         self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
-    ) -> list[Answer]:
-        """Extends locks to `lock` from now. A lock that ran out but was not yet recovered still holds."""
-        ...
+    ) -> Doing[list[Answer]]:
+        return self.do(commands.Renew(queue, locks, lock), now)
 
-    async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]: ...
+    def update(self, queue: str, updates: Sequence[JobUpdate], *, now: Instant | None = None) -> Doing[list[Answer]]:
+        return self.do(commands.Update(queue, updates), now)
 
     # Keep in order
 
-    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
-        """Promotes what is due, recovers what stalled, removes what retention ends, trims events.
-
-        At most `BATCH` jobs of each kind.
-        """
-        ...
+    def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Doing[Ticked]:
+        return self.do(commands.Tick(queue, rules), now)
 
     # Operate
 
-    async def cancel(
+    def cancel(
         self, queue: str, ids: Sequence[str], reason: str | None = None, *, now: Instant | None = None
-    ) -> list[Answer]:
-        """Repeated on a cancelled job it answers `done` with the state `cancelled`."""
-        ...
+    ) -> Doing[list[Answer]]:
+        return self.do(commands.Cancel(queue, ids, reason), now)
 
-    async def retry(
+    def retry(
         self, queue: str, ids: Sequence[str], *, reset: bool = False, now: Instant | None = None
-    ) -> list[Answer]:
-        """Finished jobs wait again, for one more run; `reset` sets their counters to 0."""
-        ...
+    ) -> Doing[list[Answer]]:
+        return self.do(commands.Retry(queue, ids, reset), now)
 
-    async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]: ...
+    def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> Doing[list[Answer]]:
+        return self.do(commands.Promote(queue, ids), now)
 
-    async def change(self, queue: str, edits: Sequence[Edit], *, now: Instant | None = None) -> list[Answer]: ...
+    def change(self, queue: str, changes: Sequence[JobChange], *, now: Instant | None = None) -> Doing[list[Answer]]:
+        return self.do(commands.Change(queue, changes), now)
 
-    async def remove(
+    def remove(
         self, queue: str, ids: Sequence[str], *, force: bool = False, now: Instant | None = None
-    ) -> list[Answer]:
-        """Active jobs are refused unless forced; their token is then revoked."""
-        ...
+    ) -> Doing[list[Answer]]:
+        return self.do(commands.Remove(queue, ids, force), now)
 
-    async def configure(
+    def configure(
         self,
         queue: str,
         *,
@@ -187,23 +170,19 @@ class Store(Protocol):
         resume_names: Sequence[str] = (),
         max_active: int | None = None,
         now: Instant | None = None,
-    ) -> Settings:
-        """Changes what is given and answers all settings; `max_active=0` takes the limit away."""
-        ...
+    ) -> Doing[Settings]:
+        return self.do(commands.Configure(queue, pause, pause_names, resume_names, max_active), now)
 
-    async def clear_log(self, queue: str, id: str, *, keep: int = 0) -> Answer:
-        """Drops a job's oldest log lines but `keep`, whatever its state."""
-        ...
+    def clear_log(self, queue: str, id: str, *, keep: int = 0, now: Instant | None = None) -> Doing[Answer]:
+        return self.do(commands.ClearLog(queue, id, keep), now)
 
-    async def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> None:
-        """Writes an event of the application's own into the stream; `data` is an object. Repeated, it writes two."""
-        ...
+    def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> Doing[None]:
+        return self.do(commands.Publish(queue, name, data), now)
 
-    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
-        """Drops the oldest events but about `keep`, and never the newest entry."""
-        ...
+    def trim_events(self, queue: str, *, keep: int = 0, now: Instant | None = None) -> Doing[None]:
+        return self.do(commands.TrimEvents(queue, keep), now)
 
-    async def clean(
+    def clean(
         self,
         queue: str,
         state: State,
@@ -211,93 +190,70 @@ class Store(Protocol):
         older_than: Milliseconds = 0,
         limit: int = 1_000,
         now: Instant | None = None,
-    ) -> Cleaned:
-        """Removes jobs that finished (or were added, if they are not final) at least that long ago, oldest first.
+    ) -> Doing[Cleaned]:
+        return self.do(commands.Clean(queue, state, older_than, limit), now)
 
-        Active jobs are never cleaned. Announces `cleaned` when it removed any.
-        """
-        ...
-
-    async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
-        """Pauses the queue and removes everything in it, a batch at a time; call until `more` is False.
-
-        The last call forgets its settings, counters, metrics and events too.
-        """
-        ...
+    def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Doing[Cleaned]:
+        return self.do(commands.Obliterate(queue, force), now)
 
     # Look
 
-    async def get(self, queue: str, ids: Sequence[str]) -> list[JobRecord | None]: ...
+    def get(self, queue: str, ids: Sequence[str]) -> Doing[list[JobRecord | None]]:
+        return self.do(commands.Get(queue, ids))
 
-    async def find(self, query: Query) -> Page: ...
+    def find(self, query: Find) -> Doing[Page]:
+        return self.do(query)
 
-    async def count(self, queue: str) -> Counts:
-        """From maintained counters; every state is in it."""
-        ...
+    def count(self, queue: str) -> Doing[Counts]:
+        return self.do(commands.Count(queue))
 
-    async def metrics(self, queue: str, *, since: Instant = 0) -> list[Metric]:
-        """Per minute, oldest first; minutes in which nothing happened are left out."""
-        ...
+    def count_waiting(self, queue: str, priorities: Sequence[int]) -> Doing[list[int]]:
+        return self.do(commands.CountWaiting(queue, priorities))
 
-    async def count_waiting(self, queue: str, priorities: Sequence[int]) -> list[int]:
-        """How many jobs of each of these priorities wait."""
-        ...
+    def metrics(self, queue: str, *, since: Instant = 0) -> Doing[list[Metric]]:
+        return self.do(commands.ReadMetrics(queue, since))
 
-    async def history(self, queue: str, id: str) -> History | None: ...
+    def history(self, queue: str, id: str) -> Doing[History | None]:
+        return self.do(commands.ReadHistory(queue, id))
 
-    async def log(
+    def log(
         self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False
-    ) -> LogPage | None:
-        """Lines of a job's log that come after that number, in the order asked for."""
-        ...
+    ) -> Doing[LogPage | None]:
+        return self.do(commands.ReadLog(queue, id, after, limit, newest_first))
 
-    async def settings(self, queue: str) -> Settings: ...
+    def settings(self, queue: str) -> Doing[Settings]:
+        return self.do(commands.ReadSettings(queue))
 
-    async def queues(self) -> list[str]:
-        """Every queue that has jobs or settings, by name."""
-        ...
+    def queues(self) -> Doing[list[str]]:
+        return self.do(commands.ListQueues())
 
-    async def clock(self) -> Instant: ...
+    def clock(self) -> Doing[Instant]:
+        return self.do(commands.ReadClock())
 
     # Hear
 
-    async def events(
+    def events(
         self, queue: str, after: str | None = None, *, inclusive: bool = False, limit: int = 1_000
-    ) -> Entries:
-        """Entries in order, from the oldest kept one, or after an id (`inclusive`: from that id on).
+    ) -> Doing[Entries]:
+        return self.do(commands.ReadEvents(queue, after, inclusive, limit))
 
-        `after="now"` answers no entries but the cursor of the newest.
-        """
-        ...
-
-    async def revoked(self, queue: str, after: str | None = None) -> Revoked:
-        """Locks of running jobs that were cancelled or removed under their workers; kept for a minute or more.
-
-        Without `after` it answers only where to begin.
-        """
-        ...
-
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
-        """`jobs`: a claim may find more; `events`: there are new entries; `revoked`: so are revoked locks."""
-        ...
+    def revoked(self, queue: str, after: str | None = None) -> Doing[Revoked]:
+        return self.do(commands.ReadRevoked(queue, after))
 
     # Remember
 
-    async def remember(
+    def remember(
         self,
         record: Record,
         *,
         expect: int | None = None,
         lasting: Milliseconds | None = None,
         now: Instant | None = None,
-    ) -> Remembered:
-        """Writes a record. With `expect` only if its version is that one (0: it does not exist)."""
-        ...
+    ) -> Doing[Remembered]:
+        return self.do(commands.Remember(record, expect, lasting), now)
 
-    async def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> list[Record]:
-        """All records of a kind, or the one with that key; expired ones are left out."""
-        ...
+    def recall(self, kind: str, key: str | None = None, *, now: Instant | None = None) -> Doing[list[Record]]:
+        return self.do(commands.Recall(kind, key), now)
 
-    async def forget(self, kind: str, key: str) -> bool:
-        """Whether there was one; an expired record counts as none."""
-        ...
+    def forget(self, kind: str, key: str, *, now: Instant | None = None) -> Doing[bool]:
+        return self.do(commands.Forget(kind, key), now)

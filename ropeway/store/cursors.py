@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import InvalidOption
 from ..job.states import State
-from .values import Query
+from .commands import Find
 
 BEYOND_ALL: Final = 2**62
 
@@ -35,11 +35,11 @@ class PairCursor(Cursor, frozen=True, array_like=True):
 C = TypeVar("C", bound=Cursor)
 
 
-def cursor_reader(kind: type[C]) -> Callable[[Query], C | None]:
+def cursor_reader(kind: type[C]) -> Callable[[Find], C | None]:
     """Reads where a query goes on; None if it begins."""
     decode = msgspec.json.Decoder(kind).decode
 
-    def read(query: Query) -> C | None:
+    def read(query: Find) -> C | None:
         if query.after is None:
             return None
         try:
@@ -53,7 +53,7 @@ def cursor_reader(kind: type[C]) -> Callable[[Query], C | None]:
     return read
 
 
-def states_left(query: Query, start: Cursor | None) -> list[State]:
+def states_left(query: Find, start: Cursor | None) -> list[State]:
     """Those that are still to be listed, each once; the first of them from where the cursor stands."""
     states: list[State] = list(dict.fromkeys(query.states))
     if query.newest_first:

@@ -5,7 +5,7 @@ An extra and no verb. A store that has nothing to say before it is opened, such 
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -32,14 +32,12 @@ class Inspection(msgspec.Struct, frozen=True):
     findings: list[Finding] = []
 
 
-@runtime_checkable
 class Inspectable(Protocol):
     def inspect(self) -> Inspection:
         """Looks, and neither makes nor migrates anything. Blocks, and raises nothing."""
         ...
 
 
-@runtime_checkable
 class Migratable(Protocol):
     """A store whose opening may be told to leave migrations to somebody else."""
 

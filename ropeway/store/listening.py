@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ..errors import StoreClosed
-from .values import ClaimRequest, Served
+from .commands import Claim
+from .values import Served
 
 FIRST_PATIENCE: Final = 1.0
 
@@ -54,7 +55,7 @@ class EarListener(Generic[Ear]):
         await self._hearing()
         return self._take() or (interrupts == self._interrupts and await self._woken(timeout))
 
-    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
         """Only waits."""
         await self.wait(timeout)
         return None

@@ -6,13 +6,15 @@ What connections are, only those stores know: here a transaction is whatever its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import NoTransactions
 from ..job.outcomes import Outcome
 from ..job.record import NewJob
-from .contract import Store
 from .values import Added, Answer
+
+if TYPE_CHECKING:
+    from .contract import Store
 
 
 class Inside(Protocol):
@@ -74,6 +76,6 @@ class SharesTransactions(Protocol):
 
 def sharing(store: Store) -> SharesTransactions:
     """The store, if it shares its transactions."""
-    if not hasattr(store, "join"):
+    if (offered := store.offers.transactions) is None:
         raise NoTransactions(store.url)
-    return cast(SharesTransactions, store)
+    return offered

@@ -41,19 +41,6 @@ class Added(msgspec.Struct, frozen=True, gc=False):
     """`found`: the id was there with the same name and data; `conflict`: with others; `skipped`: beside a conflict."""
 
 
-class ClaimRequest(msgspec.Struct, frozen=True):
-    queue: str
-    worker: str
-    token: str
-    """Becomes the token of every job that this claim takes. Never used for a second request."""
-    limit: int
-    lock: Milliseconds
-    names: tuple[str, ...] | None = None
-    """Only jobs of these names; None takes every name."""
-    repeat: bool = False
-    """The answer to this very request was lost: give the same jobs again, and no others."""
-
-
 class Claimed(msgspec.Struct, frozen=True):
     jobs: list[JobRecord]
     now: Instant
@@ -80,7 +67,7 @@ class Lock(msgspec.Struct, frozen=True, gc=False):
     token: str
 
 
-class Change(msgspec.Struct, frozen=True):
+class JobUpdate(msgspec.Struct, frozen=True):
     """What a handler, or somebody outside, adds to a job. Unset parts stay as they are."""
 
     id: str
@@ -92,7 +79,7 @@ class Change(msgspec.Struct, frozen=True):
     keep_logs: int = 1_000
 
 
-class Edit(msgspec.Struct, frozen=True):
+class JobChange(msgspec.Struct, frozen=True):
     """A change of where a job stands. Priority and lifo: waiting or delayed; delay: delayed; data: not final."""
 
     id: str
@@ -131,17 +118,6 @@ class Settings(msgspec.Struct, frozen=True):
     paused_names: tuple[str, ...] = ()
     max_active: int | None = None
     """`set_global_concurrency`"""
-
-
-class Query(msgspec.Struct, frozen=True):
-    queue: str
-    states: tuple[State, ...]
-    name: str | None = None
-    limit: int = 100
-    after: str | None = None
-    """The `next` of the page before."""
-    newest_first: bool = False
-    """All of it the other way round, the order of the states too."""
 
 
 class Page(msgspec.Struct, frozen=True):

@@ -9,8 +9,9 @@ from ..job.events import Entry
 from ..job.instants import Instant
 from ..job.record import JobRecord, NewJob
 from ..job.states import STATES, State
+from ..store.commands import Find
 from ..store.contract import Store
-from ..store.values import Counts, Query
+from ..store.values import Counts
 from .factories import DAY, NOW, QUEUE, claim_request, complete, fail, new_job
 
 Arrangement: TypeAlias = Callable[..., Awaitable[JobRecord]]
@@ -49,7 +50,7 @@ async def is_gone(store: Store, id: str, queue: str = QUEUE) -> bool:
 
 async def snapshot(store: Store, queue: str = QUEUE) -> tuple[list[JobRecord], Counts]:
     """All that can be seen of a queue's jobs: to show that something did not change."""
-    page = await store.find(Query(queue, STATES, limit=10_000))
+    page = await store.find(Find(queue, STATES, limit=10_000))
     return page.jobs, await store.count(queue)
 
 

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from ..job.instants import Instant
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
 from ..job.states import FINAL, STATES
+from ..store.commands import Claim, Command, Configure, Find, Obliterate, Settle, Tick, TrimEvents
 from ..store.contract import Store
-from ..store.values import (
-    Answer,
-    Claimed,
-    ClaimRequest,
-    Cleaned,
-    Query,
-    Settings,
-    Settled,
-    StallRules,
-    Ticked,
-)
+from ..store.values import Answer, Claimed, Cleaned, Settings, Settled
 from .ledger import Ledger
 from .proxy import StoreProxy
+
+A = TypeVar("A")
 
 _PAGE = 1_000
 
@@ -39,7 +32,20 @@ class Books:
         """The tokens whose completion of a job was acknowledged."""
         self.problems: list[str] = []
 
-    def note_claim(self, request: ClaimRequest, claimed: Claimed) -> None:
+    def note(self, command: Command[Any], answer: Any) -> None:
+        match command, answer:
+            case Claim(), Claimed():
+                self.note_claim(command, answer)
+            case Settle(), Settled():
+                self.note_completions(command.queue, command.outcomes, answer.answers)
+                if command.then and answer.claimed:
+                    self.note_claim(command.then, answer.claimed)
+            case Configure(), Settings():
+                self.ledgers[command.queue].max_active = answer.max_active
+            case Obliterate(), Cleaned(active=0):
+                self.ledgers[command.queue].lose_track()
+
+    def note_claim(self, request: Claim, claimed: Claimed) -> None:
         for job in claimed.jobs:
             if job.state != "active" or job.token != request.token:
                 self.problems.append(f"{job.id} was given out {job.state} under {job.token!r}")
@@ -62,6 +68,14 @@ class AuditedStore(StoreProxy):
     and the answers of claims and completions with each other. Removed jobs and trimmed events are no fault.
     """
 
+    reads_before: tuple[type[Tick | TrimEvents | Configure | Obliterate], ...] = (
+        Tick,
+        TrimEvents,
+        Configure,
+        Obliterate,
+    )
+    """They take events away, or set a limit that holds from there on: what came before is read first."""
+
     def __init__(self, store: Store, books: Books | None = None) -> None:
         super().__init__(store)
         self.books = books or Books()
@@ -69,63 +83,12 @@ class AuditedStore(StoreProxy):
     def sibling(self) -> Self:
         return type(self)(self.inner.sibling(), self.books)
 
-    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        claimed = await self.inner.claim(request, now=now)
-        self.books.note_claim(request, claimed)
-        return claimed
-
-    async def settle(
-        self,
-        queue: str,
-        outcomes: Sequence[Outcome],
-        then: ClaimRequest | None = None,
-        *,
-        now: Instant | None = None,
-    ) -> Settled:
-        settled = await self.inner.settle(queue, outcomes, then, now=now)
-        self.books.note_completions(queue, outcomes, settled.answers)
-        if then and settled.claimed:
-            self.books.note_claim(then, settled.claimed)
-        return settled
-
-    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
-        # It trims events: read them while they are there.
-        await self._catch_up(queue)
-        return await self.inner.tick(queue, rules, now=now)
-
-    async def trim_events(self, queue: str, *, keep: int = 0) -> None:
-        await self._catch_up(queue)
-        await self.inner.trim_events(queue, keep=keep)
-
-    async def configure(
-        self,
-        queue: str,
-        *,
-        pause: bool | None = None,
-        pause_names: Sequence[str] = (),
-        resume_names: Sequence[str] = (),
-        max_active: int | None = None,
-        now: Instant | None = None,
-    ) -> Settings:
-        # A limit holds for the claims that come after it.
-        await self._catch_up(queue)
-        settings = await super().configure(
-            queue,
-            pause=pause,
-            pause_names=pause_names,
-            resume_names=resume_names,
-            max_active=max_active,
-            now=now,
-        )
-        self.books.ledgers[queue].max_active = settings.max_active
-        return settings
-
-    async def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Cleaned:
-        await self._catch_up(queue)
-        cleaned = await self.inner.obliterate(queue, force=force, now=now)
-        if not cleaned.active:
-            self.books.ledgers[queue].lose_track()
-        return cleaned
+    async def do(self, command: Command[A], now: Instant | None = None) -> A:
+        if isinstance(command, self.reads_before):
+            await self._catch_up(command.queue)
+        answer = await super().do(command, now)
+        self.books.note(command, answer)
+        return answer
 
     async def check(self) -> None:
         """Raises AssertionError with everything that does not agree."""
@@ -160,12 +123,12 @@ class AuditedStore(StoreProxy):
                 return
 
     async def _all_jobs(self, queue: str) -> AsyncIterator[JobRecord]:
-        query: Query | None = Query(queue, STATES, limit=_PAGE)
+        query: Find | None = Find(queue, STATES, limit=_PAGE)
         while query:
             page = await self.inner.find(query)
             for job in page.jobs:
                 yield job
-            query = Query(queue, STATES, limit=_PAGE, after=page.next) if page.next else None
+            query = Find(queue, STATES, limit=_PAGE, after=page.next) if page.next else None
 
     def _completed_twice(self, queue: str) -> Iterable[str]:
         ledger = self.books.ledgers[queue]

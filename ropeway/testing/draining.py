@@ -15,7 +15,8 @@ from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Instant, Milliseconds
 from ..job.numbers import whole
-from ..store.values import BATCH, Query
+from ..store.commands import Find
+from ..store.values import BATCH
 from ..worker.handlers import HandlerFunction
 from ..worker.job import Job
 from ..worker.options import WorkerOptions
@@ -125,8 +126,8 @@ class Draining(Pace):
         """When the next delay or lock ends; the clock need not stop at what lies between."""
         instants: list[Instant | None] = []
         for queue in self._worker.queues:
-            delayed = await queue.store.find(Query(queue.name, ("delayed",), limit=1))
-            active = await queue.store.find(Query(queue.name, ("active",), limit=BATCH))
+            delayed = await queue.store.find(Find(queue.name, ("delayed",), limit=1))
+            active = await queue.store.find(Find(queue.name, ("active",), limit=BATCH))
             instants += [job.due_at for job in delayed.jobs] + [job.lock_until for job in active.jobs]
         return min((instant for instant in instants if instant is not None), default=None)
 

@@ -15,7 +15,8 @@ from ..job.options import read_options
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
 from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
-from ..store.values import ClaimRequest, Lock
+from ..store.commands import Claim
+from ..store.values import Lock
 
 QUEUE: Final = "letters"
 WORKER: Final = "worker-1"
@@ -62,9 +63,9 @@ def claim_request(
     lock: Milliseconds = LOCK,
     names: tuple[str, ...] | None = None,
     repeat: bool = False,
-) -> ClaimRequest:
+) -> Claim:
     """Has a token of its own unless one is given."""
-    return ClaimRequest(queue, worker, token or f"token-{next(_numbers)}", limit, lock, names, repeat)
+    return Claim(queue, worker, token or f"token-{next(_numbers)}", limit, lock, names, repeat)
 
 
 def lock_of(job: JobRecord) -> Lock:

@@ -19,8 +19,9 @@ from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
 from ..job.states import STATES, State
+from ..store.commands import Claim, Find
 from ..store.contract import Store
-from ..store.values import Answer, Change, ClaimRequest, Edit, Lock, Query, StallRules
+from ..store.values import Answer, JobChange, JobUpdate, Lock, StallRules
 from .auditor import AuditedStore, Books
 from .conformance.fixtures import NewHandle
 from .factories import FOREIGN, NOW, QUEUE, claim_request, new_job
@@ -45,7 +46,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.now = NOW
         self.tokens: defaultdict[str, list[str]] = defaultdict(list)
         self.last_settle: Sequence[Outcome] = ()
-        self.last_claim: ClaimRequest | None = None
+        self.last_claim: Claim | None = None
 
     # One rule for all steps: of many rules Hypothesis leaves out half in each run, and jobs that are never
     # added or never claimed show nothing.
@@ -72,7 +73,7 @@ class StoreMachine(RuleBasedStateMachine):
         if self.last_claim and not is_due:
             self._claim(replace(self.last_claim, repeat=True))
 
-    def _claim(self, request: ClaimRequest) -> None:
+    def _claim(self, request: Claim) -> None:
         claimed = self.run(self.store.claim(request, now=self.now))
         expected = self.model.claim(request, self.now)
         self._same_jobs(claimed.jobs, expected.jobs)
@@ -102,7 +103,7 @@ class StoreMachine(RuleBasedStateMachine):
     def settle_again_after_a_lost_answer(self) -> None:
         self._settle(self.last_settle, None)
 
-    def _settle(self, outcomes: Sequence[Outcome], then: ClaimRequest | None) -> None:
+    def _settle(self, outcomes: Sequence[Outcome], then: Claim | None) -> None:
         settled = self.run(self.store.settle(QUEUE, outcomes, then, now=self.now))
         expected = self.model.settle(outcomes, then, self.now)
         assert settled.answers == expected.answers
@@ -119,12 +120,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     def update(self, id: str, aim: Aim, held: Held | None, progress: str | None, data: str | None) -> None:
         [id] = self._aimed([id], aim)
-        changes = [Change(id, self._token(id, held) if held else None, progress, data)]
+        changes = [JobUpdate(id, self._token(id, held) if held else None, progress, data)]
         answers = self.run(self.store.update(QUEUE, changes, now=self.now))
         assert [answer.verdict for answer in answers] == self.model.update(changes)
 
     def write_log(self, id: str, lines: int, keep: int) -> None:
-        changes = [Change(id, log=tuple(f"line {number}" for number in range(lines)), keep_logs=keep)]
+        changes = [JobUpdate(id, log=tuple(f"line {number}" for number in range(lines)), keep_logs=keep)]
         answers = self.run(self.store.update(QUEUE, changes, now=self.now))
         assert [answer.verdict for answer in answers] == self.model.update(changes)
 
@@ -153,7 +154,7 @@ class StoreMachine(RuleBasedStateMachine):
     def change(
         self, id: str, priority: int | None, lifo: bool | None, delay: Milliseconds | None, data: str | None
     ) -> None:
-        edits = [Edit(id, priority, lifo, delay, None, data)]
+        edits = [JobChange(id, priority, lifo, delay, None, data)]
         answers = self.run(self.store.change(QUEUE, edits, now=self.now))
         assert answers == self.model.change(edits, self.now)
 
@@ -200,7 +201,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_store_is_as_the_model_says(self) -> None:
-        page = self.run(self.store.find(Query(QUEUE, STATES)))
+        page = self.run(self.store.find(Find(QUEUE, STATES)))
         self._same_jobs(page.jobs, self.model.everything())
         assert self.run(self.store.count(QUEUE)) == self.model.count()
 
@@ -245,7 +246,7 @@ class StoreMachine(RuleBasedStateMachine):
             return FOREIGN
         return seen[-1] if held == "current" else seen[0]
 
-    def _note(self, request: ClaimRequest, jobs: Sequence[JobRecord]) -> None:
+    def _note(self, request: Claim, jobs: Sequence[JobRecord]) -> None:
         self.last_claim = request
         for job in jobs:
             if request.token not in self.tokens[job.id]:

@@ -16,15 +16,15 @@ from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
 from ..job.retention import KEEP_FAILED, Retention
 from ..job.states import FINAL, STATES, State
+from ..store.commands import Claim
 from ..store.values import (
     Added,
     Answer,
-    Change,
     Claimed,
-    ClaimRequest,
     Cleaned,
-    Edit,
     FailedAttempt,
+    JobChange,
+    JobUpdate,
     Lock,
     Settings,
     Settled,
@@ -101,7 +101,7 @@ class Model:
 
     # Run
 
-    def claim(self, request: ClaimRequest, now: Instant) -> Claimed:
+    def claim(self, request: Claim, now: Instant) -> Claimed:
         if request.repeat:
             held = [job for job in self.in_state("active") if job.token == request.token]
             if held:
@@ -111,7 +111,7 @@ class Model:
         delays = [job.due_at for job in self.in_state("delayed") if job.due_at is not None]
         return Claimed(jobs, now, min(delays, default=None) if len(jobs) < request.limit else None)
 
-    def _eligible(self, request: ClaimRequest) -> list[JobRecord]:
+    def _eligible(self, request: Claim) -> list[JobRecord]:
         return [
             job
             for job in self.in_state("waiting")
@@ -120,12 +120,12 @@ class Model:
             and (request.names is None or job.name in request.names)
         ]
 
-    def _room(self, request: ClaimRequest) -> int:
+    def _room(self, request: Claim) -> int:
         if self.settings.max_active is None:
             return request.limit
         return max(0, min(request.limit, self.settings.max_active - len(self.in_state("active"))))
 
-    def _take(self, job: JobRecord, request: ClaimRequest, now: Instant) -> JobRecord:
+    def _take(self, job: JobRecord, request: Claim, now: Instant) -> JobRecord:
         return self._put(
             job,
             state="active",
@@ -137,7 +137,7 @@ class Model:
             attempts_started=job.attempts_started + 1,
         )
 
-    def settle(self, outcomes: Sequence[Outcome], then: ClaimRequest | None, now: Instant) -> Settled:
+    def settle(self, outcomes: Sequence[Outcome], then: Claim | None, now: Instant) -> Settled:
         before = self._is_busy()
         finished: list[tuple[str, Retention]] = []
         answers = []
@@ -190,7 +190,7 @@ class Model:
                 verdicts.append("done")
         return verdicts
 
-    def update(self, changes: Sequence[Change]) -> list[str]:
+    def update(self, changes: Sequence[JobUpdate]) -> list[str]:
         verdicts = []
         for change in changes:
             job = self.jobs.get(change.id)
@@ -287,7 +287,7 @@ class Model:
     def promote(self, ids: Sequence[str]) -> list[Answer]:
         return self._each(ids, ("delayed",), lambda job: self._put(job, state="waiting", due_at=None))
 
-    def change(self, edits: Sequence[Edit], now: Instant) -> list[Answer]:
+    def change(self, edits: Sequence[JobChange], now: Instant) -> list[Answer]:
         answers = []
         for edit in edits:
             job = self.jobs.get(edit.id)
@@ -300,7 +300,7 @@ class Model:
                 answers.append(Answer("done", job.state))
         return answers
 
-    def _change_one(self, job: JobRecord, edit: Edit, now: Instant) -> None:
+    def _change_one(self, job: JobRecord, edit: JobChange, now: Instant) -> None:
         if edit.priority is not None:
             job = self._put(job, priority=edit.priority)
         if edit.lifo is not None:
@@ -419,7 +419,7 @@ _ORDER: dict[State, Callable[[JobRecord], Any]] = {
 }
 
 
-def _may_change(job: JobRecord, edit: Edit) -> bool:
+def _may_change(job: JobRecord, edit: JobChange) -> bool:
     moves_in_line = edit.priority is not None or edit.lifo is not None
     moves_in_time = edit.delay is not None or edit.due_at is not None
     if moves_in_line and job.state not in ("waiting", "delayed", "waiting-children"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -11,7 +11,9 @@ from ..client.queue import Queue
 from ..errors import InvalidOption
 from ..job.instants import Instant
 from ..job.record import NewJob
+from ..store.commands import Add, Command
 from ..store.contract import Store
+from ..store.offers import Offers
 from ..store.url import connect
 from ..store.values import Added
 from ..worker.keeper import Keeper, Leave, Make
@@ -20,6 +22,7 @@ from .clock import FakeClock
 from .keeper import LoopKeeper
 from .proxy import StoreProxy
 from .transactions.inside import Inside, InsideHere
+from .transactions.landing import Lands
 from .transactions.libraries import transactional
 from .transactions.own import (
     AwaitedOwnTransaction,
@@ -30,8 +33,10 @@ from .transactions.own import (
     own_of,
 )
 
+A = TypeVar("A")
 
-class FakeStore(StoreProxy):
+
+class FakeStore(StoreProxy, Lands):
     """`Queue("emails", store=FakeStore())`. Each is empty, and shares its jobs with nobody.
 
     `time` is its clock; a worker that runs on it lives by that clock too. Jobs that are added with `tx`, of SQLAlchemy,
@@ -55,21 +60,23 @@ class FakeStore(StoreProxy):
     def keeper(self, make: Make, leave: Leave) -> Keeper:
         return LoopKeeper(self.time, make, leave)
 
-    async def clock(self) -> Instant:
-        return self.time.instant
+    @property
+    def offers(self) -> Offers:
+        return Offers(transactions=self, keeper=self.keeper)
 
-    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+    async def do(self, command: Command[A], now: Instant | None = None) -> A:
         at = self.now(now)
-        answers = await super().add(bundles, now=at)
-        for bundle, verdicts in zip(bundles, answers, strict=True):
-            self._note(bundle, verdicts, at)
-        return answers
+        answer = await super().do(command, at)
+        if isinstance(command, Add):
+            for bundle, verdicts in zip(command.bundles, cast(list[list[Added]], answer), strict=True):
+                self._note(bundle, verdicts, at)
+        return answer
 
     async def land(self, jobs: Sequence[NewJob], at: Instant) -> None:
         """Stores what was added at that instant in a transaction that is committed now."""
         late = self.time.instant - at
         stored = [replace(job, delay=max(0, job.delay - late)) if late else job for job in jobs]
-        answers = await super().add([[job] for job in stored], now=self.time.instant)
+        answers = await self.inner.add([[job] for job in stored], now=self.time.instant)
         self._note(jobs, [answer for [answer] in answers], at)
 
     def _note(self, jobs: Sequence[NewJob], answers: Sequence[Added], at: Instant) -> None:

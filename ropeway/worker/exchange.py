@@ -15,8 +15,9 @@ from ..job.ids import new_token
 from ..job.instants import Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
-from ..store.contract import Listener, shares_from
-from ..store.values import DONE, Answer, Claimed, ClaimRequest, Settled
+from ..store.commands import Claim
+from ..store.contract import Listener
+from ..store.values import DONE, Answer, Claimed, Settled
 from .job import Job
 from .lanes import Lane, Lanes, by_store
 from .service import Service, insist
@@ -110,7 +111,7 @@ class Exchange:
             await self._news.wait()
         lane, wanted = plan
         ended, lane.ended = lane.ended, []
-        if not lanes.under_way and len(ended) >= shares_from(lane.queue.store):
+        if not lanes.under_way and len(ended) >= lane.queue.store.offers.side_by_side_from:
             # The other half is the next trip's: the store does one while the jobs of the other run.
             wanted -= wanted // 2
             half = len(ended) - len(ended) // 2
@@ -175,9 +176,9 @@ class Exchange:
             # The handlers begin before this goes on.
             await asyncio.sleep(0)
 
-    def _request(self, lane: Lane, wanted: int) -> ClaimRequest:
+    def _request(self, lane: Lane, wanted: int) -> Claim:
         queue = lane.queue.name
-        return ClaimRequest(queue, self._worker, new_token(), wanted, self._lock, self._names(queue))
+        return Claim(queue, self._worker, new_token(), wanted, self._lock, self._names(queue))
 
     def _note(self, lane: Lane, wanted: int, claimed: Claimed, wakes: int) -> None:
         """A claim that got less than it wanted left nothing, unless the lane was woken since it was sent."""

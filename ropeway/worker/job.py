@@ -20,7 +20,7 @@ from ..job.durations import Duration, milliseconds
 from ..job.options import StoredOptions
 from ..job.record import JobRecord
 from ..job.retention import KEEP_COMPLETED
-from ..store.values import Answer, Change
+from ..store.values import Answer, JobUpdate
 from .completing import Completion, complete_with, completing, completing_here
 from .service import insist
 
@@ -112,7 +112,7 @@ class Job(JobHandle[Any], RunningJob):
 
     async def progress(self, value: Json) -> None:
         """Any JSON value; a number from 0 to 100 shows as a bar."""
-        await self._update(Change(self.id, self.token, progress=encode(value, "progress", PROGRESS_LIMIT)))
+        await self._update(JobUpdate(self.id, self.token, progress=encode(value, "progress", PROGRESS_LIMIT)))
         if self.progressed is not None:
             self.progressed(self, value)
 
@@ -120,11 +120,11 @@ class Job(JobHandle[Any], RunningJob):
         """Keeps a line with the job; the newest 1,000 unless `keep_logs` says otherwise."""
         line = str(text).encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")[:LOG_LINE_LIMIT]
         keep = self.options.keep_logs if self.options else 0
-        await self._update(Change(self.id, self.token, log=(line,), keep_logs=keep))
+        await self._update(JobUpdate(self.id, self.token, log=(line,), keep_logs=keep))
 
     async def update_data(self, data: Json) -> None:
         """Replaces the job's data, for this attempt and the next ones."""
-        await self._update(Change(self.id, self.token, data=encode(data, "data", self.queue.size_limit)))
+        await self._update(JobUpdate(self.id, self.token, data=encode(data, "data", self.queue.size_limit)))
         self._data, self._decoded = data, True
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
@@ -148,14 +148,14 @@ class Job(JobHandle[Any], RunningJob):
         """The job's result, if the block of `transaction` ends well; None if this is not called."""
         complete_with(self, result)
 
-    async def _update(self, change: Change) -> None:
+    async def _update(self, change: JobUpdate) -> None:
         if self.ended:
             raise JobFinished(self.queue.name, self.id)
         [answer] = await self._store_update(change)
         if answer.verdict != "done":
             raise LockLost(self.queue.name, self.id)
 
-    async def _store_update(self, change: Change) -> list[Answer]:
+    async def _store_update(self, change: JobUpdate) -> list[Answer]:
         store, queue = self.queue.store, self.queue.name
         # A handler shall not fail because the store could not be reached for a moment; if that lasts, its lock is lost.
         return await insist(lambda _: store.update(queue, [change]), "update", unless=lambda: self.cancelled)

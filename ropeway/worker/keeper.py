@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 from ..store.contract import Store
 from .service import Service, run_all
@@ -85,13 +85,8 @@ class Keeper:
                 future.exception()
 
 
-@runtime_checkable
-class BringsKeeper(Protocol):
-    """A store whose time is not the machine's: a thread of its own would not follow it."""
-
-    def keeper(self, make: Make, leave: Leave) -> Keeper: ...
-
-
 def keeper_for(stores: Iterable[Store], make: Make, leave: Leave) -> Keeper:
-    bringing = next((store for store in stores if isinstance(store, BringsKeeper)), None)
-    return Keeper(make, leave) if bringing is None else bringing.keeper(make, leave)
+    """In a thread of its own, unless a store lives by another time than the machine's and brings a keeper for that."""
+    factories = (store.offers.keeper for store in stores)
+    factory: Callable[[Make, Leave], Keeper] = next(filter(None, factories), Keeper)
+    return factory(make, leave)

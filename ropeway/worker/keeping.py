@@ -19,8 +19,9 @@ import msgspec
 from ..client.workers import WORKER_RECORDS, WorkerInfo
 from ..errors import StoreUnavailable
 from ..job.instants import Milliseconds
+from ..store.commands import Find
 from ..store.contract import Store
-from ..store.values import Lock, Query, Record, StallRules, Ticked
+from ..store.values import Lock, Record, StallRules, Ticked
 from .completing import is_completing
 from .context import Stage
 from .job import Job, Signal
@@ -262,7 +263,7 @@ class Census(Service):
     async def step(self) -> None:
         handled = self._names(self._queue)
         if handled is not None and (await self._store.count(self._queue))["waiting"]:
-            page = await self._store.find(Query(self._queue, ("waiting",), limit=100))
+            page = await self._store.find(Find(self._queue, ("waiting",), limit=100))
             for name in {record.name for record in page.jobs} - {*handled} - self._reported:
                 self._reported.add(name)
                 self._report(self._queue, name, handled)

@@ -34,7 +34,8 @@ from ..job.numbers import whole
 from ..job.options import StoredOptions
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
-from ..store.values import BATCH, Answer, Change, ClaimRequest, Lock, StallRules, Ticked
+from ..store.commands import Claim
+from ..store.values import BATCH, Answer, JobUpdate, Lock, StallRules, Ticked
 from .attempts import Attempts, started_too_often
 from .completing import is_completing
 from .failures import HandlerFailed
@@ -97,7 +98,7 @@ class ClaimedJob(Job):
         """Gives it back; uses no attempt."""
         await self._settle(Outcome(self.id, self.token, "hand back"))
 
-    async def _store_update(self, change: Change) -> list[Answer]:
+    async def _store_update(self, change: JobUpdate) -> list[Answer]:
         # Whoever works by hand also decides how long to wait for a store that cannot be reached.
         return await self.queue.store.update(self.queue.name, [change])
 
@@ -228,7 +229,7 @@ async def _claim_once(
     jobs: list[ClaimedJob] = []
     again_in = 60.0
     for queue in queues:
-        request = ClaimRequest(queue.name, worker, new_token(), limit - len(jobs), rules.lock, names)
+        request = Claim(queue.name, worker, new_token(), limit - len(jobs), rules.lock, names)
         try:
             found, again = await _claim_in(queue, request, rules, sweeps, attempts)
         except StoreUnavailable:
@@ -243,7 +244,7 @@ async def _claim_once(
     return jobs, again_in
 
 
-async def _claim_in(queue: Queue, request: ClaimRequest, rules: Rules, sweeps: Sweeps, attempts: Attempts) -> Claiming:
+async def _claim_in(queue: Queue, request: Claim, rules: Rules, sweeps: Sweeps, attempts: Attempts) -> Claiming:
     while True:
         records, again_in = await _take(queue, request, rules, sweeps)
         jobs = [ClaimedJob(queue, record, time.monotonic(), attempts, rules.lock) for record in records]
@@ -257,7 +258,7 @@ async def _claim_in(queue: Queue, request: ClaimRequest, rules: Rules, sweeps: S
         request = msgspec.structs.replace(request, token=new_token())
 
 
-async def _take(queue: Queue, request: ClaimRequest, rules: Rules, sweeps: Sweeps) -> tuple[Sequence[JobRecord], float]:
+async def _take(queue: Queue, request: Claim, rules: Rules, sweeps: Sweeps) -> tuple[Sequence[JobRecord], float]:
     again_in = 60.0
     if sweeps.is_due(queue.name):
         # Before the claim: if it fails, no job is held by then.

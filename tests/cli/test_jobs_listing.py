@@ -9,7 +9,7 @@ import pytest
 from ropeway import Event, Queue
 from ropeway.cli.exits import ExitCode
 from ropeway.store.contract import Store
-from ropeway.store.values import Change
+from ropeway.store.values import JobUpdate
 from ropeway.testing.arrange import ARRANGED, claim_one, job_in
 from ropeway.testing.factories import QUEUE, fail, retry, token_of
 
@@ -92,7 +92,7 @@ def test_show_tells_the_whole_life_of_a_job(ropeway: Ropeway, arrange: Arrange):
         await Queue(QUEUE, store=store).add("send", {"to": "you"}, id="a", attempts=2)
         now = await store.clock()
         held = await claim_one(store, now=now)
-        await store.update(QUEUE, [Change("a", token_of(held), log=("first \x1b[2Jline", "second"))], now=now)
+        await store.update(QUEUE, [JobUpdate("a", token_of(held), log=("first \x1b[2Jline", "second"))], now=now)
         await store.settle(QUEUE, [retry(held, reason="busy", trace="Traceback one\n")], now=now)
         held = await claim_one(store, now=now)
         await store.settle(QUEUE, [fail(held, reason="gone\x07", trace="Traceback two\n  at \x1b[31m")], now=now)
@@ -133,7 +133,7 @@ def test_a_timeline_remembers_what_events_no_longer_tell(
 def test_logs_are_printed_line_by_line(ropeway: Ropeway, arrange: Arrange):
     async def log(store: Store) -> str:
         held = await job_in("active", store, now=await store.clock())
-        change = Change(held.id, token_of(held), log=tuple(f"line {n}\r\n" for n in range(30)), keep_logs=25)
+        change = JobUpdate(held.id, token_of(held), log=tuple(f"line {n}\r\n" for n in range(30)), keep_logs=25)
         await store.update(QUEUE, [change])
         return held.id
 
@@ -150,7 +150,7 @@ def test_logs_are_printed_line_by_line(ropeway: Ropeway, arrange: Arrange):
 def test_the_last_log_lines_are_printed_in_order(ropeway: Ropeway, arrange: Arrange):
     async def log(store: Store) -> str:
         held = await job_in("active", store, now=await store.clock())
-        await store.update(QUEUE, [Change(held.id, token_of(held), log=tuple(f"line {n}" for n in range(30)))])
+        await store.update(QUEUE, [JobUpdate(held.id, token_of(held), log=tuple(f"line {n}" for n in range(30)))])
         return held.id
 
     job_id = arrange.on_store(log)
@@ -165,7 +165,7 @@ def test_the_last_log_lines_are_printed_in_order(ropeway: Ropeway, arrange: Arra
 def test_a_log_is_cleared(ropeway: Ropeway, arrange: Arrange):
     async def log(store: Store) -> str:
         held = await job_in("active", store, now=await store.clock())
-        await store.update(QUEUE, [Change(held.id, token_of(held), log=tuple(f"line {n}" for n in range(5)))])
+        await store.update(QUEUE, [JobUpdate(held.id, token_of(held), log=tuple(f"line {n}" for n in range(5)))])
         return held.id
 
     job_id = arrange.on_store(log)

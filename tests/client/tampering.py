@@ -6,11 +6,20 @@ import asyncio
 import inspect
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Self, TypeVar
+
+from msgspec.structs import astuple
 
 from ropeway.errors import StoreUnavailable
-from ropeway.store.contract import Store
+from ropeway.job.instants import Instant
+from ropeway.store.commands import Claim, Command, Find, verb_of
+from ropeway.store.contract import Listener, Store
+from ropeway.store.offers import Offers
+from ropeway.store.values import Topic
+from ropeway.testing.proxy import StoreProxy
+
+A = TypeVar("A")
 
 
 class Tampering:
@@ -24,6 +33,8 @@ class Tampering:
         self.after: dict[str, Callable[[Any], Any]] = {}
         """Called with the answer, and may give another; if it raises, the caller never hears of either."""
 
+        self.offers: Offers | None = None
+        """Instead of what the store itself offers."""
         self._expected: dict[str, list[asyncio.Future[None]]] = {}
 
     def answered(self, verb: str) -> asyncio.Future[None]:
@@ -40,35 +51,43 @@ class Tampering:
         return [arguments for called, arguments in self.arguments if called == verb]
 
 
-class _Tampered:
+class _Tampered(StoreProxy):
     def __init__(self, store: Store, tampering: Tampering, url: str) -> None:
-        self._store = store
-        self._tampering = tampering
+        super().__init__(store)
         self.url = url
+        self._tampering = tampering
 
-    def sibling(self) -> _Tampered:
-        return _Tampered(self._store.sibling(), self._tampering, self.url)
+    @property
+    def offers(self) -> Offers:
+        return self._tampering.offers or self.inner.offers
 
-    def __getattr__(self, verb: str) -> Any:
-        attribute = getattr(self._store, verb)
-        if not inspect.iscoroutinefunction(attribute):
-            return attribute
+    def sibling(self) -> Self:
+        return type(self)(self.inner.sibling(), self._tampering, self.url)
 
-        async def call(*arguments: Any, **options: Any) -> Any:
-            self._tampering.calls[verb] += 1
-            self._tampering.arguments.append((verb, arguments))
-            await _done(self._tampering.before.get(verb), *arguments)
-            answer = await attribute(*arguments, **options)
-            answer = await _done(self._tampering.after.get(verb), answer) or answer
-            self._tampering.note_answer(verb)
-            return answer
+    async def open(self) -> None:
+        await self._meet("open", ())
+        await super().open()
 
-        return call
+    async def do(self, command: Command[A], now: Instant | None = None) -> A:
+        verb = verb_of(command)
+        await self._meet(verb, (command,) if isinstance(command, Claim | Find) else astuple(command))
+        answer = await super().do(command, now)
+        answer = await _done(self._tampering.after.get(verb), answer) or answer
+        self._tampering.note_answer(verb)
+        return answer
+
+    async def _meet(self, verb: str, arguments: tuple[Any, ...]) -> None:
+        self._tampering.calls[verb] += 1
+        self._tampering.arguments.append((verb, arguments))
+        await _done(self._tampering.before.get(verb), *arguments)
+
+    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+        return self.inner.listen(topic, queues)
 
 
 def tampered(store: Store, tampering: Tampering, url: str | None = None) -> Store:
     """With a URL of its own it is another store to whoever looks at that."""
-    return cast(Store, _Tampered(store, tampering, url or store.url))
+    return _Tampered(store, tampering, url or store.url)
 
 
 async def _done(act: Callable[..., Any] | None, *arguments: Any) -> Any:

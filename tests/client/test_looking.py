@@ -14,7 +14,7 @@ from ropeway.errors import InvalidName, InvalidOption
 from ropeway.job.record import NewJob
 from ropeway.job.states import STATES, State
 from ropeway.store.contract import Store
-from ropeway.store.values import Change, Lock, Record
+from ropeway.store.values import JobUpdate, Lock, Record
 from ropeway.testing.arrange import ARRANGED, active, failed, job_in
 
 BAD_IDS: list[Any] = ["", "a b", "é", "x" * 256, "\ud800", None, 5, b"a"]
@@ -198,7 +198,7 @@ async def test_history_tells_of_failed_attempts_and_log_lines(queue: Queue, stor
     history = await queue.history(record.id)
     assert [(failure.attempt, failure.reason) for failure in history.failures] == [(1, "no luck")]
     job = await queue.add("send")
-    await store.update(queue.name, [Change(job.id, log=("one",)), Change(job.id, log=("two",))])
+    await store.update(queue.name, [JobUpdate(job.id, log=("one",)), JobUpdate(job.id, log=("two",))])
     history = await queue.history(job.id)
     assert [line.text for line in history.log] == ["one", "two"]
     assert history.failures == []

@@ -11,8 +11,9 @@ from ropeway.errors import InvalidOption, QueueBusy
 from ropeway.job.ids import new_token
 from ropeway.job.instants import Instant
 from ropeway.job.states import STATES
+from ropeway.store.commands import Claim
 from ropeway.store.contract import Store
-from ropeway.store.values import BATCH, ClaimRequest
+from ropeway.store.values import BATCH
 from ropeway.testing.arrange import ARRANGED, active, job_in
 from ropeway.testing.factories import fail
 
@@ -22,7 +23,7 @@ from .tampering import Tampering
 async def fail_all(queue: Queue, now: Instant | None = None) -> None:
     """Fails every waiting job, in their order."""
     while True:
-        request = ClaimRequest(queue.name, "worker-1", new_token(), BATCH, 30_000)
+        request = Claim(queue.name, "worker-1", new_token(), BATCH, 30_000)
         jobs = (await queue.store.claim(request, now=now)).jobs
         if not jobs:
             return

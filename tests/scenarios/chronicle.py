@@ -11,7 +11,7 @@ from ropeway.job.events import Entry
 from ropeway.job.instants import instant_of
 from ropeway.job.record import JobRecord
 from ropeway.job.states import STATES, State
-from ropeway.store.values import Query
+from ropeway.store.commands import Find
 from ropeway.testing.ledger import Ledger
 
 
@@ -59,7 +59,7 @@ async def all_jobs(queue: Queue, *states: State) -> list[JobRecord]:
     jobs: list[JobRecord] = []
     after = None
     while True:
-        page = await queue.store.find(Query(queue.name, states or STATES, limit=1_000, after=after))
+        page = await queue.store.find(Find(queue.name, states or STATES, limit=1_000, after=after))
         jobs += page.jobs
         if page.next is None:
             return jobs

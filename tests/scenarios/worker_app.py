@@ -17,6 +17,9 @@ import msgspec
 
 from ropeway import Queue, ShutdownTimeout, Worker, connect
 from ropeway.cli import loops
+from ropeway.job.instants import Instant
+from ropeway.store.commands import Settle
+from ropeway.testing.proxy import StoreProxy
 
 from .diary import Diary
 from .handlers import ScenarioHandlers, die_at_once
@@ -88,18 +91,14 @@ def tell_of_tasks() -> None:
     print(TOLD, file=sys.stderr, flush=True)  # noqa: T201
 
 
-class DiesAfterSettling:
+class DiesAfterSettling(StoreProxy):
     """A store whose process dies when an outcome is stored, and before anybody in it can know."""
 
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
-    def __getattr__(self, verb: str) -> Any:
-        return getattr(self._store, verb)
-
-    async def settle(self, *given: Any, **options: Any) -> Any:
-        await self._store.settle(*given, **options)
-        die_at_once()
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        answer = await super().do(command, now)
+        if isinstance(command, Settle):
+            die_at_once()
+        return answer
 
 
 class OneLine(logging.Formatter):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from ropeway.job.instants import Instant
 from ropeway.job.record import NewJob
-from ropeway.store.values import Added
+from ropeway.store.commands import Add
 from ropeway.stores.sqlite import SQLiteStore
 
 
@@ -17,8 +17,10 @@ class FreshStore(SQLiteStore):
 
     seen: set[tuple[str, str]]
 
-    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        return await super().add([[self._marked(job) for job in bundle] for bundle in bundles], now=now)
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        if isinstance(command, Add):
+            command = Add([[self._marked(job) for job in bundle] for bundle in command.bundles])
+        return await super().do(command, now)
 
     def _marked(self, job: NewJob) -> NewJob:
         key = job.queue, job.id

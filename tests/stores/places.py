@@ -15,6 +15,7 @@ from ropeway.testing.conformance.fixtures import NewHandle
 from .databases import used_database_place, used_schemas
 from .fresh import new_fresh_class
 from .servers import new_place, new_prefix, shared_cluster
+from .wired import WiredStore
 
 Place: TypeAlias = Callable[[Path], NewHandle]
 """Takes an empty folder of its own; answers handles on jobs that outlive each of them."""
@@ -23,6 +24,11 @@ Place: TypeAlias = Callable[[Path], NewHandle]
 def memory(_: Path) -> NewHandle:
     # Jobs in memory live as long as one handle does: this one.
     return connect("memory://").sibling
+
+
+def memory_wired(_: Path) -> NewHandle:
+    anchor = WiredStore(connect("memory://"))
+    return anchor.sibling
 
 
 def sqlite(folder: Path) -> NewHandle:
@@ -60,7 +66,12 @@ PLACES: Final[dict[str, Place]] = {
     "redis": redis,
     "postgres": postgres,
 }
-EVERYWHERE: Final[dict[str, Place]] = {**PLACES, "sqlite-inbox": sqlite_inbox, "redis-cluster": cluster}
+EVERYWHERE: Final[dict[str, Place]] = {
+    **PLACES,
+    "memory-wired": memory_wired,
+    "sqlite-inbox": sqlite_inbox,
+    "redis-cluster": cluster,
+}
 """Also the places that are another one in another manner: the suite says enough about them."""
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from ropeway.job.events import EVENTS_KEPT, Entry
 from ropeway.job.instants import Instant
-from ropeway.job.outcomes import Outcome
 from ropeway.job.record import JobRecord
 from ropeway.job.retention import Retention
+from ropeway.store.commands import Claim, Find, Get, Settle
 from ropeway.store.contract import Store
 from ropeway.store.url import connect
-from ropeway.store.values import Answer, Change, Claimed, ClaimRequest, Page, Query, Settled, StallRules
+from ropeway.store.values import Answer, JobUpdate, Page, Settled, StallRules
 from ropeway.testing.arrange import active, add, claim, completed
 from ropeway.testing.auditor import AuditedStore
 from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, complete, new_job, new_jobs
@@ -96,7 +97,7 @@ async def test_a_sound_store_has_nothing_to_hide(memory: Store) -> None:
 async def test_trimmed_events_are_no_fault(memory: Store) -> None:
     held = await active(memory)
     for _ in range(3 * EVENTS_KEPT // 1_000):
-        await memory.update(QUEUE, [Change(held.id, held.token, progress="1")] * 1_000, now=NOW)
+        await memory.update(QUEUE, [JobUpdate(held.id, held.token, progress="1")] * 1_000, now=NOW)
     await memory.tick(QUEUE, StallRules(), now=NOW)
 
     await AuditedStore(memory).check()
@@ -112,16 +113,11 @@ async def test_an_obliterated_queue_is_no_fault(memory: Store) -> None:
 
 
 class AcceptsEverything(StoreProxy):
-    async def settle(
-        self,
-        queue: str,
-        outcomes: Sequence[Outcome],
-        then: ClaimRequest | None = None,
-        *,
-        now: Instant | None = None,
-    ) -> Settled:
-        await self.inner.settle(queue, outcomes, then, now=now)
-        return Settled([Answer("done", "active")] * len(outcomes))
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        answer = await self.inner.do(command, now)
+        if isinstance(command, Settle):
+            return Settled([Answer("done", "active")] * len(command.outcomes))
+        return answer
 
 
 async def test_a_completion_accepted_twice_is_found(memory: Store) -> None:
@@ -135,8 +131,10 @@ async def test_a_completion_accepted_twice_is_found(memory: Store) -> None:
 
 
 class GivesOutTheSameTokenAgain(StoreProxy):
-    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        return await self.inner.claim(replace(request, token="always"), now=now)
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        if isinstance(command, Claim):
+            command = replace(command, token="always")
+        return await self.inner.do(command, now)
 
 
 async def test_a_token_given_for_two_claims_is_found(memory: Store) -> None:
@@ -152,9 +150,11 @@ async def test_a_token_given_for_two_claims_is_found(memory: Store) -> None:
 class ShowsJobsOtherwise(StoreProxy):
     """`find` answers from a copy that somebody forgot to update."""
 
-    async def find(self, query: Query) -> Page:
-        page = await self.inner.find(query)
-        return Page([replace(job, data="old") for job in page.jobs], page.next)
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        answer = await self.inner.do(command, now)
+        if isinstance(command, Find):
+            return Page([replace(job, data="old") for job in answer.jobs], answer.next)
+        return answer
 
 
 async def test_a_find_unlike_get_is_found(memory: Store) -> None:
@@ -166,12 +166,13 @@ async def test_a_find_unlike_get_is_found(memory: Store) -> None:
 
 
 class LeavesLocksBehind(StoreProxy):
-    async def find(self, query: Query) -> Page:
-        page = await self.inner.find(query)
-        return Page([_locked(job) for job in page.jobs], page.next)
-
-    async def get(self, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
-        return [job and _locked(job) for job in await self.inner.get(queue, ids)]
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        answer = await self.inner.do(command, now)
+        if isinstance(command, Find):
+            return Page([_locked(job) for job in answer.jobs], answer.next)
+        if isinstance(command, Get):
+            return [job and _locked(job) for job in answer]
+        return answer
 
 
 def _locked(job: JobRecord) -> JobRecord:
@@ -187,9 +188,11 @@ async def test_a_lock_on_a_finished_job_is_found(memory: Store) -> None:
 
 
 class LosesJobs(StoreProxy):
-    async def find(self, query: Query) -> Page:
-        page = await self.inner.find(query)
-        return Page(page.jobs[1:], page.next)
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        answer = await self.inner.do(command, now)
+        if isinstance(command, Find):
+            return Page(answer.jobs[1:], answer.next)
+        return answer
 
 
 async def test_a_lost_job_is_found(memory: Store) -> None:

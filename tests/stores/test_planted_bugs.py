@@ -5,34 +5,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from msgspec.structs import replace
 
-from ropeway.job.instants import Instant, Milliseconds
-from ropeway.job.outcomes import Outcome
-from ropeway.job.record import NewJob
+from ropeway.job.instants import Instant
+from ropeway.store.commands import Add, Claim, Count, Find, Promote, ReadEvents, Renew, Settle, Tick, Update
 from ropeway.store.contract import Listener, Store
 from ropeway.store.url import connect
-from ropeway.store.values import (
-    Added,
-    Answer,
-    Change,
-    Claimed,
-    ClaimRequest,
-    Counts,
-    Edit,
-    Entries,
-    Lock,
-    Query,
-    Settled,
-    StallRules,
-    Ticked,
-    Topic,
-)
+from ropeway.store.values import Answer, JobChange, Lock, Settled, Topic
 from ropeway.testing import conformance as suite
 from ropeway.testing.auditor import AuditedStore
 from ropeway.testing.conformance.fixtures import NewHandle
@@ -41,75 +25,73 @@ from ropeway.testing.machine import StoreMachine
 from ropeway.testing.proxy import StoreProxy
 
 
-class SettlesForAnybody(StoreProxy):
+class Spoiled(StoreProxy):
+    """A store with a bug in one of its commands: `spoil` executes those."""
+
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        return await self.spoil(command, now)
+
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        return await self.inner.do(command, now)
+
+
+class SettlesForAnybody(Spoiled):
     """No fence at all: whoever comes is taken for the holder."""
 
-    async def settle(
-        self,
-        queue: str,
-        outcomes: Sequence[Outcome],
-        then: ClaimRequest | None = None,
-        *,
-        now: Instant | None = None,
-    ) -> Settled:
-        jobs = await self.inner.get(queue, [outcome.id for outcome in outcomes])
-        forged = [
-            replace(outcome, token=job.token) if job and job.token else outcome
-            for outcome, job in zip(outcomes, jobs, strict=True)
-        ]
-        return await self.inner.settle(queue, forged, then, now=now)
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Settle):
+            jobs = await self.inner.get(command.queue, [outcome.id for outcome in command.outcomes])
+            forged = [
+                replace(outcome, token=job.token) if job and job.token else outcome
+                for outcome, job in zip(command.outcomes, jobs, strict=True)
+            ]
+            command = replace(command, outcomes=forged)
+        return await super().spoil(command, now)
 
 
-class SettlesWhateverIsActive(StoreProxy):
+class SettlesWhateverIsActive(Spoiled):
     """The state is the fence: a job that runs again takes the result of its first run."""
 
-    async def settle(
-        self,
-        queue: str,
-        outcomes: Sequence[Outcome],
-        then: ClaimRequest | None = None,
-        *,
-        now: Instant | None = None,
-    ) -> Settled:
-        jobs = await self.inner.get(queue, [outcome.id for outcome in outcomes])
-        forged = [
-            replace(outcome, token=job.token) if job and job.state == "active" else outcome
-            for outcome, job in zip(outcomes, jobs, strict=True)
-        ]
-        return await self.inner.settle(queue, forged, then, now=now)
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Settle):
+            jobs = await self.inner.get(command.queue, [outcome.id for outcome in command.outcomes])
+            forged = [
+                replace(outcome, token=job.token) if job and job.state == "active" else outcome
+                for outcome, job in zip(command.outcomes, jobs, strict=True)
+            ]
+            command = replace(command, outcomes=forged)
+        return await super().spoil(command, now)
 
 
-class RenewsForAnybody(StoreProxy):
-    async def renew(
-        self, queue: str, locks: Sequence[Lock], lock: Milliseconds, *, now: Instant | None = None
-    ) -> list[Answer]:
-        jobs = await self.inner.get(queue, [held.id for held in locks])
-        forged = [
-            Lock(held.id, job.token) if job and job.token else held for held, job in zip(locks, jobs, strict=True)
-        ]
-        return await self.inner.renew(queue, forged, lock, now=now)
+class RenewsForAnybody(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Renew):
+            jobs = await self.inner.get(command.queue, [held.id for held in command.locks])
+            forged = [
+                Lock(held.id, job.token) if job and job.token else held
+                for held, job in zip(command.locks, jobs, strict=True)
+            ]
+            command = replace(command, locks=forged)
+        return await super().spoil(command, now)
 
 
-class UpdatesForAnybody(StoreProxy):
-    async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
-        return await self.inner.update(queue, [replace(change, token=None) for change in changes], now=now)
+class UpdatesForAnybody(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Update):
+            command = replace(command, updates=[replace(update, token=None) for update in command.updates])
+        return await super().spoil(command, now)
 
 
-class AcknowledgesFirst(StoreProxy):
+class AcknowledgesFirst(Spoiled):
     """Says `done` and writes a moment later; a crash in between loses the outcome."""
 
     writing: asyncio.Task[Settled] | None = None
 
-    async def settle(
-        self,
-        queue: str,
-        outcomes: Sequence[Outcome],
-        then: ClaimRequest | None = None,
-        *,
-        now: Instant | None = None,
-    ) -> Settled:
-        self.writing = asyncio.create_task(self.inner.settle(queue, outcomes, then, now=now))
-        return Settled([Answer("done", "active")] * len(outcomes))
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if not isinstance(command, Settle):
+            return await super().spoil(command, now)
+        self.writing = asyncio.create_task(self.inner.do(command, now))
+        return Settled([Answer("done", "active")] * len(command.outcomes))
 
     async def close(self) -> None:
         if self.writing:
@@ -117,45 +99,44 @@ class AcknowledgesFirst(StoreProxy):
         await self.inner.close()
 
 
-class ForgetsWhatItSettled(StoreProxy):
+class ForgetsWhatItSettled(Spoiled):
     """Takes a repeated settle, whose first answer was lost, for a stranger's."""
 
-    async def settle(
-        self,
-        queue: str,
-        outcomes: Sequence[Outcome],
-        then: ClaimRequest | None = None,
-        *,
-        now: Instant | None = None,
-    ) -> Settled:
-        settled = await self.inner.settle(queue, outcomes, then, now=now)
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        answer = await super().spoil(command, now)
+        if not isinstance(command, Settle):
+            return answer
         answers = [
-            Answer("lost", answer.state) if answer.verdict == "done" and answer.state != "active" else answer
-            for answer in settled.answers
+            Answer("lost", one.state) if one.verdict == "done" and one.state != "active" else one
+            for one in answer.answers
         ]
-        return Settled(answers, settled.claimed)
+        return Settled(answers, answer.claimed)
 
 
-class RecoversById(StoreProxy):
+class RecoversById(Spoiled):
     """Looks for locks that ran out, and then recovers those jobs, whoever holds them by now."""
 
-    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
-        assert now is not None
-        active = (await self.inner.find(Query(queue, ("active",)))).jobs
-        over = [job.id for job in active if job.lock_until is not None and job.lock_until <= now]
-        # A call beside it comes in between.
-        await asyncio.sleep(0)
-        current = [job for job in await self.inner.get(queue, over) if job and job.token]
-        await self.inner.renew(queue, [Lock(job.id, job.token or "") for job in current], 0, now=now)
-        return await self.inner.tick(queue, rules, now=now)
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Tick):
+            assert now is not None
+            queue = command.queue
+            active = (await self.inner.find(Find(queue, ("active",)))).jobs
+            over = [job.id for job in active if job.lock_until is not None and job.lock_until <= now]
+            # A call beside it comes in between.
+            await asyncio.sleep(0)
+            current = [job for job in await self.inner.get(queue, over) if job and job.token]
+            await self.inner.renew(queue, [Lock(job.id, job.token or "") for job in current], 0, now=now)
+        return await super().spoil(command, now)
 
 
-class BelievesTheClient(StoreProxy):
+class BelievesTheClient(Spoiled):
     """The clock of the worker that ticks decides; it runs a minute ahead."""
 
-    async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if not isinstance(command, Tick):
+            return await super().spoil(command, now)
         assert now is not None
-        return replace(await self.inner.tick(queue, rules, now=now + MINUTE), now=now)
+        return replace(await self.inner.do(command, now + MINUTE), now=now)
 
 
 class _DeafBetweenWaits:
@@ -169,7 +150,7 @@ class _DeafBetweenWaits:
         finally:
             listener.close()
 
-    async def claim(self, _: ClaimRequest, timeout: float | None = None) -> None:
+    async def claim(self, _: Claim, timeout: float | None = None) -> None:
         await self.wait(timeout)
 
     def interrupt(self) -> None:
@@ -186,44 +167,52 @@ class LosesWakes(StoreProxy):
         return _DeafBetweenWaits(self.inner, topic, queues)
 
 
-class PromotesToTheHead(StoreProxy):
-    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        page = await self.inner.find(Query(request.queue, ("delayed",)))
-        due = [job.id for job in page.jobs if job.due_at and now and job.due_at <= now]
-        await self.inner.change(request.queue, [Edit(id, lifo=True) for id in due], now=now)
-        return await self.inner.claim(request, now=now)
-
-    async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]:
-        await self.inner.change(queue, [Edit(id, lifo=True) for id in ids], now=now)
-        return await self.inner.promote(queue, ids, now=now)
-
-
-class CountsCancelledAsWaiting(StoreProxy):
-    async def count(self, queue: str) -> Counts:
-        counts = await self.inner.count(queue)
-        return {**counts, "waiting": counts["waiting"] + counts["cancelled"], "cancelled": 0}
+class PromotesToTheHead(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        ids: Sequence[str] = ()
+        if isinstance(command, Claim):
+            page = await self.inner.find(Find(command.queue, ("delayed",)))
+            ids = [job.id for job in page.jobs if job.due_at and now and job.due_at <= now]
+        elif isinstance(command, Promote):
+            ids = command.ids
+        if ids:
+            await self.inner.change(command.queue, [JobChange(id, lifo=True) for id in ids], now=now)
+        return await super().spoil(command, now)
 
 
-class AddsHalfABundle(StoreProxy):
-    async def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
-        answers = await self.inner.add([[job] for bundle in bundles for job in bundle], now=now)
+class CountsCancelledAsWaiting(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        answer = await super().spoil(command, now)
+        if isinstance(command, Count):
+            return {**answer, "waiting": answer["waiting"] + answer["cancelled"], "cancelled": 0}
+        return answer
+
+
+class AddsHalfABundle(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if not isinstance(command, Add):
+            return await super().spoil(command, now)
+        answers = await self.inner.add([[job] for bundle in command.bundles for job in bundle], now=now)
         one_by_one = iter(answers)
-        return [[next(one_by_one)[0] for _ in bundle] for bundle in bundles]
+        return [[next(one_by_one)[0] for _ in bundle] for bundle in command.bundles]
 
 
-class ClaimsMoreOnRepeat(StoreProxy):
-    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
-        return await self.inner.claim(replace(request, repeat=False), now=now)
+class ClaimsMoreOnRepeat(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Claim):
+            command = replace(command, repeat=False)
+        return await super().spoil(command, now)
 
 
-class ForgetsAnEvent(StoreProxy):
+class ForgetsAnEvent(Spoiled):
     """Cancels without saying so; only the auditor can know."""
 
-    async def events(
-        self, queue: str, after: str | None = None, *, inclusive: bool = False, limit: int = 1_000
-    ) -> Entries:
-        page = await self.inner.events(queue, after, inclusive=inclusive, limit=limit)
-        return replace(page, entries=[stored for stored in page.entries if stored.entry.what != "cancel"])
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        answer = await super().spoil(command, now)
+        if isinstance(command, ReadEvents):
+            kept = [stored for stored in answer.entries if stored.entry.what != "cancel"]
+            return replace(answer, entries=kept)
+        return answer
 
 
 class Bench(NamedTuple):

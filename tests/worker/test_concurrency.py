@@ -11,6 +11,7 @@ import pytest
 from ropeway import Job, Queue, Worker
 from ropeway.errors import InvalidOption
 from ropeway.store.contract import Store
+from ropeway.store.offers import Offers
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Tampering, tampered
 
@@ -450,11 +451,11 @@ async def test_an_active_listener_hears_of_each_job(queue: Queue):
         await job.result(timeout=PATIENCE)
 
 
-@pytest.mark.parametrize(("shares_from", "trips"), [(10, [5, 5]), (11, [10])])
+@pytest.mark.parametrize(("side_by_side_from", "trips"), [(10, [5, 5]), (11, [10])])
 async def test_outcomes_that_come_together_go_by_two_trips_where_the_store_does_them_side_by_side(
-    tampered_queue: Queue, tampering: Tampering, monkeypatch: pytest.MonkeyPatch, shares_from: int, trips: list[int]
+    tampered_queue: Queue, tampering: Tampering, side_by_side_from: int, trips: list[int]
 ):
-    monkeypatch.setattr(tampered_queue.store, "shares_from", shares_from, raising=False)
+    tampering.offers = Offers(side_by_side_from=side_by_side_from)
     gate = Gate()
     await tampered_queue.add_many(["send"] * 10)
     async with Worker(tampered_queue, gate, concurrency=10).started():

@@ -9,7 +9,7 @@ import pytest
 
 from ropeway import Job, Queue, Worker
 from ropeway.errors import StoreCorrupt, StoreUnavailable
-from ropeway.store.values import ClaimRequest
+from ropeway.store.commands import Claim
 from tests.client.tampering import Outage, Tampering
 
 from .watching import PATIENCE, Counting, Ear, Gate, told
@@ -67,7 +67,7 @@ async def test_lost_calls_and_lost_answers_lose_no_job_and_run_none_twice(queue:
         assert (job.snapshot.attempts_started, job.snapshot.stalled_count) == (1, 0)
 
 
-def claims(tampering: Tampering) -> list[ClaimRequest]:
+def claims(tampering: Tampering) -> list[Claim]:
     requests = [request for (request,) in tampering.given_to("claim")]
     return requests + [then for _, _, then in tampering.given_to("settle") if then is not None]
 

@@ -10,7 +10,7 @@ from ...client.workers import read_workers
 from ...errors import StoreError
 from ...job.instants import Instant
 from ...store.contract import Store
-from ...store.inspection import Finding, Inspectable
+from ...store.inspection import Finding
 from ..stores import known_queues
 from ..text import length
 from .queues import examine_queue
@@ -25,8 +25,8 @@ NO_QUEUES: Final = Finding(
 async def examine(store: Store) -> list[Finding]:
     """Goes as far as it can: a store that is not there, or must be migrated first, is not opened."""
     findings: list[Finding] = []
-    if isinstance(store, Inspectable):
-        inspection = await asyncio.to_thread(store.inspect)
+    if (inspectable := store.offers.inspection) is not None:
+        inspection = await asyncio.to_thread(inspectable.inspect)
         findings += inspection.findings
         if not inspection.exists:
             return findings if _has_problem(findings) else [NOT_MADE, *findings, NO_QUEUES]

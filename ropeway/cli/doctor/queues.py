@@ -8,9 +8,10 @@ from typing import Final
 from ...client.workers import WorkerInfo
 from ...job.instants import Instant
 from ...job.record import JobRecord
+from ...store.commands import Find
 from ...store.contract import Store
 from ...store.inspection import Finding
-from ...store.values import BATCH, Query, Settings
+from ...store.values import BATCH, Settings
 from ..text import length, plural
 
 PATIENCE: Final = 10_000
@@ -21,9 +22,9 @@ SAMPLE: Final = 100
 async def examine_queue(store: Store, name: str, workers: Sequence[WorkerInfo], now: Instant) -> list[Finding]:
     counts = await store.count(name)
     settings = await store.settings(name)
-    waiting = (await store.find(Query(name, ("waiting",), limit=SAMPLE))).jobs
-    delayed = (await store.find(Query(name, ("delayed",), limit=SAMPLE))).jobs
-    active = (await store.find(Query(name, ("active",), limit=BATCH))).jobs
+    waiting = (await store.find(Find(name, ("waiting",), limit=SAMPLE))).jobs
+    delayed = (await store.find(Find(name, ("delayed",), limit=SAMPLE))).jobs
+    active = (await store.find(Find(name, ("active",), limit=BATCH))).jobs
     findings = [
         *_paused(name, settings, counts["waiting"]),
         *_unserved(name, counts["waiting"] + counts["delayed"], workers),

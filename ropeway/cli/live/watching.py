@@ -13,8 +13,9 @@ from ...job.instants import Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.states import STATES, State
+from ...store.commands import Find
 from ...store.contract import Store
-from ...store.values import Counts, Query, Settings
+from ...store.values import Counts, Settings
 from .figures import MINUTE, Meter, Moves, Tally, completed_by_minute, rates_of_last_minute
 from .happenings import happened, told
 from .memory import JobMemory
@@ -114,7 +115,7 @@ class QueueWatch:
             self._memory.strangers.clear()
 
     async def _find(self, store: Store, state: State, limit: int, *, newest_first: bool = False) -> list[JobRecord]:
-        query = Query(self.name, (state,), limit=limit, newest_first=newest_first)
+        query = Find(self.name, (state,), limit=limit, newest_first=newest_first)
         return (await store.find(query)).jobs
 
     def picture(self, now: Instant, step: float) -> QueuePicture:

@@ -8,7 +8,8 @@ from contextlib import suppress
 from threading import RLock
 
 from ...errors import StoreClosed
-from ...store.values import ClaimRequest, Served, Topic
+from ...store.commands import Claim
+from ...store.values import Served, Topic
 from .door import Door
 
 
@@ -77,7 +78,7 @@ class MemoryListener:
             # Of several waiters one takes the wake, but all of them heard it.
             return self._take() or (not waiter.cancelled() and waiter.result())
 
-    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
         """A claim of its own costs hardly more here than one that was left waiting."""
         await self.wait(timeout)
         return None

@@ -11,8 +11,9 @@ from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
+from ...store.commands import Claim
 from ...store.letters import ANSWERS
-from ...store.values import Claimed, ClaimRequest
+from ...store.values import Claimed
 from .parameters import NULL, Parameter, number, numbers, text, texts, truth
 
 as_json: Final = msgspec.json.Encoder().encode
@@ -35,7 +36,7 @@ _past: Final[Callable[[str], _Past]] = msgspec.json.Decoder(_Past).decode
 _FRESH: Final[_Past] = (0, 1, 0, None, None)
 
 
-def request_of(request: ClaimRequest | None) -> tuple[Parameter, ...]:
+def request_of(request: Claim | None) -> tuple[Parameter, ...]:
     if request is None:
         return NULL, NULL, NULL, NULL, NULL, NULL
     return (
@@ -48,7 +49,7 @@ def request_of(request: ClaimRequest | None) -> tuple[Parameter, ...]:
     )
 
 
-def claimed_of(request: ClaimRequest, now: Instant, again_at: Instant | None, jobs: Sequence[Any]) -> Claimed:
+def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Sequence[Any]) -> Claimed:
     """Takes the arrays as `sql/lib/take.sql` gives them."""
     ids, names, datas, options, priorities, orders, created, pasts, held = jobs
     if ids is None:

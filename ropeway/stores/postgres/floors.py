@@ -14,7 +14,8 @@ from typing import Final
 import msgspec
 
 from ...job.instants import Instant
-from ...store.values import Claimed, ClaimRequest
+from ...store.commands import Claim
+from ...store.values import Claimed
 from .parameters import NULL, Parameter, number
 
 MANY: Final = 5_000
@@ -39,14 +40,14 @@ class Floors:
         # Whoever takes other names has other jobs behind the place where it took its last.
         self._floors: dict[tuple[str, tuple[str, ...] | None], Floor] = {}
 
-    def parameters(self, request: ClaimRequest | None) -> tuple[Parameter, ...]:
+    def parameters(self, request: Claim | None) -> tuple[Parameter, ...]:
         floor = None if request is None else self._floors.get((request.queue, request.names))
         if floor is None or not floor.is_needed or asyncio.get_running_loop().time() - floor.looked >= PAUSE:
             return NULL, NULL, NULL
         due = number(max(0, floor.looked_at - LATE))
         return (NULL, NULL, due) if floor.last is None else (number(floor.last[0]), number(floor.last[1]), due)
 
-    def note(self, request: ClaimRequest, claimed: Claimed, passed: int | None, *, was_whole: bool) -> None:
+    def note(self, request: Claim, claimed: Claimed, passed: int | None, *, was_whole: bool) -> None:
         """Takes what a claim gave, and how many entries it passed in vain; `was_whole`: from the very start."""
         floor = self._floors.setdefault((request.queue, request.names), Floor())
         if claimed.jobs:

@@ -10,8 +10,9 @@ import msgspec
 from ...job.events import Entry
 from ...job.record import JobRecord
 from ...job.states import State
+from ...store.commands import Find
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
-from ...store.values import Entries, FailedAttempt, History, LogLine, LogPage, Page, Query, StoredEntry
+from ...store.values import Entries, FailedAttempt, History, LogLine, LogPage, Page, StoredEntry
 from .link import Row
 
 _entries: Final[Callable[[str], list[Entry]]] = msgspec.json.Decoder(list[Entry]).decode
@@ -24,7 +25,7 @@ FindIn = Callable[[State, int, int, int], Awaitable[list[Row]]]
 _read_cursor: Final = cursor_reader(PairCursor)
 
 
-async def find(find_in: FindIn, query: Query) -> Page:
+async def find(find_in: FindIn, query: Find) -> Page:
     start = _read_cursor(query)
     beginning = BEYOND_ALL if query.newest_first else -BEYOND_ALL
     key = (start.first, start.second) if start else (beginning, beginning)

@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 from ...errors import StoreError, StoreUnavailable
 from ...job.ids import new_token
 from ...job.outcomes import Outcome
-from ...store.values import ClaimRequest, Served
+from ...store.commands import Claim
+from ...store.values import Served
 from .connection import LONGEST_PAUSE
 from .failures import reading
 from .standing import Run, Standing
@@ -44,7 +45,7 @@ class ClaimingListener(RedisListener):
         self._going_back: set[asyncio.Task[None]] = set()
         super().__init__(ear, [self._own_channel, *channels], usable, url)
 
-    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
         interrupts = self._interrupts
         await self._hearing()
         # What woke it before is seen by the claim that begins now.

@@ -12,8 +12,9 @@ from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
+from ...store.commands import Claim
 from ...store.letters import answers_of as text_answers_of
-from ...store.values import Answer, Change, Claimed, ClaimRequest
+from ...store.values import Answer, Claimed, JobUpdate
 from .ids import in_full, shortened, text_of
 
 pack: Final[Callable[[Any], bytes]] = msgspec.msgpack.Encoder().encode
@@ -69,13 +70,13 @@ def bounded(number: int) -> int:
     return max(-_EXACT, min(number, _EXACT))
 
 
-def request_of(request: ClaimRequest) -> tuple[Any, ...]:
+def request_of(request: Claim) -> tuple[Any, ...]:
     names: Sequence[str] | bool = False if request.names is None else request.names
     worker = as_json(request.worker).decode()
     return request.token, request.worker, worker, request.limit, min(request.lock, LAST_INSTANT), names, request.repeat
 
 
-def change_of(change: Change) -> tuple[Any, ...]:
+def change_of(change: JobUpdate) -> tuple[Any, ...]:
     progress = False if change.progress is None else change.progress
     data = False if change.data is None else change.data
     return shortened(change.id), change.token or False, progress, data, change.log, change.keep_logs
@@ -93,7 +94,7 @@ _PLAIN_ACTIVE: Final = _ACTIVE + pack(0) + b"\xd3\0\0"
 _INSTANT: Final = b"\xcf\0\0"
 
 
-def claimed_of(request: ClaimRequest, answer: Sequence[Any]) -> Claimed:
+def claimed_of(request: Claim, answer: Sequence[Any]) -> Claimed:
     """Puts whole records together from what the script gave, which looks into none of them."""
     now, again_at, ids, values, rests = answer
     if not ids:

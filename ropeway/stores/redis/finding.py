@@ -9,8 +9,9 @@ from typing import Any, Final, TypeAlias
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import State
+from ...store.commands import Find
 from ...store.cursors import Cursor, cursor_reader, states_left
-from ...store.values import BATCH, Page, Query
+from ...store.values import BATCH, Page
 from .encoding import as_text, records
 
 Run: TypeAlias = Callable[..., Awaitable[Any]]
@@ -27,7 +28,7 @@ class MemberCursor(Cursor, frozen=True, array_like=True):
 _read_cursor: Final = cursor_reader(MemberCursor)
 
 
-async def find(run: Run, query: Query) -> Page:
+async def find(run: Run, query: Find) -> Page:
     place = last = _read_cursor(query)
     jobs: list[JobRecord] = []
     for state in states_left(query, place):
@@ -54,7 +55,7 @@ async def oldest(run: Run, queue: str, state: State, until: Instant, limit: int)
     found: list[tuple[Instant, int, str]] = []
     after = None
     while True:
-        page = await find(run, Query(queue, (state,), limit=BATCH, after=after))
+        page = await find(run, Find(queue, (state,), limit=BATCH, after=after))
         old = [(job.created_at, abs(job.order), job.id) for job in page.jobs if job.created_at <= until]
         found = heapq.nsmallest(limit, [*found, *old])
         after = page.next

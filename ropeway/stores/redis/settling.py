@@ -9,16 +9,15 @@ from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
-from ...store.values import Answer, ClaimRequest
+from ...store.commands import Claim
+from ...store.values import Answer
 from .encoding import as_json, given, pack, request_of
 from .ids import all_shortened
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 
 
-def settlement(
-    outcomes: Sequence[Outcome], then: ClaimRequest | None, now: Instant | None
-) -> tuple[bytes, Sequence[Outcome]]:
+def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | None) -> tuple[bytes, Sequence[Outcome]]:
     """The argument of the script, and the outcomes in the order of its answers: completions come first."""
     completed: list[Outcome] = []
     # An id that occurs twice is judged in the order of the outcomes.

@@ -12,7 +12,8 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from ...job.instants import Instant
-from ...store.values import Claimed, ClaimRequest, Served
+from ...store.commands import Claim
+from ...store.values import Claimed, Served
 from .encoding import claimed_of, pack, request_of
 
 Run: TypeAlias = Callable[..., Awaitable[Any]]
@@ -25,7 +26,7 @@ _LENGTHS: Final = Struct(">III")
 class Standing:
     """One claim, until it is served or taken back."""
 
-    def __init__(self, run: Run, request: ClaimRequest, channel: str) -> None:
+    def __init__(self, run: Run, request: Claim, channel: str) -> None:
         self.request: Final = request
         self._run = run
         self._token = request.token.encode()

@@ -17,24 +17,23 @@ from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
 from ...job.states import FINAL, State
 from ...store import forks
+from ...store.commands import Claim, Find
 from ...store.contract import Listener
 from ...store.values import (
     BATCH,
     Added,
     Answer,
-    Change,
     Claimed,
-    ClaimRequest,
     Cleaned,
     Counts,
-    Edit,
     Entries,
     History,
+    JobChange,
+    JobUpdate,
     Lock,
     LogPage,
     Metric,
     Page,
-    Query,
     Record,
     Remembered,
     Revoked,
@@ -187,7 +186,7 @@ class RedisStore:
 
     # Run
 
-    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
+    async def claim(self, request: Claim, *, now: Instant | None = None) -> Claimed:
         answer = await self._run("claim", request.queue, given(now), request_of(request))
         with reading(self.url):
             return claimed_of(request, answer)
@@ -196,7 +195,7 @@ class RedisStore:
         self,
         queue: str,
         outcomes: Sequence[Outcome],
-        then: ClaimRequest | None = None,
+        then: Claim | None = None,
         *,
         now: Instant | None = None,
     ) -> Settled:
@@ -212,7 +211,7 @@ class RedisStore:
         held = [(shortened(lock.id), lock.token) for lock in locks]
         return answers_of(await self._run("renew", queue, given(now), held, min(lock, LAST_INSTANT)))
 
-    async def update(self, queue: str, changes: Sequence[Change], *, now: Instant | None = None) -> list[Answer]:
+    async def update(self, queue: str, changes: Sequence[JobUpdate], *, now: Instant | None = None) -> list[Answer]:
         packed = [change_of(change) for change in changes]
         return answers_of(await self._run("update", queue, given(now), packed))
 
@@ -269,7 +268,7 @@ class RedisStore:
     async def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> list[Answer]:
         return answers_of(await self._run("promote", queue, given(now), all_shortened(ids)))
 
-    async def change(self, queue: str, edits: Sequence[Edit], *, now: Instant | None = None) -> list[Answer]:
+    async def change(self, queue: str, edits: Sequence[JobChange], *, now: Instant | None = None) -> list[Answer]:
         packed = [(shortened(edit.id), *msgspec.structs.astuple(edit)[1:]) for edit in edits]
         return answers_of(await self._run("change", queue, given(now), packed))
 
@@ -343,7 +342,7 @@ class RedisStore:
         with reading(self.url):
             return records_or_none(packed)
 
-    async def find(self, query: Query) -> Page:
+    async def find(self, query: Find) -> Page:
         with reading(self.url):
             return await find(self._run, query)
 
@@ -460,7 +459,7 @@ class RedisStore:
 class ServerStore(RedisStore):
     """Jobs in one server that is always at the same place, where a thread without a loop can find it by itself."""
 
-    def add_here(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+    def add_blocking(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
         # Written beside `add` and not shared with it: a signal that raises between the making of a coroutine and its
         # first step leaves one that was never awaited.
         self._usable()

@@ -10,7 +10,8 @@ import apsw
 
 from ...job.instants import Instant
 from ...job.record import JobRecord
-from ...store.values import Claimed, ClaimRequest, Served
+from ...store.commands import Claim
+from ...store.values import Claimed, Served
 from .moving import promote_due
 from .reading import reader
 from .statements import statements
@@ -23,7 +24,7 @@ records: Final[Callable[[bytes], list[JobRecord]]] = reader(list[JobRecord])
 _names: Final[Callable[[bytes], list[str]]] = reader(list[str])
 
 
-def claim(tx: Transaction, request: ClaimRequest) -> Claimed:
+def claim(tx: Transaction, request: Claim) -> Claimed:
     row = tx.queue(request.queue)
     now = tx.now()
     promote_due(tx, row, now)
@@ -36,13 +37,13 @@ def claim(tx: Transaction, request: ClaimRequest) -> Claimed:
     return Claimed(jobs, now, again_at)
 
 
-def serve(tx: Transaction, request: ClaimRequest) -> Served:
+def serve(tx: Transaction, request: Claim) -> Served:
     """The same for a claim that was left waiting."""
     since = time.monotonic()
     return Served(claim(tx, request), since)
 
 
-def _take(tx: Transaction, row: QueueRow, request: ClaimRequest, now: Instant) -> list[JobRecord]:
+def _take(tx: Transaction, row: QueueRow, request: Claim, now: Instant) -> list[JobRecord]:
     limit = min(request.limit, row.counts["waiting"])
     if row.max_active is not None:
         limit = min(limit, row.max_active - row.counts["active"])
@@ -69,7 +70,7 @@ def _take(tx: Transaction, row: QueueRow, request: ClaimRequest, now: Instant) -
 
 
 def _take_arrival(
-    tx: Transaction, row: QueueRow, request: ClaimRequest, values: dict[str, Any], arrival: Arrival
+    tx: Transaction, row: QueueRow, request: Claim, values: dict[str, Any], arrival: Arrival
 ) -> list[JobRecord]:
     """The only job of the queue, which did not begin to wait yet."""
     job, added = arrival
@@ -99,7 +100,7 @@ def _take_arrival(
 
 
 def _take_waiting(
-    tx: Transaction, row: QueueRow, request: ClaimRequest, values: dict[str, Any], limit: int
+    tx: Transaction, row: QueueRow, request: Claim, values: dict[str, Any], limit: int
 ) -> list[JobRecord]:
     if request.names is not None or row.paused_names:
         values["names"] = as_json(_allowed(tx, row, request))
@@ -143,14 +144,14 @@ def _start(tx: Transaction, values: dict[str, Any], chosen: Sequence[JobRecord],
         tx.run(_SQL["leave"], values)
 
 
-def _allowed(tx: Transaction, row: QueueRow, request: ClaimRequest) -> list[str]:
+def _allowed(tx: Transaction, row: QueueRow, request: Claim) -> list[str]:
     names = request.names
     if names is None:
         names = tuple(_names(tx.get(_SQL["names_waiting"], {"queue": row.id})))
     return [name for name in dict.fromkeys(names) if name not in row.paused_names]
 
 
-def _held(tx: Transaction, row: QueueRow, request: ClaimRequest) -> list[JobRecord]:
+def _held(tx: Transaction, row: QueueRow, request: Claim) -> list[JobRecord]:
     seqs = tx.get(_SQL["held"], {"queue": row.id, "token": request.token})
     return records_of(tx, row, _seqs(seqs))
 

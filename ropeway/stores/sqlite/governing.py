@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from ...errors import InvalidOption
 from ...job.codec import JsonText
 from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, events_in
 from ...job.instants import Milliseconds
@@ -100,6 +101,8 @@ def _last_to_go(tx: Transaction, row: QueueRow, excess: int) -> int:
 
 
 def clean(tx: Transaction, queue: str, state: State, older_than: Milliseconds, limit: int) -> Cleaned:
+    if state == "active":
+        raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy

@@ -10,8 +10,9 @@ import apsw
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import FINAL, State
+from ...store.commands import Find
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
-from ...store.values import Counts, FailedAttempt, History, LogLine, LogPage, Metric, Page, Query, Settings
+from ...store.values import Counts, FailedAttempt, History, LogLine, LogPage, Metric, Page, Settings
 from .claiming import records, records_of
 from .places import find_places
 from .reading import reader
@@ -48,7 +49,7 @@ def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | Non
     return [known.get(id) for id in ids]
 
 
-def find(tx: Transaction, query: Query) -> Page:
+def find(tx: Transaction, query: Find) -> Page:
     row = tx.queue(query.queue)
     start = _read_cursor(query)
     beginning = BEYOND_ALL if query.newest_first else -BEYOND_ALL
@@ -67,7 +68,7 @@ def find(tx: Transaction, query: Query) -> Page:
 
 
 def _find_in(
-    tx: Transaction, row: QueueRow, state: State, query: Query, key: tuple[int, int], limit: int
+    tx: Transaction, row: QueueRow, state: State, query: Find, key: tuple[int, int], limit: int
 ) -> list[tuple[int, int, int]]:
     statement = "finished" if state in FINAL else state
     values = {"queue": row.id, "name": query.name, "limit": limit, "first": key[0], "second": key[1]}

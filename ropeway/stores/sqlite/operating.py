@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.retention import KEEP_FAILED
 from ...job.states import FINAL, State
-from ...store.values import MISSING, Answer, Edit, Lock
+from ...store.values import MISSING, Answer, JobChange, Lock
 from . import moving
 from .moving import apply_retention, remove_all, revoke
 from .places import TABLES, Place, find_places, leave, options_of
@@ -85,7 +85,7 @@ def promote(tx: Transaction, queue: str, ids: Sequence[str]) -> list[Answer]:
     return answers
 
 
-def change(tx: Transaction, queue: str, edits: Sequence[Edit]) -> list[Answer]:
+def change(tx: Transaction, queue: str, edits: Sequence[JobChange]) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
     answers: list[Answer] = []
@@ -174,7 +174,7 @@ def _reach(
     return answers, reached
 
 
-def _allows(state: State, edit: Edit) -> bool:
+def _allows(state: State, edit: JobChange) -> bool:
     if state in FINAL:
         return False
     if (edit.delay is not None or edit.due_at is not None) and state != "delayed":
@@ -182,13 +182,13 @@ def _allows(state: State, edit: Edit) -> bool:
     return state != "active" or (edit.priority is None and edit.lifo is None)
 
 
-def _due_at(edit: Edit, now: Instant) -> Instant | None:
+def _due_at(edit: JobChange, now: Instant) -> Instant | None:
     if edit.delay is not None:
         return min(now + edit.delay, LAST_INSTANT)
     return edit.due_at
 
 
-def _fields(place: Place, edit: Edit, now: Instant, before: Fields) -> Fields:
+def _fields(place: Place, edit: JobChange, now: Instant, before: Fields) -> Fields:
     priority, order, due_at = before
     if edit.priority is not None:
         priority = edit.priority
@@ -199,7 +199,7 @@ def _fields(place: Place, edit: Edit, now: Instant, before: Fields) -> Fields:
     return priority, order, due_at
 
 
-def _changes(edit: Edit, now: Instant) -> dict[str, Any]:
+def _changes(edit: JobChange, now: Instant) -> dict[str, Any]:
     changes = {
         "priority": edit.priority,
         "lifo": edit.lifo,

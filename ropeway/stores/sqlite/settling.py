@@ -13,7 +13,8 @@ from ...job.instants import LAST_INSTANT, Instant
 from ...job.outcomes import Outcome, SettlingMove
 from ...job.rules import is_repeat
 from ...job.states import State
-from ...store.values import MISSING, Answer, ClaimRequest, Settled
+from ...store.commands import Claim
+from ...store.values import MISSING, Answer, Settled
 from .claiming import claim
 from .moving import apply_retention
 from .places import Place, find_places, leave
@@ -28,7 +29,7 @@ Ended: TypeAlias = list[tuple[Place, Outcome]]
 """Outcomes whose token was the current one, with the places they end."""
 
 
-def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: ClaimRequest | None) -> Settled:
+def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim | None) -> Settled:
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy

@@ -10,7 +10,7 @@ import msgspec
 
 from ...job.instants import Milliseconds
 from ...job.states import FINAL
-from ...store.values import MISSING, Answer, Change, Lock
+from ...store.values import MISSING, Answer, JobUpdate, Lock
 from .places import TABLES, Place, find_places
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
@@ -30,7 +30,7 @@ def renew(tx: Transaction, queue: str, locks: Sequence[Lock], lock: Milliseconds
     return answers
 
 
-def update(tx: Transaction, queue: str, changes: Sequence[Change]) -> list[Answer]:
+def update(tx: Transaction, queue: str, changes: Sequence[JobUpdate]) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
     places = find_places(tx, row, [change.id for change in changes])
@@ -57,7 +57,7 @@ def update(tx: Transaction, queue: str, changes: Sequence[Change]) -> list[Answe
     return answers
 
 
-def _log(tx: Transaction, changes: Sequence[tuple[Place, Change]], now: int) -> None:
+def _log(tx: Transaction, changes: Sequence[tuple[Place, JobUpdate]], now: int) -> None:
     lines: list[tuple[int, int, str]] = []
     kept: dict[int, int] = {}
     for place, change in changes:
@@ -68,7 +68,7 @@ def _log(tx: Transaction, changes: Sequence[tuple[Place, Change]], now: int) -> 
     tx.run(_SQL["trim_log"], {"kept": as_json(list(kept.items()))})
 
 
-def _note(tx: Transaction, changes: Sequence[tuple[Place, Change]]) -> None:
+def _note(tx: Transaction, changes: Sequence[tuple[Place, JobUpdate]]) -> None:
     """Writes progress, and how many lines were ever logged, where each job stands."""
     notes: defaultdict[str, dict[int, tuple[int, str | None, int]]] = defaultdict(dict)
     for place, change in changes:
@@ -90,7 +90,7 @@ def _under_token(place: Place, token: str) -> Answer:
     return Answer("done" if held else "lost", place.state)
 
 
-def _may_change(place: Place, change: Change) -> Answer:
+def _may_change(place: Place, change: JobUpdate) -> Answer:
     if change.token is not None:
         return _under_token(place, change.token)
     if place.state is None:

@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...errors import StoreClosed
-from ...store.values import ClaimRequest, Served, Topic
+from ...store.commands import Claim
+from ...store.values import Served, Topic
 from .claiming import serve
 from .lane import AwaitedCall, Call, deliver
 from .pipes import Bells, Key, Pipe
@@ -34,7 +35,7 @@ class Standing(AwaitedCall[Served | None]):
 
     __slots__ = ("is_taken", "listener", "queue")
 
-    def __init__(self, request: ClaimRequest, listener: FileListener) -> None:
+    def __init__(self, request: Claim, listener: FileListener) -> None:
         super().__init__(serve, (request,), is_durable=False)
         self.queue, self.listener = request.queue, listener
         self.is_taken = False
@@ -197,7 +198,7 @@ class FileListener:
             return await self._poll(timeout)
         return await self._sleep(timeout)
 
-    async def claim(self, request: ClaimRequest, timeout: float | None = None) -> Served | None:
+    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
         self._attach(asyncio.get_running_loop())
         self._look_after_pipes()
         if self._is_woken or self.is_closed or not self._has_pipes or self._wakes.write is None:

@@ -7,7 +7,7 @@ from ...job.record import JobRecord
 from ...job.retention import Retention
 from ...job.states import STATES
 from ...store.contract import Store
-from ...store.values import Edit, StallRules
+from ...store.values import JobChange, StallRules
 from ..arrange import ARRANGED, active, add, claim, job_in
 from ..factories import (
     DAY,
@@ -58,7 +58,7 @@ class TestCount:
         await store.settle(QUEUE, [complete(jobs[6], keep=Retention(count=1))], now=NOW + 1)
         await store.cancel(QUEUE, [jobs[7].id, jobs[7].id, jobs[0].id], now=NOW + 1)
         await store.remove(QUEUE, [jobs[8].id], force=True, now=NOW + 1)
-        await store.change(QUEUE, [Edit(jobs[1].id, priority=3)], now=NOW + 1)
+        await store.change(QUEUE, [JobChange(jobs[1].id, priority=3)], now=NOW + 1)
         await store.tick(QUEUE, StallRules(0), now=NOW + LOCK)
         await store.retry(QUEUE, [jobs[2].id, jobs[7].id], now=NOW + LOCK)
         await store.tick(QUEUE, StallRules(), now=NOW + DAY)
@@ -91,7 +91,7 @@ class TestCountWaiting:
 
     async def test_it_follows_what_happens(self, store: Store) -> None:
         [first, second, _] = await add(store, *new_jobs(3, priority=1))
-        await store.change(QUEUE, [Edit(first.id, priority=7)], now=NOW)
+        await store.change(QUEUE, [JobChange(first.id, priority=7)], now=NOW)
         await store.cancel(QUEUE, [second.id], now=NOW)
         [held] = await claim(store)
         before = await store.count_waiting(QUEUE, [1, 7])

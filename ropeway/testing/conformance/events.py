@@ -8,7 +8,7 @@ from ...job.codec import encode
 from ...job.events import EVENTS_KEPT, expand
 from ...job.retention import Retention
 from ...store.contract import Store
-from ...store.values import Change, StallRules
+from ...store.values import JobUpdate, StallRules
 from ..arrange import active, add, cancelled, claim_one, completed, delayed, entries
 from ..factories import (
     DAY,
@@ -39,7 +39,7 @@ class TestEvents:
         await add(store, new_job("a", delay=SECOND, attempts=3))
         await store.settle(QUEUE, [retry(await claim_one(store, now=NOW + SECOND), SECOND)], now=NOW + SECOND)
         held = await claim_one(store, now=NOW + 2 * SECOND)
-        await store.update(QUEUE, [Change("a", held.token, progress="50")], now=NOW + 2 * SECOND)
+        await store.update(QUEUE, [JobUpdate("a", held.token, progress="50")], now=NOW + 2 * SECOND)
         await store.tick(QUEUE, StallRules(), now=NOW + 2 * SECOND + LOCK)
         held = await claim_one(store, now=NOW + DAY)
         await store.settle(QUEUE, [complete(held, keep=Retention(count=0))], now=NOW + DAY)
@@ -213,7 +213,7 @@ class TestEventsTrimmed:
         held = await active(store)
         [first, *_] = (await store.events(QUEUE)).entries
         for _ in range(2 * EVENTS_KEPT // 1_000):
-            changes = [Change(held.id, held.token, progress=str(n)) for n in range(1_000)]
+            changes = [JobUpdate(held.id, held.token, progress=str(n)) for n in range(1_000)]
             await store.update(QUEUE, changes, now=NOW)
         whole = await store.events(QUEUE, limit=10**6)
 
@@ -229,7 +229,7 @@ class TestEventsTrimmed:
     async def test_a_reader_who_kept_up_is_not_told_of_a_gap(self, store: Store) -> None:
         held = await active(store)
         for _ in range(2 * EVENTS_KEPT // 1_000):
-            changes = [Change(held.id, held.token, progress=str(n)) for n in range(1_000)]
+            changes = [JobUpdate(held.id, held.token, progress=str(n)) for n in range(1_000)]
             await store.update(QUEUE, changes, now=NOW)
         cursor = (await store.events(QUEUE, "now")).cursor
         await store.tick(QUEUE, StallRules(), now=NOW + 1)
@@ -253,7 +253,7 @@ class TestTrimEvents:
     async def test_about_as_many_stay_as_were_asked_for(self, store: Store) -> None:
         held = await active(store)
         for number in range(40):
-            await store.update(QUEUE, [Change(held.id, held.token, progress=str(number))], now=NOW)
+            await store.update(QUEUE, [JobUpdate(held.id, held.token, progress=str(number))], now=NOW)
         [first, *_] = whole = (await store.events(QUEUE)).entries
 
         await store.trim_events(QUEUE, keep=10)

@@ -6,14 +6,14 @@ import pytest
 
 from ...errors import InvalidOption
 from ...job.states import STATES, State
+from ...store.commands import Find
 from ...store.contract import Store
-from ...store.values import Query
 from ..arrange import active, add, cancelled, claim, completed, failed, read
 from ..factories import DAY, NOW, QUEUE, complete, new_job, new_jobs
 
 
 async def ids(store: Store, *states: State, newest_first: bool = False, name: str | None = None) -> list[str]:
-    page = await store.find(Query(QUEUE, states, name, limit=1_000, newest_first=newest_first))
+    page = await store.find(Find(QUEUE, states, name, limit=1_000, newest_first=newest_first))
     assert page.next is None
     return [job.id for job in page.jobs]
 
@@ -21,7 +21,7 @@ async def ids(store: Store, *states: State, newest_first: bool = False, name: st
 async def pages(store: Store, states: Sequence[State], limit: int, newest_first: bool) -> list[list[str]]:
     found, after = [], None
     while True:
-        query = Query(QUEUE, tuple(states), limit=limit, after=after, newest_first=newest_first)
+        query = Find(QUEUE, tuple(states), limit=limit, after=after, newest_first=newest_first)
         page = await store.find(query)
         found.append([job.id for job in page.jobs])
         after = page.next
@@ -54,7 +54,7 @@ class TestFind:
     async def test_it_gives_the_jobs_as_they_are(self, store: Store) -> None:
         await add(store, new_job("a"))
 
-        page = await store.find(Query(QUEUE, ("waiting",)))
+        page = await store.find(Find(QUEUE, ("waiting",)))
 
         assert page.jobs == [await read(store, "a")]
         assert page.next is None
@@ -106,7 +106,7 @@ class TestFind:
         await fill(store)
 
         for state in STATES:
-            page = await store.find(Query(QUEUE, (state,), limit=1_000))
+            page = await store.find(Find(QUEUE, (state,), limit=1_000))
             assert {job.state for job in page.jobs} <= {state}
 
     async def test_no_state_is_no_job(self, store: Store) -> None:
@@ -151,17 +151,17 @@ class TestFindPages:
         for _ in range(5):
             await add(store, new_job(name="print"), new_job(name="send"))
 
-        page = await store.find(Query(QUEUE, ("waiting",), "send", limit=4))
-        rest = await store.find(Query(QUEUE, ("waiting",), "send", limit=4, after=page.next))
+        page = await store.find(Find(QUEUE, ("waiting",), "send", limit=4))
+        rest = await store.find(Find(QUEUE, ("waiting",), "send", limit=4, after=page.next))
 
         assert (len(page.jobs), len(rest.jobs), rest.next) == (4, 1, None)
 
     async def test_a_job_that_goes_meanwhile_makes_no_other_appear_twice(self, store: Store) -> None:
         jobs = await add(store, *new_jobs(6))
-        page = await store.find(Query(QUEUE, ("waiting",), limit=3))
+        page = await store.find(Find(QUEUE, ("waiting",), limit=3))
         await store.remove(QUEUE, [jobs[0].id, jobs[2].id], now=NOW)
 
-        rest = await store.find(Query(QUEUE, ("waiting",), limit=3, after=page.next))
+        rest = await store.find(Find(QUEUE, ("waiting",), limit=3, after=page.next))
 
         assert [job.id for job in rest.jobs] == [job.id for job in jobs[3:]]
 
@@ -179,15 +179,15 @@ class TestFindPages:
         await add(store, new_job())
 
         with pytest.raises(InvalidOption):
-            await store.find(Query(QUEUE, ("waiting",), after=cursor))
+            await store.find(Find(QUEUE, ("waiting",), after=cursor))
 
     async def test_a_cursor_of_another_listing_is_refused(self, store: Store) -> None:
         await add(store, *new_jobs(3))
-        page = await store.find(Query(QUEUE, ("waiting",), limit=1))
+        page = await store.find(Find(QUEUE, ("waiting",), limit=1))
         assert page.next is not None
 
         with pytest.raises(InvalidOption, match="after"):
-            await store.find(Query(QUEUE, ("completed", "failed"), after=page.next))
+            await store.find(Find(QUEUE, ("completed", "failed"), after=page.next))
 
     @pytest.mark.parametrize("newest_first", [False, True])
     async def test_a_state_that_is_named_twice_is_listed_once(self, store: Store, newest_first: bool) -> None:

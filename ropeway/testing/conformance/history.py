@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ...store.contract import Store
-from ...store.values import Change, FailedAttempt, History, LogLine, StallRules
+from ...store.values import FailedAttempt, History, JobUpdate, LogLine, StallRules
 from ..arrange import active, add, claim_one
 from ..factories import LOCK, NOW, QUEUE, WORKER, fail, new_job, retry
 
@@ -48,7 +48,7 @@ class TestHistory:
 
     async def test_jobs_do_not_share_a_log(self, store: Store) -> None:
         await add(store, new_job("a"), new_job("b"))
-        await store.update(QUEUE, [Change("a", log=("for a",)), Change("b", log=("for b",))], now=NOW)
+        await store.update(QUEUE, [JobUpdate("a", log=("for a",)), JobUpdate("b", log=("for b",))], now=NOW)
 
         history = await store.history(QUEUE, "b")
 

@@ -11,7 +11,7 @@ import pytest
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord
 from ...store.contract import Listener, Store
-from ...store.values import Change, Edit, StallRules
+from ...store.values import JobChange, JobUpdate, StallRules
 from ..arrange import active, add, cancelled, claim, completed, delayed, read
 from ..factories import (
     DAY,
@@ -91,7 +91,7 @@ JOBS: Final[dict[str, tuple[Step, Step]]] = {
     ),
     "change": (
         lambda store: delayed(store, id="a"),
-        lambda store: store.change(QUEUE, [Edit("a", delay=SECOND)], now=NOW),
+        lambda store: store.change(QUEUE, [JobChange("a", delay=SECOND)], now=NOW),
     ),
     "resume": (
         lambda store: store.configure(QUEUE, pause=True, now=NOW),
@@ -115,7 +115,7 @@ EVENTS: Final[dict[str, tuple[Step, Step]]] = {
     **{name: JOBS[name] for name in ("add", "hand back", "stall", "promote by hand", "resume")},
     "claim": (lambda store: add(store, new_job()), claim),
     "complete": (_an_active_job, lambda store: _settled(store, complete)),
-    "progress": (_an_active_job, lambda store: store.update(QUEUE, [Change("a", progress="1")], now=NOW)),
+    "progress": (_an_active_job, lambda store: store.update(QUEUE, [JobUpdate("a", progress="1")], now=NOW)),
     "cancel": (
         lambda store: add(store, new_job("a")),
         lambda store: store.cancel(QUEUE, ["a"], now=NOW),

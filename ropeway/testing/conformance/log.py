@@ -4,14 +4,14 @@ import pytest
 
 from ...job.states import State
 from ...store.contract import Store
-from ...store.values import Answer, Change, LogPage
+from ...store.values import Answer, JobUpdate, LogPage
 from ..arrange import ARRANGED, active, add, entries, job_in
 from ..factories import NOW, QUEUE, new_job
 
 
 async def write(store: Store, id: str, first: int, last: int, keep: int = 1_000) -> None:
     lines = tuple(f"line {number}" for number in range(first, last + 1))
-    await store.update(QUEUE, [Change(id, log=lines, keep_logs=keep)], now=NOW)
+    await store.update(QUEUE, [JobUpdate(id, log=lines, keep_logs=keep)], now=NOW)
 
 
 async def page(store: Store, after: int | None = None, limit: int = 100, *, newest_first: bool = False) -> LogPage:
@@ -73,7 +73,7 @@ class TestLog:
         seen = await page(store)
 
         assert numbers(await page(store, seen.newest)) == []
-        await store.update(QUEUE, [Change("a", held.token, log=("line 4",))], now=NOW)
+        await store.update(QUEUE, [JobUpdate("a", held.token, log=("line 4",))], now=NOW)
 
         assert numbers(await page(store, seen.newest)) == [4]
 

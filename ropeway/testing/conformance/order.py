@@ -9,7 +9,7 @@ import pytest
 
 from ...job.record import JobRecord
 from ...store.contract import Store
-from ...store.values import Edit, StallRules
+from ...store.values import JobChange, StallRules
 from ..arrange import active, add, add_one, claim, completed
 from ..factories import (
     DAY,
@@ -33,7 +33,7 @@ EMPTIED: Final[dict[str, Callable[[Store], Awaitable[object]]]] = {
     "claim of names": lambda store: claim(store, 2, names=("send",)),
     "remove": lambda store: store.remove(QUEUE, ["a", "b"], now=NOW),
     "cancel": lambda store: store.cancel(QUEUE, ["a", "b"], now=NOW),
-    "change": lambda store: store.change(QUEUE, [Edit("a", priority=5), Edit("b", priority=5)], now=NOW),
+    "change": lambda store: store.change(QUEUE, [JobChange("a", priority=5), JobChange("b", priority=5)], now=NOW),
     "clean": lambda store: store.clean(QUEUE, "waiting", now=NOW),
     "obliterate": lambda store: store.obliterate(QUEUE, now=NOW),
 }
@@ -129,7 +129,7 @@ class TestClaimOrder:
 
     async def test_a_changed_priority_counts_at_once(self, store: Store) -> None:
         await add(store, new_job("a"), new_job("b"))
-        await store.change(QUEUE, [Edit("b", priority=-1)], now=NOW)
+        await store.change(QUEUE, [JobChange("b", priority=-1)], now=NOW)
 
         assert ids(await claim(store, 2)) == ["b", "a"]
 

@@ -8,8 +8,9 @@ from typing import Final
 import pytest
 
 from ...job.codec import SIZE_LIMIT, decode, encode
+from ...store.commands import Find
 from ...store.contract import Store
-from ...store.values import Change, Query, Record
+from ...store.values import JobUpdate, Record
 from ..arrange import active, add, add_one, claim, claim_one, events_of, read
 from ..factories import NOW, QUEUE, complete, fail, new_job, retry
 
@@ -77,7 +78,7 @@ class TestPayloads:
     async def test_data_comes_out_as_it_went_in(self, store: Store, text: str) -> None:
         added = await add_one(store, data=text)
         claimed = await claim_one(store)
-        page = await store.find(Query(QUEUE, ("active",)))
+        page = await store.find(Find(QUEUE, ("active",)))
 
         assert (added.data, claimed.data, page.jobs[0].data) == (text, text, text)
 
@@ -94,7 +95,7 @@ class TestPayloads:
     async def test_changed_data_comes_out_as_it_went_in(self, store: Store, text: str) -> None:
         held = await active(store)
 
-        await store.update(QUEUE, [Change(held.id, held.token, data=text)], now=NOW)
+        await store.update(QUEUE, [JobUpdate(held.id, held.token, data=text)], now=NOW)
 
         assert (await read(store, held.id)).data == text
 
@@ -112,7 +113,7 @@ class TestPayloads:
     async def test_progress_comes_out_as_it_went_in_and_is_announced(self, store: Store, value: object) -> None:
         held = await active(store)
 
-        await store.update(QUEUE, [Change(held.id, held.token, progress=encode(value))], now=NOW)
+        await store.update(QUEUE, [JobUpdate(held.id, held.token, progress=encode(value))], now=NOW)
 
         assert (await read(store, held.id)).progress == encode(value)
         [(_, detail)] = await events_of(store, "progress")
@@ -141,7 +142,7 @@ class TestPayloads:
         held = await active(store)
         lines = ("", "\x1b[31mred", "a\r\nb", "\u2028", "🚡", "'; --", "x" * 65_536)
 
-        await store.update(QUEUE, [Change(held.id, held.token, log=lines)], now=NOW)
+        await store.update(QUEUE, [JobUpdate(held.id, held.token, log=lines)], now=NOW)
 
         history = await store.history(QUEUE, held.id)
         assert history is not None

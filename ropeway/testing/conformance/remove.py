@@ -4,7 +4,7 @@ import pytest
 
 from ...job.states import State
 from ...store.contract import Store
-from ...store.values import Answer, Change, Lock
+from ...store.values import Answer, JobUpdate, Lock
 from ..arrange import active, add, claim, events_of, is_gone, job_in, read, snapshot
 from ..factories import NOW, QUEUE, new_job, new_jobs, token_of
 
@@ -46,7 +46,7 @@ class TestRemove:
 
     async def test_a_job_with_the_same_id_begins_without_a_past(self, store: Store) -> None:
         held = await active(store, id="a")
-        await store.update(QUEUE, [Change("a", held.token, progress="1", log=("hello",))], now=NOW)
+        await store.update(QUEUE, [JobUpdate("a", held.token, progress="1", log=("hello",))], now=NOW)
         await store.remove(QUEUE, ["a"], force=True, now=NOW)
 
         await add(store, new_job("a"))

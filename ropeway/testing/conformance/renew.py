@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 from ...store.contract import Store
-from ...store.values import Change, Lock, StallRules
+from ...store.values import JobUpdate, Lock, StallRules
 from ..arrange import active, add, add_one, cancelled, claim, claim_one, completed, entries, read, snapshot
 from ..factories import DAY, FOREIGN, LOCK, NOW, QUEUE, SECOND, hand_back, lock_of, new_jobs
 
@@ -120,7 +120,7 @@ class TestRenew:
         ids = [job.id for job in held]
 
         for now in range(NOW + 1, NOW + 21):
-            told = [Change(job.id, job.token, progress=str(now), log=("on",)) for job in held]
+            told = [JobUpdate(job.id, job.token, progress=str(now), log=("on",)) for job in held]
             answers, _ = await asyncio.gather(
                 verdicts(store, *map(lock_of, held), now=now), sibling.update(QUEUE, told, now=now)
             )

@@ -4,7 +4,7 @@ import pytest
 
 from ...job.states import State
 from ...store.contract import Store
-from ...store.values import Answer, Change, StallRules
+from ...store.values import Answer, JobUpdate, StallRules
 from ..arrange import active, cancelled, claim_one, completed, events_of, failed, job_in, read, snapshot
 from ..factories import LOCK, NOW, QUEUE, complete, fail
 
@@ -26,7 +26,7 @@ class TestRetryByHand:
 
     async def test_it_forgets_the_progress(self, store: Store) -> None:
         held = await active(store)
-        await store.update(QUEUE, [Change(held.id, held.token, progress="50")], now=NOW)
+        await store.update(QUEUE, [JobUpdate(held.id, held.token, progress="50")], now=NOW)
         await store.settle(QUEUE, [complete(held)], now=NOW)
 
         await store.retry(QUEUE, [held.id], now=NOW)

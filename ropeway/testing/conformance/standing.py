@@ -7,15 +7,15 @@ import asyncio
 import pytest
 
 from ...job.record import JobRecord
+from ...store.commands import Claim
 from ...store.contract import Listener, Store
-from ...store.values import ClaimRequest
 from ..arrange import add, read
 from ..factories import DAY, NOW, QUEUE, claim_request, new_job
 from .fixtures import NewHandle
 from .listen import SOON, calm
 
 
-async def fetch(store: Store, listener: Listener, request: ClaimRequest) -> list[JobRecord]:
+async def fetch(store: Store, listener: Listener, request: Claim) -> list[JobRecord]:
     """What a worker does: leaves its claim, and claims by itself if it was not served."""
     served = await listener.claim(request, SOON)
     return (served.claimed if served else await store.claim(request)).jobs

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ...job.instants import Instant
 from ...job.record import NewJob
@@ -13,10 +14,12 @@ from ...store.values import Added
 T = TypeVar("T")
 
 
-class Lands(Store, Protocol):
+class Lands(Store):
+    """A store that takes jobs in when the transaction they were added in is committed."""
+
+    @abstractmethod
     async def land(self, jobs: Sequence[NewJob], at: Instant) -> None:
         """Stores jobs that were added at that instant."""
-        ...
 
 
 class Landing:

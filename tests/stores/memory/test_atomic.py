@@ -10,7 +10,8 @@ import pytest
 from ropeway.job.outcomes import Outcome
 from ropeway.job.record import NewJob
 from ropeway.job.states import STATES
-from ropeway.store.values import Change, Edit, Lock, Query, StallRules
+from ropeway.store.commands import Find
+from ropeway.store.values import JobChange, JobUpdate, Lock, StallRules
 from ropeway.stores.memory import MemoryStore
 from ropeway.stores.memory.stream import Draft
 from ropeway.testing.arrange import active, cancelled, completed, delayed, failed
@@ -39,7 +40,7 @@ async def everything(store: MemoryStore) -> list[Any]:
     assert store._place is not None
     seen: list[Any] = [await store.queues(), len(store._place.revoked)]
     for queue in (QUEUE, OTHER):
-        page = await store.find(Query(queue, STATES, limit=1_000))
+        page = await store.find(Find(queue, STATES, limit=1_000))
         seen += [page.jobs, await store.count(queue), await store.metrics(queue), await store.settings(queue)]
         seen += [await store.history(queue, job.id) for job in page.jobs]
         seen += [await store.events(queue, limit=1_000), [*book_of(store, queue).locks]]
@@ -89,7 +90,7 @@ WRONG: dict[str, Verb] = {
     "settle: a claim that cannot be": lambda store: store.settle(QUEUE, [good("a")], claim_request(-1)),
     "renew: a lock that is none": lambda store: store.renew(QUEUE, [Lock("a", "t"), UNHASHABLE], LOCK),
     "update: a progress that is no JSON": lambda store: store.update(
-        QUEUE, [Change("a", "t", log=("line",), progress="1"), Change("b", "t", progress="{")]
+        QUEUE, [JobUpdate("a", "t", log=("line",), progress="1"), JobUpdate("b", "t", progress="{")]
     ),
     "cancel: an id that is none": lambda store: store.cancel(QUEUE, ["a", UNHASHABLE]),
     "cancel: a reason that is no text": lambda store: store.cancel(QUEUE, ["a", "b"], UNTEXT),
@@ -97,7 +98,7 @@ WRONG: dict[str, Verb] = {
     "promote: an id that is none": lambda store: store.promote(QUEUE, ["delayed", UNHASHABLE]),
     "change: a priority that is none": lambda store: store.change(
         QUEUE,
-        [Edit("delayed", delay=5), Edit("delayed", priority=UNFIT)],
+        [JobChange("delayed", delay=5), JobChange("delayed", priority=UNFIT)],
     ),
     "remove: an id that is none": lambda store: store.remove(QUEUE, ["completed", UNHASHABLE]),
     "configure: a limit that is none": lambda store: store.configure(QUEUE, pause=True, max_active=-1),
@@ -127,12 +128,12 @@ VERBS: dict[str, Verb] = {
     "add": lambda store: store.add([[new_job(queue=OTHER), new_job()], [new_job(delay=5)]], now=NOW),
     "claim": lambda store: store.claim(claim_request(5), now=NOW + DAY),
     "settle": settle_all,
-    "update": lambda store: store.update(QUEUE, [Change("a", "t", progress="1", log=("x",))], now=NOW),
+    "update": lambda store: store.update(QUEUE, [JobUpdate("a", "t", progress="1", log=("x",))], now=NOW),
     "tick": lambda store: store.tick(QUEUE, StallRules(0), now=NOW + 8 * DAY),
     "cancel": lambda store: store.cancel(QUEUE, ["a", "delayed"], now=NOW),
     "retry": lambda store: store.retry(QUEUE, ["completed", "failed"], reset=True, now=NOW),
     "promote": lambda store: store.promote(QUEUE, ["delayed"], now=NOW),
-    "change": lambda store: store.change(QUEUE, [Edit("delayed", delay=5, lifo=True)], now=NOW),
+    "change": lambda store: store.change(QUEUE, [JobChange("delayed", delay=5, lifo=True)], now=NOW),
     "remove": lambda store: store.remove(QUEUE, ["a", "failed", "delayed"], force=True, now=NOW),
     "configure": lambda store: store.configure(QUEUE, pause=True, pause_names=["send"], now=NOW),
     "clean": lambda store: store.clean(QUEUE, "waiting", now=NOW + SECOND),
@@ -161,7 +162,7 @@ async def test_a_failure_at_the_very_end_changes_nothing(
 
 async def test_nothing_that_a_reader_holds_can_change_the_store(full: MemoryStore):
     before = await everything(full)
-    page = await full.find(Query(QUEUE, STATES))
+    page = await full.find(Find(QUEUE, STATES))
     page.jobs.clear()
     history = await full.history(QUEUE, "failed")
     assert history is not None

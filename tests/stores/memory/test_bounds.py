@@ -5,7 +5,7 @@ from __future__ import annotations
 from ropeway.job.events import EVENTS_KEPT
 from ropeway.job.retention import NOT_AT_ALL
 from ropeway.job.states import STATES
-from ropeway.store.values import Change, Record, StallRules
+from ropeway.store.values import JobUpdate, Record, StallRules
 from ropeway.stores.memory import MemoryStore
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import (
@@ -50,7 +50,7 @@ async def test_removed_jobs_leave_nothing(store: MemoryStore):
     jobs = new_jobs(3_000, delay=DAY)
     await store.add([jobs], now=NOW)
     await store.promote(QUEUE, [job.id for job in jobs[::2]], now=NOW)
-    await store.update(QUEUE, [Change(job.id, log=("a line",)) for job in jobs], now=NOW)
+    await store.update(QUEUE, [JobUpdate(job.id, log=("a line",)) for job in jobs], now=NOW)
     held = await claim(store, 1_000)
     await store.settle(QUEUE, [fail(job) for job in held], now=NOW)
 

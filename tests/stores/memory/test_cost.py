@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from ropeway.job.retention import FOREVER
-from ropeway.store.values import Query, StallRules
+from ropeway.store.commands import Find
+from ropeway.store.values import StallRules
 from ropeway.stores.memory import MemoryStore
 from ropeway.stores.memory.verbs.find import STRIDE
 from ropeway.testing.arrange import claim
@@ -132,8 +133,8 @@ async def test_a_page_costs_the_same_anywhere(store: MemoryStore, states: tuple[
     async def pages_after(store: MemoryStore, size: int) -> int:
         await finish(store, size)
         await wait(store, size)
-        half = await store.find(Query(QUEUE, states, limit=size // 2))
-        return await calls_of(store.find(Query(QUEUE, states, limit=50, after=half.next)))
+        half = await store.find(Find(QUEUE, states, limit=size // 2))
+        return await calls_of(store.find(Find(QUEUE, states, limit=50, after=half.next)))
 
     few = await pages_after(MemoryStore.from_url("memory://"), FEW)
 
@@ -183,7 +184,7 @@ async def test_a_search_for_a_rare_name_looks_at_a_stride_at_a_time(
         return await turn()
 
     monkeypatch.setattr(store, "_turn", counted_turn)
-    page = await store.find(Query(QUEUE, ("waiting",), name="rare"))
+    page = await store.find(Find(QUEUE, ("waiting",), name="rare"))
 
     assert [job.id for job in page.jobs] == ["a"]
     assert turns == 4

@@ -8,7 +8,7 @@ from random import Random
 from typing import Final, TypeAlias
 
 from ropeway.job.record import JobRecord
-from ropeway.store.values import Change, Lock, StallRules
+from ropeway.store.values import JobUpdate, Lock, StallRules
 from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.factories import QUEUE, claim_request, complete, fail, new_job, retry
 from tests.stores.databases import DatabaseProcess
@@ -50,7 +50,7 @@ VERBS: Final[list[Verb]] = [
     lambda store, *_: store.clean(QUEUE, "completed"),
     lambda store, *_: store.obliterate(QUEUE, force=True),
     lambda store, *_: store.configure(QUEUE, max_active=6, pause=False),
-    lambda store, ids, _: store.update(QUEUE, [Change(id, progress="1", log=("1", "2"), keep_logs=3) for id in ids]),
+    lambda store, ids, _: store.update(QUEUE, [JobUpdate(id, progress="1", log=("1", "2"), keep_logs=3) for id in ids]),
     lambda store, ids, _: store.clear_log(QUEUE, ids[0], keep=1),
     lambda store, *_: store.publish(QUEUE, "imported", "{}"),
     lambda store, *_: store.trim_events(QUEUE, keep=5),

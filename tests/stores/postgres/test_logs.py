@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ropeway.store.values import Answer, Change
+from ropeway.store.values import Answer, JobUpdate
 from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import QUEUE, new_job
@@ -22,7 +22,7 @@ async def test_lines_keep_their_numbers_while_others_clear_the_log(
 
     async def write() -> None:
         for number in range(1, LINES + 1):
-            await writer.update(QUEUE, [Change("a", log=(str(number),))])
+            await writer.update(QUEUE, [JobUpdate("a", log=(str(number),))])
 
     async def clear() -> None:
         for _ in range(LINES):

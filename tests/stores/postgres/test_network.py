@@ -49,7 +49,7 @@ async def _used(store: PostgresStore) -> None:
 
 
 async def _calm(store: PostgresStore) -> None:
-    lanes = store._everywhere.here().lanes
+    lanes = store._executor._everywhere.here().lanes
     if (opening := lanes._opening._task) is not None:
         await opening
     await until(lambda: all(link.is_free for link in lanes._links))

@@ -9,7 +9,8 @@ import pytest
 
 from ropeway import Job, Queue, Worker
 from ropeway.errors import StoreRefused
-from ropeway.store.values import Change, Lock, Query, Record, StallRules
+from ropeway.store.commands import Find
+from ropeway.store.values import JobUpdate, Lock, Record, StallRules
 from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import QUEUE, claim_request, complete, fail, new_job, new_jobs
@@ -37,7 +38,7 @@ async def test_every_verb_works_through_a_pooler(store: PostgresStore, pooler: P
     assert [answer.verdict for answer in await store.renew(QUEUE, [Lock(first.id, first.token or "")], 1_000)] == [
         "done"
     ]
-    await store.update(QUEUE, [Change(first.id, first.token, progress="1")])
+    await store.update(QUEUE, [JobUpdate(first.id, first.token, progress="1")])
     settled = await store.settle(QUEUE, [complete(first), fail(second)], claim_request(1))
     assert [answer.verdict for answer in settled.answers] == ["done", "done"]
     await store.cancel(QUEUE, [third.id])
@@ -46,7 +47,7 @@ async def test_every_verb_works_through_a_pooler(store: PostgresStore, pooler: P
     await store.tick(QUEUE, StallRules())
     await store.configure(QUEUE, max_active=5)
     assert (await store.remember(Record("kind", "key", "1"))).verdict == "done"
-    assert len((await store.find(Query(QUEUE, ("waiting",)))).jobs) == 4
+    assert len((await store.find(Find(QUEUE, ("waiting",)))).jobs) == 4
     assert (await store.count(QUEUE))["completed"] == 1
     assert (await read(store, third.id)).state == "cancelled"
     assert (await store.events(QUEUE)).entries

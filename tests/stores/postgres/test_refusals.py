@@ -209,7 +209,7 @@ async def test_a_server_that_is_read_only_for_a_while_is_waited_for(store: Postg
     server.execute("SELECT pg_reload_conf()")
     await until(lambda: server.execute("SHOW default_transaction_read_only") == [("on",)])
     claiming = asyncio.create_task(claim(store))
-    await until(lambda: store._everywhere.here().lanes._failures)
+    await until(lambda: store._executor._everywhere.here().lanes._failures)
     with server.session() as session:
         session.execute("SET default_transaction_read_only = off")
         session.execute("ALTER SYSTEM RESET default_transaction_read_only")

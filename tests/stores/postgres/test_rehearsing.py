@@ -9,7 +9,7 @@ from ropeway.testing.factories import QUEUE, new_jobs
 
 
 async def test_a_rehearsal_goes_to_its_end_and_leaves_nothing(store: PostgresStore):
-    [(how,)] = await store._ask("rehearse")
+    [(how,)] = await store._executor.ask("rehearse")
 
     assert how == "done"
     assert await store.queues() == []
@@ -17,7 +17,7 @@ async def test_a_rehearsal_goes_to_its_end_and_leaves_nothing(store: PostgresSto
 
 async def test_whoever_listens_to_jobs_gets_all_its_links_at_once(store: PostgresStore):
     listener = store.listen("jobs", [QUEUE])
-    here = store._everywhere.here()
+    here = store._executor._everywhere.here()
     assert here._readying is not None
 
     await here._readying

@@ -82,7 +82,7 @@ async def test_a_claim_does_not_pass_dead_jobs_again_and_again(store: PostgresSt
 
         await claim(store, 1)
 
-        floor = store._floors._floors[QUEUE, None]
+        floor = store._executor.floors._floors[QUEUE, None]
         assert floor.is_needed
         await add(store, new_job("last"))
         assert [job.id for job in await claim(store, 1)] == ["last"]

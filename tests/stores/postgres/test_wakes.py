@@ -20,7 +20,7 @@ from .pooler_like import PoolerLike
 async def test_nobody_is_woken_while_nobody_listens(store: PostgresStore):
     await add(store, *new_jobs(3))
 
-    assert store._everywhere.here().bell._rang == {}
+    assert store._executor._everywhere.here().bell._rang == {}
 
 
 async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
@@ -49,7 +49,7 @@ async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
 
 async def test_a_wake_that_had_to_wait_comes_when_the_pause_is_over(store: PostgresStore):
     await add(store, new_job())
-    ours = store._everywhere.here().bell
+    ours = store._executor._everywhere.here().bell
     ours.note([QUEUE], ["+jobs:1"])
     rang = ours._rang[QUEUE]
     assert not ours.may_ring([QUEUE])
@@ -72,7 +72,7 @@ async def test_a_wake_that_has_to_wait_is_sent_when_its_handle_closes(
     await calm(listener)
     other = open_store(url)
     await other.open()
-    here = other._everywhere.here()
+    here = other._executor._everywhere.here()
     here.bell._rang[QUEUE] = here.loop.time()
     await add(other, new_job())
     await calm(listener)
@@ -92,7 +92,7 @@ async def test_behind_a_pooler_jobs_are_found_by_polling(open_store: OpenStore):
 
         assert await hears(listener)
         assert len(await claim(store, 5)) == 3
-        assert not any(link.prepares for link in store._everywhere.here().lanes._links)
+        assert not any(link.prepares for link in store._executor._everywhere.here().lanes._links)
         listener.close()
 
 
@@ -103,5 +103,5 @@ async def test_listening_can_be_turned_off(open_store: OpenStore, url: str):
     await add(store, new_job())
 
     assert await hears(listener)
-    assert store._everywhere.here().ear._task is None
+    assert store._executor._everywhere.here().ear._task is None
     listener.close()

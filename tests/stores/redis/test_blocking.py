@@ -10,7 +10,6 @@ import pytest
 
 from ropeway import Queue
 from ropeway.errors import StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
-from ropeway.store.contract import offers_add_here
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.blocking import KEPT
 from ropeway.stores.redis.store import ServerStore
@@ -40,9 +39,9 @@ def far(open_store: OpenStore, proxy: Proxy) -> RedisStore:
     return open_store(proxy.url(timeout="0.5"))
 
 
-async def add_here(store: RedisStore, *ids: str) -> list[str]:
+async def add_blocking(store: RedisStore, *ids: str) -> list[str]:
     assert isinstance(store, ServerStore)
-    [answers] = await asyncio.to_thread(store.add_here, [[new_job(id) for id in ids]])
+    [answers] = await asyncio.to_thread(store.add_blocking, [[new_job(id) for id in ids]])
     return [answer.verdict for answer in answers]
 
 
@@ -52,7 +51,7 @@ def connections(server: ServerProcess) -> int:
 
 @pytest.mark.parametrize("url", ["redis+cluster://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/main"])
 async def test_it_is_not_offered_where_the_server_has_to_be_found_first(url: str, open_store: OpenStore):
-    assert not offers_add_here(open_store(url))
+    assert open_store(url).offers.blocking_adds is None
 
 
 def test_sync_adds_to_a_cluster_work_all_the_same():
@@ -63,14 +62,14 @@ def test_sync_adds_to_a_cluster_work_all_the_same():
 async def test_threads_that_add_one_after_the_other_share_a_connection(server: ServerProcess, open_store: OpenStore):
     store = open_store(server.url())
     for n in range(5):
-        await add_here(store, f"{n}")
+        await add_blocking(store, f"{n}")
 
     assert connections(server) == 1
 
 
 async def test_closing_the_store_closes_the_connections(server: ServerProcess, open_store: OpenStore):
     store = open_store(server.url())
-    await asyncio.gather(*(add_here(store, f"{n}") for n in range(8)))
+    await asyncio.gather(*(add_blocking(store, f"{n}") for n in range(8)))
     assert 1 <= connections(server) <= KEPT
     await store.close()
 
@@ -79,41 +78,41 @@ async def test_closing_the_store_closes_the_connections(server: ServerProcess, o
 
 async def test_a_server_that_forgot_its_scripts_is_told_them_again(server: ServerProcess, open_store: OpenStore):
     store = open_store(server.url())
-    await add_here(store, "a")
+    await add_blocking(store, "a")
     assert server.ask("SCRIPT", "FLUSH") == b"+OK\r\n"
 
-    assert await add_here(store, "b") == ["created"]
-    assert await add_here(store, "b", "c") == ["found", "created"]
+    assert await add_blocking(store, "b") == ["created"]
+    assert await add_blocking(store, "b", "c") == ["found", "created"]
 
 
 async def test_a_queue_that_was_emptied_is_noted_again(server: ServerProcess, open_store: OpenStore):
     store = open_store(server.url())
-    await add_here(store, "a")
+    await add_blocking(store, "a")
     server.ask("FLUSHALL", "SYNC")
 
-    assert await add_here(store, "a") == ["created"]
+    assert await add_blocking(store, "a") == ["created"]
     assert await store.queues() == [QUEUE]
 
 
 async def test_a_connection_that_ended_while_nobody_used_it_is_replaced(far: RedisStore, proxy: Proxy):
-    await add_here(far, "a")
+    await add_blocking(far, "a")
     proxy.cut()
     await until(lambda: not proxy._writers)
 
-    assert await add_here(far, "b") == ["created"]
+    assert await add_blocking(far, "b") == ["created"]
 
 
 async def test_a_lost_answer_is_made_good_by_repeating_the_add(far: RedisStore, proxy: Proxy):
-    await add_here(far, "a")
+    await add_blocking(far, "a")
     proxy.swallow_answers()
-    adding = asyncio.create_task(add_here(far, "b"))
+    adding = asyncio.create_task(add_blocking(far, "b"))
     await proxy.swallowed.wait()
     proxy.heal()
     proxy.cut()
     with pytest.raises(StoreUnavailable, match="unknown"):
         await adding
 
-    assert await add_here(far, "b") == ["found"]
+    assert await add_blocking(far, "b") == ["found"]
 
 
 async def test_a_queue_repeats_an_add_by_itself_and_adds_one_job(proxy: Proxy):
@@ -131,32 +130,32 @@ async def test_a_queue_repeats_an_add_by_itself_and_adds_one_job(proxy: Proxy):
 
 
 async def test_half_an_answer_is_no_answer(far: RedisStore, proxy: Proxy):
-    await add_here(far, "a")
+    await add_blocking(far, "a")
     proxy.cut_in_the_next_answer()
     with pytest.raises(StoreUnavailable, match="unknown"):
-        await add_here(far, "b")
+        await add_blocking(far, "b")
 
-    assert await add_here(far, "a", "b") == ["found", "found"]
+    assert await add_blocking(far, "a", "b") == ["found", "found"]
 
 
 @pytest.mark.parametrize("rate", [0, 5], ids=["silent", "crawling"])
 async def test_a_server_that_does_not_answer_in_time_is_given_up(far: RedisStore, proxy: Proxy, rate: int):
-    await add_here(far, "a")
+    await add_blocking(far, "a")
     proxy.rate = rate
     if not rate:
         proxy.fall_silent()
     with pytest.raises(StoreUnavailable, match=r"no answer within 0\.5 s"):
-        await add_here(far, "b")
+        await add_blocking(far, "b")
     proxy.heal()
 
-    assert await add_here(far, "a") == ["found"]
+    assert await add_blocking(far, "a") == ["found"]
 
 
 async def test_a_server_that_restarts_is_waited_for(server: ServerProcess, open_store: OpenStore):
     store = open_store(server.url())
-    await add_here(store, "a")
+    await add_blocking(store, "a")
     server.kill()
-    adding = asyncio.create_task(add_here(store, "b"))
+    adding = asyncio.create_task(add_blocking(store, "b"))
     await asyncio.to_thread(server.start)
 
     assert await adding == ["created"]
@@ -166,16 +165,16 @@ async def test_a_server_that_stays_away_is_waited_for_only_once(
     server: ServerProcess, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ):
     store = open_store(server.url())
-    await add_here(store, "a")
+    await add_blocking(store, "a")
     monkeypatch.setattr("ropeway.stores.redis.connection.PATIENCE", 0.1)
     server.kill()
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        await add_here(store, "b")
+        await add_blocking(store, "b")
 
     # Whoever repeats it hears at once.
     monkeypatch.setattr("ropeway.stores.redis.connection.PATIENCE", 1_000)
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        await add_here(store, "b")
+        await add_blocking(store, "b")
 
 
 def test_a_producer_hears_at_once_that_nobody_is_there():
@@ -187,9 +186,9 @@ def test_a_producer_hears_at_once_that_nobody_is_there():
 
 async def test_what_passes_soon_is_waited_out(server: ServerProcess, open_store: OpenStore):
     store = open_store(server.url())
-    await add_here(store, "a")
+    await add_blocking(store, "a")
     server.ask("REPLICAOF", "127.0.0.1", "1")
-    adding = asyncio.create_task(add_here(store, "b"))
+    adding = asyncio.create_task(add_blocking(store, "b"))
     await until(lambda: b"errorstat_READONLY" in server.ask("INFO", "errorstats"))
     server.ask("REPLICAOF", "NO", "ONE")
 
@@ -201,38 +200,38 @@ async def test_what_does_not_pass_soon_may_be_asked_again(
 ):
     monkeypatch.setattr("ropeway.stores.redis.connection.PATIENCE", 0.05)
     store = open_store(server.url())
-    await add_here(store, "a")
+    await add_blocking(store, "a")
     server.ask("CONFIG", "SET", "min-replicas-to-write", "1")
     with pytest.raises(StoreUnavailable, match="NOREPLICAS"):
-        await add_here(store, "b")
+        await add_blocking(store, "b")
     server.ask("CONFIG", "SET", "min-replicas-to-write", "0")
 
-    assert await add_here(store, "b") == ["created"]
+    assert await add_blocking(store, "b") == ["created"]
 
 
 async def test_a_full_server_says_so_and_nothing_is_half_done(server: ServerProcess, open_store: OpenStore):
     store = open_store(server.url())
-    await add_here(store, "a")
+    await add_blocking(store, "a")
     server.ask("CONFIG", "SET", "maxmemory", "1")
     with pytest.raises(StoreFull, match="memory is full"):
-        await add_here(store, "b")
+        await add_blocking(store, "b")
     server.ask("CONFIG", "SET", "maxmemory", "0")
 
     assert await store.get(QUEUE, ["b"]) == [None]
-    assert await add_here(store, "b") == ["created"]
+    assert await add_blocking(store, "b") == ["created"]
 
 
 @pytest.mark.parametrize("given", ["", ":wrong@"])
 async def test_a_wrong_password_is_refused(start_server: StartServer, open_store: OpenStore, given: str):
     server = start_server("--requirepass", "s3cret")
     with pytest.raises(StoreRefused, match="check user, password"):
-        await add_here(open_store(server.url().replace("redis://", f"redis://{given}")), "a")
+        await add_blocking(open_store(server.url().replace("redis://", f"redis://{given}")), "a")
 
-    assert await add_here(open_store(server.url().replace("redis://", "redis://:s3cret@")), "a") == ["created"]
+    assert await add_blocking(open_store(server.url().replace("redis://", "redis://:s3cret@")), "a") == ["created"]
 
 
 async def test_the_database_of_the_url_is_used(server: ServerProcess, open_store: OpenStore):
-    assert await add_here(open_store(server.url().replace("/0?", "/3?")), "a") == ["created"]
+    assert await add_blocking(open_store(server.url().replace("/0?", "/3?")), "a") == ["created"]
     assert b"db3" in server.ask("INFO", "keyspace")
 
 
@@ -240,19 +239,19 @@ async def test_a_server_that_evicts_is_refused(start_server: StartServer, open_s
     store = open_store(start_server("--maxmemory-policy", "allkeys-lru").url())
     for _ in range(2):
         with pytest.raises(StoreRefused, match="maxmemory-policy"):
-            await add_here(store, "a")
+            await add_blocking(store, "a")
 
 
 async def test_a_replica_is_refused(start_server: StartServer, open_store: OpenStore):
     with pytest.raises(StoreReadOnly, match="replica"):
-        await add_here(open_store(start_server("--replicaof", "127.0.0.1", "1").url()), "a")
+        await add_blocking(open_store(start_server("--replicaof", "127.0.0.1", "1").url()), "a")
 
 
 async def test_a_server_without_a_disk_is_warned_about(
     server: ServerProcess, open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ):
     with caplog.at_level(logging.WARNING, "ropeway"):
-        await add_here(open_store(server.url()), "a")
+        await add_blocking(open_store(server.url()), "a")
 
     assert "keeps nothing on disk" in caplog.text
 
@@ -266,7 +265,7 @@ store = connect(url)
 wrong = 0
 
 def add(id):
-    [[answer]] = store.add_here([[NewJob("letters", id, "send", "null")]])
+    [[answer]] = store.add_blocking([[NewJob("letters", id, "send", "null")]])
     return answer.verdict
 
 def act():

@@ -10,7 +10,8 @@ from contextlib import closing
 import pytest
 
 from ropeway.errors import InvalidOption, StoreCorrupt, StoreFull, StoreReadOnly, StoreRefused, StoreUnavailable
-from ropeway.store.values import Query, Record, StallRules
+from ropeway.store.commands import Find
+from ropeway.store.values import Record, StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.encoding import pack
 from ropeway.stores.redis.target import Target
@@ -209,7 +210,7 @@ async def test_a_job_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: 
     with closing(store.listen("jobs", [QUEUE])) as listener:
         for call in (
             store.get(QUEUE, ["a"]),
-            store.find(Query(QUEUE, ("waiting",))),
+            store.find(Find(QUEUE, ("waiting",))),
             store.claim(claim_request(1)),
             listener.claim(claim_request(1)),
         ):

@@ -61,14 +61,14 @@ async def test_answers_to_calls_that_are_under_way_are_the_parents_alone(store: 
 async def test_adds_without_a_loop_have_connections_of_their_own_in_the_child(open_store: OpenStore, url: str):
     store = open_store(url)
     assert isinstance(store, ServerStore)
-    store.add_here([[new_job("before")]], now=NOW)
+    store.add_blocking([[new_job("before")]], now=NOW)
 
     def child() -> None:
         for n in range(20):
-            store.add_here([[new_job(f"child-{n}")]], now=NOW)
+            store.add_blocking([[new_job(f"child-{n}")]], now=NOW)
 
     assert in_a_forked_child(child)
-    store.add_here([[new_job("parent")]], now=NOW)
+    store.add_blocking([[new_job("parent")]], now=NOW)
 
     assert (await store.count(QUEUE))["waiting"] == 22
 

@@ -10,7 +10,7 @@ from ropeway import Queue, Worker
 from ropeway.errors import StoreFull
 from ropeway.job.outcomes import Outcome
 from ropeway.job.record import JobRecord
-from ropeway.store.values import Answer, Change, Lock, StallRules
+from ropeway.store.values import Answer, JobUpdate, Lock, StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, entries, read
 from ropeway.testing.factories import LOCK, QUEUE, new_job
@@ -68,7 +68,7 @@ async def test_jobs_are_cancelled_and_removed(store: RedisStore):
 
 async def test_logs_are_cleared_and_events_trimmed(store: RedisStore):
     job = await started(store)
-    await store.update(QUEUE, [Change(job.id, log=("one", "two", "three"))])
+    await store.update(QUEUE, [JobUpdate(job.id, log=("one", "two", "three"))])
     await fill(store)
 
     assert await store.clear_log(QUEUE, job.id, keep=1) == Answer("done", "active")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropeway.store.values import Query
+from ropeway.store.commands import Find
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.ids import all_shortened, shortened, text_of
 from ropeway.testing.arrange import add, claim
@@ -49,7 +49,7 @@ def test_a_uuid_in_capitals_stays_in_capitals():
 async def test_whoever_asks_sees_the_id_that_was_given(store: RedisStore, id: str):
     await add(store, new_job(id))
 
-    found = await store.find(Query(QUEUE, ("waiting",)))
+    found = await store.find(Find(QUEUE, ("waiting",)))
     got = await store.get(QUEUE, [id])
     claimed = await claim(store, 1)
     await store.cancel(QUEUE, [id])

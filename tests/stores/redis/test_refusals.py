@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ropeway.errors import StoreCorrupt, StoreFull, StoreRefused, StoreUnavailable
-from ropeway.store.values import Change
+from ropeway.store.values import JobUpdate
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, claim, is_gone, read
@@ -165,16 +165,16 @@ async def test_a_user_without_channels_is_refused_before_anything_is_written(
     store = open_store(server.url().replace("redis://", "redis://mail:s3cret@"))
 
     with pytest.raises(StoreRefused, match="grant the channels"):
-        await (store.add([[new_job("a")]]) if way == "awaited" else asyncio.to_thread(add_here, store))
+        await (store.add([[new_job("a")]]) if way == "awaited" else asyncio.to_thread(add_blocking, store))
 
     assert await is_gone(open_store(server.url()), "a")
     _tell(server, ["ACL SETUSER mail &*"])
     await add(open_store(server.url().replace("redis://", "redis://mail:s3cret@")), new_job("a"))
 
 
-def add_here(store: object) -> None:
+def add_blocking(store: object) -> None:
     assert isinstance(store, ServerStore)
-    store.add_here([[new_job("a")]])
+    store.add_blocking([[new_job("a")]])
 
 
 @pytest.mark.parametrize("ending", ["", ":jobs", ":heads", ":events"])
@@ -209,7 +209,7 @@ async def test_a_key_that_became_somebody_elses_is_said_to_be(store: RedisStore,
 @pytest.mark.parametrize("key", ["past", "log:job"])
 async def test_a_damaged_log_is_said_to_be(store: RedisStore, server: ServerProcess, key: str):
     await add(store, new_job("job"))
-    await store.update(QUEUE, [Change("job", log=("one",))])
+    await store.update(QUEUE, [JobUpdate("job", log=("one",))])
     damage = ("HSET", f"{KEY}:past", "job", "some") if key == "past" else ("LSET", f"{KEY}:log:job", "0", "some")
     server.ask(*damage)
 

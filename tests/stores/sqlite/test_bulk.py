@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropeway.job.record import NewJob
-from ropeway.store.values import Query
+from ropeway.store.commands import Find
 from ropeway.stores.sqlite import SQLiteStore
 from ropeway.testing.factories import QUEUE, new_job
 
@@ -21,7 +21,7 @@ async def test_it_is_stored_as_it_is_beside_others(store: SQLiteStore, lifo: boo
 
     await store.add([[*jobs, *others]])
 
-    found = (await store.find(Query(QUEUE, ("waiting",)))).jobs[: len(jobs)]
+    found = (await store.find(Find(QUEUE, ("waiting",)))).jobs[: len(jobs)]
     assert [(job.id, job.name, job.data, job.options, job.priority) for job in found] == [
         (job.id, job.name, job.data, job.options, job.priority) for job in (jobs[::-1] if lifo else jobs)
     ]

@@ -11,6 +11,7 @@ from ropeway.job.record import JobRecord
 from ropeway.stores.sqlite import SQLiteStore
 from ropeway.stores.sqlite.statements import statements
 from ropeway.stores.sqlite.transaction import Known, Transaction
+from ropeway.stores.sqlite.verbs import Write
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 
 from .conftest import NewStore
@@ -33,7 +34,7 @@ async def test_settling_does_not_look_for_ids_among_all_jobs(store: SQLiteStore)
     def listen(tx: Transaction) -> None:
         tx._connection.set_exec_trace(note)
 
-    await store._write(listen, now=None)
+    await store._write(Write(listen))
     await store.settle(QUEUE, [complete(job) for job in jobs])
 
     assert statements("look")["active_places"] in seen

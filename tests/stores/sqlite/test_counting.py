@@ -10,6 +10,7 @@ import pytest
 
 from ropeway.stores.sqlite import SQLiteStore, looking
 from ropeway.stores.sqlite.transaction import Transaction
+from ropeway.stores.sqlite.verbs import Read
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
 from .singly import add, in_file
@@ -55,7 +56,7 @@ async def test_most_jobs_are_not_walked_past(store: SQLiteStore):
             tx._connection.set_progress_handler(None)
             return seen
 
-        return await store._read(counted)
+        return int(await store._read(Read(counted)))
 
     await store.add([new_jobs(2_000), new_jobs(3, priority=1), new_jobs(3, priority=2)])
     few = await steps()

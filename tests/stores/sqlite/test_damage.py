@@ -7,7 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ropeway.store.values import Query, StallRules
+from ropeway.store.commands import Find
+from ropeway.store.values import StallRules
 from ropeway.stores.sqlite import SQLiteStore
 from ropeway.testing.factories import LOCK, NOW, QUEUE, SECOND, claim_request, complete, new_job
 
@@ -40,7 +41,7 @@ async def test_the_jobs_behind_it_run(damaged: SQLiteStore):
 
 
 async def test_it_can_be_seen(damaged: SQLiteStore):
-    page = await damaged.find(Query(QUEUE, ("waiting",)))
+    page = await damaged.find(Find(QUEUE, ("waiting",)))
 
     assert [job.id for job in page.jobs] == ["bad", "good"]
     assert None not in await damaged.get(QUEUE, ["bad", "good"])

@@ -15,8 +15,9 @@ import apsw
 import pytest
 
 from ropeway.errors import StoreBusy, StoreCorrupt, StoreFull, StoreUnavailable
-from ropeway.store.values import Query
+from ropeway.store.commands import Find
 from ropeway.stores.sqlite import SQLiteStore, inbox, opening, shared, wal, writer
+from ropeway.stores.sqlite.verbs import Read, Write
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 
 from .conftest import NewStore
@@ -84,11 +85,11 @@ async def test_a_full_disk_is_said_and_work_goes_on_when_there_is_space(on_disk:
 
 
 async def test_a_file_that_may_not_grow_is_a_full_disk(store: SQLiteStore):
-    await store._write(lambda tx: tx.get("PRAGMA max_page_count = 60"), now=None)
+    await store._write(Write(lambda tx: tx.get("PRAGMA max_page_count = 60")))
 
     with pytest.raises(StoreFull):
         await store.add([new_jobs(1_000, data='"' + "x" * 1_000 + '"')])
-    await store._write(lambda tx: tx.get("PRAGMA max_page_count = 4294967294"), now=None)
+    await store._write(Write(lambda tx: tx.get("PRAGMA max_page_count = 4294967294")))
     await store.add([new_jobs(1_000, data='"' + "x" * 1_000 + '"')])
 
 
@@ -193,7 +194,7 @@ async def test_so_does_damage_that_was_found_by_reading(store: SQLiteStore):
         raise apsw.CorruptError("once")
 
     with pytest.raises(StoreCorrupt, match="recover"):
-        await store._read(find_damage)
+        await store._read(Read(find_damage))
 
     with pytest.raises(StoreCorrupt, match="recover"):
         await store.add([[new_job()]])
@@ -272,7 +273,7 @@ async def _check_after_the_cut(path: Path, acknowledged: list[tuple[str, str]], 
     assert problems == "ok"
     store = SQLiteStore.from_url(f"sqlite:///{path}")
     try:
-        page = await store.find(Query(QUEUE, ("waiting", "active", "completed"), limit=1_000))
+        page = await store.find(Find(QUEUE, ("waiting", "active", "completed"), limit=1_000))
         states = {job.id: job.state for job in page.jobs}
         counts = await store.count(QUEUE)
     finally:

@@ -258,12 +258,12 @@ def test_a_handle_that_a_thread_uses_first_during_a_fork_can_be_used_in_the_chil
         return acquire(path)
     from ropeway.stores.sqlite import store as handles
     handles.acquire = slowly
-    thread = threading.Thread(target=store.add_here, args=([[new_job("parent")]],))
+    thread = threading.Thread(target=store.add_blocking, args=([[new_job("parent")]],))
     thread.start()
     acquiring.wait()
     if os.fork() == 0:
         forked.set()
-        store.add_here([[new_job("child")]])
+        store.add_blocking([[new_job("child")]])
         os._exit(0)
     os.wait()
     forked.set()
@@ -290,7 +290,7 @@ def test_a_signal_in_the_middle_of_a_fork_leaves_nothing_held(path: Path, step: 
         os.kill(os.getpid(), signal.SIGALRM)
         return answer or step(*arguments)
     store = new_store()
-    store.add_here([[new_job()]])
+    store.add_blocking([[new_job()]])
     signal.signal(signal.SIGALRM, strike)
     step, shared.{step} = shared.{step}, do_and_strike
     try:
@@ -300,8 +300,8 @@ def test_a_signal_in_the_middle_of_a_fork_leaves_nothing_held(path: Path, step: 
             time.sleep(0.001)
     except KeyboardInterrupt:
         pass
-    store.add_here([[new_job()]])
-    new_store().add_here([[new_job()]])
+    store.add_blocking([[new_job()]])
+    new_store().add_blocking([[new_job()]])
     say("added")
     """
     assert processes.run(script, path) == "added\n"

@@ -13,9 +13,11 @@ import apsw
 import pytest
 
 from ropeway.errors import StoreError
-from ropeway.store.values import Query, Record, StallRules
+from ropeway.store.commands import Find
+from ropeway.store.values import Record, StallRules
 from ropeway.stores.sqlite import SQLiteStore, opening, wal
 from ropeway.stores.sqlite.transaction import Transaction
+from ropeway.stores.sqlite.verbs import Write
 from ropeway.testing.factories import QUEUE, claim_request, new_job, new_jobs
 
 from .conftest import NewStore
@@ -83,7 +85,7 @@ class Gate:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Gate:
-        self._task = asyncio.create_task(self._store._write(self._hold, now=None))
+        self._task = asyncio.create_task(self._store._write(Write(self._hold)))
         await asyncio.to_thread(self._inside.wait)
         return self
 
@@ -124,7 +126,7 @@ def fails(tx: Transaction) -> None:
 async def test_a_failing_call_does_not_hurt_the_ones_beside_it(store: SQLiteStore):
     async with Gate(store):
         before = asyncio.create_task(store.add([[new_job()]]))
-        broken = asyncio.create_task(store._write(fails, now=None))
+        broken = asyncio.create_task(store._write(Write(fails)))
         after = asyncio.create_task(store.add([[new_job()]]))
         await gathered(before, broken, after)
     await before
@@ -140,7 +142,7 @@ async def test_a_failing_call_does_not_hurt_the_ones_beside_it(store: SQLiteStor
 
 async def test_a_call_that_fails_alone_changes_nothing(store: SQLiteStore):
     with pytest.raises(ZeroDivisionError):
-        await store._write(fails, now=None)
+        await store._write(Write(fails))
 
     assert await store.recall("half") == []
     await store.add([[new_job()]])
@@ -181,7 +183,7 @@ async def test_every_write_begins_immediate(sql: list[str], store: SQLiteStore):
     await store.remember(Record("kind", "key", "1"))
     await store.forget("kind", "key")
     await store.obliterate(QUEUE, force=True)
-    await store.find(Query(QUEUE, ("waiting", "active")))
+    await store.find(Find(QUEUE, ("waiting", "active")))
 
     is_open = is_reading = False
     for statement in sql:
@@ -265,7 +267,7 @@ async def test_what_a_failed_round_did_is_not_known(store: SQLiteStore):
         raise apsw.FullError("no space")
 
     with pytest.raises(StoreError):
-        await store._write(fail, now=None)
+        await store._write(Write(fail))
     await store.add([[new_job("b")]])
 
     assert (await store.count(QUEUE))["waiting"] == 2

@@ -44,7 +44,7 @@ async def test_a_transaction_right_after_a_fork_comes_after_what_was_acknowledge
     asyncio.run(store.open())
     say("ready")
     input()
-    store.add_here([[new_job("a", is_fresh=True)]])
+    store.add_blocking([[new_job("a", is_fresh=True)]])
     say("added")
     input()
     """

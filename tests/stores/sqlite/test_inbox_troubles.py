@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable
-from ropeway.store.values import Query
+from ropeway.store.commands import Find
 from ropeway.stores.sqlite import SQLiteStore, inbox, opening, taking, wal
 from ropeway.stores.sqlite.inbox import Inbox, open_inbox
 from ropeway.testing.conformance.forking import in_a_forked_child
@@ -29,7 +29,7 @@ TAG = b"0123456789abcdef"
 
 ADD_AND_DIE = """
 store = new_store()
-store.add_here([[new_job("a", is_fresh=True)]])
+store.add_blocking([[new_job("a", is_fresh=True)]])
 say("added")
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -43,7 +43,7 @@ def add_and_die(path: Path) -> None:
 
 
 async def waiting(store: SQLiteStore) -> set[str]:
-    return {job.id for job in (await store.find(Query(QUEUE, ("waiting",), limit=100_000))).jobs}
+    return {job.id for job in (await store.find(Find(QUEUE, ("waiting",), limit=100_000))).jobs}
 
 
 def inbox_of(store: SQLiteStore) -> Inbox:
@@ -157,7 +157,7 @@ async def test_a_ring_that_cannot_be_written_is_done_without(store: SQLiteStore,
 
     monkeypatch.setattr(inbox, "_write_all", full)
     await store.add([[new_job("a", is_fresh=True)]])
-    await asyncio.to_thread(store.add_here, [[new_job("b", is_fresh=True)]])
+    await asyncio.to_thread(store.add_blocking, [[new_job("b", is_fresh=True)]])
 
     assert await waiting(store) == {"a", "b"}
 
@@ -282,7 +282,7 @@ async def test_a_sync_that_failed_in_one_thread_failed_for_all_who_waited_for_it
 
     monkeypatch.setattr(Inbox, "put", put_and_tell)
     monkeypatch.setattr(inbox, "sync_file", fail_once)
-    here = asyncio.create_task(asyncio.to_thread(store.add_here, [[new_job("here", is_fresh=True)]]))
+    here = asyncio.create_task(asyncio.to_thread(store.add_blocking, [[new_job("here", is_fresh=True)]]))
     await asyncio.to_thread(is_syncing.wait)
     beside = asyncio.create_task(store.add([[new_job("beside", is_fresh=True)]]))
 

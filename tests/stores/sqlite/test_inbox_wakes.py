@@ -43,7 +43,7 @@ async def test_listeners_of_this_process_are_woken(store: SQLiteStore, ring: Pat
     waiting = asyncio.create_task(listener.wait(LONG))
     jobs = [[new_job(is_fresh=True)]]
 
-    await (store.add(jobs) if way == "awaited" else asyncio.to_thread(store.add_here, jobs))
+    await (store.add(jobs) if way == "awaited" else asyncio.to_thread(store.add_blocking, jobs))
 
     assert await waiting
     assert was_used(ring)

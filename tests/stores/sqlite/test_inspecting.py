@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import apsw
 import pytest
 
-from ropeway.store.inspection import Finding, Inspectable, Inspection
+from ropeway.store.inspection import Finding, Inspection
 from ropeway.store.url import connect
 from ropeway.stores.sqlite import SQLiteStore, inspecting
 from ropeway.stores.sqlite.statements import migrations
@@ -24,8 +24,8 @@ def about(inspection: Inspection, check: str) -> Finding:
 
 
 def test_a_file_is_inspectable_and_memory_is_not():
-    assert isinstance(connect("sqlite:///ropeway.db"), Inspectable)
-    assert not isinstance(connect("memory://"), Inspectable)
+    assert connect("sqlite:///ropeway.db").offers.inspection is not None
+    assert connect("memory://").offers.inspection is None
 
 
 async def test_looking_for_a_file_does_not_make_it(path: Path, new_store: NewStore):

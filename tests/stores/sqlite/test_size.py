@@ -5,9 +5,10 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from ropeway.store.values import Query
+from ropeway.store.commands import Find
 from ropeway.stores.sqlite import SQLiteStore, adding
 from ropeway.stores.sqlite.transaction import Transaction
+from ropeway.stores.sqlite.verbs import Read, Write
 from ropeway.testing.factories import QUEUE, claim_request, new_jobs
 
 
@@ -19,8 +20,8 @@ async def small(store: SQLiteStore) -> SQLiteStore:
     def limit(tx: Transaction) -> None:
         tx._connection.limit(apsw.SQLITE_LIMIT_LENGTH, 100_000)
 
-    await store._write(limit, now=None)
-    await store._read(limit)
+    await store._write(Write(limit))
+    await store._read(Read(limit))
     return store
 
 
@@ -40,7 +41,7 @@ async def test_a_repeated_claim_gives_all_of_them_again(small: SQLiteStore):
 
 
 async def test_they_can_be_found(small: SQLiteStore):
-    page = await small.find(Query(QUEUE, ("waiting",)))
+    page = await small.find(Find(QUEUE, ("waiting",)))
 
     assert len(page.jobs) == 20
     assert await small.get(QUEUE, [job.id for job in page.jobs]) == page.jobs
@@ -55,4 +56,4 @@ async def test_a_large_bundle_is_added_whole(store: SQLiteStore, monkeypatch: py
 
     assert {answer.verdict for answer in answers} == {"created"}
     assert {answer.verdict for answer in again} == {"found"}
-    assert [job.id for job in (await store.find(Query(QUEUE, ("waiting",)))).jobs] == [job.id for job in jobs]
+    assert [job.id for job in (await store.find(Find(QUEUE, ("waiting",)))).jobs] == [job.id for job in jobs]

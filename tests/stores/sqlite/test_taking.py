@@ -17,7 +17,8 @@ import pytest
 
 from ropeway.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreRefused, StoreUnavailable
 from ropeway.job.record import NewJob
-from ropeway.store.values import Query, StallRules
+from ropeway.store.commands import Find
+from ropeway.store.values import StallRules
 from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, shared, taking, writer
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
@@ -66,7 +67,7 @@ async def test_times_metrics_and_events_are_those_of_the_adds(store: SQLiteStore
     for number, at in enumerate((1_000, 2_000, 61_000)):
         await store.add([[new_job(f"job-{number}", is_fresh=True)]], now=at)
 
-    page = await store.find(Query(QUEUE, ("waiting",)))
+    page = await store.find(Find(QUEUE, ("waiting",)))
 
     assert [job.created_at for job in page.jobs] == [1_000, 2_000, 61_000]
     assert [(metric.minute, metric.added) for metric in await store.metrics(QUEUE)] == [(0, 2), (60_000, 1)]
@@ -76,7 +77,7 @@ async def test_times_metrics_and_events_are_those_of_the_adds(store: SQLiteStore
 async def test_adding_goes_on_while_another_process_writes(store: SQLiteStore, path: Path):
     with processes.writing(path):
         await add(store, "a", "b")
-        await asyncio.to_thread(store.add_here, [[new_job("c", is_fresh=True)]])
+        await asyncio.to_thread(store.add_blocking, [[new_job("c", is_fresh=True)]])
 
     assert await ids(store) == ["a", "b", "c"]
 
@@ -84,7 +85,7 @@ async def test_adding_goes_on_while_another_process_writes(store: SQLiteStore, p
 LOOKS = {
     "count": ("store.count(QUEUE)", "'waiting': 1"),
     "get": ("store.get(QUEUE, ['a'])", "id='a'"),
-    "find": ("store.find(Query(QUEUE, ('waiting',)))", "id='a'"),
+    "find": ("store.find(Find(QUEUE, ('waiting',)))", "id='a'"),
     "events": ("store.events(QUEUE)", "('a', "),
     "metrics": ("store.metrics(QUEUE)", "added=1"),
     "claim": ("store.claim(claim_request())", "id='a'"),
@@ -96,7 +97,7 @@ LOOKS = {
 async def test_others_find_it_at_once(store: SQLiteStore, path: Path, look: str):
     call, expected = LOOKS[look]
     script = f"""
-    from ropeway.store.values import Query
+    from ropeway.store.commands import Find
     async def main():
         store = new_store()
         await store.count(QUEUE)
@@ -120,7 +121,7 @@ async def test_a_killed_process_leaves_what_was_acknowledged(path: Path, new_sto
     store = new_store()
     number = 0
     while True:
-        store.add_here([[new_job(f"job-{number}", is_fresh=True)]])
+        store.add_blocking([[new_job(f"job-{number}", is_fresh=True)]])
         say(number)
         number += 1
     """
@@ -131,7 +132,7 @@ async def test_a_killed_process_leaves_what_was_acknowledged(path: Path, new_sto
         assert adding.stdout is not None
         acknowledged = 50 + len(adding.stdout.read().splitlines())
 
-    found = {job.id for job in (await new_store().find(Query(QUEUE, ("waiting",), limit=100_000))).jobs}
+    found = {job.id for job in (await new_store().find(Find(QUEUE, ("waiting",), limit=100_000))).jobs}
 
     assert found >= {f"job-{number}" for number in range(acknowledged)}
     assert len(found) <= acknowledged + 1
@@ -226,7 +227,7 @@ async def test_a_close_while_another_thread_opens_it_leaves_nothing_either(
 
     monkeypatch.setattr(shared, "open_file", slowly)
     store = new_store()
-    adding = asyncio.create_task(asyncio.to_thread(store.add_here, [[new_job("a", is_fresh=True)]]))
+    adding = asyncio.create_task(asyncio.to_thread(store.add_blocking, [[new_job("a", is_fresh=True)]]))
     await asyncio.to_thread(opening_it.wait)
     await store.close()
     closed.set()
@@ -259,7 +260,7 @@ async def test_after_a_failed_sync_jobs_go_into_the_file(
     with monkeypatch.context() as broken:
         broken.setattr(inbox, "sync_file", fail)
         with pytest.raises(StoreUnavailable, match="unknown"):
-            await (store.add(doubtful) if way == "awaited" else asyncio.to_thread(store.add_here, doubtful))
+            await (store.add(doubtful) if way == "awaited" else asyncio.to_thread(store.add_blocking, doubtful))
     await add(store, "next")
 
     assert in_file(path) == ["before", "doubtful", "next"]
@@ -352,7 +353,7 @@ async def test_signals_at_any_moment_leave_it_in_order(store: SQLiteStore, path:
     def act():
         global begun, acknowledged
         begun += 1
-        store.add_here([[new_job(is_fresh=True)]])
+        store.add_blocking([[new_job(is_fresh=True)]])
         acknowledged += 1
     act()
     Storm({base}).interrupt(300, act)

@@ -1,4 +1,59 @@
-"""What each verb of the contract does to the books, one file for each or for a few alike.
+"""Commands of the contract, executed on the books: one file for each, or for a few alike.
 
 All of them run inside a `Step`: they change jobs at once, and raise whatever they like.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from ....store import commands
+from ....store.commands import Command
+from ..step import Step
+from . import look, note, operate
+from .add import add
+from .change import change
+from .claim import claim
+from .clean import clean, obliterate
+from .configure import configure
+from .hold import clear_log, renew, update
+from .settle import settle
+from .tick import tick
+
+Verb: TypeAlias = Callable[[Step, Any], Any]
+
+VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
+    commands.Add: add,
+    commands.Claim: claim,
+    commands.Settle: settle,
+    commands.Renew: renew,
+    commands.Update: update,
+    commands.Tick: tick,
+    commands.Cancel: operate.cancel,
+    commands.Retry: operate.retry,
+    commands.Promote: operate.promote,
+    commands.Change: change,
+    commands.Remove: operate.remove,
+    commands.Configure: configure,
+    commands.ClearLog: clear_log,
+    commands.Publish: note.publish,
+    commands.TrimEvents: note.trim_events,
+    commands.Clean: clean,
+    commands.Obliterate: obliterate,
+    commands.Get: look.get,
+    commands.Count: look.count,
+    commands.CountWaiting: look.count_waiting,
+    commands.ReadMetrics: look.metrics,
+    commands.ReadHistory: look.history,
+    commands.ReadLog: look.log,
+    commands.ReadSettings: look.settings,
+    commands.ListQueues: look.queues,
+    commands.ReadClock: look.clock,
+    commands.ReadEvents: look.events,
+    commands.ReadRevoked: look.revoked,
+    commands.Remember: note.remember,
+    commands.Recall: look.recall,
+    commands.Forget: note.forget,
+}
+"""`Find` is not among them: it lets others in between, and so takes several steps."""

@@ -7,11 +7,13 @@ from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.options import LEAST_URGENT, MOST_URGENT
 from ....job.record import JobRecord, NewJob
+from ....store.commands import Add
 from ....store.values import Added
 from ..step import Step
 
 
-def add(step: Step, bundles: Sequence[Sequence[NewJob]]) -> list[list[Added]]:
+def add(step: Step, command: Add) -> list[list[Added]]:
+    bundles = command.bundles
     for bundle in bundles:
         for job in bundle:
             _check(job)

@@ -5,13 +5,14 @@ from msgspec.structs import replace
 from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.record import JobRecord
-from ....store.values import BATCH, Claimed, ClaimRequest
+from ....store.commands import Claim
+from ....store.values import BATCH, Claimed
 from ..book import Book
 from ..keys import Key
 from ..step import Step
 
 
-def claim(step: Step, request: ClaimRequest) -> Claimed:
+def claim(step: Step, request: Claim) -> Claimed:
     whole("lock", request.lock, 0, LAST_INSTANT)
     whole("limit", request.limit, 0, LAST_INSTANT)
     book = step.book(request.queue)
@@ -41,7 +42,7 @@ def _held(book: Book, token: str) -> list[JobRecord]:
     return sorted(held, key=lambda job: (job.priority, job.order))
 
 
-def _take(step: Step, book: Book, request: ClaimRequest) -> list[JobRecord]:
+def _take(step: Step, book: Book, request: Claim) -> list[JobRecord]:
     now, lock_until = step.now, min(step.now + request.lock, LAST_INSTANT)
     taken = []
     entries = book.entry("claim", "active", {"worker": request.worker})
@@ -64,7 +65,7 @@ def _take(step: Step, book: Book, request: ClaimRequest) -> list[JobRecord]:
     return taken
 
 
-def _next(book: Book, request: ClaimRequest) -> list[Key]:
+def _next(book: Book, request: Claim) -> list[Key]:
     settings, waiting, limit = book.settings, book.shelf("waiting"), request.limit
     if settings.paused:
         return []

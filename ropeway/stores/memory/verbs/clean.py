@@ -5,23 +5,23 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ....errors import InvalidOption
-from ....job.instants import Milliseconds
-from ....job.states import FINAL, STATES, State, state_named
+from ....job.states import FINAL, STATES, state_named
+from ....store.commands import Clean, Obliterate
 from ....store.values import BATCH, Cleaned
 from ..step import Step
 from .operate import revoke
 from .retention import drop
 
 
-def clean(step: Step, queue: str, state: State, older_than: Milliseconds, limit: int) -> Cleaned:
-    state = state_named(state)
+def clean(step: Step, command: Clean) -> Cleaned:
+    state = state_named(command.state)
     if state == "active":
         raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
-    book = step.book(queue)
+    book = step.book(command.queue)
     shelf = book.shelf(state)
     keys = shelf.keys if state in FINAL else shelf.oldest()
-    batch = max(0, min(limit, BATCH))
-    old = keys.first(batch + 1, before=(step.now - older_than + 1,))
+    batch = max(0, min(command.limit, BATCH))
+    old = keys.first(batch + 1, before=(step.now - command.older_than + 1,))
     ids = [id for _, _, id in old[:batch]]
     for id in ids:
         drop(book, book.jobs[id])
@@ -30,10 +30,10 @@ def clean(step: Step, queue: str, state: State, older_than: Milliseconds, limit:
     return Cleaned(ids, more=len(old) > batch)
 
 
-def obliterate(step: Step, queue: str, *, force: bool) -> Cleaned:
-    book = step.book(queue)
+def obliterate(step: Step, command: Obliterate) -> Cleaned:
+    book = step.book(command.queue)
     active = len(book.shelf("active"))
-    is_refused = active > 0 and not force
+    is_refused = active > 0 and not command.force
     ids: list[str] = []
     if not is_refused:
         for state in STATES:

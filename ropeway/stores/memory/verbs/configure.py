@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ....job.numbers import whole
+from ....store.commands import Configure
 from ....store.values import Settings
 from ..book import Book
 from ..step import Step
@@ -10,24 +9,16 @@ from ..step import Step
 _MOST_ACTIVE = 2**53
 
 
-def configure(
-    step: Step,
-    queue: str,
-    *,
-    pause: bool | None,
-    pause_names: Sequence[str],
-    resume_names: Sequence[str],
-    max_active: int | None,
-) -> Settings:
-    book = step.book(queue)
+def configure(step: Step, command: Configure) -> Settings:
+    book = step.book(command.queue)
     old = book.settings
-    if max_active is not None:
-        whole("max_active", max_active, 0, _MOST_ACTIVE)
-    names = {*old.paused_names, *pause_names} - {*resume_names}
+    if command.max_active is not None:
+        whole("max_active", command.max_active, 0, _MOST_ACTIVE)
+    names = {*old.paused_names, *command.pause_names} - {*command.resume_names}
     new = Settings(
-        old.paused if pause is None else pause,
+        old.paused if command.pause is None else command.pause,
         tuple(sorted(names)),
-        old.max_active if max_active is None else max_active or None,
+        old.max_active if command.max_active is None else command.max_active or None,
     )
     _announce(book, old, new)
     may_go_on = (
@@ -36,7 +27,7 @@ def configure(
         or (old.max_active is not None and (new.max_active is None or new.max_active > old.max_active))
     )
     if may_go_on:
-        step.wake(queue)
+        step.wake(command.queue)
     book.afterwards(book.set, new)
     return new
 

@@ -10,8 +10,9 @@ from typing import Final
 from ....job.numbers import whole
 from ....job.record import JobRecord
 from ....job.states import State, state_named
+from ....store.commands import Find
 from ....store.cursors import PairCursor, cursor_reader, states_left
-from ....store.values import Page, Query
+from ....store.values import Page
 from ..book import Book
 from ..keys import Bound, Key
 
@@ -24,7 +25,7 @@ _read_cursor: Final = cursor_reader(PairCursor)
 class Search:
     """One page in the making: `look`, letting others in between, until it answers."""
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: Find) -> None:
         self._query = query
         self._limit = whole("limit", query.limit, 1, 2**53)
         for state in query.states:

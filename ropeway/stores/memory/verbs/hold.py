@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from ....job.codec import decode
-from ....job.instants import LAST_INSTANT, Milliseconds
+from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.record import JobRecord
 from ....job.states import FINAL
-from ....store.values import Answer, Change, Lock
+from ....store.commands import ClearLog, Renew, Update
+from ....store.values import Answer, JobUpdate
 from ..book import Book
 from ..step import Step
 from .answers import DONE, LOST, MISSING, REFUSED
 
 
-def renew(step: Step, queue: str, locks: Sequence[Lock], lock: Milliseconds) -> list[Answer]:
-    lock_until = min(step.now + whole("lock", lock, 0, LAST_INSTANT), LAST_INSTANT)
-    book = step.book(queue)
+def renew(step: Step, command: Renew) -> list[Answer]:
+    lock_until = min(step.now + whole("lock", command.lock, 0, LAST_INSTANT), LAST_INSTANT)
+    book = step.book(command.queue)
     answers = []
-    for held in locks:
+    for held in command.locks:
         job = book.jobs.get(held.id)
         answers.append(_verdict(job, held.token))
         if job is not None and answers[-1].verdict == "done":
@@ -29,23 +28,23 @@ def renew(step: Step, queue: str, locks: Sequence[Lock], lock: Milliseconds) -> 
     return answers
 
 
-def update(step: Step, queue: str, changes: Sequence[Change]) -> list[Answer]:
-    book = step.book(queue)
+def update(step: Step, command: Update) -> list[Answer]:
+    book = step.book(command.queue)
     answers = []
-    for change in changes:
-        job = book.jobs.get(change.id)
-        answers.append(_verdict(job, change.token))
+    for update in command.updates:
+        job = book.jobs.get(update.id)
+        answers.append(_verdict(job, update.token))
         if job is not None and answers[-1].verdict == "done":
-            _apply(step, book, job, change)
+            _apply(step, book, job, update)
     return answers
 
 
-def clear_log(step: Step, queue: str, id: str, keep: int) -> Answer:
-    book = step.book(queue)
-    job = book.jobs.get(id)
+def clear_log(step: Step, command: ClearLog) -> Answer:
+    book = step.book(command.queue)
+    job = book.jobs.get(command.id)
     if job is None:
         return MISSING
-    book.afterwards(book.pasts.clear, id, keep)
+    book.afterwards(book.pasts.clear, command.id, command.keep)
     return DONE[job.state]
 
 
@@ -57,14 +56,14 @@ def _verdict(job: JobRecord | None, token: str | None) -> Answer:
     return DONE["active"] if job.state == "active" and job.token == token else LOST[job.state]
 
 
-def _apply(step: Step, book: Book, job: JobRecord, change: Change) -> None:
-    if change.progress is not None:
-        book.entry("progress").append((job.id, {"progress": decode(change.progress)}))
-    if change.data is not None:
+def _apply(step: Step, book: Book, job: JobRecord, update: JobUpdate) -> None:
+    if update.progress is not None:
+        book.entry("progress").append((job.id, {"progress": decode(update.progress)}))
+    if update.data is not None:
         book.entry("changed").append((job.id, {"data": True}))
-    if change.log:
-        book.afterwards(book.pasts.write, job.id, step.now, tuple(change.log), change.keep_logs)
-    if change.progress is not None or change.data is not None:
-        progress = job.progress if change.progress is None else change.progress
-        data = job.data if change.data is None else change.data
+    if update.log:
+        book.afterwards(book.pasts.write, job.id, step.now, tuple(update.log), update.keep_logs)
+    if update.progress is not None or update.data is not None:
+        progress = job.progress if update.progress is None else update.progress
+        data = job.data if update.data is None else update.data
         book.put(replace(job, progress=progress, data=data))

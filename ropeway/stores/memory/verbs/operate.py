@@ -10,6 +10,7 @@ from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED
 from ....job.states import FINAL
+from ....store.commands import Cancel, Promote, Remove, Retry
 from ....store.values import Answer
 from ..book import Book
 from ..step import Step
@@ -17,8 +18,8 @@ from .answers import DONE, MISSING, REFUSED
 from .retention import drop, retain
 
 
-def cancel(step: Step, queue: str, ids: Sequence[str], reason: str | None) -> list[Answer]:
-    book, now = step.book(queue), step.now
+def cancel(step: Step, command: Cancel) -> list[Answer]:
+    book, reason, now = step.book(command.queue), command.reason, step.now
     detail = None if reason is None else {"reason": reason}
     finished: list[JobRecord] = []
 
@@ -41,13 +42,13 @@ def cancel(step: Step, queue: str, ids: Sequence[str], reason: str | None) -> li
         finished.append(cancelled)
         return True
 
-    answers = _each(book, ids, act)
+    answers = _each(book, command.ids, act)
     retain(book, [(job, readable_options(job.options).keep_failed or KEEP_FAILED) for job in finished])
     return answers
 
 
-def retry(step: Step, queue: str, ids: Sequence[str], *, reset: bool) -> list[Answer]:
-    book = step.book(queue)
+def retry(step: Step, command: Retry) -> list[Answer]:
+    book = step.book(command.queue)
 
     def act(job: JobRecord) -> bool:
         if job.state not in FINAL:
@@ -62,41 +63,41 @@ def retry(step: Step, queue: str, ids: Sequence[str], *, reset: bool) -> list[An
             progress=None,
             result=None,
         )
-        if reset:
+        if command.reset:
             again = replace(again, attempts_made=0, attempts_started=0, stalled_count=0)
         book.put(again)
         book.entry("retry by hand", "waiting").append((job.id, None))
-        step.wake(queue)
+        step.wake(command.queue)
         return True
 
-    return _each(book, ids, act)
+    return _each(book, command.ids, act)
 
 
-def promote(step: Step, queue: str, ids: Sequence[str]) -> list[Answer]:
-    book = step.book(queue)
+def promote(step: Step, command: Promote) -> list[Answer]:
+    book = step.book(command.queue)
 
     def act(job: JobRecord) -> bool:
         if job.state != "delayed":
             return False
         book.put(replace(job, state="waiting", due_at=None))
         book.entry("promote", "waiting").append((job.id, None))
-        step.wake(queue)
+        step.wake(command.queue)
         return True
 
-    return _each(book, ids, act)
+    return _each(book, command.ids, act)
 
 
-def remove(step: Step, queue: str, ids: Sequence[str], *, force: bool) -> list[Answer]:
-    book = step.book(queue)
+def remove(step: Step, command: Remove) -> list[Answer]:
+    book = step.book(command.queue)
 
     def act(job: JobRecord) -> bool:
-        if job.state == "active" and not force:
+        if job.state == "active" and not command.force:
             return False
         revoke(step, job)
         drop(book, job)
         return True
 
-    return _each(book, ids, act)
+    return _each(book, command.ids, act)
 
 
 def revoke(step: Step, job: JobRecord) -> None:

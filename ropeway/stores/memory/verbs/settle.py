@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +14,8 @@ from ....job.record import JobRecord
 from ....job.retention import Retention
 from ....job.rules import is_repeat
 from ....job.states import State
-from ....store.values import Answer, ClaimRequest, FailedAttempt, Settled
+from ....store.commands import Settle
+from ....store.values import Answer, FailedAttempt, Settled
 from ..book import Book
 from ..step import Step
 from .answers import DONE, LOST, MISSING
@@ -23,14 +23,14 @@ from .claim import claim
 from .retention import retain
 
 
-def settle(step: Step, queue: str, outcomes: Sequence[Outcome], then: ClaimRequest | None) -> Settled:
-    book = step.book(queue)
+def settle(step: Step, command: Settle) -> Settled:
+    book = step.book(command.queue)
     finished: list[tuple[JobRecord, Retention]] = []
-    answers = [_settle_one(step, book, outcome, finished) for outcome in outcomes]
+    answers = [_settle_one(step, book, outcome, finished) for outcome in command.outcomes]
     retain(book, finished)
     if book.settings.max_active is not None:
-        step.wake(queue)
-    return Settled(answers, None if then is None else claim(step, then))
+        step.wake(command.queue)
+    return Settled(answers, None if command.then is None else claim(step, command.then))
 
 
 def _settle_one(step: Step, book: Book, outcome: Outcome, finished: list[tuple[JobRecord, Retention]]) -> Answer:

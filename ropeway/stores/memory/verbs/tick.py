@@ -7,6 +7,7 @@ from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED
 from ....job.rules import is_given_up, stall_reason
+from ....store.commands import Tick
 from ....store.values import BATCH, FailedAttempt, StallRules, Ticked
 from ..book import Book
 from ..step import Step
@@ -14,14 +15,14 @@ from .claim import promote_due
 from .retention import drop, retain
 
 
-def tick(step: Step, queue: str, rules: StallRules) -> Ticked:
-    book = step.book(queue)
+def tick(step: Step, command: Tick) -> Ticked:
+    book = step.book(command.queue)
     promoted = promote_due(step, book)
-    stalled, given_up = _recover(step, book, rules)
+    stalled, given_up = _recover(step, book, command.rules)
     removed = _expire(step, book)
     frees_room = bool(given_up) and book.settings.max_active is not None
     if promoted or stalled or frees_room:
-        step.wake(queue)
+        step.wake(command.queue)
     book.afterwards(book.stream.trim)
     book.afterwards(book.metrics.trim, step.now)
     book.afterwards(step.place.revoked.trim, step.now)

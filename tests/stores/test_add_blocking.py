@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ropeway.errors import StoreClosed
-from ropeway.store.contract import Store, offers_add_here
+from ropeway.store.contract import Store
 from ropeway.testing.arrange import read
 from ropeway.testing.conformance.fixtures import NewHandle
 from ropeway.testing.factories import QUEUE, claim_request, new_job
@@ -33,15 +33,16 @@ async def here(new_handle: NewHandle) -> AsyncIterator[Store]:
     await store.close()
 
 
-def add_here(store: Store, *ids: str) -> list[str]:
-    assert offers_add_here(store)
-    [answers] = store.add_here([[new_job(id) for id in ids]])
+def add_blocking(store: Store, *ids: str) -> list[str]:
+    adder = store.offers.blocking_adds
+    assert adder is not None
+    [answers] = adder.add_blocking([[new_job(id) for id in ids]])
     return [answer.verdict for answer in answers]
 
 
 async def test_it_stores_jobs_as_add_does(here: Store):
-    assert await asyncio.to_thread(add_here, here, "a", "b") == ["created", "created"]
-    assert await asyncio.to_thread(add_here, here, "b", "c") == ["found", "created"]
+    assert await asyncio.to_thread(add_blocking, here, "a", "b") == ["created", "created"]
+    assert await asyncio.to_thread(add_blocking, here, "b", "c") == ["found", "created"]
     assert (await read(here, "a")).state == "waiting"
     assert (await here.count(QUEUE))["waiting"] == 3
     assert [entry.entry.what for entry in (await here.events(QUEUE)).entries] == ["add", "add", "duplicated"]
@@ -50,7 +51,7 @@ async def test_it_stores_jobs_as_add_does(here: Store):
 async def test_many_threads_and_a_loop_add_at_once(here: Store):
     def add_some(number: int) -> None:
         for n in range(EACH):
-            assert add_here(here, f"{number}-{n}") == ["created"]
+            assert add_blocking(here, f"{number}-{n}") == ["created"]
 
     threads = [asyncio.to_thread(add_some, number) for number in range(THREADS)]
     awaited = [here.add([[new_job(f"loop-{n}")]]) for n in range(EACH)]
@@ -68,7 +69,7 @@ async def test_who_waits_for_jobs_is_served(here: Store):
     waiting = asyncio.create_task(listener.claim(request, 10))
     await asyncio.sleep(0.01)
 
-    await asyncio.to_thread(add_here, here, "a")
+    await asyncio.to_thread(add_blocking, here, "a")
 
     served = await waiting
     claimed = served.claimed if served else await here.claim(request)
@@ -77,10 +78,10 @@ async def test_who_waits_for_jobs_is_served(here: Store):
 
 
 async def test_a_closed_store_says_so(here: Store):
-    await asyncio.to_thread(add_here, here, "a")
+    await asyncio.to_thread(add_blocking, here, "a")
     await here.close()
     with pytest.raises(StoreClosed):
-        await asyncio.to_thread(add_here, here, "b")
+        await asyncio.to_thread(add_blocking, here, "b")
 
 
 async def test_nobody_hangs_when_the_store_is_closed_under_threads_that_add(new_handle: NewHandle):
@@ -90,11 +91,11 @@ async def test_nobody_hangs_when_the_store_is_closed_under_threads_that_add(new_
     begun = threading.Barrier(THREADS + 1)
 
     def add_until_refused(number: int) -> None:
-        add_here(store, f"{number}-first")
+        add_blocking(store, f"{number}-first")
         begun.wait()
         for n in range(100_000):
             try:
-                add_here(store, f"{number}-{n}")
+                add_blocking(store, f"{number}-{n}")
             except StoreClosed as error:
                 refused.append(error)
                 return

@@ -1,0 +1,35 @@
+"""What only some stores can do, stated in one place: each offer is None where a store does not have it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from ..job.instants import Instant
+from ..job.record import NewJob
+from .inspection import Inspectable, Migratable
+from .transactions import SharesTransactions
+from .values import Added
+
+
+class BlockingAdds(Protocol):
+    """Adds on the calling thread, in a store where the most that an add waits for is a disk or one round trip."""
+
+    def add_blocking(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
+        """`Store.add` on a thread that has no event loop. Any number of threads may call it.
+
+        In the main thread a signal can raise at any step of it, and must leave the store in order all the same.
+        """
+        ...
+
+
+class Offers(NamedTuple):
+    blocking_adds: BlockingAdds | None = None
+    transactions: SharesTransactions | None = None
+    inspection: Inspectable | None = None
+    migration: Migratable | None = None
+    side_by_side_from: int = sys.maxsize
+    """How many outcomes are worth two calls at once on one handle, because the store works on both."""
+    keeper: Callable[..., Any] | None = None
+    """Makes the keeper of a worker's maintenance, for a store whose time is not the machine's (`worker.keeper`)."""

@@ -1,0 +1,70 @@
+"""Commands and their answers as MessagePack or JSON, for proxies that carry them between processes.
+
+A message is `[version, command, now]`. A reader refuses a version that it does not know; fields that it does not know
+come from a newer writer of the same version, and are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, reduce
+from operator import or_
+from types import GenericAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from ..errors import InvalidOption
+from ..job.instants import Instant
+from .commands import COMMANDS, Command, answer_type
+
+A = TypeVar("A")
+Format: TypeAlias = Literal["msgpack", "json"]
+
+VERSION: Final = 1
+
+
+def _listed(value: object) -> list[Any]:
+    """Fields are sequences of any kind, such as a range; on the wire they are lists."""
+    if isinstance(value, Sequence):
+        return list(value)
+    raise NotImplementedError(f"cannot be encoded: {type(value).__name__}")
+
+
+_ENCODERS: Final = {
+    "msgpack": msgspec.msgpack.Encoder(enc_hook=_listed).encode,
+    "json": msgspec.json.Encoder(enc_hook=_listed).encode,
+}
+_DECODERS: Final[dict[str, Any]] = {"msgpack": msgspec.msgpack.Decoder, "json": msgspec.json.Decoder}
+
+
+def encode_command(command: Command[Any], now: Instant | None = None, form: Format = "msgpack") -> bytes:
+    return _ENCODERS[form]((VERSION, command, now))
+
+
+def decode_command(data: bytes, form: Format = "msgpack") -> tuple[Command[Any], Instant | None]:
+    try:
+        version, *_ = _reader(form, tuple[int, msgspec.Raw, msgspec.Raw]).decode(data)
+        if version != VERSION:
+            raise InvalidOption("command", f"is of version {version}, and this Ropeway reads version {VERSION}")
+        _, command, now = _reader(form, _MESSAGE).decode(data)
+    except msgspec.DecodeError as error:
+        raise InvalidOption("command", f"cannot be read: {error}") from error
+    return command, now
+
+
+def encode_answer(answer: Any, form: Format = "msgpack") -> bytes:
+    return _ENCODERS[form](answer)
+
+
+def decode_answer(command: Command[A], data: bytes, form: Format = "msgpack") -> A:
+    answer: A = _reader(form, answer_type(type(command))).decode(data)
+    return answer
+
+
+_MESSAGE: Final[Any] = GenericAlias(tuple, (int, reduce(or_, COMMANDS), Instant | None))
+
+
+@cache
+def _reader(form: Format, shape: Any) -> Any:
+    return _DECODERS[form](shape)

@@ -1,0 +1,54 @@
+"""What concerns a whole queue: its settings, its events, and taking many jobs away."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ....errors import InvalidOption
+from ....job.events import EVENTS_KEPT
+from ....job.instants import Instant
+from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
+from ....store.values import BATCH, Cleaned, Settings
+from ..encoding import as_json
+from ..executor import Executor
+from ..parameters import amount, number, text, texts, truth
+
+TRIM_ONCE_IN: Final = 256
+"""Events that are published; by chance, because most of those who publish a few make no more calls."""
+
+
+async def configure(on: Executor, command: Configure, now: Instant | None) -> Settings:
+    is_paused, names, limit = await on.act(
+        "configure",
+        [command.queue],
+        now,
+        text(command.queue),
+        truth(command.pause),
+        texts(command.pause_names),
+        texts(command.resume_names),
+        number(command.max_active),
+    )
+    return Settings(is_paused, tuple(names), limit)
+
+
+async def publish(on: Executor, command: Publish, now: Instant | None) -> None:
+    queue, event = command.queue, (text(as_json(command.name).decode()), text(command.data))
+    await on.act("publish", [queue], now, text(queue), *event, number(EVENTS_KEPT), number(TRIM_ONCE_IN))
+
+
+async def trim_events(on: Executor, command: TrimEvents, _: Instant | None) -> None:
+    await on.ask("trim_events", text(command.queue), amount(command.keep))
+
+
+async def clean(on: Executor, command: Clean, now: Instant | None) -> Cleaned:
+    if command.state == "active":
+        raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
+    queue, most = command.queue, number(max(0, min(command.limit, BATCH)))
+    parameters = text(queue), text(command.state), number(command.older_than), most
+    ids, more = await on.act("clean", [queue], now, *parameters)
+    return Cleaned(ids, more=more)
+
+
+async def obliterate(on: Executor, command: Obliterate, now: Instant | None) -> Cleaned:
+    [(ids, more, active)] = await on.ask("obliterate", text(command.queue), truth(command.force), number(now))
+    return Cleaned(ids, more=more, active=active)

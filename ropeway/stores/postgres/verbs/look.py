@@ -1,0 +1,105 @@
+"""Reading: what changes nothing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ....job.instants import Instant
+from ....job.record import JobRecord
+from ....job.states import STATES, State
+from ....store import commands
+from ....store.commands import Find
+from ....store.values import Counts, Entries, History, Lock, LogPage, Metric, Page, Revoked, Settings
+from .. import looking
+from ..executor import Executor
+from ..link import Row
+from ..parameters import NULL, amount, number, numbers, text, texts, truth
+
+
+async def get(on: Executor, command: commands.Get, _: Instant | None) -> list[JobRecord | None]:
+    rows = await on.ask("get", text(command.queue), texts(command.ids))
+    known = {row[1]: JobRecord(*row) for row in rows}
+    return [known.get(id) for id in command.ids]
+
+
+async def find(on: Executor, command: Find, _: Instant | None) -> Page:
+    return await looking.find(partial(_find_in, on, command), command)
+
+
+async def _find_in(on: Executor, command: Find, state: State, most: int, first: int, second: int) -> list[Row]:
+    return await on.ask(
+        "find",
+        text(command.queue),
+        text(state),
+        text(command.name),
+        number(most),
+        number(first),
+        number(second),
+        truth(command.newest_first),
+    )
+
+
+async def count(on: Executor, command: commands.Count, _: Instant | None) -> Counts:
+    [counts] = await on.ask("count", text(command.queue))
+    return {state: number or 0 for state, number in zip(STATES, counts, strict=True)}
+
+
+async def count_waiting(on: Executor, command: commands.CountWaiting, _: Instant | None) -> list[int]:
+    [(counts,)] = await on.ask("count_waiting", text(command.queue), numbers(command.priorities))
+    return list(counts)
+
+
+async def metrics(on: Executor, command: commands.ReadMetrics, _: Instant | None) -> list[Metric]:
+    return [Metric(*row) for row in await on.ask("metrics", text(command.queue), number(command.since))]
+
+
+async def history(on: Executor, command: commands.ReadHistory, _: Instant | None) -> History | None:
+    return looking.history_of(await on.ask("history", text(command.queue), text(command.id)))
+
+
+async def log(on: Executor, command: commands.ReadLog, _: Instant | None) -> LogPage | None:
+    place = NULL if command.after is None else amount(command.after)
+    # One more than fits says whether there is another page.
+    most = amount(command.limit + 1)
+    rows = await on.ask("log", text(command.queue), text(command.id), place, most, truth(command.newest_first))
+    return looking.log_of(rows, command.limit)
+
+
+async def settings(on: Executor, command: commands.ReadSettings, _: Instant | None) -> Settings:
+    for is_paused, names, limit in await on.ask("settings", text(command.queue)):
+        return Settings(is_paused, tuple(names), limit)
+    return Settings()
+
+
+async def queues(on: Executor, _: commands.ListQueues, __: Instant | None) -> list[str]:
+    [(names,)] = await on.ask("queues")
+    return list(names)
+
+
+async def clock(on: Executor, _: commands.ReadClock, __: Instant | None) -> Instant:
+    [(now,)] = await on.ask("clock")
+    return int(now)
+
+
+async def events(on: Executor, command: commands.ReadEvents, _: Instant | None) -> Entries:
+    after, limit = command.after, command.limit
+    place = looking.read_place(after) if after not in (None, "now") and after is not None else None
+    most = number(0 if after == "now" else limit + 1)
+    [row] = await on.ask("events", text(command.queue), number(None if place is None else place.step), most)
+    found = looking.entries_of(row, after, inclusive=command.inclusive, limit=limit)
+    if found.gap and found.cursor == after:
+        # What was asked for is not there: what is there begins at the oldest.
+        [row] = await on.ask("events", text(command.queue), number(None), most)
+        found = looking.entries_of(row, None, inclusive=False, limit=limit)
+        return Entries(found.entries, found.cursor, gap=True)
+    return found
+
+
+async def revoked(on: Executor, command: commands.ReadRevoked, _: Instant | None) -> Revoked:
+    after = command.after
+    is_known = after is not None and after.isascii() and after.isdecimal() and len(after) < 19
+    last = int(after) if is_known and after is not None else None if after is None else 0
+    [(ids, tokens, newest)] = await on.ask("revoked", text(command.queue), number(last))
+    if after is None:
+        return Revoked([], str(newest))
+    return Revoked([Lock(*lock) for lock in zip(ids or (), tokens or (), strict=True)], str(newest))

@@ -1,0 +1,53 @@
+"""What people do to jobs by hand."""
+
+from __future__ import annotations
+
+from ....job.instants import Instant
+from ....store.commands import Cancel, Change, ClearLog, Promote, Remove, Retry
+from ....store.letters import ANSWERS, answers_of
+from ....store.values import Answer
+from ..encoding import DEFAULTS
+from ..executor import Executor
+from ..parameters import Parameter, amount, numbers, text, texts, truth, truths
+
+
+async def cancel(on: Executor, command: Cancel, now: Instant | None) -> list[Answer]:
+    return await _each(on, "cancel", command.queue, now, texts(command.ids), text(command.reason), DEFAULTS)
+
+
+async def retry(on: Executor, command: Retry, now: Instant | None) -> list[Answer]:
+    return await _each(on, "retry", command.queue, now, texts(command.ids), truth(command.reset))
+
+
+async def promote(on: Executor, command: Promote, now: Instant | None) -> list[Answer]:
+    return await _each(on, "promote", command.queue, now, texts(command.ids))
+
+
+async def change(on: Executor, command: Change, now: Instant | None) -> list[Answer]:
+    changes = command.changes
+    return await _each(
+        on,
+        "change",
+        command.queue,
+        now,
+        texts([change.id for change in changes]),
+        numbers([change.priority for change in changes]),
+        truths([change.lifo for change in changes]),
+        numbers([change.delay for change in changes]),
+        numbers([change.due_at for change in changes]),
+        texts([change.data for change in changes]),
+    )
+
+
+async def remove(on: Executor, command: Remove, now: Instant | None) -> list[Answer]:
+    return await _each(on, "remove", command.queue, now, texts(command.ids), truth(command.force))
+
+
+async def clear_log(on: Executor, command: ClearLog, _: Instant | None) -> Answer:
+    [(letters,)] = await on.ask("clear_log", text(command.queue), text(command.id), amount(command.keep))
+    return ANSWERS[letters]
+
+
+async def _each(on: Executor, function: str, queue: str, now: Instant | None, *parameters: Parameter) -> list[Answer]:
+    [letters] = await on.act(function, [queue], now, text(queue), *parameters)
+    return answers_of(letters)

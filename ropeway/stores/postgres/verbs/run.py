@@ -1,0 +1,90 @@
+"""Adding jobs, running them, and keeping them in order."""
+
+from __future__ import annotations
+
+from ....job.events import EVENTS_KEPT
+from ....job.instants import LAST_INSTANT, Instant
+from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
+from ....store.letters import answers_of
+from ....store.values import Added, Answer, Claimed, Settled, Ticked
+from .. import adding
+from ..encoding import DEFAULTS, HELD, as_json, claimed_of, request_of
+from ..executor import Executor
+from ..parameters import NULL, number, numbers, text, texts, truth
+from ..settling import Settlement
+
+
+async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Added]]:
+    if not any(command.bundles):
+        on.check()
+        return [[] for _ in command.bundles]
+    arguments = adding.arguments_of(command.bundles)
+    [letters] = await on.act("add", arguments.queues, now, *arguments.parameters())
+    await on.fold_now_and_then(arguments.queues)
+    return adding.answers_of(command.bundles, letters)
+
+
+async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
+    floor = on.floors.parameters(command)
+    instant, again_at, *jobs, passed = await on.act(
+        "claim", [command.queue], now, text(command.queue), *request_of(command), *floor, is_repeat=command.repeat
+    )
+    claimed = claimed_of(command, instant, again_at, jobs)
+    on.floors.note(command, claimed, passed, was_whole=floor[2] is NULL)
+    return claimed
+
+
+async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
+    then = command.then
+    settlement = Settlement(command.outcomes)
+    floor = on.floors.parameters(then)
+    done, others, instant, again_at, *jobs, passed = await on.act(
+        "settle", [command.queue], now, text(command.queue), *settlement.parameters, *request_of(then), *floor
+    )
+    answers = settlement.answers(done, others)
+    if then is None:
+        return Settled(answers)
+    claimed = claimed_of(then, instant, again_at, jobs)
+    on.floors.note(then, claimed, passed, was_whole=floor[2] is NULL)
+    return Settled(answers, claimed)
+
+
+async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answer]:
+    locks = command.locks
+    ids, tokens = texts([held.id for held in locks]), texts([held.token for held in locks])
+    lock = number(min(command.lock, LAST_INSTANT))
+    [(letters,)] = await on.ask("renew", text(command.queue), ids, tokens, lock, number(now))
+    return [HELD] * len(locks) if letters is None else answers_of(letters)
+
+
+async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
+    updates = command.updates
+    [letters] = await on.act(
+        "update",
+        [command.queue],
+        now,
+        text(command.queue),
+        texts([update.id for update in updates]),
+        texts([update.token for update in updates]),
+        texts([update.progress for update in updates]),
+        texts([update.data for update in updates]),
+        texts([as_json(update.log).decode() if update.log else None for update in updates]),
+        numbers([update.keep_logs for update in updates]),
+    )
+    return answers_of(letters)
+
+
+async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
+    rules = command.rules
+    promoted, stalled, given_up, removed, next_at, more, at = await on.act(
+        "tick",
+        [command.queue],
+        now,
+        text(command.queue),
+        number(rules.max_stalled_count),
+        truth(rules.on_stalled == "fail"),
+        truth(rules.counts_as_attempt),
+        DEFAULTS,
+        number(EVENTS_KEPT),
+    )
+    return Ticked(promoted, stalled, given_up, removed, next_at, more=more, now=at)
