@@ -1,4 +1,4 @@
-"""The model and every store, side by side."""
+"""The memory store and every other, side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from .besides import MachineBeside
+from ropeway.testing.machine import StoreMachine
+
 from .places import EVERYWHERE, PLACES, empty_folder, start_over
 
 SEARCHES: Final = "ROPEWAY_EXAMPLES" in os.environ
@@ -23,15 +24,15 @@ ON_POSTGRES: Final = SEARCH if SEARCHES else settings(EVERY_RUN, max_examples=30
 
 
 @pytest.mark.parametrize("place", [*PLACES, "sqlite-inbox"])
-def test_the_store_does_what_the_model_does(place: str) -> None:
+def test_the_store_does_what_the_memory_store_does(place: str) -> None:
     with empty_folder() as folder:
         numbers = count()
 
-        def new_machine() -> MachineBeside:
+        def new_machine() -> StoreMachine:
             start_over()
             run = folder / str(next(numbers))
             run.mkdir()
-            return MachineBeside(EVERYWHERE[place](run))
+            return StoreMachine(EVERYWHERE[place](run))
 
         search = ON_POSTGRES if place == "postgres" else EVERY_RUN
         run_state_machine_as_test(new_machine, settings=search)  # type: ignore[arg-type]  # takes any maker
