@@ -55,6 +55,7 @@ check: $(DEV) ## Check format, lint and types
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m tools.twins --check
 	$(BIN)/python -m tests.typing.check
 
 format: $(DEV) ## Format the code, and mend what the linter can mend

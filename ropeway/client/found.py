@@ -12,7 +12,7 @@ from ..job.record import JobRecord
 from .handle import JobHandle
 from .results import R_co
 from .snapshot import Snapshot, snapshot_of
-from .sync_found import SyncFoundJob
+from .sync_found import SyncFoundJob, SyncJobPage
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -54,6 +54,11 @@ class JobPage(msgspec.Struct, frozen=True):
 
     def __getitem__(self, index: int) -> FoundJob:
         return self.jobs[index]
+
+    @property
+    def sync(self) -> SyncJobPage:
+        """The same jobs for code without an event loop."""
+        return SyncJobPage([job.sync for job in self.jobs], self.next)
 
 
 def found_job(queue: Queue, record: JobRecord) -> FoundJob:

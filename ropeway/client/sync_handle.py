@@ -58,6 +58,8 @@ class SyncJobHandle(Generic[R_co]):
         """The job as it stood when it was last read; None after an add until `refresh`."""
         return self._job.snapshot
 
+    # Written by tools/twins.py: do not edit
+
     def refresh(self) -> Snapshot:
         """Reads the job anew."""
         return run(self._job.refresh())
@@ -115,3 +117,5 @@ class SyncJobHandle(Generic[R_co]):
         Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
         """
         run(self._job.change(priority=priority, lifo=lifo, delay=delay, data=data))
+
+    # End of what tools/twins.py writes

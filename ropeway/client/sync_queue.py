@@ -140,10 +140,31 @@ class SyncQueue:
 
     # Looking
 
+    def events(self, after: str = "now", *, follow: bool = True) -> Generator[Event, None, None]:
+        """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.
+
+        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), the `id` of
+        an event to resume from, or what `newest_event` answered. `close()` it, or drop it, when you have seen enough.
+        """
+        events = run(self._events(after, follow))
+        try:
+            while (event := run(_next(events))) is not None:
+                yield event
+        except GeneratorExit:
+            # Perhaps by the garbage collector, on a thread that must not wait.
+            dismiss(events.aclose())
+            raise
+
+    async def _events(self, after: str, follow: bool) -> AsyncGenerator[Event, None]:
+        """Made on the background loop, and so from that loop's own handle on the store."""
+        return self._queue.events(after, follow=follow)
+
+    # Written by tools/twins.py: do not edit
+
     def get(self, id: str) -> SyncFoundJob | None:
         """The job with its snapshot; None if there is none of that id."""
-        job = run(self._queue.get(id))
-        return None if job is None else job.sync
+        found = run(self._queue.get(id))
+        return None if found is None else found.sync
 
     def find(
         self,
@@ -157,8 +178,7 @@ class SyncQueue:
 
         Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
         """
-        page = run(self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first))
-        return SyncJobPage([job.sync for job in page], page.next)
+        return run(self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first)).sync
 
     def counts(self) -> Counts:
         """How many jobs are in each state."""
@@ -188,21 +208,6 @@ class SyncQueue:
         """The workers that are alive and serve this queue."""
         return run(self._queue.workers())
 
-    def events(self, after: str = "now", *, follow: bool = True) -> Generator[Event, None, None]:
-        """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.
-
-        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), the `id` of
-        an event to resume from, or what `newest_event` answered. `close()` it, or drop it, when you have seen enough.
-        """
-        events = run(self._events(after, follow))
-        try:
-            while (event := run(_next(events))) is not None:
-                yield event
-        except GeneratorExit:
-            # Perhaps by the garbage collector, on a thread that must not wait.
-            dismiss(events.aclose())
-            raise
-
     def newest_event(self) -> str:
         """Where the events stand: an `after` for `events` that misses nothing from here on, whenever it is iterated."""
         return run(self._queue.newest_event())
@@ -220,12 +225,6 @@ class SyncQueue:
         With them goes what `result()` knows of jobs that were removed.
         """
         run(self._queue.trim_events(keep))
-
-    async def _events(self, after: str, follow: bool) -> AsyncGenerator[Event, None]:
-        """Made on the background loop, and so from that loop's own handle on the store."""
-        return self._queue.events(after, follow=follow)
-
-    # Moving one job
 
     def cancel(self, id: str, reason: str | None = None) -> bool:
         """Ends a job that is not finished, a running one too; False if it was cancelled before."""
@@ -266,8 +265,6 @@ class SyncQueue:
         """Forgets the job's log lines but the newest `keep`, whatever its state."""
         run(self._queue.clear_logs(id, keep=keep))
 
-    # Moving many
-
     def retry_all(
         self, state: str = "failed", *, older_than: Duration = 0, limit: int | None = None, reset: bool = False
     ) -> int:
@@ -293,8 +290,6 @@ class SyncQueue:
         """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
         return run(self._queue.obliterate(force=force))
 
-    # Holding back
-
     def pause(self, name: str | None = None) -> None:
         """Nothing more is claimed, for the whole queue or for one job name; what runs goes on."""
         run(self._queue.pause(name))
@@ -310,6 +305,14 @@ class SyncQueue:
     def is_maxed(self) -> bool:
         """Whether as many jobs are active as the global concurrency allows."""
         return run(self._queue.is_maxed())
+
+    # End of what tools/twins.py writes
+
+    # Moving one job
+
+    # Moving many
+
+    # Holding back
 
 
 async def _next(events: AsyncGenerator[Event, None]) -> Event | None:

@@ -38,6 +38,24 @@ class SyncClaimedJob(SyncJobHandle):
     def cancelled(self) -> bool:
         return self._claimed.cancelled
 
+    def postpone(self, delay: Duration = 0) -> NoReturn:
+        self._claimed.postpone(delay)
+
+    def discard(self) -> None:
+        """If this attempt fails there will be no other."""
+        self._claimed.discard()
+
+    def transaction(self, using: object = None) -> AbstractContextManager[Any]:
+        """What is written in the block and the job's completion are committed together at its end, or neither is."""
+        refuse_on_a_loop("job.transaction")
+        return completing_here(self._claimed, using)
+
+    def complete_with(self, result: Json) -> None:
+        """The job's result, if the block of `transaction` ends well; None if this is not called."""
+        self._claimed.complete_with(result)
+
+    # Written by tools/twins.py: do not edit
+
     def progress(self, value: Json) -> None:
         """Any JSON value; a number from 0 to 100 shows as a bar."""
         run(self._claimed.progress(value))
@@ -50,25 +68,9 @@ class SyncClaimedJob(SyncJobHandle):
         """Replaces the job's data, for this attempt and the next ones."""
         run(self._claimed.update_data(data))
 
-    def postpone(self, delay: Duration = 0) -> NoReturn:
-        self._claimed.postpone(delay)
-
-    def discard(self) -> None:
-        """If this attempt fails there will be no other."""
-        self._claimed.discard()
-
     def renew(self, duration: Duration | None = None) -> None:
         """Extends the lock, by the worker's `lock_duration` from now unless another is given."""
         run(self._claimed.renew(duration))
-
-    def transaction(self, using: object = None) -> AbstractContextManager[Any]:
-        """What is written in the block and the job's completion are committed together at its end, or neither is."""
-        refuse_on_a_loop("job.transaction")
-        return completing_here(self._claimed, using)
-
-    def complete_with(self, result: Json) -> None:
-        """The job's result, if the block of `transaction` ends well; None if this is not called."""
-        self._claimed.complete_with(result)
 
     def complete(self, result: Json = None) -> None:
         """Refuses a result that is not JSON, and then changes nothing."""
@@ -85,3 +87,5 @@ class SyncClaimedJob(SyncJobHandle):
     def release(self) -> None:
         """Gives it back; uses no attempt."""
         run(self._claimed.release())
+
+    # End of what tools/twins.py writes
