@@ -1,7 +1,7 @@
 """Searching for jobs by the last letters of their ids.
 
-Stores keep ids in the order of their first letters, so the end of one cannot be looked up: the newest jobs of each state
-are read instead, up to a limit. What people type they have just seen, and it is among those.
+Stores keep ids in the order of their first letters, so the end of one cannot be looked up: the newest jobs of each
+state are read instead, up to a limit. What people type they have just seen, and it is among those.
 """
 
 from __future__ import annotations
