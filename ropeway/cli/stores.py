@@ -23,12 +23,13 @@ R = TypeVar("R")
 
 
 def on_store(
-    *, make: bool = False
+    *, make: bool | str = False
 ) -> Callable[[Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]], Callable[..., R]]:
     """Makes a coroutine function a command: it is run on a loop of its own, with the store that `--url` names.
 
     Only with `make` is a store made where there is none: looking into the wrong folder must leave nothing there. Others
-    are given an empty one in its place, so that a new file or schema looks as a new server does.
+    are given an empty one in its place, so that a new file or schema looks as a new server does. Text names the flag of
+    the command that decides.
     """
 
     def decorate(work: Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]) -> Callable[..., R]:
@@ -37,10 +38,11 @@ def on_store(
             async def on_a_loop() -> R:
                 url = kwargs.pop("url")
                 assert url is None or isinstance(url, str)
-                if make:
+                makes = bool(kwargs[make]) if isinstance(make, str) else make
+                if makes:
                     refuse_memory(url)
                 try:
-                    async with opened(url, make=make) as store:
+                    async with opened(url, make=makes) as store:
                         return await work(store, *args, **kwargs)
                 except StoreMissing as missing:
                     async with empty(url) as store:
@@ -94,13 +96,20 @@ async def known_queues(store: Store, workers: Sequence[WorkerInfo] | None = None
     return sorted({*await store.queues(), *served})
 
 
-async def known_queue(store: Store, name: str) -> Queue:
+async def known_queue(store: Store, name: str, hint: str = "") -> Queue:
     """A queue that is there: a name that was misspelt must not act on an empty one."""
     queue = Queue(name, store=store)
     names = await known_queues(store)
     if name not in names:
-        raise NotFound(f"there is no queue {name!r} in {store.url}{near(name, names)}")
+        raise NotFound(f"there is no queue {name!r} in {store.url}{near(name, names)}{hint}")
     return queue
+
+
+async def known_or_new_queue(store: Store, name: str, *, create: bool) -> Queue:
+    """For settings, which a queue may get before its first job; `create` says that this is meant."""
+    if create:
+        return Queue(name, store=store)
+    return await known_queue(store, name, " (--create makes it)")
 
 
 def near(word: str, known: Iterable[str]) -> str:

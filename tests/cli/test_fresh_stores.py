@@ -67,26 +67,25 @@ def test_the_doctor_finds_no_problem_and_no_queues(look: Look):
 
 
 def test_a_queue_is_paused_before_its_first_job(look: Look):
-    paused = look("queues", "pause", "letters")
-    misspelt = look("queues", "pause", "leters", "--json")
+    refused = look("queues", "pause", "letters")
+    paused = look("queues", "pause", "letters", "--create")
+    misspelt = look("queues", "pause", "leters")
     look("add", "letters", "send")
 
-    assert (paused.code, paused.out) == (ExitCode.OK, "letters is paused\n")
-    assert "It is new" in paused.err
-    assert misspelt.json["paused"]
+    assert (refused.code, misspelt.code) == (ExitCode.NOT_FOUND, ExitCode.NOT_FOUND)
+    assert (paused.code, paused.out, paused.err) == (ExitCode.OK, "letters is paused\n", "")
     assert "did you mean 'letters'?" in misspelt.err
-    assert [queue["paused"] for queue in look("queues", "list", "--json").json["queues"]] == [True, True]
-    assert "It is new" not in look("queues", "pause", "letters").err
+    assert [queue["paused"] for queue in look("queues", "list", "--json").json["queues"]] == [True]
 
 
 def test_a_schema_that_only_a_migration_may_make_is_told(ropeway: Ropeway):
     url = f"{new_database_place()}&migrate=off"
 
     looked = ropeway("doctor", "--url", url)
-    refused = ropeway("queues", "pause", "letters", "--url", url)
+    refused = ropeway("queues", "pause", "letters", "--create", "--url", url)
 
     assert looked.code == ExitCode.OK
     assert "run `ropeway migrate`" in looked.out
     assert refused.code == ExitCode.STORE
     assert ropeway("migrate", "--url", url).code == ExitCode.OK
-    assert ropeway("queues", "pause", "letters", "--url", url).code == ExitCode.OK
+    assert ropeway("queues", "pause", "letters", "--create", "--url", url).code == ExitCode.OK

@@ -132,7 +132,7 @@ def test_the_memory_of_another_process_cannot_be_looked_at(ropeway: Ropeway):
 
 @pytest.mark.parametrize("wrong", [["let ters"], ["letters", "--name", "a\tb"]], ids=" ".join)
 def test_a_name_that_cannot_be_paused_makes_no_store(ropeway: Ropeway, tmp_path: Path, wrong: list[str]):
-    assert ropeway("queues", "pause", *wrong).code == ExitCode.USAGE
+    assert ropeway("queues", "pause", *wrong, "--create").code == ExitCode.USAGE
     assert list(tmp_path.iterdir()) == []
 
 
@@ -159,7 +159,27 @@ def test_a_limit_that_cannot_be_meant_is_refused(ropeway: Ropeway, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_limit_of_a_queue_that_nobody_knows_says_so(ropeway: Ropeway, arrange: Arrange):
+@pytest.mark.parametrize(
+    "command", ["pause", "resume", "concurrency {} 2", "clean {} --yes", "drain {} --yes", "obliterate {} --yes"]
+)
+def test_a_queue_that_was_misspelt_is_refused_and_not_made(ropeway: Ropeway, arrange: Arrange, command: str):
     arrange.job()
 
-    assert f"did you mean {QUEUE!r}" in ropeway("queues", "concurrency", f"{QUEUE}x", "2").err
+    ran = ropeway("queues", *(command if "{}" in command else f"{command} {{}}").format(f"{QUEUE}x").split())
+
+    assert (ran.code, ran.out) == (ExitCode.NOT_FOUND, "")
+    assert f"did you mean {QUEUE!r}" in ran.err
+    assert arrange.on_store(lambda store: store.queues()) == [QUEUE]
+
+
+@pytest.mark.parametrize("verb", [["pause"], ["concurrency", "2"]])
+def test_a_queue_is_made_for_its_settings_only_when_that_is_said(
+    ropeway: Ropeway, arrange: Arrange, tmp_path: Path, verb: list[str]
+):
+    refused = ropeway("queues", verb[0], QUEUE, *verb[1:])
+    assert refused.code == ExitCode.NOT_FOUND
+    assert "--create" in refused.err
+    assert list(tmp_path.iterdir()) == []
+
+    assert ropeway("queues", verb[0], QUEUE, *verb[1:], "--create").code == ExitCode.OK
+    assert arrange.on_store(lambda store: store.queues()) == [QUEUE]
