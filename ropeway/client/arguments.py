@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import msgspec
@@ -53,6 +53,17 @@ class Arguments:
         except msgspec.ValidationError as wrong:
             raise self._refusal(str(wrong)) from None
         return data
+
+    def check(self, data: JsonText) -> None:
+        """Raises for a job's data that a worker could not read."""
+        try:
+            self._values(data)
+        except msgspec.DecodeError as wrong:
+            raise self._refusal(f"its data does not fit: {wrong}") from None
+
+    @cached_property
+    def _values(self) -> Callable[[JsonText], tuple[Any, ...]]:
+        return self.decoder()
 
     def decoder(self) -> Callable[[JsonText], tuple[Any, ...]]:
         """From a job's data to the values of all parameters, in their order, defaults filled in.

@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 
 def job_of(queue: Queue, call: Call[Any]) -> NewJob:
     name = job_name(call.name)
-    defaults = queue.tasks.defaults.get(name, queue.defaults)
-    return new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
+    of_task = queue.tasks.defaults.get(name)
+    defaults = queue.defaults if of_task is None else of_task
+    job = new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
+    if of_task is not None and call.read_result is None:
+        # By its name; the arguments of `task.call(...)` have been checked.
+        queue.tasks.check(name, job.data)
+    return job
 
 
 def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Call[R]], list[NewJob]]:

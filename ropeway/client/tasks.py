@@ -7,12 +7,13 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from ..errors import InvalidOption, InvalidTask
+from ..job.codec import JsonText
 from ..job.options import JobOptions, read_options
 from .found import FoundJob
 from .handle import JobHandle
 from .portal import run
 from .requests import Call
-from .signature import TaskSignature
+from .signature import NotYetDefined, TaskSignature
 from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
 
@@ -129,6 +130,15 @@ class Tasks(Mapping[str, AnyTask]):
             where = f"{known.function.__module__}.{getattr(known.function, '__qualname__', known.name)}"
             raise InvalidTask(task.name, f'{known!r} ({where}) has this name already: use @queue.task(name="...")')
         self.defaults[task.name] = {**task.queue.defaults, **task.options}
+
+    def check(self, name: str, data: JsonText) -> None:
+        """Raises `InvalidArguments` for data that a worker could not call this task with."""
+        try:
+            arguments = self._by_name[name].signature.arguments
+        except NotYetDefined:
+            # Whoever adds by name alone need not have the types.
+            return
+        arguments.check(data)
 
     def __getitem__(self, name: str) -> AnyTask:
         return self._by_name[name]

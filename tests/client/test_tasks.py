@@ -145,6 +145,47 @@ async def test_jobs_that_are_added_by_the_name_of_a_task_have_its_options(make_q
     assert (await options_of(by_name), await options_of(other)) == ((2, 3), (2, 2))
 
 
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"path": 5}, "Expected `str`, got `int`"),
+        ({"paht": "a.png"}, "paht"),
+        ({"path": "a.png", "box": {"width": "wide"}}, r"\$\.box\.width"),
+        (["a.png"], "got `array`"),
+        (None, "missing required field `path`"),
+    ],
+)
+async def test_data_that_is_added_by_the_name_of_a_task_is_checked(queue: Queue, data: Any, problem: str):
+    resizing(queue)
+
+    with pytest.raises(InvalidArguments, match=problem) as refused:
+        await queue.add("resize", data)
+    with pytest.raises(InvalidArguments) as bulk:
+        await queue.add_many([("resize", {"path": "a.png"}), ("resize", data)])
+    with pytest.raises(InvalidArguments):
+        await asyncio.to_thread(queue.sync.add, "resize", data)
+
+    assert "it takes (path, /, width=800, *, box=None)" in str(refused.value)
+    assert bulk.value.item == 1
+    assert await is_empty(queue)
+
+
+async def test_data_that_fits_a_task_is_added_by_its_name(queue: Queue):
+    resizing(queue)
+
+    job = await queue.add("resize", {"path": "a.png", "box": {"width": 3, "since": "2024-05-06T00:00:00Z"}})
+
+    assert (await job.refresh()).data == job.data
+
+
+async def test_a_task_whose_types_are_not_known_here_is_added_by_its_name(queue: Queue):
+    async def resize(box: Unknown) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - as the test says
+
+    queue.task(resize)
+
+    assert (await queue.add("resize", {"box": 1})).created
+
+
 async def test_a_task_can_use_an_id_of_ones_own(queue: Queue):
     resize = resizing(queue).using(id="a")
     assert (await resize.add("a.png")).created
