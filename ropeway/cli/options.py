@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import click
@@ -46,6 +47,10 @@ url_option: Final[Decorator[Any]] = click.option(
     help="The store, as in sqlite:///ropeway.db (the default).",
 )
 json_option: Final[Decorator[Any]] = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
+app_dir_option: Final[Decorator[Any]] = click.option(
+    "--app-dir", type=FOLDER, default=".", help="Where the module is; the current folder by default."
+)
 yes_option: Final[Decorator[Any]] = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 queue_argument: Final[Decorator[Any]] = click.argument("queue", shell_complete=complete_queue)
 queue_option: Final[Decorator[Any]] = click.option(

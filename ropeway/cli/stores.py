@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import wraps
@@ -56,6 +57,14 @@ def on_store(
         return command
 
     return decorate
+
+
+def set_default_store(url: str | None) -> None:
+    """For queues of an app that name no store of their own."""
+    if url:
+        # Connects to nothing; a wrong one is the command's mistake, and would be shown as the app's.
+        connect(url)
+        os.environ["ROPEWAY_URL"] = url
 
 
 def refuse_memory(url: str | None) -> None:
@@ -112,11 +121,15 @@ async def known_or_new_queue(store: Store, name: str, *, create: bool) -> Queue:
     return await known_queue(store, name, " (--create makes it)")
 
 
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """What may have been meant by a word that was misspelt."""
+    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
+
+
 def near(word: str, known: Iterable[str]) -> str:
     """The end of an error's line: what may have been meant, or what there is."""
     known = list(known)
-    close = difflib.get_close_matches(word, known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
+    if meant := nearest(word, known):
+        return f"; did you mean {meant!r}?"
     some = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
     return f"; there is {some}" if some else "; there is none yet"

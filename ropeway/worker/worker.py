@@ -303,6 +303,7 @@ class Worker:
             len(self.running),
             self._started_at,
             self._paused,
+            {name: tuple(given) for queue in self.queues for name, given in queue.tasks.defaults.items() if given},
         )
 
 

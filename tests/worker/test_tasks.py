@@ -451,3 +451,18 @@ async def test_data_that_is_not_of_the_job_type_fails_at_once(queue: Queue):
 def test_a_handler_that_cannot_take_a_job_type_is_refused(queue: Queue, function: Any):
     with pytest.raises(InvalidOption, match="handler"):
         Worker(queue).handler(SEND)(function)
+
+
+async def test_a_worker_tells_others_which_options_its_tasks_give(make_queue: MakeQueue):
+    queue = make_queue()
+
+    @queue.task(attempts=3, timeout=5)
+    async def resize(path: str) -> None: ...
+
+    @queue.task
+    async def show(path: str) -> None: ...
+
+    async with Worker(queue).started():
+        [worker] = await queue.workers()
+
+    assert worker.task_options == {"resize": ("attempts", "timeout")}
