@@ -36,7 +36,7 @@ def send_receipt(job: SyncJob) -> str:
     return f"receipt for order {job.data['order']}"
 
 
-worker = Worker(queue, {"send-receipt": send_receipt}, concurrency=4)
+worker = Worker(queue, {"send_receipt": send_receipt}, concurrency=4)
 
 
 def order(request: HttpRequest, number: int) -> JsonResponse:
@@ -57,7 +57,7 @@ def order(request: HttpRequest, number: int) -> JsonResponse:
 
 
 def add_receipt(number: int) -> None:
-    queue.sync.add("send-receipt", {"order": number}, id=f"receipt-{number}")
+    queue.sync.add("send_receipt", {"order": number}, id=f"receipt-{number}")
 
 
 urlpatterns = [path("orders/<int:number>", order)]

@@ -31,7 +31,7 @@ async def make_report(job: Job) -> dict[str, Any]:
 
 
 def make_worker() -> Worker:
-    return Worker(queue, {"make-report": make_report}, concurrency=20)
+    return Worker(queue, {"make_report": make_report}, concurrency=20)
 
 
 router = APIRouter()
@@ -40,7 +40,7 @@ router = APIRouter()
 @router.post("/reports/{month}", status_code=202)
 async def ask(month: str) -> dict[str, Any]:
     # The id makes a second request for the same month find the first one's job.
-    job = await queue.add("make-report", {"month": month}, id=f"report-{month}")
+    job = await queue.add("make_report", {"month": month}, id=f"report-{month}")
     return {"id": job.id, "created": job.created}
 
 

@@ -80,7 +80,7 @@ class Commands(click.Group):
     epilog="\n\n".join(
         [
             examples(
-                'ropeway add emails send-email \'{"to": "a@example.com"}\'',
+                'ropeway add emails send_email \'{"to": "a@example.com"}\'',
                 "ropeway worker app:queue --concurrency 20",
                 "ropeway jobs list --state failed",
             ),

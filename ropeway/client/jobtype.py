@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class JobType(Generic[D, R]):
-    """A job's name with the types of its data and its result: `JobType("send-email", EmailIn, EmailOut)`.
+    """A job's name with the types of its data and its result: `JobType("send_email", EmailIn, EmailOut)`.
 
     Producers write `await SEND_EMAIL.add(queue, EmailIn(...))`, workers `@worker.handler(SEND_EMAIL)`. Without a type
     the result is any JSON. Options are defaults for its jobs.

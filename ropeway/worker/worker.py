@@ -111,7 +111,7 @@ class Worker:
     @overload
     def handler(self, name: str) -> Callable[[F], F]: ...
     def handler(self, name: str | JobType[Any, Any]) -> Any:
-        """Registers a handler for a job name, `@worker.handler("send-email")`, or for a job type.
+        """Registers a handler for a job name, `@worker.handler("send_email")`, or for a job type.
 
         That of a job type takes the data, or the job and the data, and returns the result, in the types it names.
         """

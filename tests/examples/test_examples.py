@@ -56,7 +56,7 @@ def test_the_tour_ends_at_ctrl_c(start: Start):
 def test_in_a_terminal_the_tour_shows_the_live_view_until_it_is_quit(tmp_path: Path):
     terminal = Terminal("-m", "examples.tour", "--url", f"sqlite:///{tmp_path}/ropeway.db", width=100, height=30)
     try:
-        terminal.until_shown("send-email")
+        terminal.until_shown("send_email")
         terminal.press("q")
 
         assert terminal.exit_code() == 0
@@ -69,7 +69,7 @@ def test_in_a_terminal_the_tour_shows_the_live_view_until_it_is_quit(tmp_path: P
 def test_ctrl_c_ends_the_view_and_the_tour(tmp_path: Path):
     terminal = Terminal("-m", "examples.tour", "--url", f"sqlite:///{tmp_path}/ropeway.db", width=100, height=30)
     try:
-        terminal.until_shown("send-email")
+        terminal.until_shown("send_email")
         terminal.press("\x03")
 
         assert terminal.exit_code() == 0

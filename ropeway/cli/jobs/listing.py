@@ -27,7 +27,7 @@ _ROOM_FOR_WHOLE_IDS: Final = 130
     epilog=examples(
         "ropeway jobs list --queue emails",
         "ropeway jobs list --state failed --state cancelled --limit 50",
-        "ropeway jobs list --name send-email --json | jq -r '.jobs[].id'",
+        "ropeway jobs list --name send_email --json | jq -r '.jobs[].id'",
     ),
 )
 @queue_option

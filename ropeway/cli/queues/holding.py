@@ -20,7 +20,7 @@ _name_option = click.option("--name", metavar="NAME", shell_complete=complete_na
 _create_option = click.option("--create", is_flag=True, help="Also for a queue that has no jobs and no workers yet.")
 
 
-@click.command(epilog=examples("ropeway queues pause emails", "ropeway queues pause emails --name send-newsletter"))
+@click.command(epilog=examples("ropeway queues pause emails", "ropeway queues pause emails --name send_newsletter"))
 @queue_argument
 @_name_option
 @_create_option
@@ -37,7 +37,7 @@ async def pause(store: Store, queue: str, name: str | None, create: bool, as_jso
     await _report(paused, "paused", name, as_json=as_json)
 
 
-@click.command(epilog=examples("ropeway queues resume emails", "ropeway queues resume emails --name send-newsletter"))
+@click.command(epilog=examples("ropeway queues resume emails", "ropeway queues resume emails --name send_newsletter"))
 @queue_argument
 @_name_option
 @url_option
