@@ -1,7 +1,9 @@
 """A Django project in one file, whose view adds a job when its transaction is committed.
 
-python -m examples.django_app            a visit: it sends itself some requests and prints the answers
-python -m examples.django_app worker     a worker, until Ctrl-C
+    python -m examples.django_app            a visit: it sends itself some requests and prints the answers
+    python -m examples.django_app worker     a worker, until Ctrl-C
+
+It needs `pip install django`.
 """
 
 from __future__ import annotations
@@ -10,13 +12,16 @@ import sys
 import threading
 from typing import Any
 
-import django
-from django.conf import settings
-from django.core.wsgi import get_wsgi_application
-from django.db import IntegrityError, connection, transaction
-from django.http import Http404, HttpRequest, JsonResponse
-from django.test import Client
-from django.urls import path
+try:
+    import django
+    from django.conf import settings
+    from django.core.wsgi import get_wsgi_application
+    from django.db import IntegrityError, connection, transaction
+    from django.http import Http404, HttpRequest, JsonResponse
+    from django.test import Client
+    from django.urls import path
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is not installed: pip install django")
 
 from ropeway import Queue, SyncJob, Worker
 

@@ -3,8 +3,8 @@
     python -m examples.fastapi_app            a visit: it sends itself some requests and prints the answers
     python -m examples.fastapi_app worker     a worker in a process of its own, until Ctrl-C
 
-A server runs `examples.fastapi_app:app`, with a worker beside the requests, or `examples.fastapi_app:api`, which leaves
-the jobs to workers of their own.
+It needs `pip install fastapi httpx`. A server runs `examples.fastapi_app:app`, with a worker beside the requests, or
+`examples.fastapi_app:api`, which leaves the jobs to workers of their own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
-from fastapi import APIRouter, FastAPI, HTTPException
+try:
+    import httpx
+    from fastapi import APIRouter, FastAPI, HTTPException
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is not installed: pip install fastapi httpx")
 
 from ropeway import InvalidMove, Job, JobFailed, JobHandle, Queue, ResultTimeout, Worker
 

@@ -3,7 +3,8 @@
     python -m examples.flask_app            a visit: it sends itself some requests and prints the answers
     python -m examples.flask_app worker     a worker, until Ctrl-C
 
-A server runs `examples.flask_app:app`, with as many processes and threads as it likes: queues follow its forks.
+It needs `pip install flask`. A server runs `examples.flask_app:app`, with as many processes and threads as it likes:
+queues follow its forks.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import sys
 import threading
 from typing import Any
 
-from flask import Flask, abort, request
+try:
+    from flask import Flask, abort, request
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is not installed: pip install flask")
 
 from ropeway import DuplicateJob, InvalidInput, Queue, SyncJob, Worker
 

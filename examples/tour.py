@@ -2,7 +2,8 @@
 
 Emails are sent, images resized in threads, a partner's interface fails and is called again, reports wait for their
 hour, an order is beyond repair, and a slow import is cancelled. In a terminal `ropeway top` shows it all, until q or
-Ctrl-C; elsewhere every event is a line. `--once` adds one round, waits for its end and prints a summary.
+Ctrl-C; elsewhere every event is a line. `--once` adds one round, waits for its end and prints a summary. The view needs
+`pip install "ropeway[cli]"`.
 """
 
 from __future__ import annotations
