@@ -47,7 +47,9 @@ _JOB_OPTIONS: Final = (
     click.option("--attempts", type=int, help="How often to try, the first time included."),
     click.option("--backoff", type=backoff, help="Pause before a retry: 5s, exponential:1s,max=1h,jitter=0.5."),
     click.option("--timeout", type=duration, help="How long one attempt may take."),
-    click.option("--remove-on-complete", type=keep, metavar="KEEP", help="yes, no, a count, or an age such as 1h."),
+    click.option(
+        "--remove-on-complete", type=keep, metavar="KEEP", help="yes (or 0), no, a count, or an age such as 1h."
+    ),
     click.option("--remove-on-fail", type=keep, metavar="KEEP", help="The same, for failed and cancelled jobs."),
 )
 

@@ -45,7 +45,7 @@ class JobOptions(TypedDict, total=False):
     timeout: Duration | None
     """How long one attempt may take; None for as long as it likes."""
     remove_on_complete: KeepOption
-    """How long a completed job is kept: True for not at all, a count, `Keep(age=, count=)`, or False for ever."""
+    """How long a completed job is kept: True or 0 for not at all, a count, `Keep(age=, count=)`, or False for ever."""
     remove_on_fail: KeepOption
     """The same for failed and cancelled jobs."""
     max_starts: int

@@ -20,7 +20,7 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 KeepOption: TypeAlias = bool | int | Keep
-"""True removes at once, a number keeps that many, False asks for no removal.
+"""True removes at once, a number keeps that many (0 none, as True), False asks for no removal.
 
 A count holds for the whole queue and state: other jobs' counts may remove one that asked for none.
 """
