@@ -1,4 +1,4 @@
-"""Warnings after jobs were added by name: no worker takes them, or the options of their task were left out."""
+"""Warnings about job names: no worker that runs now takes them, or the options of their task were left out."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ async def warn_of_unhandled(queue: Queue, added: Iterable[Call], *, with_app: bo
     everyone = await read_workers(queue.store)
     workers = [worker for worker in everyone if queue.name in worker.queues]
     if calls and not workers:
-        _warn(f"no worker runs on queue {queue.name!r} now{await _meant(queue, everyone)}")
+        warn(f"no worker runs on queue {queue.name!r} now{await _meant(queue, everyone)}")
         if not with_app:
-            _warn("added with the options given here: those of a task are known to its app only (--app MODULE:ATTR)")
+            warn("added with the options given here: those of a task are known to its app only (--app MODULE:ATTR)")
         return
-    warnings = [_unhandled(call, workers) for call in calls]
+    warnings = [_unhandled(call.name, workers) for call in calls]
     if not with_app:
         warnings += [_left_out(call, workers) for call in calls]
     for warning in list(dict.fromkeys(filter(None, warnings)))[:_MOST]:
-        _warn(warning)
+        warn(warning)
 
 
 async def _meant(queue: Queue, workers: list[WorkerInfo]) -> str:
@@ -38,11 +38,18 @@ async def _meant(queue: Queue, workers: list[WorkerInfo]) -> str:
     return f"; did you mean {meant!r}?" if meant else ""
 
 
-def _unhandled(call: Call, workers: list[WorkerInfo]) -> str | None:
-    if any(worker.handlers is None or call.name in worker.handlers for worker in workers):
+async def warn_of_unhandled_name(queue: Queue, name: str) -> None:
+    """For a setting of one name, which may be misspelt; without workers nobody knows."""
+    workers = [worker for worker in await read_workers(queue.store) if queue.name in worker.queues]
+    if workers and (warning := _unhandled(name, workers)):
+        warn(warning)
+
+
+def _unhandled(name: str, workers: list[WorkerInfo]) -> str | None:
+    if any(worker.handlers is None or name in worker.handlers for worker in workers):
         return None
-    handled = {name for worker in workers for name in worker.handlers or ()}
-    return f"no worker that runs now has a handler for {call.name!r}{near(call.name, sorted(handled))}"
+    handled = {each for worker in workers for each in worker.handlers or ()}
+    return f"no worker that runs now has a handler for {name!r}{near(name, sorted(handled))}"
 
 
 def _left_out(call: Call, workers: list[WorkerInfo]) -> str | None:
@@ -56,5 +63,5 @@ def _left_out(call: Call, workers: list[WorkerInfo]) -> str | None:
     )
 
 
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
     click.echo(f"Warning: {one_line(text)}", err=True)

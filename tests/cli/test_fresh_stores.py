@@ -9,15 +9,9 @@ import pytest
 
 from ropeway.cli.exits import ExitCode
 from tests.stores.databases import new_database_place
-from tests.stores.servers import new_place
 
 from .conftest import Ran, Ropeway
-
-FRESH: dict[str, Callable[[Path], str]] = {
-    "sqlite": lambda folder: f"sqlite:///{folder}/fresh.db",
-    "redis": lambda _: new_place(),
-    "postgres": lambda _: new_database_place(),
-}
+from .fresh import FRESH
 
 Look = Callable[..., Ran]
 

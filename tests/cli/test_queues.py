@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ropeway.cli.exits import ExitCode
+from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
+from ropeway.store.values import Record
 from ropeway.testing.arrange import ARRANGED
-from ropeway.testing.factories import QUEUE
+from ropeway.testing.factories import MINUTE, NOW, QUEUE
 
 from .conftest import Arrange, Ropeway
 
@@ -183,3 +186,24 @@ def test_a_queue_is_made_for_its_settings_only_when_that_is_said(
 
     assert ropeway("queues", verb[0], QUEUE, *verb[1:], "--create").code == ExitCode.OK
     assert arrange.on_store(lambda store: store.queues()) == [QUEUE]
+
+
+def test_a_name_that_no_worker_handles_is_told_when_it_is_paused(ropeway: Ropeway, arrange: Arrange):
+    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), ("send_email",), 10, 0, NOW)
+    record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
+    arrange.on_store(lambda store: store.remember(record, lasting=MINUTE))
+
+    misspelt = ropeway("queues", "pause", QUEUE, "--name", "send-email")
+
+    assert misspelt.code == ExitCode.OK
+    assert "did you mean 'send_email'?" in misspelt.err
+    assert ropeway("queues", "pause", QUEUE, "--name", "send_email").err == ""
+
+
+def test_resuming_a_name_that_is_not_paused_says_so(ropeway: Ropeway, arrange: Arrange):
+    arrange.on_queue(lambda queue: queue.pause("send_email"))
+
+    assert (
+        "were not paused; did you mean 'send_email'?" in ropeway("queues", "resume", QUEUE, "--name", "send-email").err
+    )
+    assert ropeway("queues", "resume", QUEUE, "--name", "send_email").err == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from ropeway.job.states import STATES, State
 from ropeway.testing.factories import QUEUE
 
 from .conftest import Arrange, Ropeway
+from .fresh import FRESH
 
 ID = "0190b3f2-5c5e-7a2b-9d4e-1f2a3b4c5d6e"
 NEIGHBOUR = "0190b3f2-5c5e-7a2b-9d4e-aaaaaaaa5d6e"
@@ -131,3 +133,15 @@ def test_what_was_never_there_is_not_found(ropeway: Ropeway, arrange: Arrange):
 
     assert ran.code == ExitCode.NOT_FOUND
     assert "give the whole id" not in ran.err
+
+
+@pytest.mark.parametrize("store", FRESH)
+def test_every_store_is_searched(ropeway: Ropeway, tmp_path: Path, store: str):
+    url = FRESH[store](tmp_path)
+    id = ropeway("add", QUEUE, "send", "--url", url).out.strip()
+    ropeway("add", QUEUE, "send", "--delay", "1h", "--url", url)
+
+    ran = ropeway("jobs", "cancel", short_id(id), "--url", url)
+
+    assert (ran.code, ran.out) == (ExitCode.OK, f"{id} cancelled\n")
+    assert ropeway("jobs", "show", short_id(id), "--json", "--url", url).json["job"]["state"] == "cancelled"

@@ -1,7 +1,7 @@
 """Every Python block of the README, the pages and llms.txt is run, in the order of its page.
 
-Blocks share their names with those before them on their page, take nothing else for granted, and may await. What a block
-prints must contain what its comments promise by `# -> ...`, in that order.
+Blocks share their names with those before them on their page, take nothing else for granted, and may await. What a
+block prints must contain what its comments promise by `# -> ...`, in that order.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ from ..completing import complete_name
 from ..escaping import one_line
 from ..helping import examples
 from ..options import json_option, queue_argument, url_option
-from ..stores import known_or_new_queue, known_queue, on_store
+from ..stores import known_or_new_queue, known_queue, near, on_store
 from ..text import as_json as json_text
 from ..text import plural
+from ..unhandled import warn, warn_of_unhandled_name
 
 _name_option = click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only the jobs of this name.")
 _create_option = click.option("--create", is_flag=True, help="Also for a queue that has no jobs and no workers yet.")
@@ -35,6 +36,8 @@ async def pause(store: Store, queue: str, name: str | None, create: bool, as_jso
     paused = await known_or_new_queue(store, queue, create=create)
     await paused.pause(name)
     await _report(paused, "paused", name, as_json=as_json)
+    if name is not None:
+        await warn_of_unhandled_name(paused, name)
 
 
 @click.command(epilog=examples("ropeway queues resume emails", "ropeway queues resume emails --name send_newsletter"))
@@ -46,8 +49,11 @@ async def pause(store: Store, queue: str, name: str | None, create: bool, as_jso
 async def resume(store: Store, queue: str, name: str | None, as_json: bool) -> None:
     """End a pause, of the whole queue or of one job name."""
     found = await known_queue(store, queue)
+    held = (await found.settings()).paused_names
     await found.resume(name)
     await _report(found, "resumed", name, as_json=as_json)
+    if name is not None and name not in held:
+        warn(f"jobs named {name!r} were not paused{near(name, held)}")
 
 
 def _limit(text: str) -> int | None:
