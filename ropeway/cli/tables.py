@@ -27,6 +27,7 @@ NARROWEST: Final = 7
 """What is left of a column that must make room for others."""
 _GAP: Final = "  "
 _ROOM_FOR_NOTES: Final = 40
+"""Where there is as much, a note that may be cut is cut."""
 _LINES: Final = 4
 """The most that one note takes."""
 
@@ -76,21 +77,17 @@ def _lines_of(note: object) -> int:
 def _show_with_notes(
     columns: Sequence[Column], widths: list[int], lines: Sequence[Sequence[str]], most: Sequence[int], room: int
 ) -> None:
-    *widths, longest = widths
-    left = room - sum(widths) - len(_GAP) * len(widths)
-    is_beside = left >= min(longest, _ROOM_FOR_NOTES)
-    if not is_beside and not _fit(columns[:-1], widths, room):
+    """A note stands beside its row if it fits there, and otherwise below it, as wide as the terminal."""
+    *widths, _ = widths
+    if not _fit(columns[:-1], widths, room):
         _show_stacked(columns, lines[1:], room, most[1:])
         return
+    left = max(0, room - sum(widths) - len(_GAP) * len(widths))
     for number, (line, limit) in enumerate(zip(lines, most, strict=True)):
-        if is_beside:
-            first, *rest = wrap(line[-1], left, limit)
-            click.echo(_line(columns, [*widths, left], [*line[:-1], first], is_title=number == 0))
-            below = [" " * (room - left) + part for part in rest]
-        else:
-            click.echo(_line(columns[:-1], widths, line[:-1], is_title=number == 0))
-            below = _note_below(line[-1], limit, room) if number else []
-        for part in below:
+        *cells, note = line
+        is_beside = cell_len(note) <= left or (limit == 1 and left >= _ROOM_FOR_NOTES)
+        click.echo(_line(columns, [*widths, left], [*cells, note if is_beside else ""], is_title=number == 0))
+        for part in _note_below(note, limit, room) if number and not is_beside else ():
             click.echo(part)
 
 

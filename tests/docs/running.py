@@ -31,11 +31,11 @@ async def run(block: Block, names: dict[str, Any], folder: Path) -> str:
         file.write_text(block.text)
         if file.name.startswith("test_"):
             return await _run_as_tests(file)
-    if named and '__name__ == "__main__"' in block.text:
-        printed_by_app = await _run_beside_a_worker(file, folder)
-        # The blocks after it use what it defines.
-        await _run_in_place(block, names)
-        return printed_by_app
+        if '__name__ == "__main__"' in block.text:
+            printed_by_app = await _run_beside_a_worker(file, folder)
+            # The blocks after it use what it defines.
+            await _run_in_place(block, names)
+            return printed_by_app
     if "asyncio.run(" in block.text:
         return await _run_as_a_script(block, folder)
     printed = io.StringIO()
