@@ -121,15 +121,11 @@ async def known_or_new_queue(store: Store, name: str, *, create: bool) -> Queue:
     return await known_queue(store, name, " (--create makes it)")
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """What may have been meant by a word that was misspelt."""
-    return next(iter(difflib.get_close_matches(word, list(known), n=1)), None)
-
-
 def near(word: str, known: Iterable[str]) -> str:
     """The end of an error's line: what may have been meant, or what there is."""
     known = list(known)
-    if meant := nearest(word, known):
-        return f"; did you mean {meant!r}?"
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
     some = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
     return f"; there is {some}" if some else "; there is none yet"

@@ -112,7 +112,7 @@ def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]
         text = cut(cell, width)
         space = " " * (width - cell_len(text))
         colour = STATE_COLOURS.get(cell)
-        styled = click.style(text, fg=colour, bold=is_title or None) if colour or is_title else text
+        styled = click.style(text, fg=colour, bold=is_title or None) if text and (colour or is_title) else text
         parts.append(f"{space}{styled}" if column.is_number else f"{styled}{space}")
     return _GAP.join(parts).rstrip()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 import click
 
@@ -10,7 +11,7 @@ from ..client.queue import Queue
 from ..client.requests import Call
 from ..client.workers import WorkerInfo, read_workers
 from .escaping import one_line
-from .stores import known_queues, near, nearest
+from .stores import known_queues, near
 
 _MOST = 5
 
@@ -33,9 +34,9 @@ async def warn_of_unhandled(queue: Queue, added: Iterable[Call], *, with_app: bo
 
 
 async def _meant(queue: Queue, workers: list[WorkerInfo]) -> str:
+    """Another queue of a similar name; that there are others of other names is no news."""
     others = [name for name in await known_queues(queue.store, workers) if name != queue.name]
-    meant = nearest(queue.name, others)
-    return f"; did you mean {meant!r}?" if meant else ""
+    return near(queue.name, close) if (close := get_close_matches(queue.name, others, n=1)) else ""
 
 
 async def warn_of_unhandled_name(queue: Queue, name: str) -> None:

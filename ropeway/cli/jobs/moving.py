@@ -15,7 +15,7 @@ from .batches import Selection, Verb, chosen_by, move
 
 @click.command(
     epilog=examples(
-        "ropeway jobs retry 019a0b3c-5d7e-7f00-8a1b-2c3d4e5f6a7b",
+        "ropeway jobs retry 4e5f6a7b welcome-42",
         "ropeway jobs retry --queue emails --name send_email --yes",
         "ropeway jobs retry --state cancelled --reset",
     )

@@ -26,7 +26,7 @@ _LOG_LINES = 20
 
 @click.command(
     epilog=examples(
-        "ropeway jobs show 019a0b3c-5d7e-7f00-8a1b-2c3d4e5f6a7b",
+        "ropeway jobs show 4e5f6a7b    # the end of an id, as `ropeway top` shows it",
         "ropeway jobs show welcome-42 --queue emails --json | jq .job.state",
     )
 )
