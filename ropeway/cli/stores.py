@@ -105,6 +105,13 @@ async def known_queues(store: Store, workers: Sequence[WorkerInfo] | None = None
     return sorted({*await store.queues(), *served})
 
 
+async def known_or_new_queue(store: Store, name: str, *, create: bool) -> Queue:
+    """For settings, which a queue may get before its first job; `create` says that this is meant."""
+    if create:
+        return Queue(name, store=store)
+    return await known_queue(store, name, " (--create makes it)")
+
+
 async def known_queue(store: Store, name: str, hint: str = "") -> Queue:
     """A queue that is there: a name that was misspelt must not act on an empty one."""
     queue = Queue(name, store=store)
@@ -112,13 +119,6 @@ async def known_queue(store: Store, name: str, hint: str = "") -> Queue:
     if name not in names:
         raise NotFound(f"there is no queue {name!r} in {store.url}{near(name, names)}{hint}")
     return queue
-
-
-async def known_or_new_queue(store: Store, name: str, *, create: bool) -> Queue:
-    """For settings, which a queue may get before its first job; `create` says that this is meant."""
-    if create:
-        return Queue(name, store=store)
-    return await known_queue(store, name, " (--create makes it)")
 
 
 def near(word: str, known: Iterable[str]) -> str:
