@@ -26,6 +26,9 @@ class Guided:
 
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
+            if hasattr(kind, name):
+                # A property that raised: with its own error, not with that it is missing.
+                return object.__getattribute__(self, name)
             instead = self._elsewhere.get(name)
             awaited = name.removesuffix("_sync")
             if instead is None and awaited != name and self._twin and hasattr(kind, awaited):

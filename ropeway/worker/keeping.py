@@ -222,8 +222,9 @@ class LoopWatch(Service):
         """When the loop was last known not to be blocked."""
 
     async def step(self) -> None:
+        now = time.monotonic()
         if not self._held:
-            self._free_at = time.monotonic()
+            self._free_at = now
             await asyncio.sleep(SLOW_LOOP)
             return
         answered: asyncio.Future[float] = asyncio.get_running_loop().create_future()

@@ -73,6 +73,16 @@ def test_clean_removes_one_state(ropeway: Ropeway, arrange: Arrange):
     assert one.json == {"queue": QUEUE, "removed": 1}
 
 
+@pytest.mark.parametrize("age", ["-5", "-0.1", "nan", "-5s"])
+def test_an_age_of_less_than_nothing_cleans_nothing(ropeway: Ropeway, arrange: Arrange, age: str):
+    arrange.job("completed")
+
+    ran = ropeway("queues", "clean", QUEUE, "--older-than", age, "--yes")
+
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert ropeway("queues", "clean", QUEUE, "--yes").out == f"1 job removed from {QUEUE}\n"
+
+
 def test_drain_removes_what_waits_and_on_request_what_is_delayed(ropeway: Ropeway, arrange: Arrange):
     finished, delayed, waiting = arrange.job("completed"), arrange.job("delayed"), arrange.job()
 

@@ -67,6 +67,16 @@ def test_any_other_name_is_an_attribute_error_as_everywhere(queue: Queue):
         _ = it.nothing
 
 
+def test_an_error_inside_a_property_is_not_hidden():
+    class Odd(Queue):
+        @property
+        def mood(self) -> str:
+            return self.weather  # type: ignore[attr-defined, no-any-return]
+
+    with pytest.raises(AttributeError, match="has no attribute 'weather'"):
+        _ = Odd("letters", "memory://").mood
+
+
 async def test_a_handle_can_still_be_copied(queue: Queue):
     job = await queue.add("send")
 

@@ -208,7 +208,7 @@ def test_a_dict_that_cannot_be_gone_through_is_refused():
         def items(self):
             raise RuntimeError("no items")
 
-    with pytest.raises(InvalidPayload, match=r"\$ is an .*Items that raised RuntimeError"):
+    with pytest.raises(InvalidPayload, match=r"\$ is a .*Items that raised RuntimeError"):
         encode(Items(a=object()))
 
 
