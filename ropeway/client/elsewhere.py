@@ -37,31 +37,31 @@ class Guided:
             raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
 
-ON_TASKS: Final = {
+ON_TASKS: Final[dict[str, str]] = {
     **dict.fromkeys(_ADDS, "task.add(...), or task.using(delay=60).add(...)"),
     "sync": "task.add_sync(...)",
     "call_sync": "task.call(...), which waits for nothing",
 }
-ON_QUEUES: Final = {
+ON_QUEUES: Final[dict[str, str]] = {
     **dict.fromkeys(_ADDS, "await queue.add(name, data), or queue.sync.add(name, data)"),
     "fetch_job": "await queue.get(id)",
     "get_job": "await queue.get(id)",
 }
-ON_SYNC_QUEUES: Final = {
+ON_SYNC_QUEUES: Final[dict[str, str]] = {
     **dict.fromkeys(_ADDS, "queue.sync.add(name, data)"),
     "fetch_job": "queue.sync.get(id)",
     "get_job": "queue.sync.get(id)",
 }
-ON_JOBS: Final = {
+ON_JOBS: Final[dict[str, str]] = {
     **dict.fromkeys(_RESULTS, "await job.result(timeout=60), or job.sync.result(timeout=60)"),
     **dict.fromkeys(_STATES, "await job.state(), or job.sync.state()"),
     **dict.fromkeys(("abort", "revoke"), "await job.cancel(), or job.sync.cancel()"),
     **dict.fromkeys(("delete", "forget"), "await job.remove(), or job.sync.remove()"),
 }
-ON_WORKERS: Final = dict.fromkeys(
+ON_WORKERS: Final[dict[str, str]] = dict.fromkeys(
     ("main", "run_forever", "serve", "start", "work"), "await worker.run(), worker.run_sync(), or worker.started()"
 )
-ON_SYNC_JOBS: Final = {
+ON_SYNC_JOBS: Final[dict[str, str]] = {
     **dict.fromkeys(_RESULTS, "job.result(timeout=60)"),
     **dict.fromkeys(_STATES, "job.state()"),
     **dict.fromkeys(("abort", "revoke"), "job.cancel()"),

@@ -169,7 +169,7 @@ async def test_an_error_whose_attributes_cannot_be_read_fails_its_job_all_the_sa
     ("result", "problem"),
     [
         ({1, 2}, "$ is a set"),
-        ({"a": [object()]}, "$.a[0] is a object"),
+        ({"a": [object()]}, "$.a[0] is an object"),
         (float("nan"), "$ is nan"),
         (b"bytes", "$ is a bytes"),
         ("\ud800", "surrogate"),
