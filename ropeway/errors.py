@@ -48,6 +48,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .showing import LONGEST_MESSAGE, on_one_line, shortened, shown, with_article
+
 
 class RopewayError(Exception):
     """The root: catch it to catch everything that Ropeway itself raises."""
@@ -56,6 +58,9 @@ class RopewayError(Exception):
 class InvalidInput(RopewayError, ValueError):
     """A call was given something that cannot be meant; nothing was stored."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(on_one_line(message, LONGEST_MESSAGE))
+
     item: int | None = None
     """Of a bulk, the position of what it is about, counted from 0."""
 
@@ -63,8 +68,7 @@ class InvalidInput(RopewayError, ValueError):
 class InvalidName(InvalidInput):
     def __init__(self, what: str, given: object, remedy: str) -> None:
         self.what, self.given, self.remedy = what, given, remedy
-        article = "an" if what[0] in "aeiou" else "a"
-        super().__init__(f"{given!r:.120} cannot be {article} {what}: {remedy}")
+        super().__init__(f"{shown(given)} cannot be {with_article(what)}: {remedy}")
 
 
 class InvalidOption(InvalidInput):
@@ -72,13 +76,13 @@ class InvalidOption(InvalidInput):
 
     def __init__(self, option: str, problem: str) -> None:
         self.option, self.problem = option, problem
-        super().__init__(f"option {option!r} {problem}")
+        super().__init__(f"option {shown(option)} {problem}")
 
 
 class InvalidDuration(InvalidInput):
     def __init__(self, given: object, problem: str, option: str | None = None) -> None:
         self.given, self.problem, self.option = given, problem, option
-        super().__init__(f"{f'option {option!r}: ' if option else ''}{given!r:.120} {problem}")
+        super().__init__(f"{f'option {shown(option)}: ' if option else ''}{shown(given)} {problem}")
 
 
 class InvalidTask(InvalidInput):
@@ -86,7 +90,7 @@ class InvalidTask(InvalidInput):
 
     def __init__(self, task: str, problem: str) -> None:
         self.task, self.problem = task, problem
-        super().__init__(f"{task!r} cannot be a task: {problem}")
+        super().__init__(f"{shown(task)} cannot be a task: {problem}")
 
 
 class InvalidArguments(InvalidInput, TypeError):
@@ -94,7 +98,7 @@ class InvalidArguments(InvalidInput, TypeError):
 
     def __init__(self, name: str, problem: str, takes: str) -> None:
         self.name, self.problem, self.takes = name, problem, takes
-        super().__init__(f"{name!r} cannot be added: {problem}; it takes {takes}")
+        super().__init__(f"{shown(name)} cannot be added: {problem}; it takes {takes}")
 
 
 class InvalidPayload(InvalidInput, TypeError):
@@ -116,7 +120,7 @@ class PayloadTooLarge(InvalidPayload):
 class JobError(RopewayError):
     def __init__(self, queue: str, job_id: str, message: str) -> None:
         self.queue, self.job_id = queue, job_id
-        super().__init__(message)
+        super().__init__(shortened(message, LONGEST_MESSAGE))
 
 
 class JobNotFound(JobError):
@@ -240,7 +244,7 @@ class StoreError(RopewayError):
 
     def __init__(self, store: str, message: str) -> None:
         self.store = store
-        super().__init__(f"{store}: {message}")
+        super().__init__(shortened(f"{store}: {message}", LONGEST_MESSAGE))
 
 
 class StoreUnavailable(StoreError):

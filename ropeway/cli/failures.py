@@ -11,6 +11,7 @@ from collections.abc import Callable
 import click
 
 from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, StoreError
+from ..showing import LONGEST_MESSAGE, shortened
 from .escaping import one_line
 from .exits import ExitCode
 
@@ -38,7 +39,7 @@ def guarded(command: Callable[[], object], wants_traceback: Callable[[], bool]) 
         if wants_traceback():
             traceback.print_exc()
         with contextlib.suppress(BrokenPipeError):
-            click.echo(f"Error: {one_line(message_of(error))}", err=True)
+            click.echo(f"Error: {shortened(one_line(message_of(error)), LONGEST_MESSAGE)}", err=True)
         return exit_code_of(error)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from ..client.queue import Queue
+from ..showing import kind_of
 from ..worker.worker import Worker
 from .escaping import printable
 from .exits import ExitCode
@@ -46,8 +47,9 @@ def _module(name: str, app_dir: Path) -> Any:
         if missing.name is None or not f"{name}.".startswith(f"{missing.name}."):
             _blame_app(missing, f"importing {name}")
         beside = [path.stem for path in app_dir.glob("*") if path.suffix == ".py" or (path / "__init__.py").exists()]
+        hint = near(missing.name, beside, "that folder has no modules at all")
         raise click.UsageError(
-            f"there is no module {missing.name!r} in {app_dir.resolve()} or on the path{near(missing.name, beside)}"
+            f"there is no module {missing.name!r} in {app_dir.resolve()} or on the path{hint}"
             " (--app-dir names another folder)"
         ) from None
     except KeyboardInterrupt:
@@ -64,7 +66,8 @@ def _attribute(module: Any, path: str) -> Any:
         except AttributeError:
             what = getattr(found, "__name__", path)
             usable = [each for each, value in vars(module).items() if isinstance(value, Queue | Worker)]
-            raise click.UsageError(f"{what!r} has no {name!r}{near(name, usable)}") from None
+            hint = near(name, usable, "it has no Queue and no Worker")
+            raise click.UsageError(f"{what!r} has no {name!r}{hint}") from None
         except Exception as error:  # noqa: BLE001 - as above
             _blame_app(error, f"looking for {name}")
     return found
@@ -94,7 +97,7 @@ def _worker(found: Any, target: str) -> Worker:
         return found
     queues = [found] if isinstance(found, Queue) else _listed(found, target)
     if not queues:
-        raise click.UsageError(f"{target} is {_named(found)}: give {_WHAT_IT_MAY_BE}")
+        raise click.UsageError(f"{target} is {kind_of(found)}: give {_WHAT_IT_MAY_BE}")
     return Worker(queues)
 
 
@@ -104,11 +107,6 @@ def _listed(found: Any, target: str) -> list[Queue]:
     except Exception as error:  # noqa: BLE001 - as above
         _blame_app(error, f"going through {target}")
     return queues if all(isinstance(queue, Queue) for queue in queues) else []
-
-
-def _named(found: Any) -> str:
-    kind = type(found).__name__
-    return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
 
 
 def _blame_app(error: BaseException, while_doing: str) -> NoReturn:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import click
 
-from ..errors import InvalidInput
+from ..errors import InvalidDuration, InvalidInput
 from ..job.durations import Duration, milliseconds
-from ..job.states import STATES, State, state_named
+from ..job.states import IN_USE, State, state_named
+from ..showing import shown
 from .completing import complete_queue, complete_state
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,24 +21,30 @@ Decorator: TypeAlias = Callable[[F], F]
 
 def duration(value: str) -> Duration:
     """`90` for seconds, or as anywhere else in Ropeway: `5m`, `"1 hour"`, `PT5M`."""
-    try:
-        given: Duration = float(value)
-    except ValueError:
-        given = value
+    given: Duration = float(value) if _is_number(value) else value
     try:
         milliseconds(given)
-    except InvalidInput:
-        raise click.BadParameter(
-            f"{value!r} is not a duration: use seconds, or text such as 5m, 1h30m or PT5M"
-        ) from None
+    except InvalidDuration as wrong:
+        problem = "is not a duration: use seconds, or text such as 5m, 1h30m or PT5M"
+        # Of a number it is known what is wrong with it.
+        problem = problem if isinstance(given, str) else wrong.problem
+        raise click.BadParameter(f"{shown(value)} {problem}") from None
     return given
+
+
+def _is_number(text: str) -> bool:
+    try:
+        # Beside these `float` takes underscores, and digits of every script.
+        return text.isascii() and "_" not in text and not math.isnan(float(text))
+    except ValueError:
+        return False
 
 
 def state(value: str) -> State:
     try:
         return state_named(value)
     except InvalidInput:
-        raise click.BadParameter(f"{value!r} is no state: the states are {', '.join(STATES)}") from None
+        raise click.BadParameter(f"{shown(value)} is no state: the states are {', '.join(IN_USE)}") from None
 
 
 url_option: Final[Decorator[Any]] = click.option(

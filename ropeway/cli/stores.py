@@ -121,11 +121,11 @@ async def known_queue(store: Store, name: str, hint: str = "") -> Queue:
     return queue
 
 
-def near(word: str, known: Iterable[str]) -> str:
-    """The end of an error's line: what may have been meant, or what there is."""
+def near(word: str, known: Iterable[str], nothing: str = "there is none yet") -> str:
+    """The end of an error's line: what may have been meant, or what there is; `nothing` if there is nothing."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     some = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-    return f"; there is {some}" if some else "; there is none yet"
+    return f"; there is {some}" if some else f"; {nothing}"

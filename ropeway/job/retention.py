@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..errors import InvalidOption
+from ..showing import shown
 from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds
 from .numbers import whole
@@ -58,5 +59,5 @@ def retention(option: str, given: object) -> Retention:
         case Keep(age=age, count=count):
             if count is not None:
                 whole(option, count, 0, MOST_KEPT)
-            return Retention(None if age is None else milliseconds(age), count)
-    raise InvalidOption(option, f"cannot be {given!r}: use True, False, a count, or Keep(age=..., count=...)")
+            return Retention(None if age is None else milliseconds(age, option), count)
+    raise InvalidOption(option, f"cannot be {shown(given)}: use True, False, a count, or Keep(age=..., count=...)")

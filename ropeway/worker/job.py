@@ -129,7 +129,7 @@ class Job(JobHandle[Any], RunningJob):
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
         """Leaves the handler; the job is run again after the delay, and no attempt is used."""
-        raise Postponed(milliseconds(delay))
+        raise Postponed(milliseconds(delay, "delay"))
 
     def discard(self) -> None:
         """If this attempt fails there will be no other."""

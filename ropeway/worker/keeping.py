@@ -28,6 +28,9 @@ from .service import LONGEST_PAUSE, Service, insist, log
 
 PRESENCE_INTERVAL: Final = 10.0
 SLOW_LOOP: Final = 0.25
+"""Seconds without an answer after which a loop counts as blocked."""
+LOOK_EVERY: Final = 0.1
+"""Seconds between two looks at the loop, while jobs run."""
 CLAIM_UNDER_WAY: Final = 60.0
 SAFE: Final = 0.95
 """The part of a lock after which its holder must have heard from the store, or stop: before others may begin."""
@@ -215,32 +218,35 @@ class LoopWatch(Service):
         self._held = held
         self._stage = stage
         self._report = report
+        self._free_at = time.monotonic()
+        """When the loop was last known not to be blocked."""
 
     async def step(self) -> None:
+        now = time.monotonic()
         if not self._held:
+            self._free_at = now
             await asyncio.sleep(SLOW_LOOP)
             return
-        here = asyncio.get_running_loop()
-        answered = asyncio.Event()
-        asked = time.monotonic()
-        self._loop.call_soon_threadsafe(_answer, here, answered)
-        try:
-            async with asyncio.timeout(SLOW_LOOP):
-                await answered.wait()
-        except TimeoutError:
+        answered: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self._loop.call_soon_threadsafe(_answer, answered)
+        in_time, _ = await asyncio.wait([answered], timeout=SLOW_LOOP)
+        if not in_time:
             culprit, where = self._stage.job, self._stack()
-            await answered.wait()
-            self._report(culprit, time.monotonic() - asked, where)
-        await asyncio.sleep(SLOW_LOOP)
+            # Not from when it was asked: it may have been blocked for a while by then. So the time is never too short,
+            # and too long by no more than the time between two looks.
+            self._report(culprit, await answered - self._free_at, where)
+        self._free_at = await answered
+        await asyncio.sleep(LOOK_EVERY)
 
     def _stack(self) -> str:
         frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - there is no other way to see it
         return "".join(traceback.format_stack(frame, limit=5)) if frame else ""
 
 
-def _answer(loop: asyncio.AbstractEventLoop, answered: asyncio.Event) -> None:
+def _answer(answered: asyncio.Future[float]) -> None:
+    """Tells the thread that asked when the worker's loop came round to it."""
     with suppress(RuntimeError):  # Whoever asked may be gone, and its loop closed.
-        loop.call_soon_threadsafe(answered.set)
+        answered.get_loop().call_soon_threadsafe(answered.set_result, time.monotonic())
 
 
 class Census(Service):

@@ -11,15 +11,18 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar, Unpack, overload
 
+from ..client.elsewhere import ON_WORKERS, Guided
 from ..client.jobtype import JobType
 from ..client.loading import refuse_while_loading
 from ..client.portal import refuse_on_a_loop, run
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
 from ..errors import InvalidOption, RopewayError
+from ..job.choices import is_word
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
 from ..job.names import job_name
+from ..showing import shown
 from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
@@ -38,13 +41,15 @@ F = TypeVar("F", bound=HandlerFunction)
 L = TypeVar("L", bound=Listener)
 
 
-class Worker:
+class Worker(Guided):
     """Runs the jobs of one or several queues: `await Worker(queue, handler).run()`.
 
     It runs the tasks that its queues have when it starts. `handler` is one function for every other job, or a mapping
     from job names to functions; jobs of other names are left for workers that have a handler for them. `async def`
     functions run on the loop, `def` functions in threads.
     """
+
+    _elsewhere = ON_WORKERS
 
     def __init__(
         self,
@@ -85,7 +90,7 @@ class Worker:
 
         In another thread than the main one no signal reaches it: end it with `stop`.
         """
-        refuse_on_a_loop("Worker.run")
+        refuse_on_a_loop("await worker.run()")
         asyncio.run(self.run())
 
     @asynccontextmanager
@@ -119,7 +124,7 @@ class Worker:
             if callable(name):
                 # Else the function would be taken for a name, and never be heard of again.
                 raise InvalidOption("handler", 'needs the name of its jobs: use @worker.handler("name")')
-            if name != EVERY_NAME:
+            if not is_word(name, EVERY_NAME):
                 job_name(name)
 
         def register(function: Any) -> Any:
@@ -308,9 +313,10 @@ class Worker:
 
 
 def _checked_queues(given: Queue | Iterable[Queue]) -> list[Queue]:
-    queues = [given] if isinstance(given, Queue) else list(given)
+    several = given if isinstance(given, Iterable) else ()
+    queues = [given] if isinstance(given, Queue) else list(several)
     if not queues or not all(isinstance(queue, Queue) for queue in queues):
-        raise InvalidOption("queues", f"cannot be {given!r:.80}: give a Queue or several")
+        raise InvalidOption("queues", f"cannot be {shown(given)}: give a Queue or several")
     if len({queue.name for queue in queues}) < len(queues):
         raise InvalidOption("queues", "has the same queue name twice")
     return queues

@@ -25,7 +25,7 @@ def test_a_list_counts_every_state(ropeway: Ropeway, arrange: Arrange):
     first, second = ropeway("queues", "list", "--json").json["queues"]
 
     assert [line.split()[0] for line in ran.out.splitlines()] == ["QUEUE", QUEUE, "other"]
-    assert first["counts"] == {**dict.fromkeys(ARRANGED, 1), "waiting-children": 0}
+    assert first["counts"] == dict.fromkeys(ARRANGED, 1)
     assert (first["name"], second["name"], first["workers"], first["paused"]) == (QUEUE, "other", 0, False)
 
 
@@ -74,6 +74,16 @@ def test_clean_removes_one_state(ropeway: Ropeway, arrange: Arrange):
     assert completed.out == f"1 job removed from {QUEUE}\n"
     assert none_so_old.out == f"0 jobs removed from {QUEUE}\n"
     assert one.json == {"queue": QUEUE, "removed": 1}
+
+
+@pytest.mark.parametrize("age", ["-5", "-0.1", "nan", "-5s"])
+def test_an_age_of_less_than_nothing_cleans_nothing(ropeway: Ropeway, arrange: Arrange, age: str):
+    arrange.job("completed")
+
+    ran = ropeway("queues", "clean", QUEUE, "--older-than", age, "--yes")
+
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert ropeway("queues", "clean", QUEUE, "--yes").out == f"1 job removed from {QUEUE}\n"
 
 
 def test_drain_removes_what_waits_and_on_request_what_is_delayed(ropeway: Ropeway, arrange: Arrange):

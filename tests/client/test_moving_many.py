@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ropeway import InvalidInput, Queue
-from ropeway.errors import InvalidOption, QueueBusy
+from ropeway.errors import InvalidDuration, InvalidOption, QueueBusy
 from ropeway.job.ids import new_token
 from ropeway.job.instants import Instant
-from ropeway.job.states import STATES
 from ropeway.store.contract import Store
 from ropeway.store.values import BATCH, ClaimRequest
 from ropeway.testing.arrange import ARRANGED, active, job_in
@@ -96,7 +97,7 @@ async def test_drain_removes_what_waits_and_nothing_else(queue: Queue, store: St
     for state in reversed([*ARRANGED]):
         await job_in(state, store, now=now)
     assert await queue.drain() == 1
-    assert await queue.counts() == {state: int(state in ARRANGED and state != "waiting") for state in STATES}
+    assert await queue.counts() == {state: int(state != "waiting") for state in ARRANGED}
     assert await queue.drain(delayed=True) == 1
     assert (await queue.counts())["delayed"] == 0
 
@@ -183,3 +184,17 @@ async def test_obliterate_by_force_takes_active_jobs_too(queue: Queue, store: St
     assert await queue.get(record.id) is None
     revoked = await store.settle(queue.name, [fail(record)])
     assert revoked.answers[0].verdict in ("missing", "lost")
+
+
+@pytest.mark.parametrize("older_than", [-5, -0.001, timedelta(-1), math.nan, math.inf, "-5 s", None])
+async def test_an_age_of_less_than_nothing_moves_nothing(queue: Queue, store: Store, older_than: Any):
+    now = await store.clock()
+    for state in reversed([*ARRANGED]):
+        await job_in(state, store, now=now)
+    before = await queue.counts()
+
+    for call in (queue.clean, lambda age: queue.clean(age, "failed"), lambda age: queue.retry_all(older_than=age)):
+        with pytest.raises(InvalidDuration, match="option 'older_than'"):
+            await call(older_than)
+
+    assert await queue.counts() == before

@@ -14,6 +14,7 @@ from ropeway import (
     InvalidArguments,
     InvalidInput,
     InvalidOption,
+    Job,
     JobFailed,
     Queue,
     UnexpectedResult,
@@ -310,3 +311,40 @@ def test_words_of_other_queues_lead_to_add(queue: Queue, word: str):
     with pytest.raises(AttributeError, match=r"use task\.add"):
         getattr(task, word)
     assert not hasattr(task, "nonsense")
+
+
+@pytest.mark.parametrize("parameter", ["job", "ctx", "context"])
+async def test_a_function_that_seems_to_want_its_job_is_told_how_to_ask_for_it(queue: Queue, parameter: str):
+    kinds = {"async def": "Job", "def": "SyncJob"}
+    for definition, kind in kinds.items():
+        names: dict[str, Any] = {}
+        exec(f"{definition} deliver({parameter}, to): ...", names)  # noqa: S102 - a function for each word
+        task = queue.task(name=f"deliver-{kind}")(names["deliver"])
+        with pytest.raises(InvalidArguments) as refused:
+            await task.add(to="you")
+        assert f"annotate its parameter: `{parameter}: {kind}`" in str(refused.value)
+
+
+async def test_an_argument_of_another_name_is_named(queue: Queue):
+    @queue.task
+    async def deliver(job: Job, to: str, *, at: str = "home") -> None: ...
+
+    wrong: Any = deliver
+    with pytest.raises(InvalidArguments, match="unexpected keyword argument 'too', did you mean 'to'") as refused:
+        await wrong.add(too="you")
+    assert "annotate" not in str(refused.value)
+    with pytest.raises(InvalidArguments, match="missing a required argument: 'to'"):
+        await wrong.add(at="work")
+
+
+async def test_a_default_that_cannot_be_shown_does_not_stand_in_the_way(queue: Queue):
+    class Mute:
+        def __repr__(self) -> str:
+            raise RuntimeError("no repr")
+
+    @queue.task
+    async def deliver(to: str, how: Any = Mute()) -> None: ...  # noqa: B008
+
+    wrong: Any = deliver
+    with pytest.raises(InvalidArguments, match=r"it takes \(to, how\)"):
+        await wrong.add()

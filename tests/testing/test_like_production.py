@@ -184,7 +184,7 @@ async def finished(queue: Queue) -> None:
     async with asyncio.timeout(PATIENCE):
         async for _ in queue.events("start"):
             counts = await queue.counts()
-            if not any(counts[state] for state in OPEN):
+            if not any(counts.get(state) for state in OPEN):
                 return
 
 

@@ -8,7 +8,6 @@ import click
 
 from ...client.queue import Queue
 from ...client.workers import WorkerInfo, read_workers
-from ...job.states import STATES
 from ...store.contract import Store
 from ..helping import examples
 from ..options import json_option, url_option
@@ -51,14 +50,13 @@ _WIDTHS = {"waiting": 0, "active": 0, "failed": 30, "delayed": 60, "completed": 
 
 
 def _show(described: list[dict[str, Any]]) -> None:
-    # Children come with flows, and limits with whoever sets one: columns of their own only where there are any.
-    states = [state for state in STATES if state in _WIDTHS or any(queue["counts"][state] for queue in described)]
+    # A column of its own only where somebody has set one.
     limits = (
         [Column("limit", 100, is_number=True)] if any(queue["max_global_concurrency"] for queue in described) else []
     )
     columns = [
         Column("queue", is_whole=True),
-        *(Column(state, _WIDTHS.get(state, 110), is_number=True) for state in states),
+        *(Column(state, width, is_number=True) for state, width in _WIDTHS.items()),
         Column("workers", 50, is_number=True),
         *limits,
         Column("paused", 80),
@@ -66,7 +64,7 @@ def _show(described: list[dict[str, Any]]) -> None:
     rows = [
         [
             queue["name"],
-            *(queue["counts"][state] for state in states),
+            *(queue["counts"][state] for state in _WIDTHS),
             queue["workers"],
             *(queue["max_global_concurrency"] or "" for _ in limits),
             _pause(queue),

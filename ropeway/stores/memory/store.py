@@ -16,6 +16,7 @@ from ...job.instants import Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
 from ...job.states import STATES, State
+from ...showing import shown
 from ...store.values import (
     Added,
     Answer,
@@ -80,7 +81,7 @@ class MemoryStore:
         if read is None:
             raise InvalidOption(
                 "url",
-                f"cannot be {url!r:.120}: use memory:// for a store of its own, or memory://name, "
+                f"cannot be {shown(url)}: use memory:// for a store of its own, or memory://name, "
                 "of letters, digits, '.', '_' or '-', for one that is shared in this process",
             )
         if not create and not (read[1] and SHARED.has(read[1])):
