@@ -66,6 +66,9 @@ BEGIN
         );
     ELSE
         entered := 'waiting';
+        IF move <> 'hand back' THEN
+            held.ord := ropeway.go_behind(queue_id, job_id, abs(held.ord));
+        END IF;
         INSERT INTO ropeway.waiting (
             ord, queue, priority, attempts_made, attempts_started, stalled_count, logged, id, name,
             started_at, renewed_at, token, worker, reason, progress

@@ -2,6 +2,7 @@
 
 -- What moves do not change, so a large payload is written once. Priority and ord say where a job waits, whenever it does.
 CREATE TABLE job (
+    -- A job that goes behind others gets a new one, here and wherever it is named.
     seq INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     id TEXT NOT NULL,
