@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from ...errors import InvalidOption, StoreClosed
 from ...job.codec import JsonText
-from ...job.events import EVENTS_KEPT
+from ...job.events import DOUBLE_MOVES, EVENTS_KEPT
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
@@ -341,7 +341,7 @@ class PostgresStore:
         await self._act("publish", [queue], now, text(queue), *event, number(EVENTS_KEPT), number(TRIM_ONCE_IN))
 
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:
-        await self._ask("trim_events", text(queue), amount(keep))
+        await self._ask("trim_events", text(queue), amount(max(1, keep)), texts(DOUBLE_MOVES))
 
     async def clean(
         self,

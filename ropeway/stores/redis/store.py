@@ -11,6 +11,7 @@ import msgspec
 
 from ...errors import InvalidOption, StoreClosed
 from ...job.codec import JsonText
+from ...job.events import DOUBLE_MOVES
 from ...job.ids import new_token
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
@@ -309,7 +310,7 @@ class RedisStore:
         await self._notice_new([queue] if is_new else [])
 
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:
-        await self._run("trim_events", queue, bounded(max(0, keep)))
+        await self._run("trim_events", queue, bounded(max(1, keep)), DOUBLE_MOVES)
 
     async def clean(
         self,

@@ -16,6 +16,9 @@ SELECT id FROM event WHERE id BETWEEN :first AND :last ORDER BY id LIMIT 1;
 -- Takes :first and :last (ids). Returns id and body of the oldest entry there.
 SELECT id, CAST(body AS BLOB) FROM event WHERE id BETWEEN :first AND :last ORDER BY id LIMIT 1;
 
+-- statement: replace
+UPDATE event SET body = :body WHERE id = :id;
+
 -- statement: revoked
 -- Takes :queue, :after. Returns a list of number, id and token.
 SELECT CAST(json_group_array(json_array(number, id, token)) AS BLOB)
