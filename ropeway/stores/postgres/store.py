@@ -38,6 +38,7 @@ from ...store.values import (
     Record,
     Remembered,
     Revoked,
+    RevokedLock,
     Settings,
     Settled,
     StallRules,
@@ -437,10 +438,12 @@ class PostgresStore:
     async def revoked(self, queue: str, after: str | None = None) -> Revoked:
         is_known = after is not None and after.isascii() and after.isdecimal() and len(after) < 19
         last = int(after) if is_known and after is not None else None if after is None else 0
-        [(ids, tokens, newest)] = await self._ask("revoked", text(queue), number(last))
+        [(ids, tokens, whys, newest)] = await self._ask("revoked", text(queue), number(last))
         if after is None:
             return Revoked([], str(newest))
-        return Revoked([Lock(*lock) for lock in zip(ids or (), tokens or (), strict=True)], str(newest))
+        return Revoked(
+            [RevokedLock(*lock) for lock in zip(ids or (), tokens or (), whys or (), strict=True)], str(newest)
+        )
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()

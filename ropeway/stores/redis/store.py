@@ -39,11 +39,13 @@ from ...store.values import (
     Record,
     Remembered,
     Revoked,
+    RevokedLock,
     Settings,
     Settled,
     StallRules,
     Ticked,
     Topic,
+    Why,
 )
 from . import adding, looking
 from .across import add_across
@@ -74,7 +76,7 @@ from .target import Target
 from .wake import RedisListener
 
 _ADD_ONE = SCRIPTS["add_one"]
-_revoked = msgspec.msgpack.Decoder(tuple[int, int, str, str]).decode
+_revoked = msgspec.msgpack.Decoder(tuple[int, int, str, str, Why]).decode
 
 
 class RedisStore:
@@ -404,7 +406,8 @@ class RedisStore:
         found = [_revoked(lock) for lock in locks]
         if after is None:
             return Revoked([], newest.decode())
-        return Revoked([Lock(text_of(id), token) for _, _, id, token in found], str(found[-1][0]) if found else after)
+        revoked = [RevokedLock(text_of(id), token, why) for _, _, id, token, why in found]
+        return Revoked(revoked, str(found[-1][0]) if found else after)
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()

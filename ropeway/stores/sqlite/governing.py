@@ -11,7 +11,7 @@ from ...job.codec import JsonText
 from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, trim_entry
 from ...job.instants import Milliseconds
 from ...job.states import FINAL, State
-from ...store.values import BATCH, Cleaned, Lock, Settings
+from ...store.values import BATCH, Cleaned, RevokedLock, Settings
 from .moving import Leaving, erase, leaving, oldest_finished, remove_all, revoke
 from .reading import reader
 from .statements import statements
@@ -136,7 +136,7 @@ def obliterate(tx: Transaction, queue: str, force: bool) -> Cleaned:
     if row.counts["active"] and not force:
         return Cleaned([], active=row.counts["active"])
     jobs = _any(tx.get(_SQL["any_of_queue"], {"queue": row.id, "limit": BATCH}))
-    revoke(tx, row, [Lock(id, token or "") for _, id, state, token in jobs if state == "active"], now)
+    revoke(tx, row, [RevokedLock(id, token or "", "removed") for _, id, state, token in jobs if state == "active"], now)
     if jobs:
         erase(tx, row, [(seq, id, state) for seq, id, state, _ in jobs])
     more = any(row.counts.values())

@@ -237,7 +237,9 @@ CREATE TABLE ropeway.revoked (
     at bigint NOT NULL,
     queue integer NOT NULL,
     id text COLLATE "C" NOT NULL,
-    token text COLLATE "C" NOT NULL
+    token text COLLATE "C" NOT NULL,
+    -- What became of the job: cancelled or removed.
+    why text NOT NULL
 );
 
 CREATE INDEX revoked_of_queue ON ropeway.revoked (queue, number);

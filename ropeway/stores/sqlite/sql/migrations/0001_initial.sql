@@ -215,6 +215,8 @@ CREATE TABLE revoked (
     queue INTEGER NOT NULL,
     id TEXT NOT NULL,
     token TEXT NOT NULL,
+    -- What became of the job: cancelled or removed.
+    why TEXT NOT NULL,
     at INTEGER NOT NULL
 ) STRICT;
 
