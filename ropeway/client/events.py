@@ -32,7 +32,9 @@ async def read_events(store: Store, queue: str, after: str, *, follow: bool) -> 
                 yield Event(cursor, queue, "gap", None, at, {"after": cursor})
             for stored in page.entries:
                 first = seen + 1 if inclusive and stored.id == cursor else 0
-                for number, event in enumerate(expand(queue, stored.id, stored.entry)):
+                if 0 < first < stored.entry.trimmed:
+                    yield Event(after, queue, "gap", None, stored.entry.at, {"after": after})
+                for number, event in enumerate(expand(queue, stored.id, stored.entry), stored.entry.trimmed):
                     if number >= first:
                         yield event
             cursor, inclusive = page.cursor, False

@@ -262,7 +262,9 @@ class Queue(Attached, Guided):
         await self.store.publish(self.name, own_event(name), event_data(data))
 
     async def trim_events(self, keep: int = 0) -> None:
-        """Forgets the oldest events but about so many; the newest of all stays.
+        """Forgets the oldest events: at most so many stay, but always what happened last.
+
+        Events of one step of one job, such as `added` and `waiting`, go together.
 
         With them goes what `result()` knows of jobs that were removed.
         """

@@ -62,7 +62,8 @@ MOVES: Final[dict[str, Move]] = {
             "retry",
             ("active",),
             ("delayed", "waiting"),
-            "attempts_made + 1; attempts remain and the error may be retried",
+            "attempts_made + 1; attempts remain and the error may be retried; without a delay it goes behind those "
+            "that wait at its priority",
             fenced=True,
             announces=("retrying",),
         ),
@@ -77,10 +78,16 @@ MOVES: Final[dict[str, Move]] = {
             "postpone",
             ("active",),
             ("delayed", "waiting", "waiting-children"),
-            "asked by the handler; uses no attempt",
+            "asked by the handler; uses no attempt; without a delay it goes behind those that wait at its priority",
             fenced=True,
         ),
-        Move("hand back", ("active",), ("waiting",), "a worker shutting down; uses no attempt", fenced=True),
+        Move(
+            "hand back",
+            ("active",),
+            ("waiting",),
+            "a worker shutting down; uses no attempt; keeps its place",
+            fenced=True,
+        ),
         Move(
             "stall",
             ("active",),

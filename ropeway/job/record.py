@@ -42,7 +42,10 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     state: State
     priority: int
     order: int
-    """Its place among jobs of equal priority: the store's own sequence, negative for `lifo`."""
+    """Its place among jobs of equal priority: the store's own sequence, negative for `lifo`.
+
+    One that is retried or postponed without delay gets the next number, and stands behind those that wait.
+    """
     created_at: Instant
     attempts_made: int = 0
     attempts_started: int = 0

@@ -200,7 +200,10 @@ class Store(Protocol):
         ...
 
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:
-        """Drops the oldest events but about `keep`, and never the newest entry."""
+        """Drops the oldest events: at most `keep` stay, and in any case those of the newest move of one job.
+
+        A job's events of one move stay or go together, and `retries-exhausted` is not counted.
+        """
         ...
 
     async def clean(

@@ -18,6 +18,8 @@ BATCH: Final = 1_000
 """The most jobs that one call of `tick`, `clean` or `obliterate` touches of each kind."""
 
 Topic: TypeAlias = Literal["jobs", "events", "revoked"]
+Why: TypeAlias = Literal["cancelled", "removed"]
+"""What became of a running job whose lock was revoked."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -219,8 +221,14 @@ class Entries(msgspec.Struct, frozen=True):
     """Entries after the given id were trimmed before they were read."""
 
 
+class RevokedLock(msgspec.Struct, frozen=True, gc=False):
+    id: str
+    token: str
+    why: Why
+
+
 class Revoked(msgspec.Struct, frozen=True):
-    locks: list[Lock]
+    locks: list[RevokedLock]
     cursor: str
 
 

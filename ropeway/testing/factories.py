@@ -15,7 +15,7 @@ from ..job.options import read_options
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
 from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
-from ..store.values import ClaimRequest, Lock
+from ..store.values import ClaimRequest, Lock, RevokedLock, Why
 
 QUEUE: Final = "letters"
 WORKER: Final = "worker-1"
@@ -69,6 +69,10 @@ def claim_request(
 
 def lock_of(job: JobRecord) -> Lock:
     return Lock(job.id, token_of(job))
+
+
+def revoked_lock(job: JobRecord, why: Why = "cancelled") -> RevokedLock:
+    return RevokedLock(job.id, token_of(job), why)
 
 
 def token_of(job: JobRecord) -> str:

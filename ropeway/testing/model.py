@@ -174,8 +174,11 @@ class Model:
                 self._finish(job, "failed", outcome.keep, now)
             case "retry" | "postpone" if outcome.delay:
                 self._put(job, state="delayed", lock_until=None, due_at=now + outcome.delay)
-            case _:
+            case "hand back":
                 self._put(job, state="waiting", lock_until=None)
+            case _:
+                self._sequence += 1
+                self._put(job, state="waiting", lock_until=None, order=self._sequence)
 
     def renew(self, locks: Sequence[Lock], lock: Milliseconds, now: Instant) -> list[str]:
         verdicts = []

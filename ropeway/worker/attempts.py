@@ -24,7 +24,7 @@ from .completing import committed
 from .context import Stage, isolated
 from .failures import PayloadRefused
 from .handlers import Handler, Handlers
-from .job import Job, SyncJob
+from .job import REVOKED, Job, SyncJob
 from .options import Rules
 from .processes import Processes
 from .service import end_if_forked, log
@@ -69,7 +69,7 @@ class Attempts:
             return self._committed_before(job, outcome, result)
         if job.signal == "timeout":
             return await self.outcome_of(job, self.overtime(job))
-        if job.signal == "cancelled":
+        if job.signal in REVOKED:
             return None
         return await self.completion(job, result)
 
@@ -86,7 +86,7 @@ class Attempts:
     async def outcome_of(self, job: Job, error: BaseException) -> Outcome | None:
         options = job.options or _UNREADABLE
         match job.signal, error:
-            case "cancelled", _:
+            case "cancelled" | "removed", _:
                 return None
             case "shutdown" | "lost", _:
                 # A lock that was feared lost may still hold: then the job waits again, and has used no attempt.

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 LOG_LINE_LIMIT: Final = 4_096
 
-Signal: TypeAlias = Literal["cancelled", "lost", "timeout", "shutdown"]
+Signal: TypeAlias = Literal["cancelled", "removed", "lost", "timeout", "shutdown"]
+REVOKED: Final[tuple[Signal, ...]] = ("cancelled", "removed")
+"""The job is no longer this worker's, and nothing is left to settle."""
 
 
 class Job(JobHandle[Any], RunningJob):
@@ -107,7 +109,7 @@ class Job(JobHandle[Any], RunningJob):
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: the job was cancelled, its lock is lost, its time is up, or the worker shuts down."""
+        """Whether to stop: the job was cancelled or removed, its lock or its time is gone, or the worker shuts down."""
         return self.signal is not None
 
     async def progress(self, value: Json) -> None:

@@ -20,7 +20,7 @@ from ..client.workers import WORKER_RECORDS, WorkerInfo
 from ..errors import StoreUnavailable
 from ..job.instants import Milliseconds
 from ..store.contract import Store
-from ..store.values import Lock, Query, Record, StallRules, Ticked
+from ..store.values import Lock, Query, Record, StallRules, Ticked, Why
 from .completing import is_completing
 from .context import Stage
 from .job import Job, Signal
@@ -94,8 +94,10 @@ class Renewer(Service):
             if answer.verdict == "done":
                 job.confirmed = asked
             elif not job.ended and not is_completing(job):
-                was_taken = answer.verdict == "missing" or answer.state == "cancelled"
-                self._tell(job, "cancelled" if was_taken else "lost")
+                if answer.verdict == "missing":
+                    self._tell(job, "removed")
+                else:
+                    self._tell(job, "cancelled" if answer.state == "cancelled" else "lost")
 
     def _time_left(self, jobs: Iterable[Job]) -> float:
         """Seconds until the first of them must stop, if nobody answers; a little if it is late, half a lock at most."""
@@ -151,8 +153,8 @@ class Revocations(Service):
         self._tell = tell
         self._listener = store.listen("revoked", [queue])
         self._cursor: str | None = None
-        self._recent: dict[tuple[str, str], float] = {}
-        """Revoked locks and when they were heard of: the claim that took one may still be on its way."""
+        self._recent: dict[tuple[str, str], tuple[float, Why]] = {}
+        """Revoked locks, and when they were heard of: the claim that took one may still be on its way."""
 
     async def begin(self) -> None:
         """Nothing that is revoked after this is missed, so it comes before the first claim."""
@@ -168,12 +170,13 @@ class Revocations(Service):
         revoked = await self._store.revoked(self._queue, self._cursor)
         self._cursor = revoked.cursor
         now = time.monotonic()
-        self._recent = {lock: heard for lock, heard in self._recent.items() if now - heard < CLAIM_UNDER_WAY}
-        self._recent |= {(lock.id, lock.token): now for lock in revoked.locks}
+        self._recent = {lock: heard for lock, heard in self._recent.items() if now - heard[0] < CLAIM_UNDER_WAY}
+        self._recent |= {(lock.id, lock.token): (now, lock.why) for lock in revoked.locks}
         if self._recent:
             for job in list(self._held):
-                if job.queue.name == self._queue and (job.id, job.token) in self._recent:
-                    self._tell(job, "cancelled")
+                heard = self._recent.get((job.id, job.token)) if job.queue.name == self._queue else None
+                if heard is not None:
+                    self._tell(job, heard[1])
         if not revoked.locks:
             await self._listener.wait(0.5 if self._recent else 5.0)
 

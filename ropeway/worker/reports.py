@@ -17,7 +17,7 @@ from ..job.failure import UNKNOWN_REASON, Failure
 from ..job.moves import MOVES
 from ..job.outcomes import Outcome
 from ..store.values import Answer, Ticked
-from .job import Job
+from .job import REVOKED, Job
 from .listeners import OF_QUEUES, Listeners
 from .service import log
 
@@ -49,7 +49,13 @@ class Reports:
                 self._listeners.emit("active", job, attempt=job.attempt)
 
     def dropped(self, job: Job) -> None:
-        self._listeners.emit("cancelled" if job.signal == "cancelled" else "lock-lost", job)
+        if job.signal not in REVOKED:
+            self._listeners.emit("lock-lost", job)
+            return
+        log.info("%r was %s while it ran", job, job.signal)
+        # Of a removal the events of the queue tell.
+        if job.signal == "cancelled":
+            self._listeners.emit("cancelled", job)
 
     def settled(self, job: Job, outcome: Outcome, answer: Answer) -> None:
         # An error holds its frames, and these the job: kept on it, both would wait for the garbage collector.
@@ -57,7 +63,8 @@ class Reports:
         if answer.state == "cancelled":
             self._listeners.emit("cancelled", job)
         elif answer.verdict != "done":
-            log.warning("the outcome of %r was refused: its lock is lost", job)
+            why = "it was removed" if answer.verdict == "missing" else "its lock is lost"
+            log.warning("the outcome of %r was refused: %s", job, why)
             self._listeners.emit("lock-lost", job, move=outcome.move)
         elif outcome.move == "complete":
             if self._tells_all:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..job.outcomes import Outcome
 from .attempts import Attempts
-from .job import Job, Signal
+from .job import REVOKED, Job, Signal
 from .service import log
 
 LOOP_SHARE: Final = 0.005
@@ -73,11 +73,11 @@ class Slots:
         """Tells a handler to stop. A coroutine is cancelled; a thread can see `job.cancelled`.
 
         The first signal counts, and is not repeated: a second cancel would hit the handler's clean-up. Only that the
-        job itself is cancelled outranks the others, because then there is nothing left to settle.
+        job itself is cancelled or removed outranks the others, because then there is nothing left to settle.
         """
         if job.ended:
             return
-        if job.signal is None or signal == "cancelled":
+        if job.signal is None or (signal in REVOKED and job.signal not in REVOKED):
             job.signal = signal
         if not job.told and not job.threaded and job.slot is not None and job.slot.task is not None:
             job.told = True

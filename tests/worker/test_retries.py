@@ -64,7 +64,7 @@ async def test_one_attempt_is_the_default(queue: Queue):
     assert handler.attempts == [1]
 
 
-async def test_without_backoff_a_retry_waits_at_once_in_its_old_place(queue: Queue):
+async def test_without_backoff_a_retry_goes_behind_those_that_wait(queue: Queue):
     order = []
 
     async def handle(job: Job) -> None:
@@ -75,7 +75,7 @@ async def test_without_backoff_a_retry_waits_at_once_in_its_old_place(queue: Que
     await queue.add_many([("send", "first", {"attempts": 2}), ("send", "second"), ("send", "third")])
     async with Worker(queue, handle, concurrency=1).started():
         await told(queue, "completed", count=3)
-    assert order == ["first", "first", "second", "third"]
+    assert order == ["first", "second", "third", "first"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from typing import Any
 
@@ -209,6 +210,25 @@ async def test_cancelling_a_job_stops_its_async_handler(queue: Queue):
         with pytest.raises(JobCancelled, match="not needed"):
             await job.result(timeout=PATIENCE)
     assert ear.names == ["cancelled"]
+    assert gate.runs == 1
+
+
+async def test_removing_a_job_by_force_stops_its_handler_and_is_told_as_a_removal(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "ropeway")
+    gate = Gate()
+    worker = Worker(queue, gate)
+    ear = Ear(worker, "cancelled", "failed", "lock-lost", "removed")
+    async with worker.started():
+        job = await queue.add("send", attempts=5)
+        await gate.holds(1)
+        await queue.remove(job.id, force=True)
+        await gate.holds(0)
+        event = await ear.hear("removed")
+    assert event.data == {"prev": "active", "queue": queue.name, "job_id": job.id}
+    assert ear.names == ["removed"]
+    assert "was removed while it ran" in caplog.text
     assert gate.runs == 1
 
 

@@ -27,7 +27,7 @@ _KEYS: Final[dict[State, Callable[[JobRecord], Key]]] = {
 }
 """By what `find` lists each state; waiting jobs are also claimed in that order.
 
-`abs(order)` is the number that the job got when it was added.
+`abs(order)` is the number that the job got when it was added, or when it last went behind others.
 """
 
 

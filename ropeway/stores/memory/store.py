@@ -224,7 +224,7 @@ class MemoryStore:
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:
         place = await self._turn()
         with place.lock:
-            place.book(queue).stream.trim(keep)
+            place.book(queue).stream.trim_to(keep)
 
     async def clean(
         self,

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from ...errors import InvalidOption, StoreClosed
 from ...job.codec import JsonText
-from ...job.events import EVENTS_KEPT
+from ...job.events import DOUBLE_MOVES, EVENTS_KEPT
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
@@ -38,6 +38,7 @@ from ...store.values import (
     Record,
     Remembered,
     Revoked,
+    RevokedLock,
     Settings,
     Settled,
     StallRules,
@@ -341,7 +342,7 @@ class PostgresStore:
         await self._act("publish", [queue], now, text(queue), *event, number(EVENTS_KEPT), number(TRIM_ONCE_IN))
 
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:
-        await self._ask("trim_events", text(queue), amount(keep))
+        await self._ask("trim_events", text(queue), amount(max(1, keep)), texts(DOUBLE_MOVES))
 
     async def clean(
         self,
@@ -437,10 +438,12 @@ class PostgresStore:
     async def revoked(self, queue: str, after: str | None = None) -> Revoked:
         is_known = after is not None and after.isascii() and after.isdecimal() and len(after) < 19
         last = int(after) if is_known and after is not None else None if after is None else 0
-        [(ids, tokens, newest)] = await self._ask("revoked", text(queue), number(last))
+        [(ids, tokens, whys, newest)] = await self._ask("revoked", text(queue), number(last))
         if after is None:
             return Revoked([], str(newest))
-        return Revoked([Lock(*lock) for lock in zip(ids or (), tokens or (), strict=True)], str(newest))
+        return Revoked(
+            [RevokedLock(*lock) for lock in zip(ids or (), tokens or (), whys or (), strict=True)], str(newest)
+        )
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()

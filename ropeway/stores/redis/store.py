@@ -11,6 +11,7 @@ import msgspec
 
 from ...errors import InvalidOption, StoreClosed
 from ...job.codec import JsonText
+from ...job.events import DOUBLE_MOVES
 from ...job.ids import new_token
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
@@ -38,11 +39,13 @@ from ...store.values import (
     Record,
     Remembered,
     Revoked,
+    RevokedLock,
     Settings,
     Settled,
     StallRules,
     Ticked,
     Topic,
+    Why,
 )
 from . import adding, looking
 from .across import add_across
@@ -73,7 +76,7 @@ from .target import Target
 from .wake import RedisListener
 
 _ADD_ONE = SCRIPTS["add_one"]
-_revoked = msgspec.msgpack.Decoder(tuple[int, int, str, str]).decode
+_revoked = msgspec.msgpack.Decoder(tuple[int, int, str, str, Why]).decode
 
 
 class RedisStore:
@@ -309,7 +312,7 @@ class RedisStore:
         await self._notice_new([queue] if is_new else [])
 
     async def trim_events(self, queue: str, *, keep: int = 0) -> None:
-        await self._run("trim_events", queue, bounded(max(0, keep)))
+        await self._run("trim_events", queue, bounded(max(1, keep)), DOUBLE_MOVES)
 
     async def clean(
         self,
@@ -403,7 +406,8 @@ class RedisStore:
         found = [_revoked(lock) for lock in locks]
         if after is None:
             return Revoked([], newest.decode())
-        return Revoked([Lock(text_of(id), token) for _, _, id, token in found], str(found[-1][0]) if found else after)
+        revoked = [RevokedLock(text_of(id), token, why) for _, _, id, token, why in found]
+        return Revoked(revoked, str(found[-1][0]) if found else after)
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()

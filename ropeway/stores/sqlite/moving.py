@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.retention import Retention
 from ...job.states import State
-from ...store.values import BATCH, Lock
+from ...store.values import BATCH, RevokedLock
 from .places import leave
 from .reading import reader
 from .statements import statements
@@ -42,8 +42,8 @@ def promote(tx: Transaction, row: QueueRow, jobs: Sequence[tuple[int, str]], now
     tx.wake("jobs", row)
 
 
-def revoke(tx: Transaction, row: QueueRow, locks: Iterable[Lock], now: Instant) -> None:
-    if encoded := [(lock.id, lock.token) for lock in locks]:
+def revoke(tx: Transaction, row: QueueRow, locks: Iterable[RevokedLock], now: Instant) -> None:
+    if encoded := [(lock.id, lock.token, lock.why) for lock in locks]:
         tx.run(_REVOKE, {"queue": row.id, "now": now, "locks": as_json(encoded)})
         tx.wake("revoked", row)
 

@@ -38,7 +38,7 @@ BEGIN
         letters := letters || CASE WHEN prev IN ('completed', 'failed') THEN 'r' ELSE 'd' END || ropeway.letter(prev);
         CONTINUE WHEN prev IN ('completed', 'failed', 'cancelled');
         IF prev = 'active' THEN
-            PERFORM ropeway.revoke(queue.id, job.id, job.token, instant);
+            PERFORM ropeway.revoke(queue.id, job.id, job.token, 'cancelled', instant);
             revokes := true;
         END IF;
         PERFORM ropeway.leave(job);

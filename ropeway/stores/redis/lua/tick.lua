@@ -107,8 +107,9 @@ local function trim()
   if row[EVENTS] > EVENTS_KEPT then
     local oldest = call('XRANGE', base .. ':events', '-', '+', 'COUNT', 1)[1]
     if oldest and tonumber(string.match(oldest[1], '^%d+')) <= row[EVENTS] - EVENTS_KEPT then
-      call('XTRIM', base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0')
-      row[EVENTS_FROM], q.changed = -1, true
+      if call('XTRIM', base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0') > 0 then
+        row[EVENTS_FROM], q.changed = -1, true
+      end
     end
   end
   local minutes = call('ZRANGEBYSCORE', base .. ':minutes', '-inf', '(' .. whole(q.now - METRICS_KEPT), 'LIMIT', 0,

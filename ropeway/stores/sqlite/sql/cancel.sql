@@ -17,6 +17,6 @@ FROM jsonb_each(:cancelled) AS cancelled
 CROSS JOIN place ON place.seq = cancelled.value ->> 0;
 
 -- statement: revoke
--- Takes :queue, :now, :locks (json, a list of id and token).
-INSERT INTO revoked (queue, id, token, at)
-SELECT :queue, value ->> 0, value ->> 1, :now FROM jsonb_each(:locks);
+-- Takes :queue, :now, :locks (json, a list of id, token and why).
+INSERT INTO revoked (queue, id, token, why, at)
+SELECT :queue, value ->> 0, value ->> 1, value ->> 2, :now FROM jsonb_each(:locks);

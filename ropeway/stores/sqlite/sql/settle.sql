@@ -37,6 +37,27 @@ SELECT
 FROM jsonb_each(:failed) AS failed
 CROSS JOIN active ON active.seq = failed.value ->> 0;
 
+-- statement: renumber_job
+-- This and the next three take :renumbered (json, a list of seq and the new one).
+UPDATE job SET seq = new.value ->> 1, ord = new.value ->> 1
+FROM jsonb_each(:renumbered) AS new
+WHERE job.seq = new.value ->> 0;
+
+-- statement: renumber_active
+UPDATE active SET seq = new.value ->> 1
+FROM jsonb_each(:renumbered) AS new
+WHERE active.seq = new.value ->> 0;
+
+-- statement: renumber_failure
+UPDATE failure SET seq = new.value ->> 1
+FROM jsonb_each(:renumbered) AS new
+WHERE failure.seq = new.value ->> 0;
+
+-- statement: renumber_log
+UPDATE log SET seq = new.value ->> 1
+FROM jsonb_each(:renumbered) AS new
+WHERE log.seq = new.value ->> 0;
+
 -- statement: wait
 -- Takes :back (json, a list of seq, null, attempts used, reason or null to keep it).
 INSERT INTO waiting (

@@ -208,7 +208,8 @@ CREATE TABLE ropeway.tally (
     completed bigint NOT NULL DEFAULT 0,
     failed bigint NOT NULL DEFAULT 0,
     cancelled bigint NOT NULL DEFAULT 0,
-    -- The number of the newest event, and where the stream began; null once its beginning was trimmed.
+    -- The number of the newest event, and where the stream began: null once its beginning was trimmed, or -1 less the
+    -- number of the last event that is gone, where its step may still be there.
     events bigint NOT NULL DEFAULT 0,
     events_from bigint DEFAULT 0,
     queue integer NOT NULL,
@@ -236,7 +237,9 @@ CREATE TABLE ropeway.revoked (
     at bigint NOT NULL,
     queue integer NOT NULL,
     id text COLLATE "C" NOT NULL,
-    token text COLLATE "C" NOT NULL
+    token text COLLATE "C" NOT NULL,
+    -- What became of the job: cancelled or removed.
+    why text NOT NULL
 );
 
 CREATE INDEX revoked_of_queue ON ropeway.revoked (queue, number);

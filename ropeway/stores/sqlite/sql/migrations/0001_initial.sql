@@ -2,6 +2,7 @@
 
 -- What moves do not change, so a large payload is written once. Priority and ord say where a job waits, whenever it does.
 CREATE TABLE job (
+    -- A job that goes behind others gets a new one, here and wherever it is named.
     seq INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -214,6 +215,8 @@ CREATE TABLE revoked (
     queue INTEGER NOT NULL,
     id TEXT NOT NULL,
     token TEXT NOT NULL,
+    -- What became of the job: cancelled or removed.
+    why TEXT NOT NULL,
     at INTEGER NOT NULL
 ) STRICT;
 
