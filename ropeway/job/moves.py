@@ -80,7 +80,13 @@ MOVES: Final[dict[str, Move]] = {
             "asked by the handler; uses no attempt",
             fenced=True,
         ),
-        Move("hand back", ("active",), ("waiting",), "a worker shutting down; uses no attempt", fenced=True),
+        Move(
+            "hand back",
+            ("active",),
+            ("waiting",),
+            "a worker that shuts down, or cannot run it now; uses no attempt",
+            fenced=True,
+        ),
         Move(
             "stall",
             ("active",),
@@ -92,7 +98,7 @@ MOVES: Final[dict[str, Move]] = {
             "give up",
             ("active",),
             ("failed",),
-            "lock expired more than max_stalled_count times; the reason names the last worker",
+            "lock expired more than max_stalled_count times, at last in an attempt that ran alone",
             announces=("stalled",),
         ),
         Move("fail by child", ("waiting-children",), ("failed",), "by the child-failure policy"),

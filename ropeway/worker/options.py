@@ -18,7 +18,7 @@ from ..job.names import job_name
 from ..job.numbers import whole
 from ..job.outcomes import Classify
 from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, KeepOption, Retention, retention
-from ..job.rules import OnStalled
+from ..job.stalls import OnStalled
 from ..store.values import StallRules
 
 MOST_CONCURRENCY: Final = 100_000

@@ -48,7 +48,7 @@ from . import adding, looking
 from .calls import Calls
 from .connection import migrate
 from .drivers import driver_here_of, driver_of
-from .encoding import DEFAULTS, HELD, as_json, claimed_of, request_of
+from .encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of
 from .floors import Floors
 from .here import Everywhere, Here
 from .inside import Joined, JoinedHere, Own, OwnHere
@@ -252,6 +252,7 @@ class PostgresStore:
             texts([change.data for change in changes]),
             texts([as_json(change.log).decode() if change.log else None for change in changes]),
             numbers([change.keep_logs for change in changes]),
+            truths([change.alone for change in changes]),
         )
         return answers_of(letters)
 
@@ -266,6 +267,9 @@ class PostgresStore:
             number(rules.max_stalled_count),
             truth(rules.on_stalled == "fail"),
             truth(rules.counts_as_attempt),
+            GIVEN_UP_FOR,
+            texts(list(rules.ends)),
+            texts(list(rules.ends.values())),
             DEFAULTS,
             number(EVENTS_KEPT),
         )
