@@ -24,6 +24,7 @@ from .keeper import keeper_for
 from .keeping import Census, LoopWatch, Presence, Renewer, Revocations, Ticker
 from .options import Rules
 from .processes import Processes
+from .quarantine import Quarantine
 from .reports import Reports
 from .service import Service, insist, log, run_all
 from .slots import Slots
@@ -65,6 +66,7 @@ class Runtime:
         self.exchange = Exchange(
             queues,
             self.slots,
+            Quarantine(self.slots, handlers, rules.stalls_in),
             worker_id,
             rules.lock,
             handlers.names,
