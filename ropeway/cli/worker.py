@@ -21,7 +21,7 @@ from .loops import LOOPS, LoopName
 from .options import url_option
 from .reloading import Sources
 from .stores import refuse_memory
-from .supervising import Supervisor, command_line, end_with_parent
+from .supervising import Supervisor, command_line, heed_parent
 
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -93,7 +93,7 @@ def worker(**given: Any) -> int:
         connect(orders.url)
         os.environ["ROPEWAY_URL"] = orders.url
     if orders.supervised:
-        end_with_parent()
+        heed_parent()
     elif orders.reload or orders.processes > 1:
         return asyncio.run(_supervise(orders))
     return _work(orders)

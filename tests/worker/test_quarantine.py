@@ -112,21 +112,19 @@ async def test_a_worker_leaves_others_to_other_workers(make_queue: MakeQueue):
 
 
 async def test_a_worker_claims_as_before_once_there_is_none(queue: Queue):
-    gate = Gate()
-    [suspect] = await suspects(queue)
-    async with Worker(queue, {"suspect": gate, "plain": gate}, concurrency=4).started():
-        await gate.holds(1)
+    alone, plain = Gate(), Gate()
+    await suspects(queue)
+    async with Worker(queue, {"suspect": alone, "plain": plain}, concurrency=4).started():
+        await alone.holds(1)
         await queue.add_many([("plain", number) for number in range(4)])
-        gate.opened.set()
-        await suspect.result(timeout=PATIENCE)
-        gate.opened.clear()
-        await gate.holds(4)
-        gate.opened.set()
+        alone.opened.set()
+        await plain.holds(4)
+        plain.opened.set()
 
 
 async def test_handlers_in_processes_are_no_neighbours(queue: Queue):
     alone = Gate()
-    handlers = {"suspect": alone, "process": in_process(process_handlers.hang)}
+    handlers: Any = {"suspect": alone, "process": in_process(process_handlers.hang)}
     worker = Worker(queue, handlers)
     ear = Ear(worker, "progress")
     async with worker.started():

@@ -259,6 +259,7 @@ class PostgresStore:
     # Keep in order
 
     async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+        ends = dict(rules.ends)
         promoted, stalled, given_up, removed, next_at, more, at = await self._act(
             "tick",
             [queue],
@@ -268,8 +269,8 @@ class PostgresStore:
             truth(rules.on_stalled == "fail"),
             truth(rules.counts_as_attempt),
             GIVEN_UP_FOR,
-            texts(list(rules.ends)),
-            texts(list(rules.ends.values())),
+            texts(list(ends)),
+            texts(list(ends.values())),
             DEFAULTS,
             number(EVENTS_KEPT),
         )
