@@ -19,7 +19,7 @@ from .loops import LOOPS, LoopName
 from .options import FOLDER, app_dir_option, url_option
 from .reloading import Sources
 from .stores import refuse_memory, set_default_store
-from .supervising import Supervisor, command_line, end_with_parent
+from .supervising import Supervisor, command_line, heed_parent
 
 
 class Orders(NamedTuple):
@@ -86,7 +86,7 @@ def worker(**given: Any) -> int:
     set_up_logs(orders.log_format, orders.log_level, _mark(orders.supervised))
     set_default_store(orders.url)
     if orders.supervised:
-        end_with_parent()
+        heed_parent()
     elif orders.reload or orders.processes > 1:
         return asyncio.run(_supervise(orders))
     return _work(orders)

@@ -21,7 +21,7 @@ from ..job.numbers import whole
 from ..job.options import JobOptions, priority_of, read_options
 from ..job.outcomes import Classify
 from ..job.record import NewJob
-from ..job.rules import OnStalled
+from ..job.stalls import OnStalled
 from ..job.states import FINAL, IN_USE, OPEN, STATES, State, state_named
 from ..showing import shown
 from ..store.contract import Store

@@ -85,7 +85,7 @@ MOVES: Final[dict[str, Move]] = {
             "hand back",
             ("active",),
             ("waiting",),
-            "a worker shutting down; uses no attempt; keeps its place",
+            "a worker that shuts down, or cannot run it now; uses no attempt; keeps its place",
             fenced=True,
         ),
         Move(
@@ -99,7 +99,7 @@ MOVES: Final[dict[str, Move]] = {
             "give up",
             ("active",),
             ("failed",),
-            "lock expired more than max_stalled_count times; the reason names the last worker",
+            "lock expired more than max_stalled_count times, at last in an attempt that ran alone",
             announces=("stalled",),
         ),
         Move("fail by child", ("waiting-children",), ("failed",), "by the child-failure policy"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -11,7 +11,7 @@ from ..job.codec import JsonText
 from ..job.events import Entry
 from ..job.instants import Instant, Milliseconds
 from ..job.record import JobRecord
-from ..job.rules import OnStalled
+from ..job.stalls import OnStalled
 from ..job.states import State
 
 BATCH: Final = 1_000
@@ -54,6 +54,8 @@ class ClaimRequest(msgspec.Struct, frozen=True):
     """Only jobs of these names; None takes every name."""
     repeat: bool = False
     """The answer to this very request was lost: give the same jobs again, and no others."""
+    isolates: bool = False
+    """The claimer marks the attempts that run alone, by `Change.alone`. Without it all of them count as alone."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -92,6 +94,8 @@ class Change(msgspec.Struct, frozen=True):
     data: JsonText | None = None
     log: tuple[str, ...] = ()
     keep_logs: int = 1_000
+    alone: bool | None = None
+    """Whether this attempt runs without any other handler in its process, so that a stall is its own."""
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -109,6 +113,8 @@ class StallRules(msgspec.Struct, frozen=True):
     max_stalled_count: int = 1
     on_stalled: OnStalled = "requeue"
     counts_as_attempt: bool = False
+    ends: Mapping[str, str] = {}
+    """How processes of workers ended (see `job.stalls.process_of`), such as "was killed by SIGKILL"."""
 
 
 class Ticked(msgspec.Struct, frozen=True):

@@ -62,9 +62,10 @@ def claim_request(
     lock: Milliseconds = LOCK,
     names: tuple[str, ...] | None = None,
     repeat: bool = False,
+    isolates: bool = False,
 ) -> ClaimRequest:
     """Has a token of its own unless one is given."""
-    return ClaimRequest(queue, worker, token or f"token-{next(_numbers)}", limit, lock, names, repeat)
+    return ClaimRequest(queue, worker, token or f"token-{next(_numbers)}", limit, lock, names, repeat, isolates)
 
 
 def lock_of(job: JobRecord) -> Lock:

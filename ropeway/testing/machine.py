@@ -117,9 +117,11 @@ class StoreMachine(RuleBasedStateMachine):
         answers = self.run(self.store.renew(QUEUE, locks, lock, now=self.now))
         assert [answer.verdict for answer in answers] == self.model.renew(locks, lock, self.now)
 
-    def update(self, id: str, aim: Aim, held: Held | None, progress: str | None, data: str | None) -> None:
+    def update(
+        self, id: str, aim: Aim, held: Held | None, progress: str | None, data: str | None, alone: bool | None
+    ) -> None:
         [id] = self._aimed([id], aim)
-        changes = [Change(id, self._token(id, held) if held else None, progress, data)]
+        changes = [Change(id, self._token(id, held) if held else None, progress, data, alone=alone)]
         answers = self.run(self.store.update(QUEUE, changes, now=self.now))
         assert [answer.verdict for answer in answers] == self.model.update(changes)
 

@@ -42,6 +42,8 @@ class Model:
         self.failures: dict[str, list[FailedAttempt]] = {}
         self.settings = Settings()
         self.times_drained = 0
+        self.alone: set[str] = set()
+        """Active jobs whose attempt runs without a neighbour."""
         self._sequence = 0
 
     # Look
@@ -126,6 +128,7 @@ class Model:
         return max(0, min(request.limit, self.settings.max_active - len(self.in_state("active"))))
 
     def _take(self, job: JobRecord, request: ClaimRequest, now: Instant) -> JobRecord:
+        self._mark(job, alone=not request.isolates)
         return self._put(
             job,
             state="active",
@@ -205,8 +208,13 @@ class Model:
                 verdicts.append("refused")
             else:
                 self._put(job, progress=change.progress or job.progress, data=change.data or job.data)
+                if change.alone is not None and job.state == "active":
+                    self._mark(job, alone=change.alone)
                 verdicts.append("done")
         return verdicts
+
+    def _mark(self, job: JobRecord, *, alone: bool) -> None:
+        (self.alone.add if alone else self.alone.discard)(job.id)
 
     # Keep in order
 
@@ -229,6 +237,12 @@ class Model:
             options = held.read_options()
             self._fail_attempt(held, STALLED, "", options.stack_traces, now)
             made = held.attempts_made + (1 if rules.counts_as_attempt else 0)
+            ends = held.stalled_count + 1 > rules.max_stalled_count or (
+                rules.counts_as_attempt and made >= options.attempts
+            )
+            if ends and rules.on_stalled != "fail" and held.stalled_count > 0 and held.id not in self.alone:
+                # Another job of its process may have caused it.
+                ends, made = False, held.attempts_made
             job = self._put(
                 held,
                 stalled_count=held.stalled_count + 1,
@@ -237,11 +251,7 @@ class Model:
                 token=None,
                 lock_until=None,
             )
-            if (
-                rules.on_stalled == "fail"
-                or job.stalled_count > rules.max_stalled_count
-                or (rules.counts_as_attempt and made >= options.attempts)
-            ):
+            if ends or rules.on_stalled == "fail":
                 keep = options.keep_failed or KEEP_FAILED
                 self._finish(job, "failed", keep, now)
                 finished.append((job.id, keep))

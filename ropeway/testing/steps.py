@@ -45,6 +45,7 @@ _requests = st.fixed_dictionaries(
         "lock": _locks,
         "names": st.sampled_from([None, None, None, None, ("send",), ("print", "other")]),
         "worker": st.sampled_from(["worker-1", "worker-2"]),
+        "isolates": st.booleans(),
     }
 )
 
@@ -78,6 +79,7 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
             "held": st.none() | _held,
             "progress": st.none() | _data,
             "data": st.none() | _data,
+            "alone": st.sampled_from([None, None, True, False]),
         },
     ),
     "write_log": (1, {"id": _ids, "lines": st.integers(1, 3), "keep": st.integers(0, 4)}),

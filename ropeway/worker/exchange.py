@@ -19,6 +19,7 @@ from ..store.contract import Listener, shares_from
 from ..store.values import DONE, Answer, Claimed, ClaimRequest, Settled
 from .job import Job
 from .lanes import Lane, Lanes, by_store
+from .quarantine import Quarantine
 from .service import Service, insist
 from .slots import Slots
 
@@ -38,6 +39,7 @@ class Exchange:
         self,
         queues: Sequence[Queue],
         slots: Slots,
+        quarantine: Quarantine,
         worker: str,
         lock: Milliseconds,
         names: Callable[[str], tuple[str, ...] | None],
@@ -52,6 +54,7 @@ class Exchange:
         """Jobs whose outcome the store does not know yet: their locks must be kept until it does."""
         self._by_queue = {lane.queue.name: lane for lane in self.lanes}
         self._slots = slots
+        self._quarantine = quarantine
         self._worker = worker
         self._lock = lock
         self._names = names
@@ -64,10 +67,12 @@ class Exchange:
         self._left_with: Listener | None = None
         self._waits_with: Listener | None = None
         slots.emptied = self._fell_idle
+        quarantine.unsettled = self.unsettled
+        quarantine.opened = self.slots_changed
 
     def services(self) -> list[Service]:
         trips = [Trips(self, lanes) for lanes in by_store(self.lanes) for _ in range(TRIPS_AT_ONCE)]
-        return [*trips, *(Wakes(self, lane) for lane in self.lanes)]
+        return [*trips, *(Wakes(self, lane) for lane in self.lanes), self._quarantine]
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         self.unsettled.add(job)
@@ -77,6 +82,7 @@ class Exchange:
     def leave(self) -> None:
         self.claiming = False
         self.leaving = True
+        self._quarantine.leave()
         self.slots_changed()
 
     def slots_changed(self) -> None:
@@ -140,7 +146,7 @@ class Exchange:
             # It was woken again before this had its turn.
             return
         timeout = SAFETY_POLL * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load
-        wanted = self._slots.free if self.claiming else 0
+        wanted = self._quarantine.limit(self._slots.free) if self.claiming else 0
         if wanted <= 0 or len(self.lanes) > 1:
             # Places that one lane's claim keeps would be missing to the others.
             await listener.wait(timeout)
@@ -177,7 +183,7 @@ class Exchange:
 
     def _request(self, lane: Lane, wanted: int) -> ClaimRequest:
         queue = lane.queue.name
-        return ClaimRequest(queue, self._worker, new_token(), wanted, self._lock, self._names(queue))
+        return ClaimRequest(queue, self._worker, new_token(), wanted, self._lock, self._names(queue), isolates=True)
 
     def _note(self, lane: Lane, wanted: int, claimed: Claimed, wakes: int) -> None:
         """A claim that got less than it wanted left nothing, unless the lane was woken since it was sent."""
@@ -193,6 +199,7 @@ class Exchange:
         """
         late = next((lane for lane in lanes.all if lane.ended and lane.let_others_go), None)
         wanted = lanes.part_of(self._slots.free, self._slots.size) if self.claiming and late is None else 0
+        wanted = self._quarantine.limit(wanted, lanes.reserved)
         if wanted > 0 and (lane := lanes.next()) is not None:
             return lane, wanted
         lane_to_settle = late or next((lane for lane in lanes.all if lane.ended), None)
@@ -236,6 +243,7 @@ class Exchange:
             self.unsettled.discard(job)
             # Missing on a repeat: the first call settled it and retention took it; only the answer was lost.
             self._settled(job, outcome, DONE if repeated and answer.verdict == "missing" else answer)
+        self._quarantine.look()
 
     def _receive(self, lane: Lane, records: list[JobRecord], started: float) -> None:
         queue = lane.queue
@@ -245,8 +253,19 @@ class Exchange:
             for job in jobs:
                 self.ended(job, Outcome(job.id, job.token, "hand back"))
             return
-        self._claimed(jobs)
-        self._slots.start(jobs)
+        if self._quarantine.is_alert or any(record.stalled_count for record in records):
+            self._receive_suspects(jobs)
+        else:
+            self._claimed(jobs)
+            self._slots.start(jobs)
+
+    def _receive_suspects(self, jobs: list[Job]) -> None:
+        """The same for jobs of which some may not stall again, or that came while one runs alone."""
+        kept, back = self._quarantine.divide(jobs)
+        for job in back:
+            self.ended(job, Outcome(job.id, job.token, "hand back"))
+        self._claimed(kept)
+        self._quarantine.start(kept)
 
     def _fell_idle(self) -> None:
         """A claim may be left with the store now. Whoever waits for that is told even if all trips are away."""

@@ -18,7 +18,7 @@ from ..job.names import job_name
 from ..job.numbers import whole
 from ..job.outcomes import Classify
 from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, KeepOption, Retention, retention
-from ..job.rules import OnStalled
+from ..job.stalls import OnStalled
 from ..showing import LONGEST_VALUE, shown
 from ..store.values import StallRules
 
@@ -39,7 +39,7 @@ class WorkerOptions(TypedDict, total=False):
     stalled_interval: Duration
     """The safety sweep for stalled jobs, beside the timer at the earliest lock's end; default 5 s."""
     max_stalled_count: int
-    """How often a job may stall and start again; default 1."""
+    """How often a job may stall and wait again; default 1. Beyond it fails, but only for a stall while it ran alone."""
     on_stalled: OnStalled
     """Whether a stalled job waits again or fails at once; default what its queue says, else requeue."""
     stall_counts_as_attempt: bool

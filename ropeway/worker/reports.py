@@ -103,7 +103,7 @@ class Reports:
         for job_id in ticked.stalled:
             log.warning("job %s in %r stalled and waits again", job_id, queue)
         for job_id in ticked.given_up:
-            log.error("job %s in %r stalled more often than allowed and failed", job_id, queue)
+            log.error("job %s in %r stalled and was given up: its reason says why", job_id, queue)
         self._emit_soon("stalled", queue=queue, ids=[*ticked.stalled, *ticked.given_up])
 
     def _progressed(self, job: Job, value: Json) -> None:

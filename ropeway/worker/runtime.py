@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
 from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreError
@@ -16,6 +18,7 @@ from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
 from .completing import committed
+from .ends import ENDS
 from .exchange import Exchange
 from .following import Follower
 from .handlers import Handlers
@@ -24,6 +27,7 @@ from .keeper import keeper_for
 from .keeping import Census, LoopWatch, Presence, Renewer, Revocations, Ticker
 from .options import Rules
 from .processes import Processes
+from .quarantine import Quarantine
 from .reports import Reports
 from .service import Service, insist, log, run_all
 from .slots import Slots
@@ -65,6 +69,7 @@ class Runtime:
         self.exchange = Exchange(
             queues,
             self.slots,
+            Quarantine(self.slots, handlers, rules.stalls_in),
             worker_id,
             rules.lock,
             handlers.names,
@@ -274,11 +279,12 @@ class Runtime:
         ]
         for queue in self._queues:
             store, name, rules = self._siblings[id(queue.store)], queue.name, self._rules
+            stalls = replace(rules.stalls_in(queue), ends=ENDS)
             revocations = Revocations(store, name, held, self._tell)
             await revocations.begin()
             services += [
                 Renewer(store, name, (held, self.exchange.unsettled), rules.lock, self._tell),
-                Ticker(store, name, rules.stalls_in(queue), rules.stalled_interval, reports.hear_ticked),
+                Ticker(store, name, stalls, rules.stalled_interval, reports.hear_ticked),
                 revocations,
                 Census(store, name, self._handlers.names, reports.hear_unhandled),
             ]

@@ -42,6 +42,8 @@ class Slots:
         """The jobs whose locks must be renewed: running, or about to."""
         self.emptied: Callable[[], None] = lambda: None
         """Called when no job is held any more."""
+        self.ended_one: Callable[[], None] = lambda: None
+        """Called when a job is not held any more."""
         self._attempts = attempts
         self._ended = ended
         self._ready: deque[Job] = deque()
@@ -61,6 +63,12 @@ class Slots:
     @property
     def free(self) -> int:
         return self.size - len(self.held) - self.reserved
+
+    def hold(self, jobs: Iterable[Job]) -> None:
+        """Keeps their locks, until they are started or abandoned."""
+        self.held.update(jobs)
+        if self.held:
+            self._none_held.clear()
 
     def start(self, jobs: Iterable[Job]) -> None:
         self.held.update(jobs)
@@ -184,6 +192,7 @@ class Slots:
         # First there, then no longer here: its lock is renewed all the time.
         self._ended(job, outcome)
         self.held.discard(job)
+        self.ended_one()
         if not self.held:
             self._none_held.set()
             self.emptied()

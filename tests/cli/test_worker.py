@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ropeway import __version__
+from ropeway import JobFailed, __version__
 from ropeway.cli.exits import ExitCode
 
 from .conftest import Arrange
@@ -110,7 +110,7 @@ def test_a_second_ctrl_c_hurries(programs: Programs, arrange: Arrange, tmp_path:
     assert arrange.state_of(held) == "waiting"
     entries = [json.loads(line) for line in worker.err.splitlines()]
     assert entries[0]["queues"] == ["letters", "parcels"]
-    assert entries[0]["handlers"] == ["send", "hold", "deaf", "where"]
+    assert entries[0]["handlers"] == ["send", "hold", "deaf", "where", "die"]
 
 
 def test_handlers_that_do_not_stop_make_the_worker_fail_in_one_line(
@@ -239,6 +239,25 @@ def test_a_second_ctrl_c_hurries_every_process_and_a_third_kills(
 
     assert worker.exit_code() == 128 + signal.SIGKILL
     assert not is_alive(stuck)
+
+
+@pytest.mark.parametrize(
+    ("data", "how"), [(-signal.SIGKILL, "was killed by SIGKILL (signal 9)"), (7, "ended with exit code 7")]
+)
+def test_a_job_that_kills_its_process_fails_with_a_reason_that_says_how(
+    programs: Programs, arrange: Arrange, app: Path, data: int, how: str
+):
+    app.write_text(app.read_text().replace("LOCK = 30.0", "LOCK = 1.5"))
+    worker = programs.start("worker", "app:make", "--processes", "2")
+    worker.says(STARTED)
+
+    with pytest.raises(JobFailed) as failed:
+        result(arrange, "die", data)
+
+    assert failed.value.reason.startswith("stalled more than allowable limit: worker ")
+    assert f" {how} and last renewed its lock at " in failed.value.reason
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
 
 
 def test_a_queue_runs_its_tasks(programs: Programs, arrange: Arrange, app: Path):

@@ -49,7 +49,7 @@ from . import adding, looking
 from .calls import Calls
 from .connection import migrate
 from .drivers import driver_here_of, driver_of
-from .encoding import DEFAULTS, HELD, as_json, claimed_of, request_of
+from .encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of
 from .floors import Floors
 from .here import Everywhere, Here
 from .inside import Joined, JoinedHere, Own, OwnHere
@@ -253,12 +253,14 @@ class PostgresStore:
             texts([change.data for change in changes]),
             texts([as_json(change.log).decode() if change.log else None for change in changes]),
             numbers([change.keep_logs for change in changes]),
+            truths([change.alone for change in changes]),
         )
         return answers_of(letters)
 
     # Keep in order
 
     async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
+        ends = dict(rules.ends)
         promoted, stalled, given_up, removed, next_at, more, at = await self._act(
             "tick",
             [queue],
@@ -267,6 +269,9 @@ class PostgresStore:
             number(rules.max_stalled_count),
             truth(rules.on_stalled == "fail"),
             truth(rules.counts_as_attempt),
+            GIVEN_UP_FOR,
+            texts(list(ends)),
+            texts(list(ends.values())),
             DEFAULTS,
             number(EVENTS_KEPT),
         )

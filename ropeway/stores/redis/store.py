@@ -16,6 +16,7 @@ from ...job.ids import new_token
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord, NewJob
+from ...job.stalls import GIVEN_UP
 from ...job.states import FINAL, State
 from ...store import forks
 from ...store.contract import Listener
@@ -230,6 +231,8 @@ class RedisStore:
                 rules.max_stalled_count,
                 rules.on_stalled == "fail",
                 rules.counts_as_attempt,
+                GIVEN_UP,
+                dict(rules.ends),
                 DEFAULTS,
             ),
             # Records are in a slot of their own.

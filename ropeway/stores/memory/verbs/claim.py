@@ -35,6 +35,11 @@ def promote_due(step: Step, book: Book) -> int:
     return len(due)
 
 
+def mark_alone(book: Book, job: JobRecord, *, alone: bool) -> None:
+    """Only of a job that stalled before does anybody ask."""
+    book.afterwards(book.mark, job.id, job.token if alone and job.stalled_count else None)
+
+
 def _held(book: Book, token: str) -> list[JobRecord]:
     active = (book.jobs[id] for _, _, id in book.shelf("active").keys)
     held = [job for job in active if job.token == token]
@@ -59,6 +64,8 @@ def _take(step: Step, book: Book, request: ClaimRequest) -> list[JobRecord]:
             lock_until=lock_until,
         )
         book.put(claimed)
+        if job.stalled_count and not request.isolates:
+            mark_alone(book, claimed, alone=True)
         entries.append((id, None))
         taken.append(claimed)
     return taken

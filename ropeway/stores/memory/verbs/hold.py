@@ -15,6 +15,7 @@ from ....store.values import Answer, Change, Lock
 from ..book import Book
 from ..step import Step
 from .answers import DONE, LOST, MISSING, REFUSED
+from .claim import mark_alone
 
 
 def renew(step: Step, queue: str, locks: Sequence[Lock], lock: Milliseconds) -> list[Answer]:
@@ -64,6 +65,8 @@ def _apply(step: Step, book: Book, job: JobRecord, change: Change) -> None:
         book.entry("changed").append((job.id, {"data": True}))
     if change.log:
         book.afterwards(book.pasts.write, job.id, step.now, tuple(change.log), change.keep_logs)
+    if change.alone is not None and job.state == "active":
+        mark_alone(book, job, alone=change.alone)
     if change.progress is not None or change.data is not None:
         progress = job.progress if change.progress is None else change.progress
         data = job.data if change.data is None else change.data

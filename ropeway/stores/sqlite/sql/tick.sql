@@ -5,7 +5,7 @@
 SELECT CAST(json_group_array(
     json_array(
         late.seq, job.id, late.worker, late.attempts_started, late.attempts_made, late.stalled_count,
-        late.renewed_at, job.options
+        late.renewed_at, late.alone, job.options
     )
 ) AS BLOB)
 FROM (

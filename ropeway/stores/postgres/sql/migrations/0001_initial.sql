@@ -75,6 +75,8 @@ CREATE TABLE ropeway.active (
     attempts_started integer NOT NULL CHECK (attempts_started > 0),
     stalled_count integer NOT NULL,
     logged integer NOT NULL,
+    -- Whether no other handler of its process can be to blame if it stalls.
+    alone boolean NOT NULL,
     id text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
     token text COLLATE "C" NOT NULL,

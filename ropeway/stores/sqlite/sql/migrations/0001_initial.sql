@@ -55,6 +55,8 @@ CREATE TABLE active (
     started_at INTEGER NOT NULL,
     renewed_at INTEGER NOT NULL,
     lock_until INTEGER NOT NULL,
+    -- Whether no other handler of its process can be to blame if it stalls.
+    alone INTEGER NOT NULL,
     reason TEXT,
     progress TEXT
 ) STRICT;
