@@ -180,7 +180,7 @@ class Worker:
 
     @property
     def concurrency(self) -> int:
-        """How many jobs it runs at once; can be set while it runs. What runs goes on; what has not begun is handed back."""
+        """How many jobs it runs at once; can be set while it runs, and what has not begun by then is handed back."""
         return self._concurrency
 
     @concurrency.setter
