@@ -17,15 +17,15 @@ def unknown(store: str, what: str) -> StoreUnavailable:
 
 
 @contextmanager
-def in_doubt() -> Iterator[None]:
-    """Around the next try or step of a call of which another may have taken effect.
+def in_doubt(is_in_doubt: bool = True) -> Iterator[None]:
+    """Around the next try or step of a call, if an earlier one may have taken effect.
 
     An error in here says what happened to this one only: of the whole call it is unknown.
     """
     try:
         yield
     except StoreError as error:
-        if str(error).endswith(_UNKNOWN):
+        if not is_in_doubt or str(error).endswith(_UNKNOWN):
             raise
         raise unknown(error.store, said(error)) from error
 
