@@ -24,6 +24,7 @@
     ├── QueueBusy                        obliterate was refused because jobs are active
     ├── StoreError                       about the place where jobs live; carries `store`
     │   ├── StoreUnavailable             it cannot be reached or used now; the call may be repeated
+    │   │   ├── NotConnected             nobody answered, so nothing was sent
     │   │   ├── StoreBusy                others held its lock for too long
     │   │   ├── StoreFull                the disk or the memory is full
     │   │   └── StoreMissing             nobody has made it yet, and this call must not
@@ -248,7 +249,14 @@ class StoreError(RopewayError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be used now. The call can be repeated as it was."""
+    """The store cannot be used now. The call can be repeated as it was.
+
+    Raised itself, and not as one of its kinds, it leaves open whether the call took effect.
+    """
+
+
+class NotConnected(StoreUnavailable):
+    """No server could be reached, so nothing was sent: the call has not taken effect."""
 
 
 class StoreBusy(StoreUnavailable):

@@ -48,8 +48,9 @@ class Exchange:
     ) -> None:
         self.lanes = [Lane(queue, self.slots_changed) for queue in queues]
         self.claiming = True
+        """If not, it claims no more, and hands back what a claim on its way still brings."""
         self.leaving = False
-        """Claims no more, and gives back what a claim on its way still brings."""
+        """Claims no more, and does not repeat a claim whose answer was lost."""
         self.unsettled: set[Job] = set()
         """Jobs whose outcome the store does not know yet: their locks must be kept until it does."""
         self._by_queue = {lane.queue.name: lane for lane in self.lanes}
@@ -248,12 +249,14 @@ class Exchange:
     def _receive(self, lane: Lane, records: list[JobRecord], started: float) -> None:
         queue = lane.queue
         jobs = [Job(queue, record, started) for record in records]
-        # Too late to begin: the worker leaves, or the lock may have run out before the answer came.
-        if self.leaving or time.monotonic() - started > self._lock / 1000:
-            for job in jobs:
+        room = self._room(started)
+        if len(jobs) > room:
+            for job in jobs[room:]:
                 self.ended(job, Outcome(job.id, job.token, "hand back"))
-            return
-        if self._quarantine.is_alert or any(record.stalled_count for record in records):
+            if not room:
+                return
+            jobs = jobs[:room]
+        if self._quarantine.is_alert or any(job.record.stalled_count for job in jobs):
             self._receive_suspects(jobs)
         else:
             self._claimed(jobs)
@@ -266,6 +269,14 @@ class Exchange:
             self.ended(job, Outcome(job.id, job.token, "hand back"))
         self._claimed(kept)
         self._quarantine.start(kept)
+
+    def _room(self, started: float) -> int:
+        """How many of the jobs that a claim has brought may begin: it may have left before a pause or a lower limit."""
+        if not self.claiming:
+            return 0
+        # The lock may have run out before the answer came.
+        is_late = time.monotonic() - started > self._lock / 1000
+        return 0 if is_late else max(0, self._slots.size - len(self._slots.held))
 
     def _fell_idle(self) -> None:
         """A claim may be left with the store now. Whoever waits for that is told even if all trips are away."""

@@ -137,11 +137,14 @@ class Runtime:
 
     def resize(self, concurrency: int) -> None:
         self.slots.size = concurrency
+        self.slots.shed(concurrency)
         self.exchange.slots_changed()
 
     def pause(self, paused: bool) -> None:
         if not self.stopping.is_set():
             self.exchange.claiming = not paused
+            if paused:
+                self.slots.shed(0)
             self.exchange.slots_changed()
 
     async def idle(self) -> None:

@@ -77,6 +77,13 @@ class Slots:
             self._none_held.clear()
             self._call()
 
+    def shed(self, most: int) -> None:
+        """Hands back jobs that have not begun, the last ones first, as long as more than `most` are held."""
+        while self._ready and len(self.held) > most:
+            job = self._ready.pop()
+            if not job.ended:
+                self._end(job, Outcome(job.id, job.token, "hand back"))
+
     def signal(self, job: Job, signal: Signal) -> None:
         """Tells a handler to stop. A coroutine is cancelled; a thread can see `job.cancelled`.
 

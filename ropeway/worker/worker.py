@@ -185,7 +185,7 @@ class Worker(Guided):
 
     @property
     def concurrency(self) -> int:
-        """How many jobs it runs at once; can be set while it runs."""
+        """How many jobs it runs at once; can be set while it runs, and what has not begun by then is handed back."""
         return self._concurrency
 
     @concurrency.setter
@@ -198,9 +198,9 @@ class Worker(Guided):
         return self._paused
 
     def pause(self) -> None:
-        """This worker claims no more until `resume`; what it runs goes on. For all workers: `queue.pause()`.
+        """This worker begins no more jobs until `resume`; what it runs goes on. For all workers: `queue.pause()`.
 
-        A claim that is on its way may still bring jobs; `idle` waits for them too.
+        What a claim that is on its way still brings is handed back; `idle` waits for that too.
         """
         self._set_paused(True)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ropeway import InvalidInput, Queue
-from ropeway.errors import InvalidDuration, InvalidOption, QueueBusy
+from ropeway.errors import InvalidDuration, InvalidOption, NotConnected, QueueBusy, StoreUnavailable
 from ropeway.job.ids import new_token
 from ropeway.job.instants import Instant
 from ropeway.store.contract import Store
@@ -123,6 +123,19 @@ async def test_clean_goes_on_until_all_are_gone(queue: Queue):
     await queue.add_many(["send"] * (BATCH + 7))
     assert len(await queue.clean(0, "waiting")) == BATCH + 7
     assert (await queue.counts())["waiting"] == 0
+
+
+async def test_a_clean_that_has_begun_does_not_say_that_nothing_was_sent(tampered_queue: Queue, tampering: Tampering):
+    await tampered_queue.add_many(["send"] * (BATCH + 1))
+
+    def be_gone(*_: object) -> None:
+        if tampering.calls["clean"] == 2:
+            raise NotConnected("test://", "on purpose")
+
+    tampering.before["clean"] = be_gone
+    with pytest.raises(StoreUnavailable, match="unknown") as raised:
+        await tampered_queue.clean(0, "waiting")
+    assert raised.type is StoreUnavailable
 
 
 async def test_clean_never_touches_active_jobs(queue: Queue, store: Store):

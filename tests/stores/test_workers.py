@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from ropeway import Job, JobHandle, Queue, Worker
 from tests.worker.watching import PATIENCE, TROUBLE, Counting, Ear, Gate, told
 
-from .databases import DatabaseProcess
-from .network import Proxy, proxied
-from .places import empty_folder
-from .servers import ServerProcess
+from .conftest import AnyServer
+from .network import Proxy
 from .waiting import until
-
-AnyServer: TypeAlias = ServerProcess | DatabaseProcess
-
-SERVERS = {"redis": ServerProcess, "postgres": DatabaseProcess}
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Iterator[AnyServer]:
-    with empty_folder() as folder:
-        # A database may have to run as another user.
-        folder.chmod(0o755)
-        place = folder / "server"
-        place.mkdir()
-        server = SERVERS[request.param](place)
-        server.start()
-        yield server
-        server.kill()
-
-
-@pytest.fixture
-async def proxy(server: AnyServer) -> AsyncIterator[Proxy]:
-    async with proxied(server) as proxy:
-        yield proxy
 
 
 @pytest.fixture

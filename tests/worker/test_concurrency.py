@@ -110,6 +110,54 @@ async def test_concurrency_can_be_lowered_while_jobs_run(queue: Queue):
     assert most_after == 1
 
 
+async def test_a_claim_on_its_way_brings_no_more_than_a_concurrency_that_was_lowered_meanwhile(
+    tampered_queue: Queue, tampering: Tampering
+):
+    gate, door = Gate(), Door()
+    await tampered_queue.add_many(("send", n) for n in range(20))
+    tampering.after["claim"] = door.pass_through
+    async with Worker(tampered_queue, gate, concurrency=7).started() as worker:
+        await entered(door.reached)
+        worker.concurrency = 2
+        door.opened.set()
+        await gate.holds(2)
+        gate.opened.set()
+        await finish_all(tampered_queue, 20)
+    assert gate.most == 2
+    assert gate.runs == 20
+
+
+async def test_jobs_that_have_not_begun_are_handed_back_when_the_concurrency_is_lowered(queue: Queue):
+    gate = Gate()
+    worker = Worker(queue, gate, concurrency=7)
+    # It hears of all seven before the first of them begins.
+    worker.on("active", lambda _: setattr(worker, "concurrency", 2))
+    await queue.add_many(("send", n) for n in range(7))
+    async with worker.started():
+        await gate.holds(2)
+        gate.opened.set()
+        await finish_all(queue, 7)
+    assert gate.most == 2
+
+
+async def test_what_a_claim_on_its_way_brings_to_a_paused_worker_is_handed_back(
+    tampered_queue: Queue, tampering: Tampering
+):
+    gate, door = Gate(), Door()
+    job = await tampered_queue.add("send")
+    tampering.after["claim"] = door.pass_through
+    async with Worker(tampered_queue, gate).started() as worker:
+        await entered(door.reached)
+        worker.pause()
+        door.opened.set()
+        await asyncio.wait_for(worker.idle(), PATIENCE)
+        assert ((await job.refresh()).state, gate.runs) == ("waiting", 0)
+        worker.resume()
+        await gate.holds(1)
+        gate.opened.set()
+        await job.result(timeout=PATIENCE)
+
+
 async def test_a_lowered_concurrency_can_be_raised_again(queue: Queue):
     gate = Gate()
     async with Worker(queue, gate, concurrency=5).started() as worker:

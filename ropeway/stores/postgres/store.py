@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Self
 
-from ...errors import InvalidOption, StoreClosed
+from ...errors import InvalidOption, StoreClosed, StoreUnavailable
 from ...job.codec import JsonText
 from ...job.events import DOUBLE_MOVES, EVENTS_KEPT
 from ...job.instants import LAST_INSTANT, Instant, Milliseconds
@@ -165,7 +166,9 @@ class PostgresStore:
             self._steps[queue] = steps = self._steps.get(queue, 0) + 1
             if steps >= FOLD_AFTER:
                 self._steps[queue] = 0
-                await self._ask("fold_soon", text(queue))
+                # The add itself is stored, and workers fold too.
+                with suppress(StoreUnavailable):
+                    await self._ask("fold_soon", text(queue))
 
     # Produce
 

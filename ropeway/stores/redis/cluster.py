@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import hiredis
 
-from ...errors import StoreError, StoreUnavailable
+from ...errors import NotConnected, StoreError, StoreUnavailable
 from ...store.sharing import Shared
-from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, NotConnected, open_link
+from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, open_link
 from .failures import code_of, typed
 from .link import Argument
 from .scripts import Script

@@ -14,8 +14,8 @@ from .wake import Ear
 class Here(loops.Place):
     def __init__(self, target: Target, everywhere: loops.Everywhere[Here]) -> None:
         super().__init__(everywhere)
-        self.commands, find = reach(target)
-        self.ear = Ear(find)
+        self.commands, opens = reach(target)
+        self.ear = Ear(opens)
 
     async def close(self) -> None:
         await self.ear.close()

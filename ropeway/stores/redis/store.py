@@ -20,6 +20,7 @@ from ...job.stalls import GIVEN_UP
 from ...job.states import FINAL, State
 from ...store import forks
 from ...store.contract import Listener
+from ...store.doubt import in_doubt
 from ...store.values import (
     BATCH,
     Added,
@@ -187,7 +188,8 @@ class RedisStore:
         """A queue that is new although it was noted: somebody emptied the server."""
         if queues:
             self._registered.difference_update(queues)
-            await self._register(queues)
+            with in_doubt():
+                await self._register(queues)
 
     # Run
 
@@ -490,7 +492,8 @@ class ServerStore(RedisStore):
         if new:
             emptied = [queues[number - 1] for number in new]
             self._registered.difference_update(emptied)
-            self._register_here(emptied)
+            with in_doubt():
+                self._register_here(emptied)
         return adding.answers_of(bundles, letters.decode())
 
     def _register_here(self, queues: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ...errors import StoreError
 from ...store.listening import EarListener
-from .connection import FIRST_PAUSE, Find, open_link
+from .connection import FIRST_PAUSE, Opens
 from .link import Link
 
 LONGEST_PAUSE: Final = 2.0
@@ -24,8 +24,8 @@ WATCH: Final = 5.0
 class Ear:
     """Subscribes to what the listeners of one handle want to hear, and keeps the connection alive."""
 
-    def __init__(self, find: Find) -> None:
-        self._find = find
+    def __init__(self, opens: Opens) -> None:
+        self._opens = opens
         self._listeners: dict[str, set[RedisListener]] = {}
         self._link: Link | None = None
         self._task: asyncio.Task[None] | None = None
@@ -59,7 +59,7 @@ class Ear:
         pause = FIRST_PAUSE
         while True:
             try:
-                link = await open_link(await self._find(), self._hear)
+                link = await self._opens(self._hear)
             except StoreError:
                 # Whoever waits has a safety poll, which tells what is wrong.
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load

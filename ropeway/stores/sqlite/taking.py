@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 import apsw
 import msgspec
 
-from ...errors import RopewayError, StoreCorrupt, StoreUnavailable
+from ...errors import RopewayError, StoreCorrupt
 from ...job.instants import Instant
+from ...store.doubt import unknown
 from ...store.values import Topic
 from .adding import Bundles, Left, add_left
 from .clock import Clock
@@ -168,9 +169,7 @@ class Intake:
                 raise typed(self._path, error) from error
             if self._is_in_doubt(self._inbox):
                 # Another thread's sync failed since: the system tells only the first to ask.
-                raise StoreUnavailable(
-                    self._path, "its -inbox could not be synced; whether the call took effect is unknown"
-                )
+                raise unknown(self._path, "its -inbox could not be synced")
 
     def _is_in_doubt(self, inbox: Inbox) -> bool:
         return bool(self._doubted) and inbox.freed < self._doubted

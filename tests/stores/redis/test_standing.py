@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
@@ -12,10 +13,12 @@ from ropeway.store.values import Served
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.claiming import ClaimingListener
 from ropeway.stores.redis.standing import Standing
+from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, read
 from ropeway.testing.conformance.listen import calm
 from ropeway.testing.factories import QUEUE, claim_request, new_job
 from tests.stores.waiting import PATIENCE
+from tests.worker.watching import Gate, told
 
 from .conftest import OpenStore
 
@@ -170,3 +173,48 @@ async def test_a_worker_that_runs_a_job_leaves_no_claim(store: RedisStore):
         await until_they_stand(store, "mail")
 
     assert standing_beside_it == 0
+
+
+@pytest.fixture
+async def idle_worker(store: RedisStore) -> AsyncIterator[tuple[Worker, Gate]]:
+    """One of seven places, whose claim stands."""
+    gate, queue = Gate(), Queue("mail", store=store)
+    gate.opened.set()
+    async with Worker(queue, gate, concurrency=7).started() as worker:
+        await (await queue.add("send")).result(timeout=PATIENCE)
+        await until_they_stand(store, "mail")
+        gate.opened.clear()
+        yield worker, gate
+        gate.opened.set()
+
+
+def _add_at_once(store: RedisStore, number: int) -> None:
+    """The claim is served before this returns, and its worker hears of it after that."""
+    assert isinstance(store, ServerStore)
+    store.add_here([[new_job(f"job-{n}", queue="mail") for n in range(number)]])
+
+
+async def test_what_it_is_given_beyond_a_concurrency_that_was_lowered_meanwhile_is_handed_back(
+    store: RedisStore, idle_worker: tuple[Worker, Gate]
+):
+    worker, gate = idle_worker
+    _add_at_once(store, 20)
+    worker.concurrency = 2
+    await gate.holds(2)
+    gate.opened.set()
+    await told(worker.queues[0], "completed", count=21)
+
+    assert gate.most == 2
+    assert gate.runs == 21
+
+
+async def test_what_it_is_given_although_its_worker_is_paused_is_handed_back(
+    store: RedisStore, idle_worker: tuple[Worker, Gate]
+):
+    worker, gate = idle_worker
+    _add_at_once(store, 5)
+    worker.pause()
+    await worker.idle()
+
+    assert (await store.count("mail"))["waiting"] == 5
+    assert gate.runs == 1
