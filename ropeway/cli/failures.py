@@ -13,6 +13,7 @@ import click
 from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, StoreError
 from .escaping import one_line
 from .exits import ExitCode
+from .sink import tell
 
 
 class ClosedPipe(Exception):
@@ -36,9 +37,9 @@ def guarded(command: Callable[[], object], wants_traceback: Callable[[], bool]) 
         return ExitCode.USAGE
     except Exception as error:  # noqa: BLE001 - a user is never shown a traceback of ours unasked
         if wants_traceback():
-            traceback.print_exc()
+            tell(traceback.format_exc().rstrip())
         with contextlib.suppress(BrokenPipeError):
-            click.echo(f"Error: {one_line(message_of(error))}", err=True)
+            tell(f"Error: {one_line(message_of(error))}")
         return exit_code_of(error)
 
 

@@ -7,7 +7,6 @@ Its standard input is a pipe that only the parent holds, so that it ends, in goo
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import sys
@@ -17,11 +16,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from ..logger import log
 from ..worker.signals import stopped_by_signals
 from .exits import ExitCode
 from .reloading import Sources
-
-log: Final = logging.getLogger("ropeway")
 
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
@@ -82,7 +80,7 @@ class Supervisor:
             try:
                 log.info("%s changed", await sources.changed())
                 break
-            except Exception:
+            except Exception:  # noqa: BLE001 - it is logged, and tried again
                 # Such as a machine that has no thread left: without a word, edits would seem to have no effect.
                 log.exception("changes cannot be looked for; it is tried again in %.1f s", LONGEST_PAUSE)
                 await asyncio.sleep(LONGEST_PAUSE)

@@ -64,7 +64,7 @@ class Orders(NamedTuple):
     )
 )
 @click.argument("target", metavar="MODULE:ATTR")
-@click.option("--app-dir", type=_FOLDER, default=".", help="Where the module is; the current folder by default.")
+@click.option("--app-dir", type=_FOLDER, default=".", help="The folder of the app, as if typed there.")
 @click.option("--concurrency", "-c", type=click.IntRange(1, MOST_CONCURRENCY), help="Jobs at once, in each process.")
 @click.option("--processes", "-p", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes.")
 @click.option("--queues", default="", metavar="A,B", help="Only these queues of the app.")
@@ -82,8 +82,8 @@ def worker(**given: Any) -> int:
     """Run the jobs of an app's queues.
 
     ATTR is a Worker, a Queue, a list of Queues, or a function without arguments that makes one of them; queues run
-    their tasks. --url is for queues that name no store of their own. Ctrl-C or SIGTERM lets running jobs end; a second
-    one hurries.
+    their tasks. --url is for queues that name no store of their own; a relative file is in --app-dir, and so is the
+    default, ropeway.db. Ctrl-C or SIGTERM lets running jobs end; a second one hurries.
     """
     orders = Orders(**given)
     loops.check(orders.loop)
