@@ -57,7 +57,7 @@ url_option: Final[Decorator[Any]] = click.option(
 json_option: Final[Decorator[Any]] = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 app_dir_option: Final[Decorator[Any]] = click.option(
-    "--app-dir", type=FOLDER, default=".", help="Where the module is; the current folder by default."
+    "--app-dir", type=FOLDER, default=".", help="The folder of the app, as if typed there."
 )
 yes_option: Final[Decorator[Any]] = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 queue_argument: Final[Decorator[Any]] = click.argument("queue", shell_complete=complete_queue)

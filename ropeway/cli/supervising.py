@@ -8,7 +8,6 @@ the parent also tells how the others ended: a line for each, of its pid and what
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import sys
@@ -19,12 +18,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from ..logger import log
 from ..worker.ends import ENDS_KEPT, end_of, note_end
 from ..worker.signals import stopped_by_signals
 from .exits import ExitCode
 from .reloading import Sources
-
-log: Final = logging.getLogger("ropeway")
 
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
@@ -86,7 +84,7 @@ class Supervisor:
             try:
                 log.info("%s changed", await sources.changed())
                 break
-            except Exception:
+            except Exception:  # noqa: BLE001 - it is logged, and tried again
                 # Such as a machine that has no thread left: without a word, edits would seem to have no effect.
                 log.exception("changes cannot be looked for; it is tried again in %.1f s", LONGEST_PAUSE)
                 await asyncio.sleep(LONGEST_PAUSE)

@@ -78,8 +78,8 @@ def worker(**given: Any) -> int:
     """Run the jobs of an app's queues.
 
     ATTR is a Worker, a Queue, a list of Queues, or a function without arguments that makes one of them; queues run
-    their tasks. --url is for queues that name no store of their own. Ctrl-C or SIGTERM lets running jobs end; a second
-    one hurries.
+    their tasks. --url is for queues that name no store of their own; a relative file is in --app-dir, and so is the
+    default, ropeway.db. Ctrl-C or SIGTERM lets running jobs end; a second one hurries.
     """
     orders = Orders(**given)
     loops.check(orders.loop)

@@ -26,6 +26,7 @@ from .service import insist
 
 if TYPE_CHECKING:
     from .slots import Slot
+    from .timing import Timing
     from .typed import Dump
 
 LOG_LINE_LIMIT: Final = 4_096
@@ -55,6 +56,7 @@ class Job(JobHandle[Any], RunningJob):
         "signal",
         "slot",
         "threaded",
+        "timing",
         "token",
         "told",
     )
@@ -85,6 +87,8 @@ class Job(JobHandle[Any], RunningJob):
         """Whether its handler is in a thread now, where it cannot be cancelled."""
         self.progressed: Callable[[Job, Json], None] | None = None
         """Hears of progress when it is stored."""
+        self.timing: Timing | None = None
+        """Only where its log line is wanted."""
         self._decoded = False
         self.completion: Completion | None = None
         self.dump: Dump | None = None

@@ -210,6 +210,7 @@ class Runtime:
             if self.exchange.unsettled:
                 log.error("%d outcomes could not be settled: their jobs will run again", len(self.exchange.unsettled))
         finally:
+            self._reports.close()
             # Whatever happened: it would renew the locks of jobs that nobody runs.
             await self._keeper.stop()
             self.slots.close()

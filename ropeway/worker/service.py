@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar
 
+from .. import logger
 from ..errors import StoreUnavailable
 
-log: Final = logging.getLogger("ropeway")
+log: Final = logger.log
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from time import monotonic
 from typing import Any, Final
 
 from ..job.outcomes import Outcome
@@ -181,6 +182,8 @@ class Slots:
         assert task is not None
         job.slot = slot
         slot.job = job
+        if job.timing is not None:
+            job.timing.began = monotonic()
         outcome = None
         if job.signal is None:
             outcome = await self._attempts.run(job)
@@ -196,6 +199,8 @@ class Slots:
     def _end(self, job: Job, outcome: Outcome | None = None) -> None:
         job.ended = True
         job.slot = None
+        if job.timing is not None:
+            job.timing.took = monotonic() - job.timing.began
         # First there, then no longer here: its lock is renewed all the time.
         self._ended(job, outcome)
         self.held.discard(job)

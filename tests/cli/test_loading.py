@@ -61,7 +61,9 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # Loading goes there: this comes back when the test has ended.
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "app.py").write_text(APP)
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()

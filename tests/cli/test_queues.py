@@ -33,7 +33,7 @@ def test_a_store_without_queues_is_empty_and_no_error(ropeway: Ropeway, arrange:
     arrange.on_store(lambda store: store.open())
 
     assert ropeway("queues", "list").code == ExitCode.OK
-    assert ropeway("queues", "list", "--json").json == {"queues": []}
+    assert ropeway("queues", "list", "--json").json["queues"] == []
 
 
 def test_a_queue_is_paused_and_resumed(ropeway: Ropeway, arrange: Arrange):
@@ -102,7 +102,7 @@ def test_obliterate_leaves_nothing_of_a_queue(ropeway: Ropeway, arrange: Arrange
     ran = ropeway("queues", "obliterate", QUEUE, "--yes", "--json")
 
     assert ran.json == {"queue": QUEUE, "removed": 2}
-    assert ropeway("queues", "list", "--json").json == {"queues": []}
+    assert ropeway("queues", "list", "--json").json["queues"] == []
 
 
 def test_obliterate_stops_at_active_jobs_unless_forced(ropeway: Ropeway, arrange: Arrange):

@@ -67,6 +67,14 @@ def test_a_terminal_gets_colours_unless_it_wants_none(
     assert ("\x1b[31mfailed" in terminal.text, "\x1b" in terminal.text) == (is_coloured, is_coloured)
 
 
+def test_a_list_of_queues_tells_which_store_it_is(programs: Programs, arrange: Arrange, url: str):
+    arrange.job()
+    terminal = programs.start_in_terminal("queues", "list", "--url", "sqlite:///ropeway.db", columns=200)
+
+    assert terminal.exit_code() == ExitCode.OK
+    assert url in terminal.text
+
+
 @pytest.mark.parametrize("columns", [40, 80, 160])
 def test_a_table_fits_its_terminal_and_keeps_ids_whole(programs: Programs, arrange: Arrange, columns: int):
     job = arrange.job(id="an-id-that-is-as-long-as-most-ids-are-", name="a-name-" * 20)

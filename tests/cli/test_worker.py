@@ -285,6 +285,38 @@ def test_a_change_of_the_app_starts_it_anew(programs: Programs, arrange: Arrange
     assert worker.exit_code() == ExitCode.OK
 
 
+def test_the_log_tells_of_every_job_unless_it_shall_be_quiet(programs: Programs, arrange: Arrange):
+    worker = programs.start("worker", "app:make")
+    worker.says(STARTED)
+    result(arrange, "send", "you")
+    worker.says("send completed in ")
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+
+    quiet = programs.start("worker", "app:make", "--log-level", "warning")
+    result(arrange, "send", "you")
+    quiet.signal(signal.SIGTERM)
+    assert quiet.exit_code() == ExitCode.OK
+    assert "send completed" not in quiet.err
+
+
+@pytest.mark.parametrize("options", [[], ["--processes", "2"]], ids=["one", "two processes"])
+def test_a_relative_file_is_in_the_folder_of_the_app(
+    programs: Programs, arrange: Arrange, tmp_path: Path, app: Path, options: list[str]
+):
+    (tmp_path / "shop").mkdir()
+    app.rename(tmp_path / "shop" / "app.py")
+    worker = programs.start("worker", "app:make", "--app-dir", "shop", *options, ROPEWAY_URL="")
+    worker.says(STARTED)
+    there = Arrange(f"sqlite:///{tmp_path}/shop/ropeway.db")
+
+    assert result(there, "send", "you")["to"] == "you"
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+    assert f"store        sqlite:///{tmp_path}/shop/ropeway.db\n" in worker.err
+    assert not (tmp_path / "ropeway.db").exists()
+
+
 def test_the_url_is_for_queues_that_name_no_store(programs: Programs, tmp_path: Path):
     worker = programs.start("worker", "app:make", "--url", f"sqlite:///{tmp_path}/other.db")
     worker.says(STARTED)

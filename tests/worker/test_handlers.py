@@ -393,8 +393,7 @@ async def test_at_debug_the_log_tells_of_every_job(queue: Queue, caplog: pytest.
         await job.result(timeout=PATIENCE)
     told = [message for message in caplog.messages if job.id in message]
 
-    assert [message.split(job.id)[1].partition(" in 'letters'> ")[2] for message in told] == [
-        "begins, attempt 1",
-        "completed",
-    ]
+    begins, completed = told
+    assert begins == f"send begins attempt 1 (letters {job.id})"
+    assert completed.startswith("send completed in ")
     assert caplog.messages[-1].endswith("has stopped")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ import click
 from ...client.queue import Queue
 from ...client.workers import WorkerInfo, read_workers
 from ...store.contract import Store
+from ..escaping import one_line
 from ..helping import examples
 from ..options import json_option, url_option
 from ..stores import known_queues, on_store
@@ -27,8 +29,11 @@ async def list_queues(store: Store, as_json: bool) -> None:
     workers = await read_workers(store)
     described = [await _described(Queue(name, store=store), workers) for name in await known_queues(store, workers)]
     if as_json:
-        click.echo(json_text({"queues": described}))
+        click.echo(json_text({"store": store.url, "queues": described}))
     elif described:
+        if sys.stdout.isatty():
+            # Not in a pipe, whose lines are all queues.
+            click.secho(one_line(store.url), dim=True)
         _show(described)
     else:
         click.echo(f"No queues in {store.url} yet.", err=True)

@@ -19,6 +19,7 @@ class Target(msgspec.Struct, frozen=True):
     path: str
     """Absolute, so that a later change of folder means nothing."""
     url: str
+    """With an absolute path, so that whoever reads it knows which file it is."""
     is_durable: bool = True
     """Whether every answer is on the disk before it is given."""
     allows_network: bool = False
@@ -45,9 +46,10 @@ class Target(msgspec.Struct, frozen=True):
         for option in options:
             if option not in _KNOWN:
                 raise InvalidOption(option, f"is unknown in {shown(url)}; there are {', '.join(_KNOWN)}")
+        place = os.path.abspath(path)  # noqa: PTH100 - pathlib would keep ".." in it
         return cls(
-            os.path.abspath(path),  # noqa: PTH100 - pathlib would keep ".." in it
-            url,
+            place,
+            url if path.startswith("/") else _url_of(place, parts.query),
             _one_of(options, "durability", {"full": True, "fast": False}, default="full"),
             _one_of(options, "allow_network", {"1": True, "0": False}, default="0"),
             create,
@@ -59,6 +61,12 @@ def _is_path(path: str) -> bool:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
         return False
+
+
+def _url_of(path: str, query: str) -> str:
+    for letter in "%?#":
+        path = path.replace(letter, f"%{ord(letter):X}")
+    return f"sqlite:///{path}?{query}" if query else f"sqlite:///{path}"
 
 
 def _one_of(options: dict[str, str], option: str, choices: dict[str, bool], default: str) -> bool:
