@@ -252,8 +252,13 @@ def loop() -> asyncio.AbstractEventLoop | None:
     return None if _portal is None else _portal.loop
 
 
+def is_on_a_loop() -> bool:
+    """Whether this thread runs an event loop, which a sync call would hold up."""
+    return asyncio._get_running_loop() is not None  # noqa: SLF001 - documented; raises nothing, and so costs nothing
+
+
 def refuse_on_a_loop(call: str) -> None:
-    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - documented; raises nothing, and so costs nothing
+    if is_on_a_loop():
         raise SyncRefused(
             f"this thread runs an event loop, which would stand still meanwhile: await {call} itself, as in "
             "`await queue.add(...)`, or make the sync call in another thread, as with asyncio.to_thread"

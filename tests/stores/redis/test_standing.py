@@ -162,7 +162,7 @@ async def test_a_worker_that_runs_a_job_leaves_no_claim(store: RedisStore):
         await done.wait()
 
     queue = Queue("mail", store=store)
-    async with Worker(queue, handler, concurrency=10).started():
+    async with Worker(queue, handler, concurrency=10):
         await queue.add("send")
         await running.wait()
         standing_beside_it = await standing_in(store, "mail")
