@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -22,12 +19,10 @@ from ..job.instants import Milliseconds
 from ..store.contract import Store
 from ..store.values import Lock, Query, Record, StallRules, Ticked
 from .completing import is_completing
-from .context import Stage
 from .job import Job, Signal
 from .service import LONGEST_PAUSE, Service, insist, log
 
 PRESENCE_INTERVAL: Final = 10.0
-SLOW_LOOP: Final = 0.25
 CLAIM_UNDER_WAY: Final = 60.0
 SAFE: Final = 0.95
 """The part of a lock after which its holder must have heard from the store, or stop: before others may begin."""
@@ -42,7 +37,9 @@ Tell = Callable[[Job, Signal], None]
 class Renewer(Service):
     """Extends the locks of all jobs that run or wait to be settled, twice per lock duration."""
 
-    def __init__(self, store: Store, queue: str, locked: Iterable[set[Job]], lock: Milliseconds, tell: Tell) -> None:
+    def __init__(
+        self, store: Store, queue: str, locked: Callable[[], list[Job]], lock: Milliseconds, tell: Tell
+    ) -> None:
         self._store = store
         self._queue = queue
         self._locked = locked
@@ -51,13 +48,7 @@ class Renewer(Service):
         self._asks_again = False
 
     async def step(self) -> None:
-        # list() holds the interpreter's lock while it copies: the loop's thread changes the sets at any time.
-        jobs = [
-            job
-            for locked in self._locked
-            for job in list(locked)
-            if job.queue.name == self._queue and not is_completing(job)
-        ]
+        jobs = [job for job in self._locked() if job.queue.name == self._queue and not is_completing(job)]
         # Counted from here: locks do not wait for an answer that was long on its way, or lay there unread.
         next_at = time.monotonic() + self._lock / 2000
         if not jobs or await self._renew_in_time(jobs):
@@ -197,50 +188,6 @@ class Presence(Service):
 
     async def leave(self) -> None:
         await self._store.forget(WORKER_RECORDS, self._describe().id)
-
-
-class LoopWatch(Service):
-    """Notices a handler that blocks the worker's loop, and names it."""
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        thread: int,
-        held: set[Job],
-        stage: Stage,
-        report: Callable[[Job | None, float, str], None],
-    ) -> None:
-        self._loop = loop
-        self._thread = thread
-        self._held = held
-        self._stage = stage
-        self._report = report
-
-    async def step(self) -> None:
-        if not self._held:
-            await asyncio.sleep(SLOW_LOOP)
-            return
-        here = asyncio.get_running_loop()
-        answered = asyncio.Event()
-        asked = time.monotonic()
-        self._loop.call_soon_threadsafe(_answer, here, answered)
-        try:
-            async with asyncio.timeout(SLOW_LOOP):
-                await answered.wait()
-        except TimeoutError:
-            culprit, where = self._stage.job, self._stack()
-            await answered.wait()
-            self._report(culprit, time.monotonic() - asked, where)
-        await asyncio.sleep(SLOW_LOOP)
-
-    def _stack(self) -> str:
-        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - there is no other way to see it
-        return "".join(traceback.format_stack(frame, limit=5)) if frame else ""
-
-
-def _answer(loop: asyncio.AbstractEventLoop, answered: asyncio.Event) -> None:
-    with suppress(RuntimeError):  # Whoever asked may be gone, and its loop closed.
-        loop.call_soon_threadsafe(answered.set)
 
 
 class Census(Service):

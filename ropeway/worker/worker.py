@@ -27,9 +27,10 @@ from .manual import ClaimedJob, Sweeps, claim_by_hand, claimed_before, names_to_
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .registration import TypedRegistration
 from .reports import Reports
+from .requests import StopRequests
 from .runtime import Runtime
 from .service import log
-from .signals import stopped_by_signals
+from .signals import Stoppable, stopped_by_signals
 from .sync import SyncClaimedJob
 
 D = TypeVar("D")
@@ -74,8 +75,9 @@ class Worker:
 
         Raises `ShutdownTimeout` when handlers ignored their end, and whatever made the worker unable to go on.
         """
-        with stopped_by_signals(self.stop):
-            runtime = await self._start(heeds_early_stop=True)
+        requests = StopRequests()
+        with stopped_by_signals(self.stop, requests.note_signal) as stoppable:
+            runtime = await self._start(requests, stoppable, heeds_early_stop=True)
             try:
                 await runtime.stopping.wait()
             finally:
@@ -119,6 +121,8 @@ class Worker:
         """
         if not self._started_at:
             self._stopped_early = True
+        if self._runtime is not None:
+            self._runtime.requests.note_call()
         self._tell(Runtime.stop)
 
     @overload
@@ -245,13 +249,28 @@ class Worker:
         """Handlers that would not stop, were given up, and still run."""
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
-    async def _start(self, *, heeds_early_stop: bool = False) -> Runtime:
+    async def _start(
+        self,
+        requests: StopRequests | None = None,
+        stoppable: Stoppable | None = None,
+        *,
+        heeds_early_stop: bool = False,
+    ) -> Runtime:
         refuse_while_loading()
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
         self._handlers.take_tasks(self.queues)
         reports = Reports(self._listeners, asyncio.get_running_loop())
-        runtime = Runtime(self.queues, self._handlers, self._rules, self.id, reports, self._describe)
+        runtime = Runtime(
+            self.queues,
+            self._handlers,
+            self._rules,
+            self.id,
+            reports,
+            self._describe,
+            StopRequests() if requests is None else requests,
+            stoppable,
+        )
         runtime.slots.size = self._concurrency
         runtime.exchange.claiming = not self._paused
         self._runtime = runtime
