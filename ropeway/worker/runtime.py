@@ -259,14 +259,15 @@ class Runtime:
                 wait.cancel()
 
     async def _settle_the_rest(self) -> None:
-        """Outcomes are worth waiting for as long as their locks last; afterwards they would be refused."""
+        """Outcomes are waited for as long as the grace lasts. Claims on their way may bring jobs, to be handed back."""
         if self._exchanging is None or self._exchanging.done():
             return
+        rest = (self.ends_at() or 0) - time.monotonic() if self.exchange.unsettled else SECOND_WAIT
         settled = asyncio.ensure_future(self.exchange.settle_all())
         hurried = asyncio.ensure_future(self.hurried.wait())
         try:
             for waits, seconds in (
-                ([settled, self._exchanging, hurried], self._rules.lock / 1000),
+                ([settled, self._exchanging, hurried], max(rest, LAST_WORDS)),
                 ([settled, self._exchanging], LAST_WORDS),
             ):
                 await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
