@@ -20,7 +20,7 @@ HANDLERS = {"count_primes": in_process(count_primes)}
 
 
 async def main() -> None:
-    async with Queue("crunching", "memory://") as queue, Worker(queue, HANDLERS, concurrency=2).started():
+    async with Queue("crunching", "memory://") as queue, Worker(queue, HANDLERS, concurrency=2):
         small = await queue.add("count_primes", {"below": 20_000})
         endless = await queue.add("count_primes", {"below": 10**12}, timeout=2)
         print("primes:", await small.result(timeout=60))

@@ -9,7 +9,6 @@ It needs `pip install django`.
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
 
 try:
@@ -70,20 +69,17 @@ application: Any = get_wsgi_application()
 
 
 def visit() -> None:
-    thread = threading.Thread(target=worker.run_sync)
-    thread.start()
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE orders (number INTEGER PRIMARY KEY)")
-    web = Client()
-    answer = web.post("/orders/7")
-    print("POST /orders/7", answer.status_code, answer.json())
-    print("POST /orders/7 again", web.post("/orders/7").status_code)
-    job = queue.sync.get("receipt-7")
-    assert job is not None
-    job.result(timeout=30)
-    print("GET /orders/7", web.get("/orders/7").json())
-    worker.stop()
-    thread.join()
+    with worker:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE orders (number INTEGER PRIMARY KEY)")
+        web = Client()
+        answer = web.post("/orders/7")
+        print("POST /orders/7", answer.status_code, answer.json())
+        print("POST /orders/7 again", web.post("/orders/7").status_code)
+        job = queue.sync.get("receipt-7")
+        assert job is not None
+        job.result(timeout=30)
+        print("GET /orders/7", web.get("/orders/7").json())
 
 
 if __name__ == "__main__":

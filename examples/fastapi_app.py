@@ -86,7 +86,7 @@ async def without_worker(_: FastAPI) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def with_worker(_: FastAPI) -> AsyncIterator[None]:
-    async with queue, make_worker().started():
+    async with queue, make_worker():
         yield
 
 

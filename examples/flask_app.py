@@ -10,7 +10,6 @@ queues follow its forks.
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
 
 try:
@@ -50,18 +49,15 @@ def show(id: str) -> dict[str, Any]:
 
 
 def visit() -> None:
-    thread = threading.Thread(target=worker.run_sync)
-    thread.start()
-    web = app.test_client()
-    for path, width in (("cat.jpg", 80), ("cat.jpg", 80), ("dog.jpg", 80)):
-        answer = web.post("/thumbnails/today", json={"path": path, "width": width})
-        print("POST /thumbnails/today", answer.status_code, answer.json)
-    job = queue.sync.get("today")
-    assert job is not None
-    job.result(timeout=30)
-    print("GET /thumbnails/today", web.get("/thumbnails/today").json)
-    worker.stop()
-    thread.join()
+    with worker:
+        web = app.test_client()
+        for path, width in (("cat.jpg", 80), ("cat.jpg", 80), ("dog.jpg", 80)):
+            answer = web.post("/thumbnails/today", json={"path": path, "width": width})
+            print("POST /thumbnails/today", answer.status_code, answer.json)
+        job = queue.sync.get("today")
+        assert job is not None
+        job.result(timeout=30)
+        print("GET /thumbnails/today", web.get("/thumbnails/today").json)
 
 
 if __name__ == "__main__":

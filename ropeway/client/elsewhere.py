@@ -59,7 +59,7 @@ ON_JOBS: Final[dict[str, str]] = {
     **dict.fromkeys(("delete", "forget"), "await job.remove(), or job.sync.remove()"),
 }
 ON_WORKERS: Final[dict[str, str]] = dict.fromkeys(
-    ("main", "run_forever", "serve", "start", "work"), "await worker.run(), worker.run_sync(), or worker.started()"
+    ("main", "run_forever", "serve", "start", "work"), "await worker.run(), worker.run_sync(), or `async with worker:`"
 )
 ON_SYNC_JOBS: Final[dict[str, str]] = {
     **dict.fromkeys(_RESULTS, "job.result(timeout=60)"),

@@ -255,6 +255,7 @@ def loop() -> asyncio.AbstractEventLoop | None:
 
 
 def is_on_a_loop() -> bool:
+    """Whether this thread runs an event loop, which a sync call would hold up."""
     return asyncio._get_running_loop() is not None  # noqa: SLF001 - documented; raises nothing, and so costs nothing
 
 

@@ -100,7 +100,7 @@ class Draining(Pace):
 
     async def run(self) -> Drained:
         with self._clock.governing() as self._governor, self._diary.kept():
-            async with self._worker.started():
+            async with self._worker:
                 with self._governor.paced_by(self):
                     try:
                         await self._follow()

@@ -8,7 +8,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from ..worker.keeper import Keeper, Leave, Make
-from ..worker.keeping import LoopWatch
+from ..worker.loopwatch import LoopWatch
 from ..worker.service import run_all
 from .governor import AT_SERVICE
 

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 import random
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -51,6 +52,8 @@ class Attempts:
         self._overdue = overdue
         self._pid = os.getpid()
         self.stage = Stage()
+        self.deadlines: dict[Job, float] = {}
+        """When the time of those that have a limit is up, on the monotonic clock."""
 
     @property
     def keep_completed(self) -> Retention:
@@ -128,11 +131,13 @@ class Attempts:
         job.dump = handler.dump
         if options.timeout is None:
             return await self._invoke(handler, job)
+        self.deadlines[job] = time.monotonic() + options.timeout / 1000
         timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._overdue, job)
         try:
             return await self._invoke(handler, job)
         finally:
             timer.cancel()
+            del self.deadlines[job]
 
     async def _invoke(self, handler: Handler, job: Job) -> Any:
         if handler.run_in == "loop":

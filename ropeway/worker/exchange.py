@@ -51,8 +51,12 @@ class Exchange:
         """If not, it claims no more, and hands back what a claim on its way still brings."""
         self.leaving = False
         """Claims no more, and does not repeat a claim whose answer was lost."""
-        self.unsettled: set[Job] = set()
+        self.unsettled: dict[Job, Outcome] = {}
         """Jobs whose outcome the store does not know yet: their locks must be kept until it does."""
+        self.returned: dict[str, set[str]] = {}
+        """By the token of a claim that was taken away: the jobs of it that were handed back elsewhere."""
+        self._claims: dict[str, ClaimRequest] = {}
+        """Those on their way, by token."""
         self._by_queue = {lane.queue.name: lane for lane in self.lanes}
         self._slots = slots
         self._quarantine = quarantine
@@ -76,9 +80,26 @@ class Exchange:
         return [*trips, *(Wakes(self, lane) for lane in self.lanes), self._quarantine]
 
     def ended(self, job: Job, outcome: Outcome) -> None:
-        self.unsettled.add(job)
-        self._by_queue[job.queue.name].ended.append((job, outcome))
+        self.keep_ended(job, outcome)
         self._tell()
+
+    def keep_ended(self, job: Job, outcome: Outcome) -> None:
+        """From any thread: the next trip carries it."""
+        self.unsettled[job] = outcome
+        self._by_queue[job.queue.name].ended.append((job, outcome))
+
+    def settled(self, ended: list[tuple[Job, Outcome]], answers: list[Answer]) -> None:
+        """Notes what the store has answered."""
+        for (job, outcome), answer in zip(ended, answers, strict=True):
+            self.unsettled.pop(job, None)
+            self._settled(job, outcome, answer)
+        self._calm.set()
+        self.slots_changed()
+
+    def take_claims(self) -> list[ClaimRequest]:
+        """From any thread: the claims on their way. The jobs of their answers are not run here after that."""
+        taken = (self._claims.pop(token, None) for token in list(self._claims))
+        return [claim for claim in taken if claim is not None]
 
     def leave(self) -> None:
         self.claiming = False
@@ -116,12 +137,14 @@ class Exchange:
             self._news.clear()
             await self._news.wait()
         lane, wanted = plan
-        ended, lane.ended = lane.ended, []
-        if not lanes.under_way and len(ended) >= shares_from(lane.queue.store):
+        most = len(lane.ended)
+        if not lanes.under_way and most >= shares_from(lane.queue.store):
             # The other half is the next trip's: the store does one while the jobs of the other run.
             wanted -= wanted // 2
-            half = len(ended) - len(ended) // 2
-            ended, lane.ended = ended[:half], ended[half:]
+            most -= most // 2
+        ended = lane.take_ended(most)
+        if not ended and not wanted:
+            return  # Settled by another thread meanwhile.
         self._slots.reserved += wanted
         lanes.reserved += wanted
         lanes.under_way += 1
@@ -130,7 +153,7 @@ class Exchange:
             await self._go(lane, ended, wanted)
         except BaseException:
             # Not settled: whoever asks again shall find them.
-            lane.ended = ended + lane.ended
+            lane.ended.extendleft(reversed(ended))
             raise
         finally:
             lanes.reserved -= wanted
@@ -213,6 +236,8 @@ class Exchange:
         queue = lane.queue
         claim = self._request(lane, wanted) if wanted else None
         outcomes = [outcome for _, outcome in ended]
+        if claim is not None:
+            self._claims[claim.token] = claim
         started, wakes = time.monotonic(), lane.wakes
         repeated = False
         try:
@@ -236,12 +261,15 @@ class Exchange:
                 )
         finally:
             self._slots.reserved -= wanted
-        if claimed is not None:
+            is_taken = claim is not None and self._claims.pop(claim.token, None) is None
+        if claimed is not None and claim is not None:
             self._note(lane, wanted, claimed, wakes)
-            if claimed.jobs:
+            if is_taken:
+                self._hand_back(lane, claim, claimed.jobs)
+            elif claimed.jobs:
                 self._receive(lane, claimed.jobs, started)
         for (job, outcome), answer in zip(ended, answers, strict=True):
-            self.unsettled.discard(job)
+            self.unsettled.pop(job, None)
             # Missing on a repeat: the first call settled it and retention took it; only the answer was lost.
             self._settled(job, outcome, DONE if repeated and answer.verdict == "missing" else answer)
         self._quarantine.look()
@@ -277,6 +305,13 @@ class Exchange:
         # The lock may have run out before the answer came.
         is_late = time.monotonic() - started > self._lock / 1000
         return 0 if is_late else max(0, self._slots.size - len(self._slots.held))
+
+    def _hand_back(self, lane: Lane, claim: ClaimRequest, records: list[JobRecord]) -> None:
+        """Jobs of a claim that another thread took over, but for those that it has seen."""
+        returned = self.returned.pop(claim.token, ())
+        for record in records:
+            if record.id not in returned:
+                self.ended(Job(lane.queue, record, 0), Outcome(record.id, claim.token, "hand back"))
 
     def _fell_idle(self) -> None:
         """A claim may be left with the store now. Whoever waits for that is told even if all trips are away."""

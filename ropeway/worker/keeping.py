@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -22,15 +19,10 @@ from ..job.instants import Milliseconds
 from ..store.contract import Store
 from ..store.values import Lock, Query, Record, StallRules, Ticked, Why
 from .completing import is_completing
-from .context import Stage
 from .job import Job, Signal
 from .service import LONGEST_PAUSE, Service, insist, log
 
 PRESENCE_INTERVAL: Final = 10.0
-SLOW_LOOP: Final = 0.25
-"""Seconds without an answer after which a loop counts as blocked."""
-LOOK_EVERY: Final = 0.1
-"""Seconds between two looks at the loop, while jobs run."""
 CLAIM_UNDER_WAY: Final = 60.0
 SAFE: Final = 0.95
 """The part of a lock after which its holder must have heard from the store, or stop: before others may begin."""
@@ -45,7 +37,9 @@ Tell = Callable[[Job, Signal], None]
 class Renewer(Service):
     """Extends the locks of all jobs that run or wait to be settled, twice per lock duration."""
 
-    def __init__(self, store: Store, queue: str, locked: Iterable[set[Job]], lock: Milliseconds, tell: Tell) -> None:
+    def __init__(
+        self, store: Store, queue: str, locked: Callable[[], list[Job]], lock: Milliseconds, tell: Tell
+    ) -> None:
         self._store = store
         self._queue = queue
         self._locked = locked
@@ -54,13 +48,7 @@ class Renewer(Service):
         self._asks_again = False
 
     async def step(self) -> None:
-        # list() holds the interpreter's lock while it copies: the loop's thread changes the sets at any time.
-        jobs = [
-            job
-            for locked in self._locked
-            for job in list(locked)
-            if job.queue.name == self._queue and not is_completing(job)
-        ]
+        jobs = [job for job in self._locked() if job.queue.name == self._queue and not is_completing(job)]
         # Counted from here: locks do not wait for an answer that was long on its way, or lay there unread.
         next_at = time.monotonic() + self._lock / 2000
         if not jobs or await self._renew_in_time(jobs):
@@ -203,53 +191,6 @@ class Presence(Service):
 
     async def leave(self) -> None:
         await self._store.forget(WORKER_RECORDS, self._describe().id)
-
-
-class LoopWatch(Service):
-    """Notices a handler that blocks the worker's loop, and names it."""
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        thread: int,
-        held: set[Job],
-        stage: Stage,
-        report: Callable[[Job | None, float, str], None],
-    ) -> None:
-        self._loop = loop
-        self._thread = thread
-        self._held = held
-        self._stage = stage
-        self._report = report
-        self._free_at = time.monotonic()
-        """When the loop was last known not to be blocked."""
-
-    async def step(self) -> None:
-        now = time.monotonic()
-        if not self._held:
-            self._free_at = now
-            await asyncio.sleep(SLOW_LOOP)
-            return
-        answered: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        self._loop.call_soon_threadsafe(_answer, answered)
-        in_time, _ = await asyncio.wait([answered], timeout=SLOW_LOOP)
-        if not in_time:
-            culprit, where = self._stage.job, self._stack()
-            # Not from when it was asked: it may have been blocked for a while by then. So the time is never too short,
-            # and too long by no more than the time between two looks.
-            self._report(culprit, await answered - self._free_at, where)
-        self._free_at = await answered
-        await asyncio.sleep(LOOK_EVERY)
-
-    def _stack(self) -> str:
-        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - there is no other way to see it
-        return "".join(traceback.format_stack(frame, limit=5)) if frame else ""
-
-
-def _answer(answered: asyncio.Future[float]) -> None:
-    """Tells the thread that asked when the worker's loop came round to it."""
-    with suppress(RuntimeError):  # Whoever asked may be gone, and its loop closed.
-        answered.get_loop().call_soon_threadsafe(answered.set_result, time.monotonic())
 
 
 class Census(Service):

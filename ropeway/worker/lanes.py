@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from ..client.queue import Queue
 from ..job.outcomes import Outcome
@@ -15,7 +17,8 @@ class Lane:
 
     def __init__(self, queue: Queue, woken: Callable[[], None]) -> None:
         self.queue = queue
-        self.ended: list[tuple[Job, Outcome]] = []
+        self.ended: deque[tuple[Job, Outcome]] = deque()
+        """Taken from by other threads too, if the loop is blocked."""
         self.dry = asyncio.Event()
         """Set when a claim got less than it asked for: nothing to claim until something wakes the lane."""
         self.let_others_go = False
@@ -24,6 +27,15 @@ class Lane:
         """How often it was woken: an answer to a claim that left before the last wake says nothing of what is there."""
         self._woken = woken
         self._alarm: asyncio.TimerHandle | None = None
+
+    def take_ended(self, most: int | None = None) -> list[tuple[Job, Outcome]]:
+        """From any thread: the oldest ones, all of them unless it is said how many. None is given twice."""
+        taken: list[tuple[Job, Outcome]] = []
+        take = self.ended.popleft
+        with suppress(IndexError):
+            for _ in range(len(self.ended) if most is None else most):
+                taken.append(take())  # noqa: PERF401 - what was taken before an error would be lost
+        return taken
 
     def run_dry(self, again_in: float | None) -> None:
         """`again_in` seconds from now a delay ends, of which no wake will tell."""

@@ -108,6 +108,10 @@ class Reports:
         log.warning("%s for %.2f s: make it a def handler, or use a thread\n%s", culprit, seconds, where)
         self._emit_soon("slow-loop", job, seconds=seconds)
 
+    def hear_blocked_loop(self, job: Job | None, seconds: float, where: str) -> None:
+        culprit = f"{job!r} has blocked" if job else "something beside handlers has blocked"
+        log.warning("%s the loop for %.0f s, and still does: jobs beside it stand still\n%s", culprit, seconds, where)
+
     def _stalled(self, queue: str, ticked: Ticked) -> None:
         for job_id in ticked.stalled:
             log.warning("job %s in %r stalled and waits again", job_id, queue)

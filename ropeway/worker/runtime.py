@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreError
+from ..errors import HandlerError, RopewayError, ShutdownTimeout
 from ..job.outcomes import Outcome
 from ..store.contract import Store
 from ..store.values import DONE
@@ -24,12 +25,16 @@ from .following import Follower
 from .handlers import Handlers
 from .job import Job, Signal
 from .keeper import keeper_for
-from .keeping import Census, LoopWatch, Presence, Renewer, Revocations, Ticker
+from .keeping import Census, Presence, Renewer, Revocations, Ticker
+from .loopwatch import LAST_WORDS, LoopWatch
 from .options import Rules
 from .processes import Processes
 from .quarantine import Quarantine
 from .reports import Reports
+from .requests import StopRequests
+from .rescue import Rescue
 from .service import Service, insist, log, run_all
+from .signals import Stoppable
 from .slots import Slots
 from .threads import Threads
 
@@ -39,8 +44,6 @@ HURRY: Final = 0.2
 """Seconds to wait for handlers when the worker was asked twice to stop."""
 LOOK_EVERY: Final = 1.0
 """Seconds after which those who wait from elsewhere see that the worker's loop has stopped."""
-LAST_WORDS: Final = 0.7
-"""Seconds that it then has to tell the store."""
 
 
 class Runtime:
@@ -52,7 +55,10 @@ class Runtime:
         worker_id: str,
         reports: Reports,
         describe: Callable[[], WorkerInfo],
+        requests: StopRequests,
+        stoppable: Stoppable | None,
     ) -> None:
+        self.requests = requests
         self.stopping = asyncio.Event()
         self.hurried = asyncio.Event()
         self._queues = queues
@@ -62,6 +68,7 @@ class Runtime:
         self._describe = describe
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._stoppable = stoppable
         self._threads = Threads(worker_id)
         self._processes = Processes()
         self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._overdue)
@@ -184,6 +191,8 @@ class Runtime:
     async def shut_down(self) -> None:
         """Stop claiming; wait while renewing; signal; wait again; hand back; settle; close; and raise only then."""
         asked = self._loop.time()
+        if not self.requests.are_there:
+            self.requests.note_call()
         self.exchange.leave()
         self.stopping.set()
         if self._starting is not None:
@@ -259,14 +268,15 @@ class Runtime:
                 wait.cancel()
 
     async def _settle_the_rest(self) -> None:
-        """Outcomes are worth waiting for as long as their locks last; afterwards they would be refused."""
+        """Outcomes are waited for as long as the grace lasts. Claims on their way may bring jobs, to be handed back."""
         if self._exchanging is None or self._exchanging.done():
             return
+        rest = (self.ends_at() or 0) - time.monotonic() if self.exchange.unsettled else SECOND_WAIT
         settled = asyncio.ensure_future(self.exchange.settle_all())
         hurried = asyncio.ensure_future(self.hurried.wait())
         try:
             for waits, seconds in (
-                ([settled, self._exchanging, hurried], self._rules.lock / 1000),
+                ([settled, self._exchanging, hurried], max(rest, LAST_WORDS)),
                 ([settled, self._exchanging], LAST_WORDS),
             ):
                 await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -278,16 +288,15 @@ class Runtime:
 
     async def _keep(self) -> list[Service]:
         held, reports = self.slots.held, self._reports
-        services: list[Service] = [
-            LoopWatch(self._loop, self._thread, held, self._attempts.stage, reports.hear_slow_loop)
-        ]
+        watch = self._watch()
+        services: list[Service] = [watch]
         for queue in self._queues:
             store, name, rules = self._siblings[id(queue.store)], queue.name, self._rules
             stalls = replace(rules.stalls_in(queue), ends=ENDS)
             revocations = Revocations(store, name, held, self._tell)
             await revocations.begin()
             services += [
-                Renewer(store, name, (held, self.exchange.unsettled), rules.lock, self._tell),
+                Renewer(store, name, lambda: self._locked(watch), rules.lock, self._tell),
                 Ticker(store, name, stalls, rules.stalled_interval, reports.hear_ticked),
                 revocations,
                 Census(store, name, self._handlers.names, reports.hear_unhandled),
@@ -298,13 +307,43 @@ class Runtime:
             services.append(presence)
         return services
 
+    def _watch(self) -> LoopWatch:
+        stores = {queue.name: self._siblings[id(queue.store)] for queue in self._queues}
+        rescue = Rescue(self._loop, self.slots, self.exchange, stores)
+        tell_slow, tell_blocked = self._reports.hear_slow_loop, self._reports.hear_blocked_loop
+        return LoopWatch(self._loop, self._thread, self._attempts.stage, rescue, self, tell_slow, tell_blocked)
+
+    def ends_at(self) -> float | None:
+        """When its shutdown should be over, if the loop answers; for the keeper's thread, as `end_without_loop` is."""
+        return self.requests.ends_at(self._rules.grace + min(self._rules.cancel_grace, SECOND_WAIT), 2 * HURRY)
+
+    async def end_without_loop(self) -> None:
+        if self._stoppable is not None:
+            await self._say_goodbye()
+            self._stoppable.give_up()
+
+    def _locked(self, watch: LoopWatch) -> list[Job]:
+        """The jobs whose locks are to be kept. While the loop is blocked nobody ends those whose time is up."""
+        # list() holds the interpreter's lock while it copies: the loop's thread changes them at any time.
+        jobs = [*list(self.slots.held), *list(self.exchange.unsettled)]
+        if not watch.is_blocked:
+            return jobs
+        now = time.monotonic()
+        return [job for job in jobs if self._attempts.deadlines.get(job, now) >= now]
+
     async def _leave(self) -> None:
+        await self._say_goodbye()
         for store in self._siblings.values():
-            # Its record lapses by itself if nobody can be told now.
-            with suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(1):
-                    await Presence(store, self._describe).leave()
-            await store.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS):
+                    await store.close()
+
+    async def _say_goodbye(self) -> None:
+        """Its records lapse by themselves if nobody can be told now."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS):
+                leaving = (Presence(store, self._describe).leave() for store in self._siblings.values())
+                await asyncio.gather(*leaving, return_exceptions=True)
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:
         if (done := committed(job)) is not None:

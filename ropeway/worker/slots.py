@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Any, Final
@@ -85,6 +86,21 @@ class Slots:
             if not job.ended:
                 self._end(job, Outcome(job.id, job.token, "hand back"))
 
+    def take_ready(self) -> list[Job]:
+        """From any thread: the jobs that no slot has begun. None of them is begun here after that."""
+        jobs: list[Job] = []
+        with suppress(IndexError):
+            while True:
+                jobs.append(self._ready.popleft())
+        return [job for job in jobs if not job.ended]
+
+    def taken(self, jobs: Iterable[Job]) -> None:
+        """On the loop: what is known here of jobs that `take_ready` gave away."""
+        for job in jobs:
+            if job.signal == "cancelled":
+                self._ended(job, None)
+        self._check_empty()
+
     def signal(self, job: Job, signal: Signal) -> None:
         """Tells a handler to stop. A coroutine is cancelled; a thread can see `job.cancelled`.
 
@@ -157,7 +173,10 @@ class Slots:
         while not self._closed and slot in self._slots:
             since = clock()
             while self._ready and not self._closed:
-                job = self._ready.popleft()
+                try:
+                    job = self._ready.popleft()
+                except IndexError:
+                    break  # Taken between the two steps, by another thread.
                 if self._ready:
                     self._call()
                 if job.ended:
@@ -205,6 +224,9 @@ class Slots:
         self._ended(job, outcome)
         self.held.discard(job)
         self.ended_one()
+        self._check_empty()
+
+    def _check_empty(self) -> None:
         if not self.held:
             self._none_held.set()
             self.emptied()

@@ -7,22 +7,22 @@ import os
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from ..client.elsewhere import ON_WORKERS, Guided
 from ..client.jobtype import JobType
 from ..client.loading import refuse_while_loading
-from ..client.portal import refuse_on_a_loop, run
+from ..client.portal import is_on_a_loop, refuse_on_a_loop, run
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import InvalidOption, RopewayError
+from ..errors import InvalidOption, RopewayError, SyncRefused
 from ..job.choices import is_word
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
 from ..job.names import job_name
 from ..showing import shown
+from .background import Background
 from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
@@ -30,9 +30,10 @@ from .manual import ClaimedJob, Sweeps, claim_by_hand, claimed_before, names_to_
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .registration import TypedRegistration
 from .reports import Reports
+from .requests import StopRequests
 from .runtime import Runtime
 from .service import log
-from .signals import stopped_by_signals
+from .signals import Stoppable, stopped_by_signals
 from .sync import SyncClaimedJob
 
 D = TypeVar("D")
@@ -69,6 +70,7 @@ class Worker(Guided):
         self._started_at = 0
         self._stopped_early = False
         self._runtime: Runtime | None = None
+        self._background: Background | None = None
 
     def __repr__(self) -> str:
         return f"<Worker {self.name!r} on {', '.join(queue.name for queue in self.queues)}>"
@@ -78,12 +80,13 @@ class Worker(Guided):
 
         Raises `ShutdownTimeout` when handlers ignored their end, and whatever made the worker unable to go on.
         """
-        with stopped_by_signals(self.stop):
-            runtime = await self._start(heeds_early_stop=True)
+        requests = StopRequests()
+        with stopped_by_signals(self.stop, requests.note_signal) as stoppable:
+            runtime = await self._start(requests, stoppable, heeds_early_stop=True)
             try:
                 await runtime.stopping.wait()
             finally:
-                await self._end(runtime)
+                await self._end(runtime, sys.exception())
 
     def run_sync(self) -> None:
         """`run` for code without an event loop, with one of its own on this thread.
@@ -93,14 +96,28 @@ class Worker(Guided):
         refuse_on_a_loop("await worker.run()")
         asyncio.run(self.run())
 
-    @asynccontextmanager
-    async def started(self) -> AsyncIterator[Self]:
+    async def __aenter__(self) -> Self:
         """Works while the block runs, beside the rest of an application; catches no signals."""
-        runtime = await self._start()
-        try:
-            yield self
-        finally:
-            await self._end(runtime)
+        await self._start()
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._runtime is not None:
+            await self._end(self._runtime, error)
+
+    def __enter__(self) -> Self:
+        """`async with` for code without an event loop: it works in a background thread while the block runs."""
+        if is_on_a_loop():
+            raise SyncRefused("this thread runs an event loop: use `async with` for the worker")
+        background = Background(self._serve, self.stop)
+        background.start()
+        self._background = background
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        background, self._background = self._background, None
+        if background is not None:
+            background.end()
 
     def stop(self) -> None:
         """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer.
@@ -109,6 +126,8 @@ class Worker(Guided):
         """
         if not self._started_at:
             self._stopped_early = True
+        if self._runtime is not None:
+            self._runtime.requests.note_call()
         self._tell(Runtime.stop)
 
     @overload
@@ -235,13 +254,28 @@ class Worker(Guided):
         """Handlers that would not stop, were given up, and still run."""
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
-    async def _start(self, *, heeds_early_stop: bool = False) -> Runtime:
+    async def _start(
+        self,
+        requests: StopRequests | None = None,
+        stoppable: Stoppable | None = None,
+        *,
+        heeds_early_stop: bool = False,
+    ) -> Runtime:
         refuse_while_loading()
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
         self._handlers.take_tasks(self.queues)
         reports = Reports(self._listeners, asyncio.get_running_loop())
-        runtime = Runtime(self.queues, self._handlers, self._rules, self.id, reports, self._describe)
+        runtime = Runtime(
+            self.queues,
+            self._handlers,
+            self._rules,
+            self.id,
+            reports,
+            self._describe,
+            StopRequests() if requests is None else requests,
+            stoppable,
+        )
         runtime.slots.size = self._concurrency
         runtime.exchange.claiming = not self._paused
         self._runtime = runtime
@@ -252,14 +286,20 @@ class Worker(Guided):
         log.info("%r starts on %s", self, ", ".join({queue.store.url for queue in self.queues}))
         try:
             await runtime.start()
-        except BaseException:
-            await self._end(runtime)
+        except BaseException as error:
+            await self._end(runtime, error)
             raise
         return runtime
 
-    async def _end(self, runtime: Runtime) -> None:
+    async def _serve(self, started: Callable[[], None]) -> None:
+        async with self:
+            runtime = self._runtime
+            started()
+            if runtime is not None:
+                await runtime.stopping.wait()
+
+    async def _end(self, runtime: Runtime, leaving: BaseException | None) -> None:
         """Whoever cancels meanwhile hurries it, and breaks nothing off: what it held would be renewed for ever."""
-        leaving = sys.exception()
         ending = asyncio.ensure_future(self._shut_down(runtime))
         cancelled = leaving if isinstance(leaving, asyncio.CancelledError) else None
         while not ending.done():

@@ -260,6 +260,34 @@ def test_a_job_that_kills_its_process_fails_with_a_reason_that_says_how(
     assert worker.exit_code() == ExitCode.OK
 
 
+BLOCKING = """
+async def block(_: Job) -> None:
+    print("blocking", flush=True)
+    time.sleep(60)
+
+def make_blocking() -> Worker:
+    return Worker(letters, {"block": block}, grace=60)
+"""
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_worker_whose_loop_is_blocked_ends_with_an_exit_code_of_its_own(
+    processes: str, programs: Programs, arrange: Arrange, app: Path
+):
+    app.write_text(app.read_text() + BLOCKING)
+    worker = programs.start("worker", "app:make_blocking", "--processes", processes)
+    job = arrange.on_queue(lambda queue: queue.add("block"))
+    worker.says("blocking")
+
+    worker.signal(signal.SIGTERM)
+    worker.says("the loop is blocked, and has")
+    worker.signal(signal.SIGTERM)
+
+    assert worker.exit_code() == ExitCode.BLOCKED_LOOP
+    assert arrange.state_of(job.id) == "waiting"
+    assert "1 jobs were handed back" in worker.err
+
+
 def test_a_queue_runs_its_tasks(programs: Programs, arrange: Arrange, app: Path):
     app.write_text(
         "from ropeway import Queue\nletters = Queue('letters')\n@letters.task\ndef double(n: int): return 2 * n"

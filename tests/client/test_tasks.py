@@ -283,7 +283,7 @@ async def test_jobs_are_added_and_awaited_without_a_loop(queue: Queue):
         result: Box = job.result(timeout=10)
         return result
 
-    async with Worker(queue).started():
+    async with Worker(queue):
         assert await asyncio.to_thread(add_and_wait) == Box(3, WHEN)
 
 

@@ -30,7 +30,7 @@ async def test_a_slow_network_slows_work_and_makes_nothing_stall(proxy: Proxy):
         jobs = await queue.add_many([*(("send", n) for n in range(20)), ("hold", 20)])
         worker = Worker(queue, {"send": counting, "hold": gate}, lock_duration=1.5, stalled_interval=0.1)
         ear = Ear(worker, *TROUBLE)
-        async with worker.started():
+        async with worker:
             proxy.latency = 0.3
             await told(queue, "completed", count=20)
             # Some locks' length more, which it has to renew.
@@ -79,7 +79,7 @@ async def test_a_worker_that_lost_its_connections_takes_a_delayed_job_with_nobod
     async with Queue("letters", proxy.url(timeout="0.5", **options)) as queue:
         worker = Worker(queue, Counting())
         ear = Ear(worker, "completed")
-        async with worker.started():
+        async with worker:
             await queue.add("send", 1)
             await ear.hear("completed")
             await queue.add("send", 2, delay=0.5)
@@ -102,7 +102,7 @@ async def test_a_worker_that_has_no_server_for_longer_than_a_lock_stops_its_hand
     async def handle(job: Job) -> str:
         return await gate(job) if job.record.attempts_started == 1 else "again"
 
-    async with Worker(queue, handle, lock_duration=0.5, stalled_interval=0.05).started():
+    async with Worker(queue, handle, lock_duration=0.5, stalled_interval=0.05):
         job = await queue.add("send")
         await gate.holds(1)
         await proxy.stop()
@@ -123,12 +123,12 @@ async def test_a_worker_that_has_no_server_stops_its_handlers_before_others_begi
         begun.set()
 
     options: Any = {"lock_duration": 2, "stalled_interval": 0.05}
-    async with Worker(queue, gate, **options).started():
+    async with Worker(queue, gate, **options):
         await queue.add("send")
         await gate.holds(1)
         async with (
             Queue("letters", server.url()) as there,
-            Worker(there, take_over, **options).started(),
+            Worker(there, take_over, **options),
         ):
             await proxy.stop()
             await asyncio.wait_for(begun.wait(), PATIENCE)

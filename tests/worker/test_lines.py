@@ -26,7 +26,7 @@ def about(job: Any, caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]
 
 
 async def test_a_completed_job_has_one_line_with_its_duration(queue: Queue, caplog: pytest.LogCaptureFixture):
-    async with Worker(queue, lambda _: None).started():
+    async with Worker(queue, lambda _: None):
         job = await queue.add("send")
         await job.result(timeout=PATIENCE)
 
@@ -45,7 +45,7 @@ async def test_a_job_that_fails_has_a_line_for_each_attempt(queue: Queue, caplog
 
     worker = Worker(queue, fail)
     ear = Ear(worker, "failed")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send", attempts=2, backoff=Backoff.fixed(0.001))
         await ear.hear("failed")
 
@@ -68,7 +68,7 @@ async def test_a_cancelled_job_has_a_line(queue: Queue, caplog: pytest.LogCaptur
 
     worker = Worker(queue, wait)
     ear = Ear(worker, "cancelled")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         await entered(begun)
         await job.cancel()
@@ -82,7 +82,7 @@ async def test_nothing_is_timed_that_is_not_told(queue: Queue, caplog: pytest.Lo
     caplog.set_level(logging.WARNING, "ropeway")
     timings: list[Timing | None] = []
 
-    async with Worker(queue, lambda job: timings.append(job._job.timing)).started():
+    async with Worker(queue, lambda job: timings.append(job._job.timing)):
         await (await queue.add("send")).result(timeout=PATIENCE)
 
     assert timings == [None]
@@ -101,7 +101,7 @@ async def test_progress_is_told_of_long_jobs_when_it_changes(
         monkeypatch.setattr(lines, "PROGRESS_EVERY", 3600.0)
         await job.progress(99)
 
-    async with Worker(queue, advance).started():
+    async with Worker(queue, advance):
         job = await queue.add("send")
         await job.result(timeout=PATIENCE)
 
@@ -157,7 +157,7 @@ async def test_a_worker_that_ends_tells_the_rest_of_its_numbers(
     worker = Worker(queue, lambda _: None)
     ear = Ear(worker, "completed")
     await queue.add_many(["send"] * 20)
-    async with worker.started():
+    async with worker:
         await ear.hear("completed", 20)
 
     counted = [message.partition(" more jobs completed")[0] for message in caplog.messages if "more jobs" in message]

@@ -72,7 +72,7 @@ async def test_a_handler_that_postpones_by_less_than_no_time_fails(queue: Queue)
     def postpone(job: SyncJob) -> None:
         job.postpone(-5)
 
-    async with Worker(queue, postpone).started():
+    async with Worker(queue, postpone):
         job = await queue.add("send")
         with pytest.raises(JobFailed, match="option 'delay': -5 is negative"):
             await job.result(timeout=PATIENCE)

@@ -40,7 +40,7 @@ async def test_it_waits_for_its_neighbours_to_end_and_nobody_starts_beside_it(qu
     alone, plain = Gate(), Gate()
     [suspect] = await suspects(queue)
     await queue.add_many([("plain", number) for number in range(3)])
-    async with Worker(queue, {"suspect": alone, "plain": plain}).started():
+    async with Worker(queue, {"suspect": alone, "plain": plain}):
         await plain.holds(3)
         later = await queue.add("plain", 4)
         assert not alone.running
@@ -55,7 +55,7 @@ async def test_it_waits_for_its_neighbours_to_end_and_nobody_starts_beside_it(qu
 async def test_it_is_blamed_if_it_stalls_while_it_is_alone(queue: Queue):
     alone = Gate()
     [suspect] = await suspects(queue)
-    async with Worker(queue, {"suspect": alone}).started():
+    async with Worker(queue, {"suspect": alone}):
         await alone.holds(1)
         assert (await after_its_death(queue, suspect)).given_up == [suspect.id]
 
@@ -64,7 +64,7 @@ async def test_it_is_not_blamed_while_it_waits(queue: Queue):
     plain = Gate()
     [suspect] = await suspects(queue)
     await queue.add("plain")
-    async with Worker(queue, {"suspect": plain, "plain": plain}).started():
+    async with Worker(queue, {"suspect": plain, "plain": plain}):
         await plain.holds(1)
         assert suspect.id in (await after_its_death(queue, suspect)).stalled
         plain.opened.set()
@@ -74,7 +74,7 @@ async def test_a_job_that_may_stall_again_runs_beside_others(queue: Queue):
     gate = Gate()
     await suspects(queue)
     await queue.add("plain")
-    async with Worker(queue, gate, max_stalled_count=2).started():
+    async with Worker(queue, gate, max_stalled_count=2):
         await gate.holds(2)
         gate.opened.set()
 
@@ -84,7 +84,7 @@ async def test_a_stall_that_would_use_the_last_attempt_makes_a_suspect_too(queue
     await suspects(queue, attempts=1)
     await queue.add("plain")
     options: Any = {"max_stalled_count": 9, "stall_counts_as_attempt": True}
-    async with Worker(queue, {"suspect": gate, "plain": gate}, **options).started():
+    async with Worker(queue, {"suspect": gate, "plain": gate}, **options):
         await gate.holds(1)
         assert gate.running == [None]
         gate.opened.set()
@@ -95,7 +95,7 @@ async def test_many_of_them_run_one_after_the_other(queue: Queue):
     gate = Gate()
     gate.opened.set()
     jobs = await suspects(queue, 5)
-    async with Worker(queue, gate).started():
+    async with Worker(queue, gate):
         for job in jobs:
             assert await job.result(timeout=PATIENCE) == "done"
     assert gate.most == 1
@@ -106,7 +106,7 @@ async def test_many_of_them_run_one_after_the_other(queue: Queue):
 async def test_a_worker_leaves_others_to_other_workers(make_queue: MakeQueue):
     queue, gate = make_queue(), Gate()
     await suspects(queue, 3)
-    async with Worker(queue, gate).started(), Worker(queue, gate).started(), Worker(queue, gate).started():
+    async with Worker(queue, gate), Worker(queue, gate), Worker(queue, gate):
         await gate.holds(3)
         gate.opened.set()
 
@@ -114,7 +114,7 @@ async def test_a_worker_leaves_others_to_other_workers(make_queue: MakeQueue):
 async def test_a_worker_claims_as_before_once_there_is_none(queue: Queue):
     alone, plain = Gate(), Gate()
     await suspects(queue)
-    async with Worker(queue, {"suspect": alone, "plain": plain}, concurrency=4).started():
+    async with Worker(queue, {"suspect": alone, "plain": plain}, concurrency=4):
         await alone.holds(1)
         await queue.add_many([("plain", number) for number in range(4)])
         alone.opened.set()
@@ -127,7 +127,7 @@ async def test_handlers_in_processes_are_no_neighbours(queue: Queue):
     handlers: Any = {"suspect": alone, "process": in_process(process_handlers.hang)}
     worker = Worker(queue, handlers)
     ear = Ear(worker, "progress")
-    async with worker.started():
+    async with worker:
         beside = await queue.add("process")
         await ear.hear("progress")
         worker.pause()
@@ -150,7 +150,7 @@ async def test_its_mark_stays_until_its_outcome_is_stored(tampered_queue: Queue,
 
     door = Door()
     tampering.before["settle"] = door.pass_through
-    async with Worker(queue, {"suspect": fine, "plain": plain}).started():
+    async with Worker(queue, {"suspect": fine, "plain": plain}):
         await entered(door.reached)
         assert not plain.running
         door.opened.set()
@@ -164,7 +164,7 @@ async def test_a_shutdown_hands_it_back_while_it_waits(queue: Queue):
     [suspect] = await suspects(queue)
     await queue.add("plain")
     worker = Worker(queue, {"suspect": plain, "plain": plain})
-    async with worker.started():
+    async with worker:
         await plain.holds(1)
         worker.stop()
         await asyncio.wait_for(_handed_back(suspect), PATIENCE)
@@ -178,7 +178,7 @@ async def test_it_can_be_cancelled_while_it_waits(queue: Queue):
     await queue.add("plain")
     worker = Worker(queue, {"suspect": plain, "plain": plain}, cancel_grace=0.05)
     ear = Ear(worker, "cancelled")
-    async with worker.started():
+    async with worker:
         await plain.holds(1)
         await suspect.cancel()
         await ear.hear("cancelled")
@@ -205,7 +205,7 @@ class TestPatience:
         gate = Gate()
         [suspect] = await suspects(queue)
         await queue.add("plain")
-        async with Worker(queue, {"suspect": gate, "plain": gate}).started():
+        async with Worker(queue, {"suspect": gate, "plain": gate}):
             await gate.holds(1)
             await clock.advance(59)
             assert len(gate.running) == 1
@@ -217,7 +217,7 @@ class TestPatience:
     async def test_others_do_not_wait_for_ever_and_it_is_not_blamed_then(self, queue: Queue, clock: FakeClock):
         gate = Gate()
         [suspect] = await suspects(queue)
-        async with Worker(queue, {"suspect": gate, "plain": gate}).started():
+        async with Worker(queue, {"suspect": gate, "plain": gate}):
             await gate.holds(1)
             await queue.add("plain")
             await clock.advance(59)
@@ -234,7 +234,7 @@ class TestPatience:
         await queue.store.claim(request)
         await queue.store.tick(queue.name, RULES)
         await queue.add("plain")
-        async with Worker(queue, {"suspect": gate, "plain": gate}).started():
+        async with Worker(queue, {"suspect": gate, "plain": gate}):
             await gate.holds(1)
             await clock.advance(119)
             assert len(gate.running) == 1

@@ -110,7 +110,7 @@ async def test_workers_start_and_catch_up_and_then_there_is_room_again(start_ser
     async with Queue("letters", url, remove_on_complete=True) as queue:
         added = await add_until_full(queue)
         assert added > 0
-        async with Worker(queue, handle, concurrency=100).started(), asyncio.timeout(PATIENCE):
+        async with Worker(queue, handle, concurrency=100), asyncio.timeout(PATIENCE):
             while (await queue.counts())["waiting"]:  # noqa: ASYNC110 - its events are beside the point
                 await asyncio.sleep(0.01)
         assert done == added

@@ -165,7 +165,7 @@ async def test_a_worker_that_runs_a_job_leaves_no_claim(store: RedisStore):
         await done.wait()
 
     queue = Queue("mail", store=store)
-    async with Worker(queue, handler, concurrency=10).started():
+    async with Worker(queue, handler, concurrency=10):
         await queue.add("send")
         await running.wait()
         standing_beside_it = await standing_in(store, "mail")
@@ -180,7 +180,7 @@ async def idle_worker(store: RedisStore) -> AsyncIterator[tuple[Worker, Gate]]:
     """One of seven places, whose claim stands."""
     gate, queue = Gate(), Queue("mail", store=store)
     gate.opened.set()
-    async with Worker(queue, gate, concurrency=7).started() as worker:
+    async with Worker(queue, gate, concurrency=7) as worker:
         await (await queue.add("send")).result(timeout=PATIENCE)
         await until_they_stand(store, "mail")
         gate.opened.clear()
