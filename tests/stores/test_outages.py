@@ -93,12 +93,14 @@ def test_a_producer_whose_call_was_cut_off_hears_within_5_seconds():
 
 def test_a_late_try_to_connect_has_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch):
     now = 100.0
-    monkeypatch.setattr(redis.time, "monotonic", lambda: now)
-    deadline = redis.Deadline(redis.PATIENCE)
-    assert deadline.patience() == redis.CONNECTING
+    monkeypatch.setattr("ropeway.stores.redis.connection.time.monotonic", lambda: now)
+    tries = redis.Tries(redis.PATIENCE)
+    pauses = tries.pauses()
+    assert tries.patience() == redis.CONNECTING
     now += redis.PATIENCE
-    assert deadline.patience() == pytest.approx(redis.LAST_TRY)
-    assert redis.Deadline(0).patience() == pytest.approx(redis.CONNECTING)
+    assert tries.patience() == pytest.approx(redis.LAST_TRY)
+    assert next(pauses, None) is None
+    assert redis.Tries(0).patience() == pytest.approx(redis.CONNECTING)
 
 
 @pytest.mark.parametrize("server", ["postgres"], indirect=True)

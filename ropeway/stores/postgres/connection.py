@@ -189,8 +189,9 @@ class Lanes:
 
     async def _opened(self) -> Link:
         """Waits for one, for a limited time: a slow network may bring it later, for whoever asks then."""
+        limit = asyncio.timeout(LATEST)
         try:
-            async with asyncio.timeout(LATEST) as limit:
+            async with limit:
                 return await self._opening.result()
         except TimeoutError as error:
             if not limit.expired():
@@ -225,9 +226,10 @@ class Lanes:
                     raise
                 # One that took writes before will do it again, or another will: a failover is under way.
                 self._failures += 1
-                if loop.time() + pause > deadline:
+                left = deadline - loop.time()
+                if left <= 0:
                     raise NotConnected(self._target.url, said(error)) from error
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+            await asyncio.sleep(min(left, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - spreads load
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _check(self, link: Link) -> None:

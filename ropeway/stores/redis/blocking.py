@@ -125,7 +125,7 @@ class BlockingLinks:
             if code_of(error) not in PASSING:
                 raise
             refused = error
-        for pause in connection.pauses(connection.PATIENCE):
+        for pause in connection.Tries(connection.PATIENCE).pauses():
             time.sleep(pause)
             try:
                 return self._ask(command)
@@ -179,11 +179,11 @@ class BlockingLinks:
 
     def _open(self) -> BlockingLink:
         """Gives a server that worked before some time to come back."""
-        patience = connection.PATIENCE if self._was_up else 0
-        pauses, deadline = connection.pauses(patience), connection.Deadline(patience)
+        tries = connection.Tries(connection.PATIENCE if self._was_up else 0)
+        pauses = tries.pauses()
         while True:
             try:
-                link = open_blocking_link(self._target, deadline.patience())
+                link = open_blocking_link(self._target, tries.patience())
                 if not self._was_up:
                     self._check(link)
                     self._was_up = True

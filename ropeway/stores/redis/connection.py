@@ -81,24 +81,24 @@ def logins(target: Target) -> list[tuple[Argument, ...]]:
     return commands
 
 
-def pauses(seconds: float) -> Iterator[float]:
-    """How long to wait before each further try, for so many seconds in all."""
-    deadline = time.monotonic() + seconds
-    pause = FIRST_PAUSE
-    while time.monotonic() + pause <= deadline:
-        yield pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load
-        pause = min(pause * 2, LONGEST_PAUSE)
-
-
-class Deadline:
-    """When the last try to connect ends, if tries may begin for `seconds` from now on."""
+class Tries:
+    """Tries that may begin for `seconds` from now on."""
 
     def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + max(CONNECTING, seconds + LAST_TRY)
+        self._since = time.monotonic()
+        self._seconds = seconds
+
+    def pauses(self) -> Iterator[float]:
+        """How long to wait before each further one; the last begins when the time is over."""
+        pause = FIRST_PAUSE
+        while (left := self._since + self._seconds - time.monotonic()) > 0:
+            yield min(left, pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+            pause = min(pause * 2, LONGEST_PAUSE)
 
     def patience(self) -> float:
-        """Seconds for a try that begins now."""
-        return min(CONNECTING, self._end - time.monotonic())
+        """Seconds for one to connect that begins now."""
+        end = self._since + max(CONNECTING, self._seconds + LAST_TRY)
+        return min(CONNECTING, end - time.monotonic())
 
 
 class Commands:
@@ -166,7 +166,7 @@ class Connection(Commands):
             raise typed(self.target.url, error) from error
 
     async def _insist(self, command: tuple[Argument, ...], error: hiredis.ReplyError) -> Any:
-        for pause in pauses(PATIENCE):
+        for pause in Tries(PATIENCE).pauses():
             await self._look_elsewhere(code_of(error))
             await asyncio.sleep(pause)
             try:
@@ -192,11 +192,11 @@ class Connection(Commands):
         return await self._opening.result()
 
     async def _open(self) -> Link:
-        patience = self._patience if self._was_up else 0
-        waits, deadline = pauses(patience), Deadline(patience)
+        tries = Tries(self._patience if self._was_up else 0)
+        waits = tries.pauses()
         while True:
             try:
-                link = await self._opens(patience=deadline.patience())
+                link = await self._opens(patience=tries.patience())
                 if not self._was_up:
                     await self._check(link)
                 self._link, self._was_up = link, True
