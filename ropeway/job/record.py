@@ -59,7 +59,7 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     lock_until: Instant | None = None
     finished_at: Instant | None = None
     expires_at: Instant | None = None
-    """When retention removes it by age."""
+    """When retention removes it by age; the last instant if only a count removes it, None if it is kept for ever."""
     reason: str | None = None
     """Of the last failed attempt, of giving up, or of the cancellation."""
     progress: JsonText | None = None

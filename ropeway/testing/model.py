@@ -407,7 +407,8 @@ class Model:
             elif keep.count is not None:
                 counts[state] = min(keep.count, counts.get(state, keep.count))
         for state, count in counts.items():
-            for job in self.in_state(state)[:-count]:
+            counted = [job for job in self.in_state(state) if job.expires_at is not None]
+            for job in counted[:-count]:
                 self._drop(job)
 
     def _fail_attempt(self, job: JobRecord, reason: str, trace: str, keep: int, now: Instant) -> None:

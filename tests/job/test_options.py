@@ -221,7 +221,8 @@ class TestRetention:
         assert not FOREVER.removes_at_once
         assert not Retention(age=1, count=1).removes_at_once
         assert Retention(age=5).until(10) == 15
-        assert FOREVER.until(10) == LAST_INSTANT
+        assert FOREVER.until(10) is None
+        assert Retention(count=5).until(10) == LAST_INSTANT
         assert Retention(age=LAST_INSTANT).until(10) == LAST_INSTANT
 
 

@@ -272,7 +272,7 @@ class MemoryStore:
     async def count_waiting(self, queue: str, priorities: Sequence[int]) -> list[int]:
         place = await self._turn()
         with place.lock:
-            keys = place.book(queue).shelf("waiting").keys
+            keys = place.book(queue).shelf("waiting").counted
             return keys.counts(priorities)
 
     async def log(

@@ -26,6 +26,7 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "failed": "sorted set by finished_at: sequence and id",
     "cancelled": "sorted set by finished_at: sequence and id",
     "expiring:": "sorted set per final state, by expires_at: sequence and id",
+    "kept:": "sorted set per final state, by finished_at: sequence and id of those that are kept for ever",
     "past": "hash: id to the number of log lines ever written, for jobs with failures or a log",
     "failures:": "list per job: failed attempts, oldest first",
     "log:": "list per job: log lines, oldest first",

@@ -79,7 +79,7 @@ def _target(outcome: Outcome) -> State:
 
 
 def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    by_expiry: defaultdict[Instant, list[tuple[int, str | None]]] = defaultdict(list)
+    by_expiry: defaultdict[Instant | None, list[tuple[int, str | None]]] = defaultdict(list)
     jobs: list[tuple[str, Detail]] = []
     for place, outcome in group:
         result = outcome.result

@@ -46,7 +46,7 @@ from .promote import TestPromote
 from .remember import TestRemember, TestRememberForAWhile, TestRememberWithExpectation
 from .remove import TestRemove
 from .renew import TestRenew
-from .retention import TestSettleRetention, TestTickRetention
+from .retention import TestKeptForEver, TestSettleRetention, TestTickRetention
 from .retry import TestRetryByHand
 from .revoked import TestRevoked
 from .settle import (
@@ -91,6 +91,7 @@ __all__ = [
     "TestFork",
     "TestGet",
     "TestHistory",
+    "TestKeptForEver",
     "TestListen",
     "TestListener",
     "TestLog",

@@ -21,13 +21,13 @@ def claim(step: Step, request: ClaimRequest) -> Claimed:
         jobs = _take(step, book, request)
         if promoted > len(jobs):
             step.wake(book.name)
-    due = book.shelf("delayed").keys.least if len(jobs) < request.limit else None
+    due = book.shelf("delayed").counted.least if len(jobs) < request.limit else None
     return Claimed(jobs, step.now, due[0] if due else None)
 
 
 def promote_due(step: Step, book: Book) -> int:
     """At most `BATCH` jobs, in the order in which they became due."""
-    due = book.shelf("delayed").keys.first(BATCH, before=(step.now + 1,))
+    due = book.shelf("delayed").counted.first(BATCH, before=(step.now + 1,))
     for _, _, id in due:
         job = book.jobs[id]
         book.put(replace(job, state="waiting", due_at=None))
@@ -78,7 +78,7 @@ def _next(book: Book, request: ClaimRequest) -> list[Key]:
     if settings.max_active is not None:
         limit = max(0, min(limit, settings.max_active - len(book.shelf("active"))))
     if not settings.paused_names and request.names is None:
-        return waiting.keys.first(limit)
+        return waiting.counted.first(limit)
     paused, names = frozenset(settings.paused_names), request.names
     wanted = None if names is None else frozenset(names)
     return waiting.first_named(lambda name: name not in paused and (wanted is None or name in wanted), wanted, limit)

@@ -89,5 +89,5 @@ def _expire(step: Step, book: Book) -> int:
 
 
 def _next_at(book: Book) -> Instant | None:
-    heads = (book.shelf("delayed").keys.least, book.locks.least, book.expiries.least)
+    heads = (book.shelf("delayed").counted.least, book.locks.least, book.expiries.least)
     return min((head[0] for head in heads if head), default=None)

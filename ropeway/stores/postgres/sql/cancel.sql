@@ -45,7 +45,7 @@ BEGIN
         keep := ropeway.stored_options(job.options, defaults);
         job.state := 'cancelled';
         job.finished_at := instant;
-        job.expires_at := least(coalesce(instant + keep.age, 253402300799999), 253402300799999);
+        job.expires_at := ropeway.expiry(instant, keep.age, keep.count);
         job.reason := cancel.reason;
         -- The worker still runs the handler: without its token a late result is refused.
         job.token := NULL;

@@ -3,13 +3,13 @@
 -- statement: cancel
 -- Takes :now, :reason, :cancelled (json, a list of seq and expires_at). They are still where they stood, too.
 INSERT INTO finished (
-    queue, state, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
+    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
     -- The worker still runs the handler: without its token a late result is refused.
     token,
     worker, started_at, renewed_at, reason, progress
 )
 SELECT
-    place.queue, 'cancelled', :now, place.seq, cancelled.value ->> 1, place.name,
+    place.queue, 'cancelled', cancelled.value ->> 1 IS NULL, :now, place.seq, cancelled.value ->> 1, place.name,
     place.attempts_made, place.attempts_started, place.stalled_count, place.logged,
     NULL,
     place.worker, place.started_at, place.renewed_at, :reason, place.progress

@@ -68,7 +68,7 @@ BEGIN
         IF lost_by IS NOT NULL THEN
             job.state := 'failed';
             job.finished_at := instant;
-            job.expires_at := least(coalesce(instant + said.age, 253402300799999), 253402300799999);
+            job.expires_at := ropeway.expiry(instant, said.age, said.count);
             PERFORM ropeway.finish(job);
             IF said.age = 0 OR said.count = 0 THEN
                 at_once := at_once || job.id;

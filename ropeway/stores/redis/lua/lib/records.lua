@@ -24,6 +24,6 @@ local function pack_rest(job, reason, progress, result)
   finished = is_active and NEVER or finished
   return sub(run, MADE, TOKEN - 1) .. due .. token .. worker .. or_nil(sub(run, STARTED_AT, RENEWED_AT - 1))
     .. or_nil(sub(run, RENEWED_AT, MADE - 1)) .. (is_active and limit or NIL) .. or_nil(finished)
-    .. ((is_active or finished == NEVER) and NIL or limit) .. text_or_nil(reason) .. text_or_nil(progress)
+    .. ((is_active or finished == NEVER) and NIL or or_nil(limit)) .. text_or_nil(reason) .. text_or_nil(progress)
     .. text_or_nil(result)
 end

@@ -87,9 +87,11 @@ CREATE INDEX later_children ON later (queue, seq) WHERE due_at IS NULL;
 CREATE TABLE finished (
     queue INTEGER NOT NULL,
     state TEXT NOT NULL,
+    -- For ever: those have no expires_at, and lie apart, because counts pass them over.
+    is_kept INTEGER NOT NULL,
     finished_at INTEGER NOT NULL,
     seq INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL,
+    expires_at INTEGER,
     name TEXT NOT NULL,
     attempts_made INTEGER NOT NULL,
     attempts_started INTEGER NOT NULL,
@@ -102,11 +104,11 @@ CREATE TABLE finished (
     reason TEXT,
     progress TEXT,
     result TEXT,
-    PRIMARY KEY (queue, state, finished_at, seq)
+    PRIMARY KEY (queue, state, is_kept, finished_at, seq)
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX finished_by_seq ON finished (seq);
--- Without the jobs that are kept for ever: those expire at the last instant of all.
+-- Without those that only a count removes: they expire at the last instant of all.
 CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at < 253402300799999;
 
 -- A job and where it stands; ask for it by seq, or by queue and id. Once it is found, the tables left are not looked into.
