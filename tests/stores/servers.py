@@ -155,10 +155,11 @@ def new_prefix() -> str:
 class ClusterProcesses:
     """Primaries that share the slots out among themselves."""
 
-    def __init__(self, folder: Path, number: int = 3) -> None:
+    def __init__(self, folder: Path, number: int = 3, *options: str) -> None:
         self.nodes: list[ServerProcess] = []
         self.buses: list[int] = []
         self._folder = folder
+        self._options = options
         for _ in range(number):
             self._add_node()
 
@@ -168,7 +169,7 @@ class ClusterProcesses:
         self.buses.append(free_port())
         options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", str(self.buses[-1]))
         haste = ("--repl-diskless-sync-delay", "0")
-        node = ServerProcess(place, "--bind", "127.0.0.1", *options, *haste, port=free_port())
+        node = ServerProcess(place, "--bind", "127.0.0.1", *options, *haste, *self._options, port=free_port())
         self.nodes.append(node)
         return node
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from .cluster import Cluster
-from .connection import Commands, Connection, Find
+from .connection import Commands, Connection
+from .ears import Ears
 from .sentinel import Sentinels
 from .target import Target
+from .wake import Ear
 
 
-def reach(target: Target) -> tuple[Commands, Find]:
-    """What takes commands, and what says where to subscribe."""
+def reach(target: Target) -> tuple[Commands, Ear | Ears]:
+    """What takes commands, and what hears wakes."""
     if target.kind == "cluster":
         cluster = Cluster(target)
-
-        async def some_node() -> Target:
-            return cluster.any_place()
-
-        return cluster, some_node
+        return cluster, Ears(cluster)
     if target.kind == "sentinel":
         sentinels = Sentinels(target)
-        return Connection(target, sentinels.primary), sentinels.primary
+        return Connection(target, sentinels.primary), Ear(sentinels.primary)
 
     async def itself() -> Target:
         return target
 
-    return Connection(target), itself
+    return Connection(target), Ear(itself)
