@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from ..client.queue import Queue
@@ -16,6 +17,7 @@ from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
 from .completing import committed
+from .domains import Domain, domains_of, late_ones
 from .exchange import Exchange
 from .following import Follower
 from .handlers import Handlers
@@ -25,7 +27,7 @@ from .keeping import Census, LoopWatch, Presence, Renewer, Revocations, Ticker
 from .options import Rules
 from .processes import Processes
 from .reports import Reports
-from .service import Service, insist, log, run_all
+from .service import Service, Services, insist, log
 from .slots import Slots
 from .threads import Threads
 
@@ -33,6 +35,8 @@ SECOND_WAIT: Final = 2.0
 """Seconds for handlers to stop after the grace period: with its 25 s, within the 30 s that most supervisors give."""
 HURRY: Final = 0.2
 """Seconds to wait for handlers when the worker was asked twice to stop."""
+LATE_START: Final = 1.0
+"""Seconds for which a worker that can serve some of its queues waits for the others before it counts as started."""
 LOOK_EVERY: Final = 1.0
 """Seconds after which those who wait from elsewhere see that the worker's loop has stopped."""
 LAST_WORDS: Final = 0.7
@@ -72,8 +76,10 @@ class Runtime:
             reports.claimed,
         )
         self._siblings: dict[int, Store] = {}
-        self._keeper = keeper_for((queue.store for queue in queues), self._keep, self._leave)
+        self._keeper = keeper_for((queue.store for queue in queues), self._watch, self._leave)
         self._starting: asyncio.Task[None] | None = None
+        self._beginning: set[asyncio.Task[None]] = set()
+        self._serving = Services()
         self._exchanging: asyncio.Task[None] | None = None
         self._followers: list[Follower] = []
         self._following: asyncio.Task[None] | None = None
@@ -94,15 +100,36 @@ class Runtime:
             starting.result()
 
     async def _start(self) -> None:
-        for queue in self._queues:
-            await self._open(queue)
-        self._siblings = {id(queue.store): queue.store.sibling() for queue in self._queues}
         (await self._keeper.start()).add_done_callback(self._check)
-        for follower in self._needed_followers():
-            await follower.begin()
+        domains = {asyncio.create_task(self._begin(domain)): domain for domain in domains_of(self._queues)}
+        self._beginning = {*domains}
+        late = await late_ones(domains, LATE_START)
+        for task, domain in domains.items():
+            if task in late:
+                log.warning("%s does not answer yet: the worker starts without it", domain.name)
+                task.add_done_callback(partial(self._check_late, domain))
+            else:
+                self._serve(domain)
         self.follow()
-        self._exchanging = asyncio.create_task(run_all(self.exchange.services()), name="ropeway-exchange")
+        self._exchanging = asyncio.create_task(self._serving.run(), name="ropeway-exchange")
         self._exchanging.add_done_callback(self._check)
+
+    async def _begin(self, domain: Domain) -> None:
+        """Opens a failure domain, and keeps its queues in order from here on."""
+        for queue in domain.queues:
+            await self._open(queue)
+        for store in [*(queue.store for queue in domain.queues), *domain.stores.values()]:
+            if id(store) not in self._siblings:
+                self._siblings[id(store)] = store.sibling()
+        await self._keeper.keep(partial(self._keep, domain))
+        names = {queue.name for queue in domain.queues}
+        for follower in self._needed_followers():
+            if follower.queue in names:
+                await follower.begin()
+
+    def _serve(self, domain: Domain) -> None:
+        if domain.queues:
+            self._serving.add(self.exchange.services(domain.name))
 
     async def _open(self, queue: Queue) -> None:
         limit = self._rules.max_global_concurrency
@@ -121,8 +148,8 @@ class Runtime:
     def follow(self) -> None:
         """From here on listeners hear what happens in the queues."""
         if self._following is None and not self.stopping.is_set() and self._needed_followers():
-            self._following = asyncio.create_task(run_all(self._followers), name="ropeway-followers")
-            self._following.add_done_callback(self._check_following)
+            self._following = asyncio.create_task(Services(self._followers).run(), name="ropeway-followers")
+            self._following.add_done_callback(self._check_helper)
 
     def _needed_followers(self) -> list[Follower]:
         """None if nobody listens: to read all events of a queue is work."""
@@ -178,8 +205,9 @@ class Runtime:
         asked = self._loop.time()
         self.exchange.leave()
         self.stopping.set()
-        if self._starting is not None:
-            await _cancel(self._starting)
+        for beginning in [self._starting, *self._beginning]:
+            if beginning is not None:
+                await _cancel(beginning)
         if self.slots.held:
             log.info("stopping: %.0f s for running jobs to end, %d now", self._rules.grace, len(self.slots.held))
         try:
@@ -220,8 +248,7 @@ class Runtime:
         """Of what this worker did last, such as to empty its queue, its listeners may not have heard yet."""
         try:
             async with asyncio.timeout(LAST_WORDS):
-                for follower in self._followers:
-                    await follower.catch_up()
+                await asyncio.gather(*(follower.catch_up() for follower in self._followers))
         except Exception as error:  # noqa: BLE001 - nothing that is said last may keep a worker from its end
             log.warning("listeners may not have heard the last events: %s", str(error) or type(error).__name__)
 
@@ -267,12 +294,15 @@ class Runtime:
             settled.cancel()
             hurried.cancel()
 
-    async def _keep(self) -> list[Service]:
-        held, reports = self.slots.held, self._reports
-        services: list[Service] = [
-            LoopWatch(self._loop, self._thread, held, self._attempts.stage, reports.hear_slow_loop)
+    async def _watch(self) -> list[Service]:
+        return [
+            LoopWatch(self._loop, self._thread, self.slots.held, self._attempts.stage, self._reports.hear_slow_loop)
         ]
-        for queue in self._queues:
+
+    async def _keep(self, domain: Domain) -> list[Service]:
+        held, reports = self.slots.held, self._reports
+        services: list[Service] = []
+        for queue in domain.queues:
             store, name, rules = self._siblings[id(queue.store)], queue.name, self._rules
             revocations = Revocations(store, name, held, self._tell)
             await revocations.begin()
@@ -282,8 +312,8 @@ class Runtime:
                 revocations,
                 Census(store, name, self._handlers.names, reports.hear_unhandled),
             ]
-        for store in self._siblings.values():
-            presence = Presence(store, self._describe)
+        for handle in domain.stores:
+            presence = Presence(self._siblings[handle], self._describe)
             await presence.begin()
             services.append(presence)
         return services
@@ -343,7 +373,14 @@ class Runtime:
             self._crippled = True
             self._die(error)
 
-    def _check_following(self, end: asyncio.Future[None]) -> None:
+    def _check_late(self, domain: Domain, begun: asyncio.Future[None]) -> None:
+        if begun.cancelled() or begun.exception() is not None:
+            self._check_helper(begun)
+        elif not self.stopping.is_set():
+            log.info("%s answers now", domain.name)
+            self._serve(domain)
+
+    def _check_helper(self, end: asyncio.Future[None]) -> None:
         if (error := self._error_of(end)) is not None:
             self._die(error)
 
