@@ -173,9 +173,18 @@ class ClusterProcesses:
         self.nodes.append(node)
         return node
 
-    def url(self, prefix: str = "ropeway") -> str:
+    def url(self, prefix: str = "ropeway", **options: str) -> str:
         seeds = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
-        return f"redis+cluster://{seeds}/0?prefix={prefix}"
+        said = "&".join(f"{option}={value}" for option, value in {"prefix": prefix, **options}.items())
+        return f"redis+cluster://{seeds}/0?{said}"
+
+    def holder(self, key: str) -> ServerProcess:
+        """The node that has a key's slot."""
+        return next(node for node in self.nodes if not node.ask("EXISTS", key).startswith(b"-"))
+
+    def queue_on(self, node: ServerProcess, prefix: str = "ropeway") -> str:
+        """The name of a queue that this node holds."""
+        return next(name for n in count() if self.holder(f"{{{prefix}:{(name := f'queue-{n}')}}}") is node)
 
     def start(self) -> None:
         slots, number = 16384, len(self.nodes)
