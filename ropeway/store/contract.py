@@ -97,6 +97,16 @@ def shares_from(store: object) -> int:
     return getattr(store, "shares_from", sys.maxsize)
 
 
+def domain_of(store: Store, queue: str | None = None) -> str:
+    """Names the failure domain of a queue: what becomes unavailable together. Without a queue, that of records.
+
+    One for the whole store, unless its `domain_of` says otherwise, as where queues live on different servers. Not by
+    handles: those that were made with one URL are the same store.
+    """
+    names = getattr(store, "domain_of", None)
+    return store.url if names is None or queue is None else names(queue)
+
+
 class Store(Protocol):
     url: str
     """How to say which store this is, without secrets."""

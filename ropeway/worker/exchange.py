@@ -18,14 +18,16 @@ from ..job.record import JobRecord
 from ..store.contract import Listener, shares_from
 from ..store.values import DONE, Answer, Claimed, ClaimRequest, Settled
 from .job import Job
-from .lanes import Lane, Lanes, by_store
+from .lanes import Lane, Lanes, by_domain
 from .quarantine import Quarantine
 from .service import Service, insist
 from .slots import Slots
 
 TRIPS_AT_ONCE: Final = 2
-"""To each store. What ends while one trip is under way need not wait for its return."""
+"""To each failure domain. What ends while one trip is under way need not wait for its return."""
 SAFETY_POLL: Final = 5.0
+LATE: Final = 0.5
+"""Seconds after which a claim that is not answered keeps no places from other domains."""
 
 
 class Exchange:
@@ -58,6 +60,8 @@ class Exchange:
         self._claims: dict[str, ClaimRequest] = {}
         """Those on their way, by token."""
         self._by_queue = {lane.queue.name: lane for lane in self.lanes}
+        self._by_domain = by_domain(self.lanes)
+        self._loop = asyncio.get_running_loop()
         self._slots = slots
         self._quarantine = quarantine
         self._worker = worker
@@ -75,9 +79,10 @@ class Exchange:
         quarantine.unsettled = self.unsettled
         quarantine.opened = self.slots_changed
 
-    def services(self) -> list[Service]:
-        trips = [Trips(self, lanes) for lanes in by_store(self.lanes) for _ in range(TRIPS_AT_ONCE)]
-        return [*trips, *(Wakes(self, lane) for lane in self.lanes), self._quarantine]
+    def services(self, domain: str) -> list[Service]:
+        """Those that serve the queues of one failure domain."""
+        lanes = self._by_domain[domain]
+        return [*(Trips(self, lanes) for _ in range(TRIPS_AT_ONCE)), *(Wakes(self, lane) for lane in lanes.all)]
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         self.keep_ended(job, outcome)
@@ -145,24 +150,30 @@ class Exchange:
         ended = lane.take_ended(most)
         if not ended and not wanted:
             return  # Settled by another thread meanwhile.
-        self._slots.reserved += wanted
+        places = Places(self._slots, wanted)
+        late = self._loop.call_later(LATE, self._lapse, places) if wanted and lanes.has_others else None
         lanes.reserved += wanted
         lanes.under_way += 1
         self._under_way += 1
         try:
-            await self._go(lane, ended, wanted)
+            await self._go(lane, ended, places)
         except BaseException:
             # Not settled: whoever asks again shall find them.
             lane.ended.extendleft(reversed(ended))
             raise
         finally:
+            places.release()
             lanes.reserved -= wanted
             lanes.under_way -= 1
             self._under_way -= 1
             self._calm.set()
-            if wanted and lanes.has_others:
-                # Places that this store did not fill may be for another's jobs.
+            if late is not None:
+                late.cancel()
+                # Places that this domain did not fill may be for another's jobs.
                 self._tell()
+        if lanes.has_others:
+            # Domains that have waited for longer go first.
+            await asyncio.sleep(0)
 
     async def wait(self, lane: Lane, listener: Listener) -> None:
         """Waits until a dry lane is worth a claim, and takes the jobs that come if the store gives them right away."""
@@ -201,7 +212,7 @@ class Exchange:
             lane.wake()
         if served is not None:
             self._note(lane, wanted, served.claimed, wakes)
-            self._receive(lane, served.claimed.jobs, served.since)
+            self._receive(lane, served.claimed.jobs, served.since, wanted)
             # The handlers begin before this goes on.
             await asyncio.sleep(0)
 
@@ -232,8 +243,13 @@ class Exchange:
         lane_to_settle.let_others_go = False
         return lane_to_settle, 0
 
-    async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], wanted: int) -> None:
-        queue = lane.queue
+    def _lapse(self, places: Places) -> None:
+        """A claim is late: others may have its places, and jobs that it brings after all go back if there are none."""
+        places.release()
+        self._tell()
+
+    async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], places: Places) -> None:
+        queue, wanted = lane.queue, places.wanted
         claim = self._request(lane, wanted) if wanted else None
         outcomes = [outcome for _, outcome in ended]
         if claim is not None:
@@ -260,24 +276,24 @@ class Exchange:
                     unless=lambda: self.leaving,
                 )
         finally:
-            self._slots.reserved -= wanted
             is_taken = claim is not None and self._claims.pop(claim.token, None) is None
+        is_in_time = places.release()
         if claimed is not None and claim is not None:
             self._note(lane, wanted, claimed, wakes)
             if is_taken:
                 self._hand_back(lane, claim, claimed.jobs)
             elif claimed.jobs:
-                self._receive(lane, claimed.jobs, started)
+                self._receive(lane, claimed.jobs, started, wanted if is_in_time else max(0, self._slots.free))
         for (job, outcome), answer in zip(ended, answers, strict=True):
             self.unsettled.pop(job, None)
             # Missing on a repeat: the first call settled it and retention took it; only the answer was lost.
             self._settled(job, outcome, DONE if repeated and answer.verdict == "missing" else answer)
         self._quarantine.look()
 
-    def _receive(self, lane: Lane, records: list[JobRecord], started: float) -> None:
+    def _receive(self, lane: Lane, records: list[JobRecord], started: float, room: int) -> None:
         queue = lane.queue
         jobs = [Job(queue, record, started) for record in records]
-        room = self._room(started)
+        room = min(room, self._room(started))
         if len(jobs) > room:
             for job in jobs[room:]:
                 self.ended(job, Outcome(job.id, job.token, "hand back"))
@@ -321,6 +337,25 @@ class Exchange:
 
     def _tell(self) -> None:
         self._news.set()
+
+
+class Places:
+    """Places of the worker that a claim on its way may fill."""
+
+    __slots__ = ("_are_kept", "_slots", "wanted")
+
+    def __init__(self, slots: Slots, wanted: int) -> None:
+        self.wanted = wanted
+        self._slots = slots
+        self._are_kept = True
+        slots.reserved += wanted
+
+    def release(self) -> bool:
+        """Whether they were kept until now."""
+        were_kept, self._are_kept = self._are_kept, False
+        if were_kept:
+            self._slots.reserved -= self.wanted
+        return were_kept
 
 
 class Trips(Service):

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from ..client.queue import Queue
 from ..job.outcomes import Outcome
+from ..store.contract import domain_of
 from .job import Job
 
 
@@ -58,21 +59,21 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of one store, served in turn. A store that does not answer holds up no lane of another."""
+    """The lanes of one failure domain, served in turn. One that does not answer holds up no lane of another."""
 
-    def __init__(self, lanes: list[Lane], stores: int) -> None:
+    def __init__(self, lanes: list[Lane], domains: int) -> None:
         self.all = lanes
         self.under_way = 0
         self.reserved = 0
-        """Places that claims on their way to this store may fill."""
-        self._stores = stores
-        self.has_others = stores > 1
-        """Whether the worker has lanes of other stores too."""
+        """Places that claims on their way there may fill, or might have filled in time."""
+        self._domains = domains
+        self.has_others = domains > 1
+        """Whether the worker has lanes of other domains too."""
         self._turn = 0
 
     def part_of(self, free: int, size: int) -> int:
-        """How many of the free places may be claimed for: claims that are not answered leave some to other stores."""
-        return min(free, -(-size // self._stores) - self.reserved) if self.has_others else free
+        """How many of the free places may be claimed for: claims that are not answered leave some to other domains."""
+        return min(free, -(-size // self._domains) - self.reserved) if self.has_others else free
 
     def next(self) -> Lane | None:
         """The one whose turn it is to claim, if any of them is worth it."""
@@ -86,9 +87,8 @@ class Lanes:
         return None
 
 
-def by_store(lanes: Iterable[Lane]) -> list[Lanes]:
+def by_domain(lanes: Iterable[Lane]) -> dict[str, Lanes]:
     groups: dict[str, list[Lane]] = {}
     for lane in lanes:
-        # Not by handles: queues that were made with one URL have one each.
-        groups.setdefault(lane.queue.store.url, []).append(lane)
-    return [Lanes(group, len(groups)) for group in groups.values()]
+        groups.setdefault(domain_of(lane.queue.store, lane.queue.name), []).append(lane)
+    return {domain: Lanes(group, len(groups)) for domain, group in groups.items()}

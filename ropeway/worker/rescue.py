@@ -54,7 +54,7 @@ class Rescue:
         self._slots = slots
         self._exchange = exchange
         self._stores = stores
-        """Those of the keeper's thread, by queue."""
+        """Those of the keeper's thread, by queue; of a queue that could not be reached yet there is none."""
 
     @property
     def is_needed(self) -> bool:
@@ -77,7 +77,7 @@ class Rescue:
         """Ends every job that the worker holds: by its outcome where that is known, else it is handed back."""
         self._take_not_begun()
         claims = self._exchange.take_claims()
-        waiting = [(lane, lane.take_ended()) for lane in self._exchange.lanes]
+        waiting = [(lane, lane.take_ended()) for lane in self._exchange.lanes if lane.queue.name in self._stores]
         # What a trip carries may not have come to the store, and a repeat changes nothing.
         carried = dict(self._exchange.unsettled)
         for _, ended in waiting:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
 from .completing import committed
+from .domains import Domain, domains_of, late_ones
 from .ends import ENDS
 from .exchange import Exchange
 from .following import Follower
@@ -33,7 +35,7 @@ from .quarantine import Quarantine
 from .reports import Reports
 from .requests import StopRequests
 from .rescue import Rescue
-from .service import Service, insist, log, run_all
+from .service import Service, Services, insist, log
 from .signals import Stoppable
 from .slots import Slots
 from .threads import Threads
@@ -42,6 +44,8 @@ SECOND_WAIT: Final = 2.0
 """Seconds for handlers to stop after the grace period: with its 25 s, within the 30 s that most supervisors give."""
 HURRY: Final = 0.2
 """Seconds to wait for handlers when the worker was asked twice to stop."""
+LATE_START: Final = 1.0
+"""Seconds for which a worker that can serve some of its queues waits for the others before it counts as started."""
 LOOK_EVERY: Final = 1.0
 """Seconds after which those who wait from elsewhere see that the worker's loop has stopped."""
 
@@ -73,10 +77,11 @@ class Runtime:
         self._processes = Processes()
         self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._overdue)
         self.slots = Slots(rules.concurrency, self._attempts, self._ended)
+        quarantine = Quarantine(self.slots, handlers, rules.stalls_in)
         self.exchange = Exchange(
             queues,
             self.slots,
-            Quarantine(self.slots, handlers, rules.stalls_in),
+            quarantine,
             worker_id,
             rules.lock,
             handlers.names,
@@ -84,8 +89,15 @@ class Runtime:
             reports.claimed,
         )
         self._siblings: dict[int, Store] = {}
-        self._keeper = keeper_for((queue.store for queue in queues), self._keep, self._leave)
+        self._kept_queues: dict[str, Store] = {}
+        """Those of the domains that have begun, with the handle of the keeper's thread."""
+        rescue = Rescue(self._loop, self.slots, self.exchange, self._kept_queues)
+        told = reports.hear_slow_loop, reports.hear_blocked_loop
+        self._loop_watch = LoopWatch(self._loop, self._thread, self._attempts.stage, rescue, self, *told)
+        self._keeper = keeper_for((queue.store for queue in queues), self._watch, self._leave)
         self._starting: asyncio.Task[None] | None = None
+        self._beginning: set[asyncio.Task[None]] = set()
+        self._serving = Services([quarantine])
         self._exchanging: asyncio.Task[None] | None = None
         self._followers: list[Follower] = []
         self._following: asyncio.Task[None] | None = None
@@ -106,15 +118,37 @@ class Runtime:
             starting.result()
 
     async def _start(self) -> None:
-        for queue in self._queues:
-            await self._open(queue)
-        self._siblings = {id(queue.store): queue.store.sibling() for queue in self._queues}
         (await self._keeper.start()).add_done_callback(self._check)
-        for follower in self._needed_followers():
-            await follower.begin()
+        domains = {asyncio.create_task(self._begin(domain)): domain for domain in domains_of(self._queues)}
+        self._beginning = {*domains}
+        late = await late_ones(domains, LATE_START)
+        for task, domain in domains.items():
+            if task in late:
+                log.warning("%s does not answer yet: the worker starts without it", domain.name)
+                task.add_done_callback(partial(self._check_late, domain))
+            else:
+                self._serve(domain)
         self.follow()
-        self._exchanging = asyncio.create_task(run_all(self.exchange.services()), name="ropeway-exchange")
+        self._exchanging = asyncio.create_task(self._serving.run(), name="ropeway-exchange")
         self._exchanging.add_done_callback(self._check)
+
+    async def _begin(self, domain: Domain) -> None:
+        """Opens a failure domain, and keeps its queues in order from here on."""
+        for queue in domain.queues:
+            await self._open(queue)
+        for store in [*(queue.store for queue in domain.queues), *domain.stores.values()]:
+            if id(store) not in self._siblings:
+                self._siblings[id(store)] = store.sibling()
+        self._kept_queues |= {queue.name: self._siblings[id(queue.store)] for queue in domain.queues}
+        await self._keeper.keep(partial(self._keep, domain))
+        names = {queue.name for queue in domain.queues}
+        for follower in self._needed_followers():
+            if follower.queue in names:
+                await follower.begin()
+
+    def _serve(self, domain: Domain) -> None:
+        if domain.queues:
+            self._serving.add(self.exchange.services(domain.name))
 
     async def _open(self, queue: Queue) -> None:
         limit = self._rules.max_global_concurrency
@@ -133,8 +167,8 @@ class Runtime:
     def follow(self) -> None:
         """From here on listeners hear what happens in the queues."""
         if self._following is None and not self.stopping.is_set() and self._needed_followers():
-            self._following = asyncio.create_task(run_all(self._followers), name="ropeway-followers")
-            self._following.add_done_callback(self._check_following)
+            self._following = asyncio.create_task(Services(self._followers).run(), name="ropeway-followers")
+            self._following.add_done_callback(self._check_helper)
 
     def _needed_followers(self) -> list[Follower]:
         """None if nobody listens: to read all events of a queue is work."""
@@ -195,8 +229,9 @@ class Runtime:
             self.requests.note_call()
         self.exchange.leave()
         self.stopping.set()
-        if self._starting is not None:
-            await _cancel(self._starting)
+        for beginning in [self._starting, *self._beginning]:
+            if beginning is not None:
+                await _cancel(beginning)
         if self.slots.held:
             log.info("stopping: %.0f s for running jobs to end, %d now", self._rules.grace, len(self.slots.held))
         try:
@@ -238,8 +273,7 @@ class Runtime:
         """Of what this worker did last, such as to empty its queue, its listeners may not have heard yet."""
         try:
             async with asyncio.timeout(LAST_WORDS):
-                for follower in self._followers:
-                    await follower.catch_up()
+                await asyncio.gather(*(follower.catch_up() for follower in self._followers))
         except Exception as error:  # noqa: BLE001 - nothing that is said last may keep a worker from its end
             log.warning("listeners may not have heard the last events: %s", str(error) or type(error).__name__)
 
@@ -286,32 +320,28 @@ class Runtime:
             settled.cancel()
             hurried.cancel()
 
-    async def _keep(self) -> list[Service]:
+    async def _watch(self) -> list[Service]:
+        return [self._loop_watch]
+
+    async def _keep(self, domain: Domain) -> list[Service]:
         held, reports = self.slots.held, self._reports
-        watch = self._watch()
-        services: list[Service] = [watch]
-        for queue in self._queues:
+        services: list[Service] = []
+        for queue in domain.queues:
             store, name, rules = self._siblings[id(queue.store)], queue.name, self._rules
             stalls = replace(rules.stalls_in(queue), ends=ENDS)
             revocations = Revocations(store, name, held, self._tell)
             await revocations.begin()
             services += [
-                Renewer(store, name, lambda: self._locked(watch), rules.lock, self._tell),
+                Renewer(store, name, self._locked, rules.lock, self._tell),
                 Ticker(store, name, stalls, rules.stalled_interval, reports.hear_ticked),
                 revocations,
                 Census(store, name, self._handlers.names, reports.hear_unhandled),
             ]
-        for store in self._siblings.values():
-            presence = Presence(store, self._describe)
+        for handle in domain.stores:
+            presence = Presence(self._siblings[handle], self._describe)
             await presence.begin()
             services.append(presence)
         return services
-
-    def _watch(self) -> LoopWatch:
-        stores = {queue.name: self._siblings[id(queue.store)] for queue in self._queues}
-        rescue = Rescue(self._loop, self.slots, self.exchange, stores)
-        tell_slow, tell_blocked = self._reports.hear_slow_loop, self._reports.hear_blocked_loop
-        return LoopWatch(self._loop, self._thread, self._attempts.stage, rescue, self, tell_slow, tell_blocked)
 
     def ends_at(self) -> float | None:
         """When its shutdown should be over, if the loop answers; for the keeper's thread, as `end_without_loop` is."""
@@ -322,11 +352,11 @@ class Runtime:
             await self._say_goodbye()
             self._stoppable.give_up()
 
-    def _locked(self, watch: LoopWatch) -> list[Job]:
+    def _locked(self) -> list[Job]:
         """The jobs whose locks are to be kept. While the loop is blocked nobody ends those whose time is up."""
         # list() holds the interpreter's lock while it copies: the loop's thread changes them at any time.
         jobs = [*list(self.slots.held), *list(self.exchange.unsettled)]
-        if not watch.is_blocked:
+        if not self._loop_watch.is_blocked:
             return jobs
         now = time.monotonic()
         return [job for job in jobs if self._attempts.deadlines.get(job, now) >= now]
@@ -392,7 +422,14 @@ class Runtime:
             self._crippled = True
             self._die(error)
 
-    def _check_following(self, end: asyncio.Future[None]) -> None:
+    def _check_late(self, domain: Domain, begun: asyncio.Future[None]) -> None:
+        if begun.cancelled() or begun.exception() is not None:
+            self._check_helper(begun)
+        elif not self.stopping.is_set():
+            log.info("%s answers now", domain.name)
+            self._serve(domain)
+
+    def _check_helper(self, end: asyncio.Future[None]) -> None:
         if (error := self._error_of(end)) is not None:
             self._die(error)
 

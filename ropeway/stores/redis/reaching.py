@@ -5,22 +5,19 @@ from __future__ import annotations
 from functools import partial
 
 from .cluster import Cluster
-from .connection import CONNECTING, Commands, Connection, Opens, open_link
-from .link import Hear, Link
+from .connection import Commands, Connection, open_link
+from .ears import Ears
 from .primary import PrimaryConnection, Sentinels
 from .target import Target
+from .wake import Ear
 
 
-def reach(target: Target) -> tuple[Commands, Opens]:
-    """What takes commands, and what makes links for subscriptions."""
+def reach(target: Target) -> tuple[Commands, Ear | Ears]:
+    """What takes commands, and what hears wakes."""
     if target.kind == "cluster":
         cluster = Cluster(target)
-
-        async def to_some_node(hear: Hear | None = None, patience: float = CONNECTING) -> Link:
-            return await open_link(cluster.any_place(), hear, patience)
-
-        return cluster, to_some_node
+        return cluster, Ears(cluster)
     if target.kind == "sentinel":
         sentinels = Sentinels(target)
-        return PrimaryConnection(target, sentinels), sentinels.open_link
-    return Connection(target), partial(open_link, target)
+        return PrimaryConnection(target, sentinels), Ear(sentinels.open_link)
+    return Connection(target), Ear(partial(open_link, target))

@@ -50,7 +50,6 @@ from ...store.values import (
     Why,
 )
 from . import adding, looking
-from .across import add_across
 from .claiming import ClaimingListener
 from .clients import target_of
 from .encoding import (
@@ -71,7 +70,6 @@ from .here import Everywhere, Here
 from .ids import all_shortened, shortened, text_of, texts_of
 from .keys import Keys
 from .link import Argument
-from .outbox import deliver, forget_senders
 from .scripts import SCRIPTS
 from .settling import in_order, settlement
 from .target import Target
@@ -176,10 +174,6 @@ class RedisStore:
             self._usable()
             return [[] for _ in bundles]
         await self._register(load.queues)
-        if self._target.kind == "cluster" and len(load.queues) > 1:
-            answers, emptied = await add_across(self._keys, self._call, bundles, now)
-            await self._notice_new(emptied)
-            return answers
         letters, new = await self._call("add", load.keys, *load.arguments)
         await self._notice_new([load.queues[number - 1] for number in new])
         return adding.answers_of(bundles, letters.decode())
@@ -225,31 +219,32 @@ class RedisStore:
     # Keep in order
 
     async def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Ticked:
-        answer, (expired, life) = await asyncio.gather(
-            self._run(
-                "tick",
-                queue,
-                given(now),
-                rules.max_stalled_count,
-                rules.on_stalled == "fail",
-                rules.counts_as_attempt,
-                GIVEN_UP,
-                dict(rules.ends),
-                DEFAULTS,
-            ),
-            # Records are in a slot of their own.
-            self._call(
-                "expire_records",
-                (self._keys.expiring, self._keys.kinds, self._keys.life),
-                pack((given(now), new_token())),
-            ),
+        return self._ticked(*await asyncio.gather(self._tick_queue(queue, rules, now), self._expire_records(now)))
+
+    async def _tick_queue(self, queue: str, rules: StallRules, now: Instant | None) -> list[Any]:
+        answer: list[Any] = await self._run(
+            "tick",
+            queue,
+            given(now),
+            rules.max_stalled_count,
+            rules.on_stalled == "fail",
+            rules.counts_as_attempt,
+            GIVEN_UP,
+            dict(rules.ends),
+            DEFAULTS,
         )
+        return answer
+
+    async def _expire_records(self, now: Instant | None) -> tuple[int, bytes]:
+        """How many it removed, and the name of the store's life. Records are in a slot of their own."""
+        keys = self._keys.expiring, self._keys.kinds, self._keys.life
+        expired, life = await self._call("expire_records", keys, pack((given(now), new_token())))
+        return expired, life
+
+    def _ticked(self, answer: list[Any], records: tuple[int, bytes] | None) -> Ticked:
+        expired, life = records or (0, self._life)
         known, self._life = self._life, life
-        promoted, stalled, given_up, removed, next_at, more, at, in_outbox = answer
-        if self._target.kind == "cluster":
-            if in_outbox:
-                await deliver(self._keys, self._call, queue, now)
-            more = await forget_senders(self._keys, self._call, queue, now) or more
+        promoted, stalled, given_up, removed, next_at, more, at, _ = answer
         return Ticked(
             promoted,
             texts_of(stalled),
@@ -334,7 +329,7 @@ class RedisStore:
         ids: list[str] | bool = False
         more = False
         if state not in FINAL:
-            until = (now if now is not None else await self.clock()) - older_than
+            until = (now if now is not None else await self._call("clock", (self._keys.queue(queue),))) - older_than
             found = await oldest(self._run, queue, state, until, limit + 1)
             ids, more = all_shortened(found[:limit]), len(found) > limit
         removed, others = await self._run("clean", queue, given(now), state, older_than, limit, ids)
@@ -416,9 +411,8 @@ class RedisStore:
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()
-        channels = [channel for queue in queues for channel in self._keys.channels(topic, queue)]
-        # In a cluster no server can tell whether somebody hears a channel, and jobs would be given to the dead.
-        if topic == "jobs" and len(queues) == 1 and self._target.kind != "cluster":
+        channels = self._channels(topic, queues)
+        if topic == "jobs" and len(queues) == 1:
             return ClaimingListener(
                 lambda: self._here().ear,
                 channels,
@@ -428,6 +422,9 @@ class RedisStore:
                 self.settle,
             )
         return RedisListener(lambda: self._here().ear, channels, self._usable, self.url)
+
+    def _channels(self, topic: Topic, queues: Sequence[str]) -> list[str]:
+        return [channel for queue in queues for channel in self._keys.channels(topic, queue)]
 
     # Remember
 
@@ -503,4 +500,8 @@ class ServerStore(RedisStore):
 
 
 def _store_at(target: Target) -> RedisStore:
+    if target.kind == "cluster":
+        from .clustered import ClusterStore  # noqa: PLC0415 - it builds on this module
+
+        return ClusterStore(target)
     return ServerStore(target) if target.kind == "server" else RedisStore(target)

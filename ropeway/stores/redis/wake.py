@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ...errors import StoreError
-from ...store.listening import EarListener
+from ...store.listening import EarListener, HearsForAll
 from .connection import FIRST_PAUSE, Opens
 from .link import Link
 
@@ -31,8 +31,9 @@ class Ear:
         self._task: asyncio.Task[None] | None = None
         self._heard_at = 0.0
 
-    def add(self, listener: RedisListener) -> None:
-        for channel in listener.channels:
+    def add(self, listener: RedisListener, channels: Sequence[str] | None = None) -> None:
+        """Hears all channels of the listener for it, or only some."""
+        for channel in listener.channels if channels is None else channels:
             listeners = self._listeners.setdefault(channel, set())
             if self._link is not None:
                 # Also where others listen already: the answer wakes the new one.
@@ -106,8 +107,10 @@ class Ear:
                     listener.wake()
 
 
-class RedisListener(EarListener[Ear]):
-    def __init__(self, ear: Callable[[], Ear], channels: Sequence[str], usable: Callable[[], None], url: str) -> None:
+class RedisListener(EarListener[HearsForAll]):
+    def __init__(
+        self, ear: Callable[[], HearsForAll], channels: Sequence[str], usable: Callable[[], None], url: str
+    ) -> None:
         self.channels: Final = list(dict.fromkeys(channels))
         super().__init__(ear, usable, url)
 
