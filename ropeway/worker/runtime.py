@@ -213,6 +213,8 @@ class Runtime:
         finally:
             # Whatever happened: it would renew the locks of jobs that nobody runs.
             await self._keeper.stop()
+            if self._stoppable is not None:
+                self._stoppable.is_done = True
             self.slots.close()
             self._threads.close()
             await self._processes.close()
@@ -299,7 +301,7 @@ class Runtime:
 
     def _watch(self) -> LoopWatch:
         stores = {queue.name: self._siblings[id(queue.store)] for queue in self._queues}
-        rescue = Rescue(self._loop, self.slots, self.exchange, stores)
+        rescue = Rescue(self._loop, self.slots, self._attempts, self.exchange, stores)
         tell_slow, tell_blocked = self._reports.hear_slow_loop, self._reports.hear_blocked_loop
         return LoopWatch(self._loop, self._thread, self._attempts.stage, rescue, self, tell_slow, tell_blocked)
 
