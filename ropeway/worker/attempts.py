@@ -54,6 +54,8 @@ class Attempts:
         self.stage = Stage()
         self.deadlines: dict[Job, float] = {}
         """When the time of those that have a limit is up, on the monotonic clock."""
+        self._returned: dict[Job, Any] = {}
+        """What handlers returned in their threads, until the loop has seen it."""
 
     @property
     def keep_completed(self) -> Retention:
@@ -152,7 +154,10 @@ class Attempts:
     async def _in_thread(self, handler: Handler, job: Job) -> Any:
         await self._threads.engage()
         job.threaded = True
-        result = await self._threads.run(handler.call_in_thread, SyncJob(job, asyncio.get_running_loop()))
+        try:
+            result = await self._threads.run(self._noting(handler, job), SyncJob(job, asyncio.get_running_loop()))
+        finally:
+            self._returned.pop(job, None)
         job.threaded = False
         if not inspect.isawaitable(result):
             return result
@@ -163,12 +168,31 @@ class Attempts:
             raise asyncio.CancelledError
         return handler.json_of(await isolated(_awaiting(result), job, self.stage))
 
+    def _noting(self, handler: Handler, job: Job) -> Callable[[SyncJob], Any]:
+        def call(twin: SyncJob) -> Any:
+            result = self._returned[job] = handler.call_in_thread(twin)
+            return result
+
+        return call
+
     async def completion(self, job: Job, result: Any) -> Outcome | None:
         try:
-            text = None if result is None else encode(result, "result", job.queue.size_limit)
+            return self._completed(job, result)
         except Exception as error:  # noqa: BLE001 - an odd object can raise anything; the effect has happened
             job.discarded = True
             return await self.outcome_of(job, error)
+
+    def completed_in_thread(self, job: Job) -> Outcome | None:
+        """From any thread: the completion of a job whose handler has returned, before the loop has seen that."""
+        if job not in self._returned or job.signal in ("timeout", "cancelled"):
+            return None
+        try:
+            return self._completed(job, self._returned[job])
+        except Exception:  # noqa: BLE001 - not JSON, or to be awaited: only the loop can say what becomes of it
+            return None
+
+    def _completed(self, job: Job, result: Any) -> Outcome:
+        text = None if result is None else encode(result, "result", job.queue.size_limit)
         return Outcome(job.id, job.token, "complete", text, keep=job.keep)
 
     def _retry(self, job: Job, failure: Failure, options: StoredOptions, delay: Milliseconds) -> Outcome:

@@ -55,8 +55,11 @@ class Exchange:
         """Claims no more, and does not repeat a claim whose answer was lost."""
         self.unsettled: dict[Job, Outcome] = {}
         """Jobs whose outcome the store does not know yet: their locks must be kept until it does."""
-        self.returned: dict[str, set[str]] = {}
-        """By the token of a claim that was taken away: the jobs of it that were handed back elsewhere."""
+        self.returned: dict[str, set[tuple[str, int]]] = {}
+        """By the token of a claim that was taken away: the jobs that were handed back elsewhere, and their starts.
+
+        A claim that came to the store after that took jobs anew, perhaps the same ones: that is another start.
+        """
         self._claims: dict[str, ClaimRequest] = {}
         """Those on their way, by token."""
         self._by_queue = {lane.queue.name: lane for lane in self.lanes}
@@ -326,7 +329,7 @@ class Exchange:
         """Jobs of a claim that another thread took over, but for those that it has seen."""
         returned = self.returned.pop(claim.token, ())
         for record in records:
-            if record.id not in returned:
+            if (record.id, record.attempts_started) not in returned:
                 self.ended(Job(lane.queue, record, 0), Outcome(record.id, claim.token, "hand back"))
 
     def _fell_idle(self) -> None:

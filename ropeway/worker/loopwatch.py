@@ -148,7 +148,8 @@ async def _within(seconds: float, answered: asyncio.Future[float]) -> bool:
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:
-    """Raises what it had raised before."""
+    """Returns when it has ended; raises what it had raised before."""
     task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()

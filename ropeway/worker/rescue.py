@@ -20,8 +20,10 @@ from msgspec.structs import replace
 
 from ..errors import StoreError
 from ..job.outcomes import Outcome
+from ..job.record import JobRecord
 from ..store.contract import Store
 from ..store.values import Answer, ClaimRequest
+from .attempts import Attempts
 from .completing import is_completing
 from .exchange import Exchange
 from .job import Job
@@ -48,10 +50,16 @@ class Rescue:
     """All methods are for the keeper's thread."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, slots: Slots, exchange: Exchange, stores: Mapping[str, Store]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        slots: Slots,
+        attempts: Attempts,
+        exchange: Exchange,
+        stores: Mapping[str, Store],
     ) -> None:
         self._loop = loop
         self._slots = slots
+        self._attempts = attempts
         self._exchange = exchange
         self._stores = stores
         """Those of the keeper's thread, by queue; of a queue that could not be reached yet there is none."""
@@ -70,8 +78,7 @@ class Rescue:
         claims = self._exchange.take_claims()
         lanes = [(lane, ended) for lane in self._exchange.lanes if (ended := lane.take_ended())]
         settled = await asyncio.gather(*(self._settle_waiting(lane, ended, RELIEF_LIMIT) for lane, ended in lanes))
-        returned = await asyncio.gather(*(self._return_claimed(claim, RELIEF_LIMIT) for claim in claims))
-        return (not_begun if all(settled) else 0) + sum(returned)
+        return (not_begun if all(settled) else 0) + await self._return_claimed(claims, RELIEF_LIMIT)
 
     async def give_up(self, limit: float) -> GivenUp:
         """Ends every job that the worker holds: by its outcome where that is known, else it is handed back."""
@@ -83,15 +90,18 @@ class Rescue:
         for _, ended in waiting:
             for job, _outcome in ended:
                 carried.pop(job, None)
-        begun = {job: _hand_back(job) for job in list(self._slots.held) if not job.ended and not is_completing(job)}
+        begun = {
+            job: self._attempts.completed_in_thread(job) or _hand_back(job)
+            for job in list(self._slots.held)
+            if not job.ended and not is_completing(job)
+        }
         rest = [*carried.items(), *begun.items()]
-        returning = [self._return_claimed(claim, limit) for claim in claims]
         settling = [self._settle_all(lane, ended, rest, limit) for lane, ended in waiting]
-        returned, told = await asyncio.gather(asyncio.gather(*returning), asyncio.gather(*settling))
+        returned, told = await asyncio.gather(self._return_claimed(claims, limit), asyncio.gather(*settling))
         outcomes = [outcome for is_told, outcomes in told for outcome in outcomes if is_told]
         handed_back = sum(outcome.move == "hand back" for outcome in outcomes)
         left = sum(len(outcomes) for is_told, outcomes in told if not is_told)
-        return GivenUp(handed_back + sum(returned), len(outcomes) - handed_back, left)
+        return GivenUp(handed_back + returned, len(outcomes) - handed_back, left)
 
     def _take_not_begun(self) -> int:
         jobs = self._slots.take_ready()
@@ -127,17 +137,23 @@ class Rescue:
                 self._loop.call_soon_threadsafe(self._exchange.settled, ended, answers)
         return answers is not None
 
-    async def _return_claimed(self, claim: ClaimRequest, limit: float) -> int:
-        """Hands back the jobs of a claim whose answer the loop has not seen: a repeat gives the same ones."""
-        store = self._stores[claim.queue]
+    async def _return_claimed(self, claims: list[ClaimRequest], limit: float) -> int:
+        """Hands back the jobs of claims whose answers the loop has not seen: a repeat gives the same ones."""
+        # First all claims: one that has not come to the store yet would be given what another's repeat hands back.
+        found = await asyncio.gather(*(self._repeat(claim, limit) for claim in claims))
+        outcomes: dict[str, list[Outcome]] = {}
+        for claim, jobs in zip(claims, found, strict=True):
+            self._exchange.returned[claim.token] = {(job.id, job.attempts_started) for job in jobs}
+            outcomes.setdefault(claim.queue, []).extend(Outcome(job.id, claim.token, "hand back") for job in jobs)
+        settling = (_settle(self._stores[queue], queue, ended, limit) for queue, ended in outcomes.items())
+        return sum(len(answers or ()) for answers in await asyncio.gather(*settling))
+
+    async def _repeat(self, claim: ClaimRequest, limit: float) -> list[JobRecord]:
         try:
             async with asyncio.timeout(limit):
-                jobs = (await store.claim(replace(claim, repeat=True))).jobs
+                return (await self._stores[claim.queue].claim(replace(claim, repeat=True))).jobs
         except (StoreError, TimeoutError):
-            return 0
-        self._exchange.returned[claim.token] = {job.id for job in jobs}
-        outcomes = [Outcome(job.id, claim.token, "hand back") for job in jobs]
-        return 0 if await _settle(store, claim.queue, outcomes, limit) is None else len(jobs)
+            return []
 
 
 async def _settle(store: Store, queue: str, outcomes: list[Outcome], limit: float) -> list[Answer] | None:

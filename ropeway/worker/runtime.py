@@ -91,7 +91,7 @@ class Runtime:
         self._siblings: dict[int, Store] = {}
         self._kept_queues: dict[str, Store] = {}
         """Those of the domains that have begun, with the handle of the keeper's thread."""
-        rescue = Rescue(self._loop, self.slots, self.exchange, self._kept_queues)
+        rescue = Rescue(self._loop, self.slots, self._attempts, self.exchange, self._kept_queues)
         told = reports.hear_slow_loop, reports.hear_blocked_loop
         self._loop_watch = LoopWatch(self._loop, self._thread, self._attempts.stage, rescue, self, *told)
         self._keeper = keeper_for((queue.store for queue in queues), self._watch, self._leave)
@@ -257,6 +257,8 @@ class Runtime:
             self._reports.close()
             # Whatever happened: it would renew the locks of jobs that nobody runs.
             await self._keeper.stop()
+            if self._stoppable is not None:
+                self._stoppable.is_done = True
             self.slots.close()
             self._threads.close()
             await self._processes.close()

@@ -37,12 +37,13 @@ class Stoppable:
     def __init__(self, stop: Callable[[], None], heard: Callable[[], None]) -> None:
         self.stop = stop
         self.heard = heard
-        self.has_given_up = False
+        self.is_done = False
+        """Whether it holds no jobs any more, and can do without its process."""
 
     def give_up(self) -> None:
-        """Ends the process, whose loop is blocked for good, once each of its workers has given up."""
-        self.has_given_up = True
-        if all(other.has_given_up for other in _stoppable):
+        """Ends the process, whose loop is blocked for good, once all of its workers are done."""
+        self.is_done = True
+        if all(other.is_done for other in _stoppable):
             _end_process()
 
 
