@@ -68,7 +68,7 @@ class Exchange:
         self._waits_with: Listener | None = None
         slots.emptied = self._fell_idle
         quarantine.unsettled = self.unsettled
-        quarantine.opened = self.slots_changed
+        quarantine.changed = self.slots_changed
 
     def services(self) -> list[Service]:
         trips = [Trips(self, lanes) for lanes in by_store(self.lanes) for _ in range(TRIPS_AT_ONCE)]
