@@ -23,7 +23,7 @@ from ..store.contract import Store
 from ..store.values import Answer, Change, ClaimRequest, Edit, Lock, Query, StallRules
 from .auditor import AuditedStore, Books
 from .conformance.fixtures import NewHandle
-from .factories import FOREIGN, NOW, QUEUE, claim_request, new_job
+from .factories import FOREIGN, MINUTE, NOW, QUEUE, claim_request, new_job
 from .model import STALLED, Model
 from .steps import WEIGHED_STEPS
 
@@ -189,6 +189,12 @@ class StoreMachine(RuleBasedStateMachine):
         assert replace(ticked, stalled=sorted(ticked.stalled), given_up=sorted(ticked.given_up)) == replace(
             expected, stalled=sorted(expected.stalled), given_up=sorted(expected.given_up)
         )
+
+    def workers_die_again_and_again(self, request: dict[str, Any], rules: StallRules, times: int) -> None:
+        for _ in range(times):
+            self.claim(request)
+            self.time_passes(MINUTE)
+            self.tick(rules)
 
     def time_passes(self, by: Milliseconds) -> None:
         """Whoever held a lock was busy, or is gone: the store cannot know."""

@@ -49,6 +49,13 @@ _requests = st.fixed_dictionaries(
     }
 )
 
+_rules = st.builds(
+    StallRules,
+    max_stalled_count=st.integers(0, 2),
+    on_stalled=st.sampled_from(["requeue", "requeue", "fail"]),
+    counts_as_attempt=st.booleans(),
+)
+
 STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "add": (7, {"bundles": st.lists(st.lists(_new_jobs, min_size=1, max_size=3), min_size=1, max_size=2)}),
     # Stores may have a way of their own for it.
@@ -110,17 +117,9 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
             "limit": st.integers(1, 3),
         },
     ),
-    "tick": (
-        3,
-        {
-            "rules": st.builds(
-                StallRules,
-                max_stalled_count=st.integers(0, 2),
-                on_stalled=st.sampled_from(["requeue", "requeue", "fail"]),
-                counts_as_attempt=st.booleans(),
-            )
-        },
-    ),
+    "tick": (3, {"rules": _rules}),
+    # A job that stalls again and again is rare otherwise, and stores judge it by what it went through.
+    "workers_die_again_and_again": (2, {"request": _requests, "rules": _rules, "times": st.integers(1, 3)}),
     "time_passes": (4, {"by": st.sampled_from([1, SECOND - 1, SECOND, SECOND, MINUTE, MINUTE, DAY])}),
     "a_handle_is_closed_and_another_opened": (1, {"which": st.integers(0, 1)}),
 }

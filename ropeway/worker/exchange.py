@@ -80,7 +80,7 @@ class Exchange:
         self._waits_with: Listener | None = None
         slots.emptied = self._fell_idle
         quarantine.unsettled = self.unsettled
-        quarantine.opened = self.slots_changed
+        quarantine.changed = self.slots_changed
 
     def services(self, domain: str) -> list[Service]:
         """Those that serve the queues of one failure domain."""

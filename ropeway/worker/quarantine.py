@@ -18,8 +18,8 @@ A worker has one suspect at a time and hands further ones back, for other worker
 one comes that is no suspect. Patience doubles with each stall, so that a job which never gets to run alone beside long
 neighbours does so in the end. Handlers in processes of their own do not count as neighbours: they kill only themselves.
 
-The mark stays until the outcome is stored: a worker that dies before that stalls the job too. What other workers in
-the same process run is not seen from here.
+The mark stays until the outcome is stored: a worker that dies before that stalls the job too. Other workers of the same
+process stand back meanwhile (`neighbours.py`).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from ..job.stalls import judge_stall
 from ..store.values import Change, StallRules
 from .handlers import Handlers
 from .job import Job
+from .neighbours import NEIGHBOURS
 from .service import Service, insist, log
 from .slots import Slots
 
@@ -54,8 +55,8 @@ class Quarantine(Service):
         """Whether what is claimed must be looked at: there is a suspect, or more may come."""
         self.unsettled: Collection[Job] = ()
         """Jobs whose outcome the store does not know yet."""
-        self.opened: Callable[[], None] = lambda: None
-        """Called when the worker may claim again."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called when `limit` may have another answer."""
         self._slots = slots
         self._handlers = handlers
         self._stalls_in = stalls_in
@@ -63,23 +64,53 @@ class Quarantine(Service):
         self._kept_back: list[Job] = []
         """Held, and not to start before the quarantine is over."""
         self._news = asyncio.Event()
+        self.loop = asyncio.get_running_loop()
+        self.stands_back_for: object = None
+        """While another worker of this process has a suspect, this one starts nothing: see `Neighbour`."""
         slots.ended_one = self.look
+
+    async def run(self) -> None:
+        NEIGHBOURS.join(self)
+        try:
+            await super().run()
+        finally:
+            NEIGHBOURS.leave(self)
 
     def look(self) -> None:
         """Something that it may wait for has happened."""
         if self.suspect is not None:
             self._news.set()
+        if self.stands_back_for is not None:
+            NEIGHBOURS.tell()
+
+    def stand_back(self, request: object) -> None:
+        self.stands_back_for = request
+        self.is_alert = True
+        self._start_kept_back()
+        self.changed()
+        self.look()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a death of this process would hit no handler of it, nor an outcome that is yet to be stored.
+
+        The suspect, and what waits for its end, have not begun.
+        """
+        if self._slots.leaked or self.unsettled:
+            return False
+        # list() holds the interpreter's lock while it copies: another thread may ask.
+        return all(job in self._kept_back or self._is_apart(job) for job in list(self._slots.held))
 
     def limit(self, wanted: int, under_way: int = 0) -> int:
         """How many of the jobs that the worker wants it may claim, beside those that a claim under way may bring."""
-        if self.suspect is not None:
+        if self.suspect is not None or self.stands_back_for is not None:
             return 0
         return min(wanted, 1 - under_way) if self.is_alert else wanted
 
     def divide(self, jobs: Iterable[Job]) -> tuple[list[Job], list[Job]]:
         """Those that the worker may keep, and suspects to be handed back. Of the first, `start` starts some later."""
         kept, back = [], []
-        self.is_alert = self.suspect is not None
+        self.is_alert = self.suspect is not None or self.stands_back_for is not None
         for job in jobs:
             if not self._is_suspect(job):
                 kept.append(job)
@@ -93,8 +124,8 @@ class Quarantine(Service):
         return kept, back
 
     def start(self, jobs: Collection[Job]) -> None:
-        """Starts all but the suspect; while that runs alone, they wait for its end."""
-        if self._is_closed:
+        """Starts all but the suspect; while one runs alone, here or in another worker, they wait for its end."""
+        if self._is_closed or self.stands_back_for is not None:
             self._kept_back += [job for job in jobs if job is not self.suspect]
         self._slots.hold(jobs)
         self._slots.start([job for job in jobs if job not in self._kept_back])
@@ -118,11 +149,10 @@ class Quarantine(Service):
     async def _isolate(self, job: Job) -> None:
         log.info("%r stalled before and may not again: it is run alone", job)
         patience = self._patience(job)
-        if not await self._within(patience, lambda: job.ended or self._is_alone(job)):
+        if not await self._within(patience, lambda: job.ended or self._close()):
             log.warning("%r could not be run alone within %.0f s: it is run beside others", job, patience)
-        if job.ended or not self._is_alone(job):
+        if job.ended or not self._is_closed:
             return
-        self._is_closed = True
         if not await self._mark(job, alone=True, unless=lambda: job.cancelled or job.ended):
             return
         self._kept_back.remove(job)
@@ -143,11 +173,23 @@ class Quarantine(Service):
             self._slots.signal(job, "lost")
         return not unless()
 
+    def _close(self) -> bool:
+        """Whether the suspect is alone, and stays so until `_open`."""
+        others_are_quiet = NEIGHBOURS.close(self) and self.stands_back_for is None
+        self._is_closed = others_are_quiet and self.is_quiet
+        return self._is_closed
+
     def _open(self) -> None:
-        kept_back, self._kept_back = self._kept_back, []
         self.suspect, self._is_closed = None, False
-        self._slots.start([job for job in kept_back if not job.ended])
-        self.opened()
+        NEIGHBOURS.open(self)
+        self._start_kept_back()
+        self.changed()
+
+    def _start_kept_back(self) -> None:
+        if self._is_closed or self.stands_back_for is not None:
+            return
+        waiting, self._kept_back = self._kept_back, [job for job in self._kept_back if job is self.suspect]
+        self._slots.start([job for job in waiting if job is not self.suspect and not job.ended])
 
     def _is_suspect(self, job: Job) -> bool:
         record = job.record
@@ -171,12 +213,6 @@ class Quarantine(Service):
 
     def _is_over(self, job: Job) -> bool:
         return job.ended and job not in self.unsettled
-
-    def _is_alone(self, job: Job) -> bool:
-        """Whether nobody else would be hit if it killed this process now, nor an outcome that is yet to be stored."""
-        if self._slots.leaked or self.unsettled:
-            return False
-        return all(other is job or self._is_apart(other) for other in self._slots.held)
 
     def _is_apart(self, job: Job) -> bool:
         handler = self._handlers.find(job.queue.name, job.name)

@@ -158,6 +158,13 @@ class BelievesTheClient(StoreProxy):
         return replace(await self.inner.tick(queue, rules, now=now + MINUTE), now=now)
 
 
+class BlamesNeighbours(StoreProxy):
+    """Every attempt counts as one that ran alone."""
+
+    async def claim(self, request: ClaimRequest, *, now: Instant | None = None) -> Claimed:
+        return await self.inner.claim(replace(request, isolates=False), now=now)
+
+
 class _DeafBetweenWaits:
     def __init__(self, store: Store, topic: Topic, queues: Sequence[str]) -> None:
         self.begin = lambda: store.listen(topic, queues)
@@ -280,6 +287,10 @@ BUGS: Final = [
     Bug(
         BelievesTheClient,
         lambda on: suite.TestTickRecovers().test_a_lock_holds_until_its_last_instant(on.store),
+    ),
+    Bug(
+        BlamesNeighbours,
+        lambda on: suite.TestTickSpares().test_a_job_that_ran_beside_others_waits_again(on.store),
     ),
     Bug(
         LosesWakes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Tampering
 
 from . import process_handlers
-from .watching import PATIENCE, Ear, Gate, entered
+from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
 
 RULES = StallRules()
 
@@ -58,6 +59,7 @@ async def test_it_is_blamed_if_it_stalls_while_it_is_alone(queue: Queue):
     async with Worker(queue, {"suspect": alone}):
         await alone.holds(1)
         assert (await after_its_death(queue, suspect)).given_up == [suspect.id]
+        alone.opened.set()
 
 
 async def test_it_is_not_blamed_while_it_waits(queue: Queue):
@@ -103,12 +105,63 @@ async def test_many_of_them_run_one_after_the_other(queue: Queue):
     assert [(await job.refresh()).attempts_started for job in jobs] == [2, 3, 3, 3, 3]
 
 
-async def test_a_worker_leaves_others_to_other_workers(make_queue: MakeQueue):
-    queue, gate = make_queue(), Gate()
-    await suspects(queue, 3)
-    async with Worker(queue, gate), Worker(queue, gate), Worker(queue, gate):
-        await gate.holds(3)
+async def test_other_workers_of_the_process_stand_back(make_queue: MakeQueue):
+    queue, other = make_queue(), make_queue("others")
+    alone, plain = Gate(), Gate()
+    [suspect] = await suspects(queue)
+    await other.add("plain")
+    async with Worker(other, plain):
+        await plain.holds(1)
+        async with Worker(queue, alone):
+            await told(queue, "active", suspect, count=2)
+            assert not alone.running
+            plain.opened.set()
+            await alone.holds(1)
+            later = await other.add("plain")
+            assert (await later.state(), plain.running) == ("waiting", [])
+            alone.opened.set()
+            await later.result(timeout=PATIENCE)
+
+
+async def test_suspects_of_two_workers_of_a_process_take_turns(queue: Queue):
+    gate = Gate()
+    gate.opened.set()
+    jobs = await suspects(queue, 6)
+    async with Worker(queue, gate), Worker(queue, gate):
+        for job in jobs:
+            assert await job.result(timeout=PATIENCE) == "done"
+    assert gate.most == 1
+
+
+async def test_workers_of_other_threads_stand_back_too(queue: Queue):
+    """Each with a loop of its own, as in a program without asyncio."""
+    gate, plain = Gate(), ThreadGate()
+    other = Queue("others", store=queue.store.sibling())
+    [suspect] = await suspects(queue)
+    elsewhere = asyncio.Event()
+    here = asyncio.get_running_loop()
+
+    async def work() -> None:
+        async with Worker(other, plain) as worker:
+            here.call_soon_threadsafe(elsewhere.set)
+            await asyncio.to_thread(over.wait)
+            worker.stop()
+        await other.store.close()
+
+    over = threading.Event()
+    running = asyncio.create_task(asyncio.to_thread(asyncio.run, work()))
+    await entered(elsewhere)
+    await Queue("others", store=queue.store).add("plain")
+    await plain.enter()
+    async with Worker(queue, gate):
+        await told(queue, "active", suspect, count=2)
+        assert not gate.running
+        plain.opened.set()
+        await gate.holds(1)
         gate.opened.set()
+        await suspect.result(timeout=PATIENCE)
+    over.set()
+    await running
 
 
 async def test_a_worker_claims_as_before_once_there_is_none(queue: Queue):

@@ -60,7 +60,15 @@ from .settle import (
     TestSettleThenClaim,
 )
 from .standing import TestStandingClaim
-from .tick import TestTick, TestTickGivesUp, TestTickPromotes, TestTickRecovers, TestTickTimer
+from .tick import (
+    TestTick,
+    TestTickGivesUp,
+    TestTickPromotes,
+    TestTickRecovers,
+    TestTickSaysWhy,
+    TestTickSpares,
+    TestTickTimer,
+)
 from .update import TestUpdate
 
 __all__ = [
@@ -130,6 +138,8 @@ __all__ = [
     "TestTickPromotes",
     "TestTickRecovers",
     "TestTickRetention",
+    "TestTickSaysWhy",
+    "TestTickSpares",
     "TestTickTimer",
     "TestTrimEvents",
     "TestUpdate",
