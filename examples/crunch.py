@@ -16,13 +16,13 @@ def count_primes(job: ProcessJob) -> int:
     return found
 
 
-HANDLERS = {"count-primes": in_process(count_primes)}
+HANDLERS = {"count_primes": in_process(count_primes)}
 
 
 async def main() -> None:
-    async with Queue("crunching", "memory://") as queue, Worker(queue, HANDLERS, concurrency=2).started():
-        small = await queue.add("count-primes", {"below": 20_000})
-        endless = await queue.add("count-primes", {"below": 10**12}, timeout=2)
+    async with Queue("crunching", "memory://") as queue, Worker(queue, HANDLERS, concurrency=2):
+        small = await queue.add("count_primes", {"below": 20_000})
+        endless = await queue.add("count_primes", {"below": 10**12}, timeout=2)
         print("primes:", await small.result(timeout=60))
         try:
             await endless.result(timeout=60)

@@ -1,22 +1,26 @@
 """A Django project in one file, whose view adds a job when its transaction is committed.
 
-python -m examples.django_app            a visit: it sends itself some requests and prints the answers
-python -m examples.django_app worker     a worker, until Ctrl-C
+    python -m examples.django_app            a visit: it sends itself some requests and prints the answers
+    python -m examples.django_app worker     a worker, until Ctrl-C
+
+It needs `pip install django`.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
 
-import django
-from django.conf import settings
-from django.core.wsgi import get_wsgi_application
-from django.db import IntegrityError, connection, transaction
-from django.http import Http404, HttpRequest, JsonResponse
-from django.test import Client
-from django.urls import path
+try:
+    import django
+    from django.conf import settings
+    from django.core.wsgi import get_wsgi_application
+    from django.db import IntegrityError, connection, transaction
+    from django.http import Http404, HttpRequest, JsonResponse
+    from django.test import Client
+    from django.urls import path
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is not installed: pip install django")
 
 from ropeway import Queue, SyncJob, Worker
 
@@ -36,7 +40,7 @@ def send_receipt(job: SyncJob) -> str:
     return f"receipt for order {job.data['order']}"
 
 
-worker = Worker(queue, {"send-receipt": send_receipt}, concurrency=4)
+worker = Worker(queue, {"send_receipt": send_receipt}, concurrency=4)
 
 
 def order(request: HttpRequest, number: int) -> JsonResponse:
@@ -57,7 +61,7 @@ def order(request: HttpRequest, number: int) -> JsonResponse:
 
 
 def add_receipt(number: int) -> None:
-    queue.sync.add("send-receipt", {"order": number}, id=f"receipt-{number}")
+    queue.sync.add("send_receipt", {"order": number}, id=f"receipt-{number}")
 
 
 urlpatterns = [path("orders/<int:number>", order)]
@@ -65,20 +69,17 @@ application: Any = get_wsgi_application()
 
 
 def visit() -> None:
-    thread = threading.Thread(target=worker.run_sync)
-    thread.start()
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE orders (number INTEGER PRIMARY KEY)")
-    web = Client()
-    answer = web.post("/orders/7")
-    print("POST /orders/7", answer.status_code, answer.json())
-    print("POST /orders/7 again", web.post("/orders/7").status_code)
-    job = queue.sync.get("receipt-7")
-    assert job is not None
-    job.result(timeout=30)
-    print("GET /orders/7", web.get("/orders/7").json())
-    worker.stop()
-    thread.join()
+    with worker:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE orders (number INTEGER PRIMARY KEY)")
+        web = Client()
+        answer = web.post("/orders/7")
+        print("POST /orders/7", answer.status_code, answer.json())
+        print("POST /orders/7 again", web.post("/orders/7").status_code)
+        job = queue.sync.get("receipt-7")
+        assert job is not None
+        job.result(timeout=30)
+        print("GET /orders/7", web.get("/orders/7").json())
 
 
 if __name__ == "__main__":

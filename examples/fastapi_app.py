@@ -3,8 +3,8 @@
     python -m examples.fastapi_app            a visit: it sends itself some requests and prints the answers
     python -m examples.fastapi_app worker     a worker in a process of its own, until Ctrl-C
 
-A server runs `examples.fastapi_app:app`, with a worker beside the requests, or `examples.fastapi_app:api`, which leaves
-the jobs to workers of their own.
+It needs `pip install fastapi httpx`. A server runs `examples.fastapi_app:app`, with a worker beside the requests, or
+`examples.fastapi_app:api`, which leaves the jobs to workers of their own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
-from fastapi import APIRouter, FastAPI, HTTPException
+try:
+    import httpx
+    from fastapi import APIRouter, FastAPI, HTTPException
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is not installed: pip install fastapi httpx")
 
 from ropeway import InvalidMove, Job, JobFailed, JobHandle, Queue, ResultTimeout, Worker
 
@@ -31,7 +34,7 @@ async def make_report(job: Job) -> dict[str, Any]:
 
 
 def make_worker() -> Worker:
-    return Worker(queue, {"make-report": make_report}, concurrency=20)
+    return Worker(queue, {"make_report": make_report}, concurrency=20)
 
 
 router = APIRouter()
@@ -40,7 +43,7 @@ router = APIRouter()
 @router.post("/reports/{month}", status_code=202)
 async def ask(month: str) -> dict[str, Any]:
     # The id makes a second request for the same month find the first one's job.
-    job = await queue.add("make-report", {"month": month}, id=f"report-{month}")
+    job = await queue.add("make_report", {"month": month}, id=f"report-{month}")
     return {"id": job.id, "created": job.created}
 
 
@@ -83,7 +86,7 @@ async def without_worker(_: FastAPI) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def with_worker(_: FastAPI) -> AsyncIterator[None]:
-    async with queue, make_worker().started():
+    async with queue, make_worker():
         yield
 
 

@@ -3,16 +3,19 @@
     python -m examples.flask_app            a visit: it sends itself some requests and prints the answers
     python -m examples.flask_app worker     a worker, until Ctrl-C
 
-A server runs `examples.flask_app:app`, with as many processes and threads as it likes: queues follow its forks.
+It needs `pip install flask`. A server runs `examples.flask_app:app`, with as many processes and threads as it likes:
+queues follow its forks.
 """
 
 from __future__ import annotations
 
 import sys
-import threading
 from typing import Any
 
-from flask import Flask, abort, request
+try:
+    from flask import Flask, abort, request
+except ModuleNotFoundError as missing:
+    sys.exit(f"{missing.name} is not installed: pip install flask")
 
 from ropeway import DuplicateJob, InvalidInput, Queue, SyncJob, Worker
 
@@ -46,18 +49,15 @@ def show(id: str) -> dict[str, Any]:
 
 
 def visit() -> None:
-    thread = threading.Thread(target=worker.run_sync)
-    thread.start()
-    web = app.test_client()
-    for path, width in (("cat.jpg", 80), ("cat.jpg", 80), ("dog.jpg", 80)):
-        answer = web.post("/thumbnails/today", json={"path": path, "width": width})
-        print("POST /thumbnails/today", answer.status_code, answer.json)
-    job = queue.sync.get("today")
-    assert job is not None
-    job.result(timeout=30)
-    print("GET /thumbnails/today", web.get("/thumbnails/today").json)
-    worker.stop()
-    thread.join()
+    with worker:
+        web = app.test_client()
+        for path, width in (("cat.jpg", 80), ("cat.jpg", 80), ("dog.jpg", 80)):
+            answer = web.post("/thumbnails/today", json={"path": path, "width": width})
+            print("POST /thumbnails/today", answer.status_code, answer.json)
+        job = queue.sync.get("today")
+        assert job is not None
+        job.result(timeout=30)
+        print("GET /thumbnails/today", web.get("/thumbnails/today").json)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ async def add(job: Job) -> int:
 
 
 async def main() -> None:
-    async with Queue("sums", "memory://") as queue, Worker(queue, add).started():
+    async with Queue("sums", "memory://") as queue, Worker(queue, add):
         job = await queue.add("add", [1, 2, 3])
         print(await job.result(timeout=10))
 

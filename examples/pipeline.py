@@ -60,9 +60,9 @@ async def main() -> None:
         # The model serves four at once, however many workers there are.
         await embedding.set_global_concurrency(4)
         # Leaders wait for steps: in a worker of their own they cannot take the places that the steps need.
-        await stack.enter_async_context(Worker(documents, {"ingest": ingest}, concurrency=10).started())
+        await stack.enter_async_context(Worker(documents, {"ingest": ingest}, concurrency=10))
         steps = Worker([reading, embedding], {"read": read, "embed": embed}, concurrency=10)
-        await stack.enter_async_context(steps.started())
+        await stack.enter_async_context(steps)
 
         narrator = asyncio.create_task(narrate())
         jobs = await documents.add_many([("ingest", {"title": title}, {"id": title}) for title in LIBRARY])

@@ -5,7 +5,6 @@ The worker could as well be a process of its own, or run on the next day.
 
 from __future__ import annotations
 
-import threading
 import time
 
 from ropeway import JobFailed, Queue, SyncJob, Unrecoverable, Worker
@@ -25,9 +24,7 @@ def download(job: SyncJob) -> int:
 
 def main() -> None:
     worker = Worker(queue, {"download": download}, concurrency=4)
-    with queue.sync as downloads:
-        thread = threading.Thread(target=worker.run_sync)
-        thread.start()
+    with queue.sync as downloads, worker:
         pages = ["https://example.com/a", "https://example.com/b", "https://example.com/gone"]
         for job in downloads.add_many([("download", page) for page in pages]):
             try:
@@ -35,8 +32,6 @@ def main() -> None:
             except JobFailed as failed:
                 print(job.data, failed.reason)
         print({state: number for state, number in downloads.counts().items() if number})
-        worker.stop()
-        thread.join()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Emails are sent, images resized in threads, a partner's interface fails and is called again, reports wait for their
 hour, an order is beyond repair, and a slow import is cancelled. In a terminal `ropeway top` shows it all, until q or
-Ctrl-C; elsewhere every event is a line. `--once` adds one round, waits for its end and prints a summary.
+Ctrl-C; elsewhere every event is a line. `--once` adds one round, waits for its end and prints a summary. The view needs
+`pip install "ropeway[cli]"`.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ async def import_catalogue(job: Job) -> None:
 
 
 HANDLERS: dict[str, Any] = {
-    "send-email": send_email,
-    "resize-image": resize_image,
-    "call-partner": call_partner,
-    "make-report": make_report,
-    "import-order": import_order,
-    "import-catalogue": import_catalogue,
+    "send_email": send_email,
+    "resize_image": resize_image,
+    "call_partner": call_partner,
+    "make_report": make_report,
+    "import_order": import_order,
+    "import_catalogue": import_catalogue,
 }
 
 
@@ -81,18 +82,18 @@ class Shop:
 
     async def add_round(self, number: int, emails: int = 5, width: int = 160) -> list[Any]:
         """Adds jobs of every kind."""
-        jobs = await self.emails.add_many([("send-email", {"to": f"user{n}@example.com"}) for n in range(emails)])
+        jobs = await self.emails.add_many([("send_email", {"to": f"user{n}@example.com"}) for n in range(emails)])
         retries = Backoff.exponential(0.2, jitter=0.5)
-        slow = await self.orders.add("import-catalogue", {"pages": 10_000}, timeout="30 seconds")
+        slow = await self.orders.add("import_catalogue", {"pages": 10_000}, timeout="30 seconds")
         cancelling = asyncio.create_task(cancel_soon(slow))
         self.cancelling.add(cancelling)
         cancelling.add_done_callback(self.cancelling.discard)
         return [
             *jobs,
-            await self.images.add("resize-image", {"path": f"photo-{number}.jpg", "width": width}, priority=5),
-            await self.orders.add("call-partner", {"order": number}, attempts=4, backoff=retries),
-            await self.orders.add("make-report", {"month": number % 12 + 1}, delay="1.5 seconds"),
-            await self.orders.add("import-order", {"order": number}, attempts=3),
+            await self.images.add("resize_image", {"path": f"photo-{number}.jpg", "width": width}, priority=5),
+            await self.orders.add("call_partner", {"order": number}, attempts=4, backoff=retries),
+            await self.orders.add("make_report", {"month": number % 12 + 1}, delay="1.5 seconds"),
+            await self.orders.add("import_order", {"order": number}, attempts=3),
             slow,
         ]
 

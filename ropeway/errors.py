@@ -24,6 +24,7 @@
     ├── QueueBusy                        obliterate was refused because jobs are active
     ├── StoreError                       about the place where jobs live; carries `store`
     │   ├── StoreUnavailable             it cannot be reached or used now; the call may be repeated
+    │   │   ├── NotConnected             nobody answered, so nothing was sent
     │   │   ├── StoreBusy                others held its lock for too long
     │   │   ├── StoreFull                the disk or the memory is full
     │   │   └── StoreMissing             nobody has made it yet, and this call must not
@@ -48,6 +49,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .showing import LONGEST_MESSAGE, on_one_line, shortened, shown, with_article
+
 
 class RopewayError(Exception):
     """The root: catch it to catch everything that Ropeway itself raises."""
@@ -56,6 +59,9 @@ class RopewayError(Exception):
 class InvalidInput(RopewayError, ValueError):
     """A call was given something that cannot be meant; nothing was stored."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(on_one_line(message, LONGEST_MESSAGE))
+
     item: int | None = None
     """Of a bulk, the position of what it is about, counted from 0."""
 
@@ -63,8 +69,7 @@ class InvalidInput(RopewayError, ValueError):
 class InvalidName(InvalidInput):
     def __init__(self, what: str, given: object, remedy: str) -> None:
         self.what, self.given, self.remedy = what, given, remedy
-        article = "an" if what[0] in "aeiou" else "a"
-        super().__init__(f"{given!r:.120} cannot be {article} {what}: {remedy}")
+        super().__init__(f"{shown(given)} cannot be {with_article(what)}: {remedy}")
 
 
 class InvalidOption(InvalidInput):
@@ -72,13 +77,13 @@ class InvalidOption(InvalidInput):
 
     def __init__(self, option: str, problem: str) -> None:
         self.option, self.problem = option, problem
-        super().__init__(f"option {option!r} {problem}")
+        super().__init__(f"option {shown(option)} {problem}")
 
 
 class InvalidDuration(InvalidInput):
     def __init__(self, given: object, problem: str, option: str | None = None) -> None:
         self.given, self.problem, self.option = given, problem, option
-        super().__init__(f"{f'option {option!r}: ' if option else ''}{given!r:.120} {problem}")
+        super().__init__(f"{f'option {shown(option)}: ' if option else ''}{shown(given)} {problem}")
 
 
 class InvalidTask(InvalidInput):
@@ -86,7 +91,7 @@ class InvalidTask(InvalidInput):
 
     def __init__(self, task: str, problem: str) -> None:
         self.task, self.problem = task, problem
-        super().__init__(f"{task!r} cannot be a task: {problem}")
+        super().__init__(f"{shown(task)} cannot be a task: {problem}")
 
 
 class InvalidArguments(InvalidInput, TypeError):
@@ -94,7 +99,7 @@ class InvalidArguments(InvalidInput, TypeError):
 
     def __init__(self, name: str, problem: str, takes: str) -> None:
         self.name, self.problem, self.takes = name, problem, takes
-        super().__init__(f"{name!r} cannot be added: {problem}; it takes {takes}")
+        super().__init__(f"{shown(name)} cannot be added: {problem}; it takes {takes}")
 
 
 class InvalidPayload(InvalidInput, TypeError):
@@ -116,7 +121,7 @@ class PayloadTooLarge(InvalidPayload):
 class JobError(RopewayError):
     def __init__(self, queue: str, job_id: str, message: str) -> None:
         self.queue, self.job_id = queue, job_id
-        super().__init__(message)
+        super().__init__(shortened(message, LONGEST_MESSAGE))
 
 
 class JobNotFound(JobError):
@@ -240,11 +245,18 @@ class StoreError(RopewayError):
 
     def __init__(self, store: str, message: str) -> None:
         self.store = store
-        super().__init__(f"{store}: {message}")
+        super().__init__(shortened(f"{store}: {message}", LONGEST_MESSAGE))
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be used now. The call can be repeated as it was."""
+    """The store cannot be used now. The call can be repeated as it was.
+
+    Raised itself, and not as one of its kinds, it leaves open whether the call took effect.
+    """
+
+
+class NotConnected(StoreUnavailable):
+    """No server could be reached, so nothing was sent: the call has not taken effect."""
 
 
 class StoreBusy(StoreUnavailable):

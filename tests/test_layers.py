@@ -12,7 +12,7 @@ PACKAGE: Final = Path(ropeway.__file__).parent
 
 # From the top down. `testing` drives what applications call, and is imported by nothing.
 LAYERS: Final = [
-    *("lazy", "errors", "job", "store", "stores", "client", "worker"),
+    *("lazy", "logger", "showing", "errors", "job", "store", "stores", "client", "worker"),
     *("server", "webhooks", "cli", "contrib", "testing"),
 ]
 # The two that stand outside: what users import, and what `python -m ropeway` runs.

@@ -43,7 +43,7 @@ def add_one_beside(place, seconds):
 
 
 async def work(place):
-    async with open_queue(place) as queue, Worker(queue, nothing, concurrency=100).started():
+    async with open_queue(place) as queue, Worker(queue, nothing, concurrency=100):
         protocol.tell("ready")
         await asyncio.Event().wait()
 
@@ -118,7 +118,7 @@ async def process_at(place, n, seconds, concurrency, typed=False):
         if typed:
             queue.task(noop)
         watch = protocol.Stopwatch(seconds)
-        async with Worker(queue, None if typed else handler, concurrency=concurrency).started():
+        async with Worker(queue, None if typed else handler, concurrency=concurrency):
             await asyncio.wait([asyncio.create_task(enough.wait())], timeout=seconds)
             while True:
                 watch.count = before - await unsettled()
@@ -132,7 +132,7 @@ async def latency(place, seconds, watch=protocol.latencies_async):
     async def handler(job):
         samples.put_nowait(protocol.since(job.data))
 
-    async with open_queue(place) as queue, Worker(queue, handler).started():
+    async with open_queue(place) as queue, Worker(queue, handler):
         return await watch(seconds, lambda sent: queue.add("noop", sent), samples.get)
 
 
@@ -152,20 +152,20 @@ async def listen(place):
     async def handler(job):
         protocol.tell(protocol.since(job.data))
 
-    async with open_queue(place) as queue, Worker(queue, handler).started():
+    async with open_queue(place) as queue, Worker(queue, handler):
         protocol.tell("ready")
         await asyncio.Event().wait()
 
 
 async def idle(place, seconds):
-    async with open_queue(place) as queue, Worker(queue, nothing).started():
+    async with open_queue(place) as queue, Worker(queue, nothing):
         return await asyncio.to_thread(protocol.idle_cost, seconds)
 
 
 async def idle_paused(place, seconds):
     async with open_queue(place) as queue:
         await queue.pause()
-        async with Worker(queue, nothing).started():
+        async with Worker(queue, nothing):
             cost = await asyncio.to_thread(protocol.idle_cost, seconds)
         await queue.resume()
         return cost

@@ -32,7 +32,7 @@ async def process_at(place, n, seconds, concurrency):
         return counts["waiting"] + counts["active"]
 
     async with ropeway.open_queue(place) as queue:
-        working = Worker(queue, handler, concurrency=concurrency).started()
+        working = Worker(queue, handler, concurrency=concurrency)
         return await protocol.settled(n, seconds, started, working, unsettled)
 
 

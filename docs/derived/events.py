@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from ropeway.job.events import NOTICES
-from ropeway.job.moves import MOVES
+from ropeway.job.moves import Move
+from ropeway.job.states import IN_USE
 from ropeway.worker.listeners import OF_QUEUES, OWN
 
+from .life import moves_in_use
 from .tables import code, table
 
 MEANINGS: Final = {
@@ -26,7 +28,10 @@ NOTICED: Final = {
     "stalled": "this worker found jobs of others whose locks ran out: `queue` and `ids`",
     "unhandled": "jobs of a `job_name` wait in `queue`, for which this worker has no handler",
     "leaked": "a handler would not stop and was given up; `leaked` counts them",
-    "slow-loop": "something blocked the event loop for `seconds`; `job` is whose handler it was",
+    "slow-loop": (
+        "something blocked the event loop for `seconds`, from when it last answered (it is asked every 0.1 s); "
+        "`job` is whose handler it was"
+    ),
     "store-reset": "somebody emptied the store (`FLUSHALL`, a restart without a disk): the jobs it held are gone",
     "error": "a listener of `event` raised `error`",
 }
@@ -34,11 +39,13 @@ NOTICED: Final = {
 
 def of_moves() -> str:
     """Each move announces itself, if it has a name for that, and then the state that the job enters."""
-    rows = [
-        [move.name, ", ".join(filter(None, [*map(code, move.announces), " or ".join(map(code, move.targets))]))]
-        for move in MOVES.values()
-    ]
+    rows = [[move.name, ", ".join(_announced(move))] for move in moves_in_use()]
     return table(["move", "events"], rows)
+
+
+def _announced(move: Move) -> list[str]:
+    states = " or ".join(code(state) for state in move.targets if state in IN_USE)
+    return [*map(code, move.announces), *([states] if states else [])]
 
 
 def notices() -> str:

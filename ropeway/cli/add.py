@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -14,14 +16,20 @@ from ..client.queue import Queue
 from ..client.requests import Call
 from ..errors import DuplicateJob, InvalidInput, NoResult, ResultTimeout
 from ..job.durations import Duration
+from ..job.options import JobOptions
 from ..store.contract import Store
+from .completing import complete_name
 from .helping import examples
-from .options import duration, json_option, queue_argument, url_option
+from .options import app_dir_option, duration, json_option, queue_argument, url_option
 from .payloads import read_bulk, read_data
 from .spelling import backoff, instant, keep
-from .stores import on_store
+from .stores import on_store, refuse_memory, set_default_store
 from .text import as_json as json_text
 from .text import plural
+from .unhandled import warn_of_unhandled
+
+if TYPE_CHECKING:
+    from .apps import App
 
 FOREVER: Final = math.inf
 
@@ -39,7 +47,9 @@ _JOB_OPTIONS: Final = (
     click.option("--attempts", type=int, help="How often to try, the first time included."),
     click.option("--backoff", type=backoff, help="Pause before a retry: 5s, exponential:1s,max=1h,jitter=0.5."),
     click.option("--timeout", type=duration, help="How long one attempt may take."),
-    click.option("--remove-on-complete", type=keep, metavar="KEEP", help="yes, no, a count, or an age such as 1h."),
+    click.option(
+        "--remove-on-complete", type=keep, metavar="KEEP", help="yes (or 0), no, a count, or an age such as 1h."
+    ),
     click.option("--remove-on-fail", type=keep, metavar="KEEP", help="The same, for failed and cancelled jobs."),
 )
 
@@ -61,14 +71,15 @@ def with_job_options(command: Callable[..., None]) -> Any:
 
 @click.command(
     epilog=examples(
-        'ropeway add emails send-email \'{"to": "a@example.com"}\' --attempts 5 --backoff exponential:1s',
-        "ropeway add emails send-email @letter.json --delay 5m",
+        'ropeway add emails send_email \'{"to": "a@example.com"}\' --attempts 5 --backoff exponential:1s',
+        "ropeway add emails send_email @letter.json --delay 5m",
         "echo '[1, 2]' | ropeway add sums add - --wait 30s",
+        "ropeway add emails send_email @letter.json --app app:queue",
         "ropeway add emails --bulk letters.jsonl",
     )
 )
 @queue_argument
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=complete_name)
 @click.argument("data", required=False, metavar="[JSON|-|@FILE]")
 @click.option("--bulk", metavar="FILE", help="Add a job for each line: all or none. '-' reads standard input.")
 @click.option(
@@ -79,13 +90,47 @@ def with_job_options(command: Callable[..., None]) -> Any:
     metavar="[DURATION]",
     help="Wait for the result and print it; exit code 5 if it takes longer.",
 )
+@click.option(
+    "--app", metavar="MODULE:ATTR", help="The app that has the task, as for `worker`: checks data, adds options."
+)
+@app_dir_option
 @url_option
 @json_option
 @with_job_options
+def add(app: str | None, app_dir: Path, url: str | None, queue: str, **given: Any) -> None:
+    """Add a job, or a file of jobs.
+
+    The data is JSON; '-' reads it from standard input, @FILE from a file. A line of a --bulk file is an object such as
+    {"name": "send_email", "data": {...}, "options": {"attempts": 3}}, with options as in Python; those that are given
+    here hold for all lines that do not have their own.
+
+    Data is not checked, and the options of a task (attempts, timeout, ...) are not known, unless --app names the app.
+    """
+    if app is None:
+        _add_to_store(url=url, queue=queue, **given)
+    else:
+        from .apps import load_app  # noqa: PLC0415 - it imports workers, which takes long
+
+        set_default_store(url)
+        # Not on a loop: apps may do as they like while they are imported.
+        found = load_app(app, app_dir, queue)
+        refuse_memory(found.queue.store.url)
+        asyncio.run(_add_to_app(found, **given))
+
+
 @on_store(make=True)
-async def add(
-    store: Store,
-    queue: str,
+async def _add_to_store(store: Store, /, queue: str, **given: Any) -> None:
+    await _add(Queue(queue, store=store), None, **given)
+
+
+async def _add_to_app(app: App, **given: Any) -> None:
+    async with app.queue:
+        await _add(app.queue, app, **given)
+
+
+async def _add(
+    queue: Queue,
+    app: App | None,
     name: str | None,
     data: str | None,
     bulk: str | None,
@@ -93,28 +138,28 @@ async def add(
     options: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Add a job, or a file of jobs.
-
-    The data is JSON; '-' reads it from standard input, @FILE from a file. A line of a --bulk file is an object such as
-    {"name": "send-email", "data": {...}, "options": {"attempts": 3}}, with options as in Python; those that are given
-    here hold for all lines that do not have their own.
-    """
     if "at" in options:
         if "delay" in options:
             raise click.UsageError("give --delay or --at, not both")
         options["delay"] = options.pop("at")
-    target = Queue(queue, store=store)
     if bulk is not None:
         if name or data or wait is not None or "id" in options:
             raise click.UsageError("--bulk takes names, data and ids from the file, and does not --wait")
-        _report_many(await _add_lines(target, read_bulk(bulk, options)), as_json=as_json)
+        calls = read_bulk(bulk, options)
+        if app is not None:
+            app.check(call.name for call in calls.values())
+        _report_many(await _add_lines(queue, calls), as_json=as_json)
+        await warn_of_unhandled(queue, calls.values(), with_app=app is not None)
         return
     if name is None:
         raise click.UsageError("say the NAME of the job, or use --bulk FILE")
-    job = await target.add(name, read_data(data), **options)
+    if app is not None:
+        app.check([name])
+    job = await queue.add(name, read_data(data), **options)
     if wait is None:
         _report_one(job, as_json=as_json)
-    else:
+    await warn_of_unhandled(queue, [Call(name, None, cast(JobOptions, options))], with_app=app is not None)
+    if wait is not None:
         await _report_result(job, None if wait == FOREVER else wait, as_json=as_json)
 
 

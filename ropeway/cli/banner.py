@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 import click
 
 from .. import __version__
+from ..logger import log
 from ..worker.worker import Worker
 from .escaping import one_line
 from .logs import LogFormat
+from .sink import tell
 
 
 def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
@@ -26,7 +26,7 @@ def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
             "concurrency": info.concurrency,
             "processes": processes,
         }
-        logging.getLogger("ropeway").info("a worker starts", extra={"facts": facts})
+        log.info("a worker starts", extra={"facts": facts})
         return
     each = f" in each of {processes} processes" if processes > 1 else ""
     lines = {
@@ -35,10 +35,10 @@ def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
         "handlers": "for every job name" if handlers is None else ", ".join(handlers) or "none",
         "concurrency": f"{info.concurrency}{each}",
     }
-    click.echo(click.style(f"Ropeway {__version__}", bold=True) + f"  {one_line(info.name)}", err=True)
+    tell(click.style(f"Ropeway {__version__}", bold=True) + f"  {one_line(info.name)}")
     for name, value in lines.items():
-        click.echo(f"  {name:<12} {one_line(value)}", err=True)
-    click.echo("  Ctrl-C ends it in good order; twice, in a hurry.", err=True)
+        tell(f"  {name:<12} {one_line(value)}")
+    tell("  Ctrl-C ends it in good order; twice, in a hurry.")
 
 
 def _handlers(worker: Worker) -> list[str] | None:

@@ -122,7 +122,7 @@ async def _process(queue: Queue, number: int, concurrency: int) -> None:
         if not left:
             done.set()
 
-    async with Worker(queue, handle, concurrency=concurrency).started():
+    async with Worker(queue, handle, concurrency=concurrency):
         await done.wait()
 
 
@@ -134,7 +134,7 @@ async def _latencies(queue: Queue) -> list[float]:
         latencies.append((time.perf_counter() - began) * 1000)
         started.set()
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         for _ in range(_SAMPLES):
             started.clear()
             began = time.perf_counter()

@@ -12,3 +12,15 @@ def cut(text: str, width: int, ellipsis: str = "…") -> str:
     if room <= 0:
         return ellipsis[: max(0, width)]
     return f"{chop_cells(text, room)[0]}{ellipsis}"
+
+
+def wrap(text: str, width: int, most: int) -> list[str]:
+    """Lines of at most that width, ended between words where it can be; what does not fit into the last is cut."""
+    lines: list[str] = []
+    while len(lines) < most - 1 and cell_len(text) > width:
+        head = chop_cells(text, width)[0]
+        if text[len(head)] != " " and (space := head.rfind(" ")) > 0:
+            head = head[:space]
+        lines.append(head.rstrip())
+        text = text[len(head) :].lstrip()
+    return [*lines, cut(text, width)]

@@ -9,6 +9,7 @@ from ..job.events import EVENT_NAMES, Event
 from ..store.contract import Store
 from .escaping import one_line
 from .helping import examples
+from .ids import is_end_of, is_short
 from .options import json_option, queue_argument, url_option
 from .stores import known_queue, on_store
 from .tables import STATE_COLOURS
@@ -33,7 +34,7 @@ def _complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> li
 @click.option(
     "--name", "names", multiple=True, metavar="NAME", shell_complete=_complete_name, help="Only these; your own too."
 )
-@click.option("--job", "job_id", metavar="ID", help="Only those of one job.")
+@click.option("--job", "job_id", metavar="ID", help="Only those of one job; its last letters will do.")
 @url_option
 @json_option
 @on_store()
@@ -58,9 +59,15 @@ async def events(
         if name not in EVENT_NAMES:
             click.echo(f"{one_line(name)!r} is no event of the queue's own: what was published so is shown", err=True)
     async for event in found.events(after or ("now" if follow else "start"), follow=follow):
-        if (names and event.name not in names) or (job_id and event.job_id != job_id):
+        if (names and event.name not in names) or (job_id and not _is_of(event, job_id)):
             continue
         click.echo(json_text(event_document(event)) if as_json else event_line(event))
+
+
+def _is_of(event: Event, job_id: str) -> bool:
+    """By the whole id of its job, or by the last letters of it."""
+    own = event.job_id or ""
+    return own == job_id or (is_short(job_id) and is_end_of(job_id, own))
 
 
 async def _is_told_of(queue: Queue) -> bool:

@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from ..worker.exits import BLOCKED_LOOP
+
 
 class ExitCode(IntEnum):
     OK = 0
@@ -16,6 +18,7 @@ class ExitCode(IntEnum):
     STORE = 4
     TIMEOUT = 5
     APP = 6
+    BLOCKED_LOOP = BLOCKED_LOOP
     INTERRUPTED = 130
     CLOSED_PIPE = 141
 
@@ -28,6 +31,7 @@ MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.STORE: "the store cannot be reached or used",
     ExitCode.TIMEOUT: "the job did not end in the time given to wait for it",
     ExitCode.APP: "the app's own code raised while it was loaded",
+    ExitCode.BLOCKED_LOOP: "a worker's event loop was blocked when it was to end; its jobs were handed back",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
     ExitCode.CLOSED_PIPE: "the reader of the output went away",
 }

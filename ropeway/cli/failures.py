@@ -11,8 +11,10 @@ from collections.abc import Callable
 import click
 
 from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, StoreError
+from ..showing import LONGEST_MESSAGE, shortened
 from .escaping import one_line
 from .exits import ExitCode
+from .sink import tell
 
 
 class ClosedPipe(Exception):
@@ -36,9 +38,9 @@ def guarded(command: Callable[[], object], wants_traceback: Callable[[], bool]) 
         return ExitCode.USAGE
     except Exception as error:  # noqa: BLE001 - a user is never shown a traceback of ours unasked
         if wants_traceback():
-            traceback.print_exc()
+            tell(traceback.format_exc().rstrip())
         with contextlib.suppress(BrokenPipeError):
-            click.echo(f"Error: {one_line(message_of(error))}", err=True)
+            tell(f"Error: {shortened(one_line(message_of(error)), LONGEST_MESSAGE)}")
         return exit_code_of(error)
 
 

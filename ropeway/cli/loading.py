@@ -14,16 +14,22 @@ from typing import Any, NoReturn
 import click
 
 from ..client.queue import Queue
+from ..showing import kind_of
 from ..worker.worker import Worker
 from .escaping import printable
 from .exits import ExitCode
+from .sink import tell
 from .stores import near
 
 _WHAT_IT_MAY_BE = "a Worker, a Queue, a list of Queues, or a function without arguments that makes one of them"
 
 
 def load_worker(target: str, app_dir: Path) -> Worker:
-    """Imports the module with `app_dir` first on the path, and makes a worker of what it finds there."""
+    """Imports the module with `app_dir` first on the path, and makes a worker of what it finds there.
+
+    From then on `app_dir` is the current folder, of the processes that are started here too: a relative file, such as
+    the default store, is the same one wherever the command was typed.
+    """
     module_name, colon, path = target.partition(":")
     if not colon or not module_name or not path:
         raise click.UsageError(f"{target!r} is no module:attr, such as app:queue or shop.jobs:worker")
@@ -34,21 +40,22 @@ def load_worker(target: str, app_dir: Path) -> Worker:
         raise click.UsageError(
             f"{module_name!r} is relative: write the whole name of the module, {module_name.strip('.')}:{path}"
         )
-    found = _attribute(_module(module_name, app_dir), path)
+    found = _attribute(_module(module_name, app_dir.resolve()), path)
     return _worker(_made(found, target), target)
 
 
 def _module(name: str, app_dir: Path) -> Any:
-    sys.path.insert(0, str(app_dir.resolve()))
+    sys.path.insert(0, str(app_dir))
+    os.chdir(app_dir)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:
         if missing.name is None or not f"{name}.".startswith(f"{missing.name}."):
             _blame_app(missing, f"importing {name}")
         beside = [path.stem for path in app_dir.glob("*") if path.suffix == ".py" or (path / "__init__.py").exists()]
+        hint = near(missing.name, beside, "that folder has no modules at all")
         raise click.UsageError(
-            f"there is no module {missing.name!r} in {app_dir.resolve()} or on the path{near(missing.name, beside)}"
-            " (--app-dir names another folder)"
+            f"there is no module {missing.name!r} in {app_dir} or on the path{hint} (--app-dir names another folder)"
         ) from None
     except KeyboardInterrupt:
         raise
@@ -64,7 +71,8 @@ def _attribute(module: Any, path: str) -> Any:
         except AttributeError:
             what = getattr(found, "__name__", path)
             usable = [each for each, value in vars(module).items() if isinstance(value, Queue | Worker)]
-            raise click.UsageError(f"{what!r} has no {name!r}{near(name, usable)}") from None
+            hint = near(name, usable, "it has no Queue and no Worker")
+            raise click.UsageError(f"{what!r} has no {name!r}{hint}") from None
         except Exception as error:  # noqa: BLE001 - as above
             _blame_app(error, f"looking for {name}")
     return found
@@ -94,7 +102,7 @@ def _worker(found: Any, target: str) -> Worker:
         return found
     queues = [found] if isinstance(found, Queue) else _listed(found, target)
     if not queues:
-        raise click.UsageError(f"{target} is {_named(found)}: give {_WHAT_IT_MAY_BE}")
+        raise click.UsageError(f"{target} is {kind_of(found)}: give {_WHAT_IT_MAY_BE}")
     return Worker(queues)
 
 
@@ -106,17 +114,12 @@ def _listed(found: Any, target: str) -> list[Queue]:
     return queues if all(isinstance(queue, Queue) for queue in queues) else []
 
 
-def _named(found: Any) -> str:
-    kind = type(found).__name__
-    return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind}"
-
-
 def _blame_app(error: BaseException, while_doing: str) -> NoReturn:
     """Shows the app's own part of the traceback, and ends."""
     told = traceback.TracebackException.from_exception(error)
     _leave_out_ours(told)
-    click.echo(printable("".join(told.format())).rstrip(), err=True)
-    click.echo(f"Error: the app raised {type(error).__name__} while {while_doing}", err=True)
+    tell(printable("".join(told.format())).rstrip())
+    tell(f"Error: the app raised {type(error).__name__} while {while_doing}")
     raise click.exceptions.Exit(ExitCode.APP)
 
 

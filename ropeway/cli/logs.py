@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import sys
-from typing import Any, Final, Literal, TypeAlias
+import traceback
+from logging.handlers import QueueHandler
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import click
 
 from .escaping import one_line, printable
+from .sink import Sink, shows_colours, use
+from .tables import STATE_COLOURS
 from .text import as_json, iso
 
 LogFormat: TypeAlias = Literal["pretty", "json"]
 
 LEVELS: Final = ("debug", "info", "warning", "error")
+_EVENT_COLOURS: Final = {**STATE_COLOURS, "retrying": "yellow"}
 _COLOURS: Final = {"DEBUG": "bright_black", "INFO": "green", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "red"}
 
 
@@ -28,6 +34,8 @@ class Pretty(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         first, *rest = printable(_text(self, record)).split("\n")
+        if self._is_coloured:
+            first = _coloured(first, getattr(record, "facts", {}))
         level = f"{record.levelname:<7}"
         if self._is_coloured:
             level = click.style(level, fg=_COLOURS.get(record.levelname))
@@ -53,9 +61,31 @@ class Json(logging.Formatter):
             **self._mark,
             **getattr(record, "facts", {}),
         }
-        if record.exc_info:
-            entry["exception"] = self.formatException(record.exc_info)
+        if trace := _trace(self, record):
+            entry["exception"] = trace
         return as_json(entry)
+
+
+class NeverBlocks(QueueHandler):
+    """Hands records over to a sink. Their arguments, which may change, are put into words before."""
+
+    def __init__(self, sink: Sink) -> None:
+        super().__init__(cast(Any, sink))
+        self._sink = sink
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        ready = copy.copy(record)
+        ready.msg, ready.args = record.getMessage(), None
+        ready.exc_text, ready.exc_info = _trace(logging.Formatter(), record), None
+        return ready
+
+    def enqueue(self, record: logging.LogRecord) -> None:
+        self._sink.put(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of logging's
+        """Such as of a message that does not fit its arguments."""
+        self._sink.put(f"a log line could not be written, of {record.pathname}:{record.lineno}")
+        self._sink.put(printable(traceback.format_exc().rstrip()))
 
 
 def set_up_logs(log_format: LogFormat, level: str, mark: str = "") -> None:
@@ -63,15 +93,32 @@ def set_up_logs(log_format: LogFormat, level: str, mark: str = "") -> None:
 
     It comes before the app is imported: an app that sets up logs of its own has the last word.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    formatter: logging.Formatter
     if log_format == "json":
-        handler.setFormatter(Json(mark))
+        formatter = Json(mark)
     else:
-        coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        handler.setFormatter(Pretty(f"[{mark}] " if mark else "", is_coloured=coloured))
-    logging.basicConfig(level=level.upper(), handlers=[handler])
+        formatter = Pretty(f"[{mark}] " if mark else "", is_coloured=shows_colours(sys.stderr))
+    sink = Sink(sys.stderr, formatter)
+    use(sink)
+    logging.basicConfig(level=level.upper(), handlers=[NeverBlocks(sink)])
 
 
 def _text(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    trace = f"\n{formatter.formatException(record.exc_info)}" if record.exc_info else ""
-    return f"{record.getMessage()}{trace}"
+    trace = _trace(formatter, record)
+    return f"{record.getMessage()}\n{trace}" if trace else record.getMessage()
+
+
+def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    if record.exc_info and not record.exc_text:
+        return formatter.formatException(record.exc_info)
+    return record.exc_text or ""
+
+
+def _coloured(line: str, facts: dict[str, Any]) -> str:
+    """A line about a job: what became of it stands out, and where it is found stands back."""
+    if not {"event", "job_name", "job_id", "queue"} <= facts.keys():
+        return line
+    name = one_line(facts["job_name"])
+    what, place, rest = line.removeprefix(name).partition(one_line(f"({facts['queue']} {facts['job_id']})"))
+    colour = _EVENT_COLOURS.get(facts["event"])
+    return click.style(name, bold=True) + click.style(what, fg=colour) + click.style(place, dim=True) + rest

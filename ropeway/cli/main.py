@@ -15,6 +15,7 @@ from .. import __version__
 from .exits import MEANINGS
 from .failures import ClosedPipe, guarded
 from .helping import examples
+from .sink import finish
 from .streams import open_closed_streams
 
 COMMANDS: Final = {
@@ -70,7 +71,9 @@ class Commands(click.Group):
             if reconfigure := getattr(stream, "reconfigure", None):
                 # What the terminal cannot show must not end the command that shows it.
                 reconfigure(errors="backslashreplace")
-        sys.exit(guarded(run, lambda: wishes["debug"]))
+        code = guarded(run, lambda: wishes["debug"])
+        finish()
+        sys.exit(code)
 
 
 @click.group(
@@ -80,7 +83,7 @@ class Commands(click.Group):
     epilog="\n\n".join(
         [
             examples(
-                'ropeway add emails send-email \'{"to": "a@example.com"}\'',
+                'ropeway add emails send_email \'{"to": "a@example.com"}\'',
                 "ropeway worker app:queue --concurrency 20",
                 "ropeway jobs list --state failed",
             ),

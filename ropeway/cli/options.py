@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
 import click
 
-from ..errors import InvalidInput
+from ..errors import InvalidDuration, InvalidInput
 from ..job.durations import Duration, milliseconds
-from ..job.states import STATES, State, state_named
+from ..job.states import IN_USE, State, state_named
+from ..showing import shown
 from .completing import complete_queue, complete_state
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -18,24 +21,30 @@ Decorator: TypeAlias = Callable[[F], F]
 
 def duration(value: str) -> Duration:
     """`90` for seconds, or as anywhere else in Ropeway: `5m`, `"1 hour"`, `PT5M`."""
-    try:
-        given: Duration = float(value)
-    except ValueError:
-        given = value
+    given: Duration = float(value) if _is_number(value) else value
     try:
         milliseconds(given)
-    except InvalidInput:
-        raise click.BadParameter(
-            f"{value!r} is not a duration: use seconds, or text such as 5m, 1h30m or PT5M"
-        ) from None
+    except InvalidDuration as wrong:
+        problem = "is not a duration: use seconds, or text such as 5m, 1h30m or PT5M"
+        # Of a number it is known what is wrong with it.
+        problem = problem if isinstance(given, str) else wrong.problem
+        raise click.BadParameter(f"{shown(value)} {problem}") from None
     return given
+
+
+def _is_number(text: str) -> bool:
+    try:
+        # Beside these `float` takes underscores, and digits of every script.
+        return text.isascii() and "_" not in text and not math.isnan(float(text))
+    except ValueError:
+        return False
 
 
 def state(value: str) -> State:
     try:
         return state_named(value)
     except InvalidInput:
-        raise click.BadParameter(f"{value!r} is no state: the states are {', '.join(STATES)}") from None
+        raise click.BadParameter(f"{shown(value)} is no state: the states are {', '.join(IN_USE)}") from None
 
 
 url_option: Final[Decorator[Any]] = click.option(
@@ -46,6 +55,10 @@ url_option: Final[Decorator[Any]] = click.option(
     help="The store, as in sqlite:///ropeway.db (the default).",
 )
 json_option: Final[Decorator[Any]] = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
+app_dir_option: Final[Decorator[Any]] = click.option(
+    "--app-dir", type=FOLDER, default=".", help="The folder of the app, as if typed there."
+)
 yes_option: Final[Decorator[Any]] = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 queue_argument: Final[Decorator[Any]] = click.argument("queue", shell_complete=complete_queue)
 queue_option: Final[Decorator[Any]] = click.option(

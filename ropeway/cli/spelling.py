@@ -11,6 +11,7 @@ from ..errors import InvalidInput
 from ..job.backoff import Backoff
 from ..job.durations import Duration
 from ..job.retention import Keep, KeepOption
+from ..showing import shown
 from .options import duration
 
 
@@ -18,7 +19,7 @@ def instant(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is no instant: use one such as 2030-01-31T09:00:00Z") from None
+        raise click.BadParameter(f"{shown(text)} is no instant: use one such as 2030-01-31T09:00:00Z") from None
     # A time without a zone means the zone of whoever types it.
     return moment if moment.tzinfo else moment.astimezone()
 
@@ -33,7 +34,7 @@ def backoff(text: str) -> Backoff:
         return _backoff(kind or "fixed", duration(delay), dict(_extra(extra) for extra in extras))
     except (InvalidInput, ValueError, TypeError, click.BadParameter) as error:
         raise click.BadParameter(
-            f"{text!r} is no backoff ({error}): use 5s, linear:5s or exponential:1s,max=1h"
+            f"{shown(text)} is no backoff ({error}): use 5s, linear:5s or exponential:1s,max=1h"
         ) from None
 
 
@@ -65,7 +66,7 @@ def keep(text: str) -> KeepOption:
             return True
         case "no" | "false":
             return False
-    return int(text) if text.isdecimal() else Keep(age=duration(text))
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else Keep(age=duration(text))
 
 
 def option_from_json(option: str, value: Any) -> Any:

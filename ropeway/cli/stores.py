@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import wraps
@@ -23,12 +24,13 @@ R = TypeVar("R")
 
 
 def on_store(
-    *, make: bool = False
+    *, make: bool | str = False
 ) -> Callable[[Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]], Callable[..., R]]:
     """Makes a coroutine function a command: it is run on a loop of its own, with the store that `--url` names.
 
     Only with `make` is a store made where there is none: looking into the wrong folder must leave nothing there. Others
-    are given an empty one in its place, so that a new file or schema looks as a new server does.
+    are given an empty one in its place, so that a new file or schema looks as a new server does. Text names the flag of
+    the command that decides.
     """
 
     def decorate(work: Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]) -> Callable[..., R]:
@@ -37,10 +39,11 @@ def on_store(
             async def on_a_loop() -> R:
                 url = kwargs.pop("url")
                 assert url is None or isinstance(url, str)
-                if make:
+                makes = bool(kwargs[make]) if isinstance(make, str) else make
+                if makes:
                     refuse_memory(url)
                 try:
-                    async with opened(url, make=make) as store:
+                    async with opened(url, make=makes) as store:
                         return await work(store, *args, **kwargs)
                 except StoreMissing as missing:
                     async with empty(url) as store:
@@ -54,6 +57,14 @@ def on_store(
         return command
 
     return decorate
+
+
+def set_default_store(url: str | None) -> None:
+    """For queues of an app that name no store of their own."""
+    if url:
+        # Connects to nothing; a wrong one is the command's mistake, and would be shown as the app's.
+        connect(url)
+        os.environ["ROPEWAY_URL"] = url
 
 
 def refuse_memory(url: str | None) -> None:
@@ -94,20 +105,27 @@ async def known_queues(store: Store, workers: Sequence[WorkerInfo] | None = None
     return sorted({*await store.queues(), *served})
 
 
-async def known_queue(store: Store, name: str) -> Queue:
+async def known_or_new_queue(store: Store, name: str, *, create: bool) -> Queue:
+    """For settings, which a queue may get before its first job; `create` says that this is meant."""
+    if create:
+        return Queue(name, store=store)
+    return await known_queue(store, name, " (--create makes it)")
+
+
+async def known_queue(store: Store, name: str, hint: str = "") -> Queue:
     """A queue that is there: a name that was misspelt must not act on an empty one."""
     queue = Queue(name, store=store)
     names = await known_queues(store)
     if name not in names:
-        raise NotFound(f"there is no queue {name!r} in {store.url}{near(name, names)}")
+        raise NotFound(f"there is no queue {name!r} in {store.url}{near(name, names)}{hint}")
     return queue
 
 
-def near(word: str, known: Iterable[str]) -> str:
-    """The end of an error's line: what may have been meant, or what there is."""
+def near(word: str, known: Iterable[str], nothing: str = "there is none yet") -> str:
+    """The end of an error's line: what may have been meant, or what there is; `nothing` if there is nothing."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     some = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-    return f"; there is {some}" if some else "; there is none yet"
+    return f"; there is {some}" if some else f"; {nothing}"

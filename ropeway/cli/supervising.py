@@ -1,27 +1,28 @@
 """A parent that keeps worker processes running: it starts them, starts them again, and ends with them.
 
 Every child is a program of its own, never a fork: what a parent has open, such as an SQLite file, must not be shared.
-Its standard input is a pipe that only the parent holds, so that it ends, in good order, however the parent dies.
+Its standard input is a pipe that only the parent holds, so that it ends, in good order, however the parent dies. By it
+the parent also tells how the others ended: a line for each, of its pid and what happened.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from ..logger import log
+from ..worker.ends import ENDS_KEPT, end_of, note_end
 from ..worker.signals import stopped_by_signals
 from .exits import ExitCode
 from .reloading import Sources
-
-log: Final = logging.getLogger("ropeway")
 
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
@@ -42,6 +43,7 @@ class Supervisor:
         self._processes = processes
         self._sources = sources
         self._children: set[asyncio.subprocess.Process] = set()
+        self._ends: deque[str] = deque(maxlen=ENDS_KEPT)
         self._stops = 0
         self._ending = asyncio.Event()
         """This generation of processes is to end: for good, or to be started anew."""
@@ -82,7 +84,7 @@ class Supervisor:
             try:
                 log.info("%s changed", await sources.changed())
                 break
-            except Exception:
+            except Exception:  # noqa: BLE001 - it is logged, and tried again
                 # Such as a machine that has no thread left: without a word, edits would seem to have no effect.
                 log.exception("changes cannot be looked for; it is tried again in %.1f s", LONGEST_PAUSE)
                 await asyncio.sleep(LONGEST_PAUSE)
@@ -115,16 +117,24 @@ class Supervisor:
             start_new_session=True,
         )
         self._children.add(child)
+        _tell(child, *self._ends)
         try:
             if self._ending.is_set():
                 _send(child, signal.SIGTERM)
             code = await child.wait()
         finally:
             self._children.discard(child)
+        self._announce(child.pid, code)
         if code == -signal.SIGTERM and self._ending.is_set():
             # It was asked to end before it could listen: there was nothing to lose.
             return ExitCode.OK
         return code if code >= 0 else 128 - code
+
+    def _announce(self, pid: int, code: int) -> None:
+        end = f"{pid} {end_of(code)}\n"
+        self._ends.append(end)
+        for child in self._children:
+            _tell(child, end)
 
     async def _give_up(self, code: int) -> int:
         """The app cannot be loaded: with `--reload` a change may help, and otherwise all end."""
@@ -141,13 +151,20 @@ def _send(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
         os.kill(child.pid, number)
 
 
-def end_with_parent() -> None:
-    """In a child: when the parent is gone, however it went, this process is asked to stop."""
+def _tell(child: asyncio.subprocess.Process, *lines: str) -> None:
+    # One that has just ended has closed its pipe, and one that does not read has room for more than is ever said.
+    if lines and child.stdin is not None and not child.stdin.is_closing():
+        child.stdin.write("".join(lines).encode())
+
+
+def heed_parent() -> None:
+    """In a child: hears how others ended, and is asked to stop when the parent is gone, however it went."""
 
     def watch() -> None:
-        with suppress(OSError):
-            while os.read(0, 1024):
-                pass
+        with suppress(OSError), open(0, "rb", closefd=False) as told:
+            for line in told:
+                pid, _, how = line.decode().rstrip().partition(" ")
+                note_end(int(pid), how)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="ropeway-parent", daemon=True).start()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import click
 from rich.cells import cell_len
 
-from .cells import cut
+from .cells import cut, wrap
 from .escaping import one_line
 
 STATE_COLOURS: Final = {
@@ -26,6 +26,10 @@ LEVEL_COLOURS: Final = {"ok": "green", "warning": "yellow", "problem": "red"}
 NARROWEST: Final = 7
 """What is left of a column that must make room for others."""
 _GAP: Final = "  "
+_ROOM_FOR_NOTES: Final = 40
+"""Where there is as much, a note that may be cut is cut."""
+_LINES: Final = 4
+"""The most that one note takes."""
 
 
 class Column(NamedTuple):
@@ -35,20 +39,60 @@ class Column(NamedTuple):
     is_number: bool = False
     is_whole: bool = False
     """Never cut short: it is there to be copied."""
+    is_note: bool = False
+    """Only the last: it stands below its row where there is little room beside it."""
 
 
-def show_table(columns: Sequence[Column], rows: Iterable[Iterable[object]]) -> None:
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+class Wrapped(str):
+    """A note that goes on in a few more lines instead of being cut."""
+
+    __slots__ = ()
+
+
+def room_in_terminal() -> int | None:
+    """Columns of the terminal; None where there is none, and lines may be as long as they are."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def show_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> None:
+    room = room_in_terminal()
     chosen = [number for number, column in enumerate(columns) if room is None or column.from_width <= room]
     texts = [[one_line(str(cell)) for cell in row] for row in rows]
     columns = [columns[number] for number in chosen]
     lines = [[column.title.upper() for column in columns], *([row[number] for number in chosen] for row in texts)]
     widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
-    if room is None or _fit(columns, widths, room):
+    if room is not None and columns[-1].is_note:
+        _show_with_notes(columns, widths, lines, [1, *(_lines_of(row[-1]) for row in rows)], room)
+    elif room is None or _fit(columns, widths, room):
         for number, line in enumerate(lines):
             click.echo(_line(columns, widths, line, is_title=number == 0))
     else:
         _show_stacked(columns, lines[1:], room)
+
+
+def _lines_of(note: object) -> int:
+    return _LINES if isinstance(note, Wrapped) else 1
+
+
+def _show_with_notes(
+    columns: Sequence[Column], widths: list[int], lines: Sequence[Sequence[str]], most: Sequence[int], room: int
+) -> None:
+    """A note stands beside its row if it fits there, and otherwise below it, as wide as the terminal."""
+    *widths, _ = widths
+    if not _fit(columns[:-1], widths, room):
+        _show_stacked(columns, lines[1:], room, most[1:])
+        return
+    left = max(0, room - sum(widths) - len(_GAP) * len(widths))
+    for number, (line, limit) in enumerate(zip(lines, most, strict=True)):
+        *cells, note = line
+        is_beside = cell_len(note) <= left or (limit == 1 and left >= _ROOM_FOR_NOTES)
+        click.echo(_line(columns, [*widths, left], [*cells, note if is_beside else ""], is_title=number == 0))
+        for part in _note_below(note, limit, room) if number and not is_beside else ():
+            click.echo(part)
+
+
+def _note_below(note: str, most: int, room: int) -> list[str]:
+    return [_GAP + part for part in wrap(note, room - len(_GAP), most)] if note else []
 
 
 def _fit(columns: Sequence[Column], widths: list[int], room: int) -> bool:
@@ -68,14 +112,21 @@ def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]
         text = cut(cell, width)
         space = " " * (width - cell_len(text))
         colour = STATE_COLOURS.get(cell)
-        styled = click.style(text, fg=colour, bold=is_title or None) if colour or is_title else text
+        styled = click.style(text, fg=colour, bold=is_title or None) if text and (colour or is_title) else text
         parts.append(f"{space}{styled}" if column.is_number else f"{styled}{space}")
     return _GAP.join(parts).rstrip()
 
 
-def _show_stacked(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> None:
-    """What must stay whole on a line of its own, and the rest below it."""
-    for row in rows:
+def _show_stacked(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int, most: Sequence[int] | None = None
+) -> None:
+    """What must stay whole on a line of its own, and the rest below it; no cell leaves the others without room."""
+    for row, limit in zip(rows, most or [1] * len(rows), strict=True):
         cells = list(zip(columns, row, strict=True))
         click.echo(_GAP.join(cell for column, cell in cells if column.is_whole))
-        click.echo(cut(_GAP + _GAP.join(cell for column, cell in cells if cell and not column.is_whole), room))
+        short = [cut(cell, room // 2) for column, cell in cells if cell and not column.is_whole and not column.is_note]
+        click.echo(cut(_GAP + _GAP.join(short), room))
+        for column, cell in cells:
+            if column.is_note:
+                for part in _note_below(cell, limit, room):
+                    click.echo(part)

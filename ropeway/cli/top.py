@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -63,6 +64,8 @@ def top(queues: tuple[str, ...], interval: float, once: bool, plain: bool, url: 
     In a terminal it is a screen of its own: q quits, p pauses, the arrow keys and Tab choose a queue. Where the output
     goes into a pipe or a file it is as with --plain: a line for each queue at every interval. JSON is an object a line.
     """
+    if math.isnan(interval):
+        raise click.BadParameter("'nan' is no number of seconds", param_hint="--interval")
     if as_json and plain:
         raise click.UsageError("--json and --plain were both given: give one of them.")
     gatherer = Gatherer(url, [queue_name(queue) for queue in queues], 0.0 if once else interval)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from ..store.url import connect
 from ..worker.options import MOST_CONCURRENCY
 from ..worker.worker import Worker
 from . import loops
@@ -18,12 +16,10 @@ from .helping import examples
 from .loading import load_worker, narrow
 from .logs import LEVELS, LogFormat, set_up_logs
 from .loops import LOOPS, LoopName
-from .options import url_option
+from .options import FOLDER, app_dir_option, url_option
 from .reloading import Sources
-from .stores import refuse_memory
-from .supervising import Supervisor, command_line, end_with_parent
-
-_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+from .stores import refuse_memory, set_default_store
+from .supervising import Supervisor, command_line, heed_parent
 
 
 class Orders(NamedTuple):
@@ -64,12 +60,12 @@ class Orders(NamedTuple):
     )
 )
 @click.argument("target", metavar="MODULE:ATTR")
-@click.option("--app-dir", type=_FOLDER, default=".", help="Where the module is; the current folder by default.")
+@app_dir_option
 @click.option("--concurrency", "-c", type=click.IntRange(1, MOST_CONCURRENCY), help="Jobs at once, in each process.")
 @click.option("--processes", "-p", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes.")
 @click.option("--queues", default="", metavar="A,B", help="Only these queues of the app.")
 @click.option("--reload", is_flag=True, help="Start anew when a .py file of the app changes.")
-@click.option("--reload-dir", "reload_dirs", type=_FOLDER, multiple=True, help="What to watch; can be repeated.")
+@click.option("--reload-dir", "reload_dirs", type=FOLDER, multiple=True, help="What to watch; can be repeated.")
 @click.option("--log-format", type=click.Choice(["pretty", "json"]), default="pretty", show_default=True)
 @click.option("--json", "log_format", flag_value="json", help="The same as --log-format json.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
@@ -82,18 +78,15 @@ def worker(**given: Any) -> int:
     """Run the jobs of an app's queues.
 
     ATTR is a Worker, a Queue, a list of Queues, or a function without arguments that makes one of them; queues run
-    their tasks. --url is for queues that name no store of their own. Ctrl-C or SIGTERM lets running jobs end; a second
-    one hurries.
+    their tasks. --url is for queues that name no store of their own; a relative file is in --app-dir, and so is the
+    default, ropeway.db. Ctrl-C or SIGTERM lets running jobs end; a second one hurries.
     """
     orders = Orders(**given)
     loops.check(orders.loop)
     set_up_logs(orders.log_format, orders.log_level, _mark(orders.supervised))
-    if orders.url:
-        # Connects to nothing; a wrong one is the command's mistake, and would be shown as the app's.
-        connect(orders.url)
-        os.environ["ROPEWAY_URL"] = orders.url
+    set_default_store(orders.url)
     if orders.supervised:
-        end_with_parent()
+        heed_parent()
     elif orders.reload or orders.processes > 1:
         return asyncio.run(_supervise(orders))
     return _work(orders)

@@ -7,9 +7,10 @@ import time
 from collections.abc import Awaitable, Sequence
 from typing import Final, TypeAlias
 
-from ..errors import StoreBusy, StoreFull, StoreUnavailable
+from ..errors import StoreUnavailable
 from ..job.record import NewJob
 from ..store.contract import Store
+from ..store.doubt import in_doubt
 from ..store.offers import BlockingAdds
 from ..store.values import Added
 
@@ -65,11 +66,12 @@ class Adds:
         """
         try:
             return await self._store.add(bundles)
-        except (StoreBusy, StoreFull):
-            raise
-        except StoreUnavailable:
+        except StoreUnavailable as error:
+            if not _is_lost(error):
+                raise
             await asyncio.sleep(PAUSE_BEFORE_REPEAT)
-        return [_by_first_try(answers) for answers in await self._store.add(bundles)]
+        with in_doubt():
+            return [_by_first_try(answers) for answers in await self._store.add(bundles)]
 
     def _depart(self) -> None:
         self._departs_soon = False
@@ -113,11 +115,17 @@ def add_blocking(store: BlockingAdds, bundle: Bundle) -> list[Added]:
     """The same for a thread that has no loop, and waits."""
     try:
         return store.add_blocking([bundle])[0]
-    except (StoreBusy, StoreFull):
-        raise
-    except StoreUnavailable:
+    except StoreUnavailable as error:
+        if not _is_lost(error):
+            raise
         time.sleep(PAUSE_BEFORE_REPEAT)
-    return _by_first_try(store.add_blocking([bundle])[0])
+    with in_doubt():
+        return _by_first_try(store.add_blocking([bundle])[0])
+
+
+def _is_lost(error: StoreUnavailable) -> bool:
+    """Whether the answer was lost. Its kinds say that nothing was stored, after as much patience as the store has."""
+    return type(error) is StoreUnavailable
 
 
 def _by_first_try(answers: Sequence[Added]) -> list[Added]:

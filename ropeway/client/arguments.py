@@ -6,9 +6,10 @@ not stored: the default that counts is the one of the code that runs the job.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 import msgspec
@@ -19,14 +20,20 @@ from ..job.codec import Json, JsonText
 from ..job.models import load_model
 from ..job.options import JobOptions
 from ..job.shape import Shape
+from ..showing import LONGEST_VALUE, shown, told_by
 
 _EMPTY: Final = inspect.Parameter.empty
 _IMMUTABLE: Final = (str, int, float, bool, type(None))
 
 
 class Arguments:
-    def __init__(self, task: str, parameters: list[inspect.Parameter], shapes: Mapping[str, Shape[Any]]) -> None:
+    """`hint` is what to say when a call does not fit, beside what is wrong with it."""
+
+    def __init__(
+        self, task: str, parameters: list[inspect.Parameter], shapes: Mapping[str, Shape[Any]], hint: str = ""
+    ) -> None:
         self._task = task
+        self._call_hint = hint
         self.shapes = shapes
         self._signature = inspect.Signature([parameter.replace(annotation=_EMPTY) for parameter in parameters])
         self._struct = msgspec.defstruct(
@@ -39,20 +46,35 @@ class Arguments:
         """The parameters at the end that a call must name."""
 
     def __str__(self) -> str:
-        return str(self._signature)
+        try:
+            return str(self._signature)
+        except Exception:  # noqa: BLE001 - the repr of a default may raise anything
+            return f"({', '.join(self._signature.parameters)})"
 
     def dump(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Json:
         """What a job that is called like this carries. Raises what a worker would otherwise stumble over."""
         try:
             given = self._signature.bind(*args, **kwargs).arguments
         except TypeError as wrong:
-            raise self._refusal(f"{wrong}{self._hint(kwargs)}") from None
+            problem = self._unknown(kwargs) or str(wrong)
+            raise self._refusal(f"{problem}{self._hint(kwargs)}{self._call_hint}") from None
         data = {name: self.shapes[name].dump(value, f"argument {name!r}") for name, value in given.items()}
         try:
             msgspec.convert(data, self._struct, str_keys=True, dec_hook=load_model)
-        except msgspec.ValidationError as wrong:
-            raise self._refusal(str(wrong)) from None
+        except (msgspec.ValidationError, UnicodeError) as wrong:
+            raise self._refusal(told_by(wrong)) from None
         return data
+
+    def check(self, data: JsonText) -> None:
+        """Raises for a job's data that a worker could not read."""
+        try:
+            self._values(data)
+        except msgspec.DecodeError as wrong:
+            raise self._refusal(f"its data does not fit: {wrong}") from None
+
+    @cached_property
+    def _values(self) -> Callable[[JsonText], tuple[Any, ...]]:
+        return self.decoder()
 
     def decoder(self) -> Callable[[JsonText], tuple[Any, ...]]:
         """From a job's data to the values of all parameters, in their order, defaults filled in.
@@ -69,6 +91,16 @@ class Arguments:
 
     def _refusal(self, problem: str) -> InvalidArguments:
         return InvalidArguments(self._task, problem, str(self))
+
+    def _unknown(self, kwargs: Mapping[str, Any]) -> str | None:
+        """The first argument of a name that it does not have: Python would name a missing one instead."""
+        known = [p.name for p in self._signature.parameters.values() if p.kind is not p.POSITIONAL_ONLY]
+        for name in kwargs:
+            if name not in known:
+                near = difflib.get_close_matches(name[:LONGEST_VALUE], known, n=1)
+                meant = f", did you mean {near[0]!r}?" if near else ""
+                return f"got an unexpected keyword argument {shown(name)}{meant}"
+        return None
 
     def _hint(self, kwargs: Mapping[str, Any]) -> str:
         options = sorted(kwargs.keys() & JobOptions.__annotations__ - self._signature.parameters.keys())

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, Self
 
 from ..errors import InvalidOption
+from ..showing import shown
 from ..store.contract import Store
 from ..store.url import connect
 from . import portal
@@ -32,6 +33,8 @@ class Attached:
             raise InvalidOption("store", "and 'url' were both given: give one of them")
         if isinstance(store, str):
             raise InvalidOption("store", f"cannot be text: give the URL as Queue({name!r}, url), or connect(url) here")
+        if store is not None and not _is_store(store):
+            raise InvalidOption("store", f"cannot be {shown(store)}: give what connect(url) answers")
         self.name = name
         self._url = url
         self._store = connect(url) if store is None else store
@@ -122,3 +125,11 @@ class Attached:
         for loop in [*self._on_loops]:
             if loop.is_closed():
                 self._on_loops.pop(loop, None)
+
+
+def _is_store(given: object) -> bool:
+    """By one of its verbs, which a proxy may pass on: stores have no class in common."""
+    try:
+        return callable(getattr(given, "settle", None))
+    except Exception:  # noqa: BLE001 - an object may answer for its attributes as it likes
+        return False

@@ -12,6 +12,7 @@ from ..job.record import JobRecord
 from ..job.states import State
 from ..store.commands import Find
 from ..store.contract import Store
+from ..store.doubt import in_doubt
 from ..store.values import BATCH, Answer
 
 NO_LIMIT = 2**53
@@ -29,12 +30,13 @@ async def move_all(
     moved, after = 0, None
     left = _checked(limit)
     while left > 0:
-        page = await store.find(Find(queue, (state,), limit=min(left, BATCH), after=after))
-        ids = [record.id for record in page.jobs if concerns(record)]
-        if ids:
-            answers = await move(ids)
-            moved += sum(answer.verdict == "done" for answer in answers)
-            left -= len(ids)
+        with in_doubt(moved > 0):
+            page = await store.find(Find(queue, (state,), limit=min(left, BATCH), after=after))
+            ids = [record.id for record in page.jobs if concerns(record)]
+            if ids:
+                answers = await move(ids)
+                moved += sum(answer.verdict == "done" for answer in answers)
+                left -= len(ids)
         if page.next is None:
             break
         after = page.next
@@ -46,9 +48,10 @@ async def clean_all(store: Store, queue: str, state: State, older_than: Millisec
     left = _checked(limit)
     started = await store.clock()
     while left > 0:
-        # Jobs that came while this was cleaning are not meant.
-        since = await store.clock() - started
-        cleaned = await store.clean(queue, state, older_than=older_than + since, limit=min(left, BATCH))
+        with in_doubt(bool(ids)):
+            # Jobs that came while this was cleaning are not meant.
+            since = await store.clock() - started
+            cleaned = await store.clean(queue, state, older_than=older_than + since, limit=min(left, BATCH))
         ids += cleaned.ids
         left -= len(cleaned.ids)
         if not cleaned.more:
@@ -59,7 +62,8 @@ async def clean_all(store: Store, queue: str, state: State, older_than: Millisec
 async def obliterate_all(store: Store, queue: str, *, force: bool) -> int:
     removed = 0
     while True:
-        cleaned = await store.obliterate(queue, force=force)
+        with in_doubt(removed > 0):
+            cleaned = await store.obliterate(queue, force=force)
         if cleaned.active:
             raise QueueBusy(queue, cleaned.active)
         removed += len(cleaned.ids)

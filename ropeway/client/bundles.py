@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DuplicateJob, InvalidInput
 from ..job.names import job_name
 from ..job.record import NewJob
+from ..showing import shown
 from ..store.values import Added
 from .handle import JobHandle
 from .requests import Call, JobRequest, call_of, new_job
@@ -19,20 +20,25 @@ if TYPE_CHECKING:
 
 def job_of(queue: Queue, call: Call[Any]) -> NewJob:
     name = job_name(call.name)
-    defaults = queue.tasks.defaults.get(name, queue.defaults)
-    return new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
+    of_task = queue.tasks.defaults.get(name)
+    defaults = queue.defaults if of_task is None else of_task
+    job = new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
+    if of_task is not None and call.read_result is None:
+        # By its name; the arguments of `task.call(...)` have been checked.
+        queue.tasks.check(name, job.data)
+    return job
 
 
 def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Call[R]], list[NewJob]]:
     if isinstance(requests, str | Call):
-        raise InvalidInput(f"add_many takes several jobs, and {requests!r:.120} is one: put it in a list")
+        raise InvalidInput(f"add_many takes several jobs, and {shown(requests)} is one: put it in a list")
     if isinstance(requests, Mapping):
         # Its keys would be taken for names, and its values left out.
         raise InvalidInput(
             "add_many takes several jobs, and not a mapping: give mapping.items(), or a list of (name, data)"
         )
     if not isinstance(requests, Iterable):
-        raise InvalidInput(f"add_many takes several jobs, and not {requests!r:.120}: give a list of (name, data)")
+        raise InvalidInput(f"add_many takes several jobs, and not {shown(requests)}: give a list of (name, data)")
     calls = [call_of(request, position) for position, request in enumerate(requests)]
     bundle = []
     for position, call in enumerate(calls):

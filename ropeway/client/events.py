@@ -7,6 +7,7 @@ from typing import Final
 
 from ..errors import InvalidOption
 from ..job.events import Event, expand, split_id
+from ..showing import shown
 from ..store.contract import Store
 
 SAFETY_POLL: Final = 5.0
@@ -31,7 +32,9 @@ async def read_events(store: Store, queue: str, after: str, *, follow: bool) -> 
                 yield Event(cursor, queue, "gap", None, at, {"after": cursor})
             for stored in page.entries:
                 first = seen + 1 if inclusive and stored.id == cursor else 0
-                for number, event in enumerate(expand(queue, stored.id, stored.entry)):
+                if 0 < first < stored.entry.trimmed:
+                    yield Event(after, queue, "gap", None, stored.entry.at, {"after": after})
+                for number, event in enumerate(expand(queue, stored.id, stored.entry), stored.entry.trimmed):
                     if number >= first:
                         yield event
             cursor, inclusive = page.cursor, False
@@ -48,15 +51,17 @@ async def newest_event(store: Store, queue: str) -> str:
     return (await store.events(queue, "now")).cursor
 
 
-async def _begin(store: Store, queue: str, after: str) -> tuple[str | None, int, bool]:
+async def _begin(store: Store, queue: str, after: object) -> tuple[str | None, int, bool]:
+    wrong = InvalidOption("after", f'cannot be {shown(after)}: use "now", "start" or the id of an event')
+    if not isinstance(after, str):
+        raise wrong
     if after == "start":
         return None, 0, False
     if after == "now":
         return await newest_event(store, queue), 0, False
-    wrong = InvalidOption("after", f'cannot be {after!r}: use "now", "start" or the id of an event')
     try:
         entry, seen = split_id(after)
-    except (AttributeError, ValueError):
+    except ValueError:
         raise wrong from None
     if not any(map(str.isdigit, entry)):
         raise wrong

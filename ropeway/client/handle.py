@@ -14,6 +14,7 @@ from ..job.codec import Json
 from ..job.durations import Duration, milliseconds
 from ..job.states import State
 from ..store.values import History, LogPage
+from .elsewhere import ON_JOBS, Guided
 from .results import R_co
 from .snapshot import Snapshot
 from .sync_handle import SyncJobHandle
@@ -25,13 +26,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class JobHandle(Generic[R_co]):
+class JobHandle(Guided, Generic[R_co]):
     """A handle on a stored job. It holds no lock and no connection; making one costs nothing.
 
     A `JobHandle[str]` has a result that is text; one without a type has a result of any JSON.
     """
 
     __slots__ = ("_data", "_read_result", "_snapshot", "created", "id", "name", "queue")
+
+    _elsewhere = ON_JOBS
+    _twin = "job.sync.{}(...)"
 
     def __init__(
         self,
@@ -104,7 +108,7 @@ class JobHandle(Generic[R_co]):
         return self._typed(await self._ended(timeout))
 
     async def _ended(self, timeout: Duration | None) -> Json:
-        limit = None if timeout is None else milliseconds(timeout) / 1000
+        limit = None if timeout is None else milliseconds(timeout, "timeout") / 1000
         deadline = asyncio.timeout(limit)
         try:
             async with deadline:

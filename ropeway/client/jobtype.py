@@ -10,9 +10,10 @@ from ..errors import InvalidArguments, InvalidInput, InvalidOption
 from ..job.names import job_name
 from ..job.options import JobOptions, read_options
 from ..job.shape import Shape
+from ..showing import shown, told_by
 from .found import FoundJob
 from .handle import JobHandle
-from .portal import run
+from .portal import refuse_on_a_loop, run
 from .requests import Call
 from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
@@ -25,7 +26,7 @@ R = TypeVar("R")
 
 
 class JobType(Generic[D, R]):
-    """A job's name with the types of its data and its result: `JobType("send-email", EmailIn, EmailOut)`.
+    """A job's name with the types of its data and its result: `JobType("send_email", EmailIn, EmailOut)`.
 
     Producers write `await SEND_EMAIL.add(queue, EmailIn(...))`, workers `@worker.handler(SEND_EMAIL)`. Without a type
     the result is any JSON. Options are defaults for its jobs.
@@ -62,6 +63,7 @@ class JobType(Generic[D, R]):
 
     def add_sync(self, queue: Queue, data: D, *, tx: object = None, **options: Unpack[JobOptions]) -> SyncJobHandle[R]:
         """`add` for code without an event loop."""
+        refuse_on_a_loop("await job_type.add(queue, ...)")
         return queue.sync.add_call(self.call(data, **options), tx=tx)
 
     async def get(self, queue: Queue, id: str) -> FoundJob[R] | None:
@@ -80,13 +82,13 @@ class JobType(Generic[D, R]):
         plain = self.data.dump(data, "data")
         try:
             self.data.load(plain)
-        except msgspec.ValidationError as wrong:
-            raise InvalidArguments(self.name, str(wrong), repr(self.data)) from None
+        except (msgspec.ValidationError, UnicodeError) as wrong:
+            raise InvalidArguments(self.name, told_by(wrong), repr(self.data)) from None
         return Call(self.name, plain, {**self.options, **options}, self.result.load)
 
 
 def _shape(name: str, what: str, annotation: Any) -> Shape[Any]:
     try:
         return Shape(annotation)
-    except (NameError, TypeError, ValueError) as wrong:
-        raise InvalidInput(f"the {what} of job type {name!r} cannot be {annotation!r:.80}: {wrong}") from None
+    except Exception as wrong:  # noqa: BLE001 - an annotation may be any object
+        raise InvalidInput(f"the {what} of job type {name!r} cannot be {shown(annotation)}: {told_by(wrong)}") from None

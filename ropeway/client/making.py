@@ -6,8 +6,10 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ..errors import InvalidOption, InvalidTask
+from ..job.choices import is_word
 from ..job.names import job_name
 from ..job.options import JobOptions, read_options
+from ..showing import shown
 from .running import is_async
 from .signature import TaskSignature
 from .tasks import AnyTask, TaskFunction
@@ -29,8 +31,8 @@ class TaskMaker(NamedTuple):
 
     def check(self) -> None:
         """Wrong options are an error where they stand, before there is a function."""
-        if self.run_in not in (None, "process"):
-            raise InvalidOption("run_in", f'cannot be {self.run_in!r}: use "process", or leave it out')
+        if self.run_in is not None and not is_word(self.run_in, "process"):
+            raise InvalidOption("run_in", f'cannot be {shown(self.run_in)}: use "process", or leave it out')
         if "id" in self.options:
             raise InvalidOption("id", "is for a single job, not for all of a task: use task.using(id=...)")
         read_options(self.options)
@@ -60,8 +62,10 @@ _NO_TASKS: Final = (
 
 def _name_of(function: Any) -> str:
     if isinstance(function, str):
-        raise InvalidTask(function, f"it is text, not a function: use @queue.task(name={function!r})")
+        raise InvalidTask(function, f"it is text, not a function: use @queue.task(name={shown(function)})")
+    if not callable(function) and not isinstance(function, classmethod):
+        raise InvalidTask(shown(function), "it is not a function")
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name == "<lambda>":
-        raise InvalidTask(f"{function!r:.80}", 'it has no name of its own: use queue.task(name="...")')
+        raise InvalidTask(shown(function), 'it has no name of its own: use queue.task(name="...")')
     return job_name(name)

@@ -196,13 +196,15 @@ _is_ending = False
 _inherited: Final[list[Portal]] = []
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
+def run(coroutine: Coroutine[Any, Any, T], instead: str | None = None) -> T:
     """Runs a coroutine on the background loop and waits for it. What it raises is raised here.
 
-    Ctrl-C in the main thread ends the wait at once, and cancels the coroutine.
+    Ctrl-C in the main thread ends the wait at once, and cancels the coroutine. `instead` is what to write on the thread
+    of an event loop; without it, the coroutine's own call.
     """
     try:
-        refuse_on_a_loop(getattr(coroutine, "__qualname__", "it"))
+        if is_on_a_loop():
+            refuse_on_a_loop(instead or _call_of(coroutine))
         portal = _opened()
     except BaseException:
         coroutine.close()
@@ -252,12 +254,27 @@ def loop() -> asyncio.AbstractEventLoop | None:
     return None if _portal is None else _portal.loop
 
 
-def refuse_on_a_loop(call: str) -> None:
-    if asyncio._get_running_loop() is not None:  # noqa: SLF001 - documented; raises nothing, and so costs nothing
+def is_on_a_loop() -> bool:
+    """Whether this thread runs an event loop, which a sync call would hold up."""
+    return asyncio._get_running_loop() is not None  # noqa: SLF001 - documented; raises nothing, and so costs nothing
+
+
+def refuse_on_a_loop(instead: str) -> None:
+    """`instead` is the call to make there, as it is written."""
+    if is_on_a_loop():
         raise SyncRefused(
-            f"this thread runs an event loop, which would stand still meanwhile: await {call} itself, as in "
-            "`await queue.add(...)`, or make the sync call in another thread, as with asyncio.to_thread"
+            f"this thread runs an event loop, which would stand still meanwhile: use `{instead}`, "
+            "or make the sync call in another thread, as with asyncio.to_thread"
         )
+
+
+_CALLED: Final = {"Attached": "queue", "Task": "task", "JobType": "job_type", "Worker": "worker", "Queue": "queue"}
+
+
+def _call_of(coroutine: Coroutine[Any, Any, Any]) -> str:
+    """How users write the call of a method: `await queue.find(...)`."""
+    kind, _, method = getattr(coroutine, "__qualname__", "").rpartition(".")
+    return f"await {_CALLED.get(kind, 'job')}.{method}(...)"
 
 
 def _opened() -> Portal:

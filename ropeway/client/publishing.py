@@ -8,6 +8,7 @@ from ..errors import InvalidName, InvalidOption
 from ..job.codec import Json, JsonText, encode
 from ..job.events import EVENT_NAMES
 from ..job.names import job_name
+from ..showing import shown
 from .requests import PROGRESS_LIMIT
 
 
@@ -23,5 +24,5 @@ def own_event(given: object) -> str:
 
 def event_data(given: Mapping[str, Json] | None) -> JsonText:
     if given is not None and not isinstance(given, Mapping):
-        raise InvalidOption("data", f"of an event cannot be {given!r:.80}: give a dict")
+        raise InvalidOption("data", f"of an event cannot be {shown(given)}: give a dict")
     return encode({**(given or {})}, "data", PROGRESS_LIMIT)

@@ -21,8 +21,9 @@ from ..job.numbers import whole
 from ..job.options import JobOptions, priority_of, read_options
 from ..job.outcomes import Classify
 from ..job.record import NewJob
-from ..job.rules import OnStalled
-from ..job.states import FINAL, OPEN, STATES, State, state_named
+from ..job.stalls import OnStalled
+from ..job.states import FINAL, IN_USE, OPEN, STATES, State, state_named
+from ..showing import shown
 from ..store.commands import Find
 from ..store.contract import Store
 from ..store.transactions import sharing
@@ -31,12 +32,13 @@ from .attached import Attached
 from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .decorating import TaskDecorator
+from .elsewhere import ON_QUEUES, Guided
 from .events import newest_event, read_events
 from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
 from .making import TaskMaker
 from .publishing import event_data, own_event
-from .requests import PROGRESS_LIMIT, Call, JobRequest, Named, Several, reason_text
+from .requests import PROGRESS_LIMIT, Call, JobRequest, Named, Several, checked_call, reason_text
 from .results import R
 from .sync_queue import SyncQueue
 from .tasks import Tasks
@@ -50,12 +52,15 @@ MOST_PRIORITIES: Final = 1_000
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
 
 
-class Queue(Attached):
+class Queue(Attached, Guided):
     """A named line of jobs. Making one connects to nothing.
 
     Options beside the named ones are defaults for the jobs added through this object: `Queue("mail", attempts=3)`.
     `classify` and `on_stalled` hold for workers that are given this object, unless they have their own.
     """
+
+    _elsewhere = ON_QUEUES
+    _twin = "queue.sync.{}(...)"
 
     def __init__(
         self,
@@ -117,6 +122,7 @@ class Queue(Attached):
 
     async def add_call(self, call: Call[R], *, tx: object = None) -> JobHandle[R]:
         """Stores the job of one `task.call(...)`."""
+        checked_call(call)
         [answer] = await self._add([job_of(self, call)], tx)
         return handle_of(self, call, answer)
 
@@ -186,7 +192,8 @@ class Queue(Attached):
 
     async def counts(self) -> Counts:
         """How many jobs are in each state."""
-        return await self.store.count(self.name)
+        counts = await self.store.count(self.name)
+        return {state: counts[state] for state in IN_USE}
 
     async def counts_by_priority(self, *priorities: int) -> dict[int, int]:
         """How many jobs of each of these priorities wait."""
@@ -197,7 +204,7 @@ class Queue(Attached):
 
     async def metrics(self, *, since: datetime | None = None) -> list[Metric]:
         """What happened in each minute, oldest first; kept for two weeks."""
-        return await self.store.metrics(self.name, since=0 if since is None else instant_of(since))
+        return await self.store.metrics(self.name, since=0 if since is None else instant_of(since, "since"))
 
     async def history(self, id: str) -> History:
         """The job's failed attempts and log lines."""
@@ -244,7 +251,9 @@ class Queue(Attached):
         await self.store.publish(self.name, own_event(name), event_data(data))
 
     async def trim_events(self, keep: int = 0) -> None:
-        """Forgets the oldest events but about so many; the newest of all stays.
+        """Forgets the oldest events: at most so many stay, but always what happened last.
+
+        Events of one step of one job, such as `added` and `waiting`, go together.
 
         With them goes what `result()` knows of jobs that were removed.
         """
@@ -334,8 +343,9 @@ class Queue(Attached):
         yes_or_no("reset", reset)
         named = state_named(state)
         if named not in FINAL:
-            raise InvalidOption("state", f"cannot be {state!r}: retry is for jobs that are {' or '.join(FINAL)}")
-        last = await self.store.clock() - milliseconds(older_than)
+            raise InvalidOption("state", f"cannot be {shown(state)}: retry is for jobs that are {' or '.join(FINAL)}")
+        age = milliseconds(older_than, "older_than")
+        last = await self.store.clock() - age
         return await move_all(
             self.store, self.name, named, limit, retry, lambda record: (record.finished_at or 0) <= last
         )
@@ -358,7 +368,8 @@ class Queue(Attached):
 
     async def clean(self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None) -> list[str]:
         """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
-        return await clean_all(self.store, self.name, state_named(state), milliseconds(older_than), limit)
+        age = milliseconds(older_than, "older_than")
+        return await clean_all(self.store, self.name, state_named(state), age, limit)
 
     async def obliterate(self, *, force: bool = False) -> int:
         """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
@@ -398,6 +409,6 @@ class Queue(Attached):
             raise JobNotFound(self.name, id)
         if answer.verdict == "refused":
             assert answer.state is not None
-            sources = allowed or MOVES[move].sources
+            sources = [state for state in allowed or MOVES[move].sources if state in IN_USE]
             raise InvalidMove(self.name, id, move, answer.state, sources)
         return answer.state

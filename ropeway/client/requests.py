@@ -13,6 +13,7 @@ from ..job.failure import REASON_LIMIT
 from ..job.ids import new_id
 from ..job.options import JobOptions, read_options
 from ..job.record import NewJob
+from ..showing import shown
 from .results import R, R_co
 
 T_co = TypeVar("T_co", covariant=True)
@@ -53,14 +54,22 @@ def call_of(request: JobRequest[R], position: int) -> Call[R]:
         case (str(name), data):
             return Call(name, data)
         case (str(name), data, Mapping() as options):
-            return Call(name, data, options)  # type: ignore[arg-type]  # read_options checks it
+            return Call(name, data, {**options})  # type: ignore[typeddict-item]  # read_options checks it
         case Call():
-            return request
+            return checked_call(request)
         case str(name):
             return Call(name)
     raise InvalidInput(
-        f"item {position} is {request!r:.120}: use (name, data), (name, data, options) or task.call(...)"
+        f"item {position} is {shown(request)}: use (name, data), (name, data, options) or task.call(...)"
     )
+
+
+def checked_call(given: Call[R]) -> Call[R]:
+    if not isinstance(given, Call):
+        raise InvalidInput(f"add_call takes the answer of task.call(...), and not {shown(given)}")
+    if not isinstance(given.options, Mapping):
+        raise InvalidInput(f"the options of a Call are a dict, and not {shown(given.options)}")
+    return given
 
 
 def reason_text(given: object) -> str | None:
@@ -68,7 +77,7 @@ def reason_text(given: object) -> str | None:
     if given is None:
         return None
     if not isinstance(given, str):
-        raise InvalidOption("reason", f"cannot be {given!r:.80}: use text")
+        raise InvalidOption("reason", f"cannot be {shown(given)}: use text")
     encode(given, "reason", REASON_LIMIT)
     return given.replace("\x00", "\\x00")
 

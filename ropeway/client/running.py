@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 RunIn: TypeAlias = Literal["loop", "thread", "process"]
-GIVEN: Final = "async def is given a Job, def a SyncJob"
+KIND_GIVEN: Final[dict[RunIn, str]] = {"loop": "Job", "thread": "SyncJob", "process": "ProcessJob"}
+GIVEN: Final = f"async def is given a {KIND_GIVEN['loop']}, def a {KIND_GIVEN['thread']}"
 
 
 class RunningJob:

@@ -12,13 +12,15 @@ from typing import Any, Final, Never, NoReturn, get_args, get_origin, get_type_h
 
 from ..errors import InvalidTask
 from ..job.shape import Shape
+from ..showing import shown, told_by, with_article
 from .arguments import Arguments
-from .running import GIVEN, RunIn, RunningJob
+from .running import GIVEN, KIND_GIVEN, RunIn, RunningJob
 
 _ANY_NUMBER: Final = {
-    inspect.Parameter.VAR_POSITIONAL: "take a list",
-    inspect.Parameter.VAR_KEYWORD: "take a dict, or name them",
+    inspect.Parameter.VAR_POSITIONAL: ("*", "take a list"),
+    inspect.Parameter.VAR_KEYWORD: ("**", "take a dict, or name them"),
 }
+_LIKE_A_JOB: Final = ("job", "ctx", "context")
 
 
 class NotYetDefined(InvalidTask):
@@ -36,7 +38,7 @@ class TaskSignature:
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError) as unknown:
-            raise InvalidTask(task, f"its parameters cannot be read: {unknown}") from None
+            raise InvalidTask(task, f"its parameters cannot be read: {told_by(unknown)}") from None
         self._parameters = _checked(task, list(signature.parameters.values()), context)
         self._returns = signature.return_annotation
         self._names = names_of(function)
@@ -53,9 +55,9 @@ class TaskSignature:
             return False
         # The base of the kinds is itself given nowhere.
         if getattr(kind, "run_in", None) != self.run_in:
-            raise InvalidTask(
-                self._task, f'it asks for a {kind.__name__}; {GIVEN}, and a function with run_in="process" a ProcessJob'
-            )
+            asked = with_article(kind.__name__)
+            problem = f'it asks for {asked}; {GIVEN}, and a function with run_in="process" a ProcessJob'
+            raise InvalidTask(self._task, problem)
         if self._parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
             raise InvalidTask(self._task, "the job is given by position, and its parameter has to be named")
         return True
@@ -63,7 +65,16 @@ class TaskSignature:
     @cached_property
     def arguments(self) -> Arguments:
         parameters = self._parameters[self.takes_job :]
-        return Arguments(self._task, parameters, {each.name: self._shape(each) for each in parameters})
+        shapes = {each.name: self._shape(each) for each in parameters}
+        return Arguments(self._task, parameters, shapes, self._job_hint())
+
+    def _job_hint(self) -> str:
+        """For a function that seems to want the running job, and does not say so."""
+        first = self._parameters[0] if self._parameters else None
+        if self.takes_job or first is None or first.name not in _LIKE_A_JOB or first.annotation is not first.empty:
+            return ""
+        kind = KIND_GIVEN[self.run_in]
+        return f" (to be given the running job, annotate its parameter: `{first.name}: {kind}`, from ropeway)"
 
     @cached_property
     def result(self) -> Shape[Any]:
@@ -86,9 +97,9 @@ class TaskSignature:
             return Shape(annotation)
         except NameError as missing:
             raise self._undefined(what, missing) from None
-        except (TypeError, ValueError) as wrong:
-            shown = getattr(annotation, "__qualname__", annotation)
-            raise InvalidTask(self._task, f"{what} is {shown}, which JSON cannot hold: {wrong}") from None
+        except Exception as wrong:  # noqa: BLE001 - an annotation may be any object
+            problem = f"{what} is {_named(annotation)}, which JSON cannot hold: {told_by(wrong)}"
+            raise InvalidTask(self._task, problem) from None
 
     def _annotation(self, parameter: inspect.Parameter) -> Any:
         return self._evaluated(f"parameter {parameter.name!r}", parameter.annotation)
@@ -101,8 +112,8 @@ class TaskSignature:
             return evaluated(annotation, self._names)
         except NameError as missing:
             raise self._undefined(what, missing) from None
-        except (AttributeError, SyntaxError, TypeError) as wrong:
-            raise InvalidTask(self._task, f"the annotation of {what} cannot be read: {wrong}") from None
+        except Exception as wrong:  # noqa: BLE001 - an annotation may be any expression
+            raise InvalidTask(self._task, f"the annotation of {what} cannot be read: {told_by(wrong)}") from None
 
     def _undefined(self, what: str, missing: NameError) -> NotYetDefined:
         return NotYetDefined(
@@ -114,10 +125,10 @@ class TaskSignature:
 def _checked(task: str, parameters: list[inspect.Parameter], context: bool) -> list[inspect.Parameter]:
     for parameter in parameters:
         if parameter.kind in _ANY_NUMBER:
-            remedy = _ANY_NUMBER[parameter.kind]
+            stars, remedy = _ANY_NUMBER[parameter.kind]
             raise InvalidTask(
                 task,
-                f"parameter {str(parameter).partition(':')[0]!r} has no name of its own for each value: {remedy} "
+                f"parameter {stars + parameter.name!r} has no name of its own for each value: {remedy} "
                 "(a decorator in between needs functools.wraps)",
             )
     first = parameters[0] if parameters else None
@@ -131,6 +142,11 @@ def _checked(task: str, parameters: list[inspect.Parameter], context: bool) -> l
 def evaluated(annotation: Any, names: dict[str, Any]) -> Any:
     """Raises `NameError` and others for what cannot be read."""
     return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
+
+
+def _named(annotation: Any) -> str:
+    name = getattr(annotation, "__qualname__", None)
+    return name if isinstance(name, str) else shown(annotation)
 
 
 def names_of(function: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.states import State
 from ..store.values import History, LogPage
+from .elsewhere import ON_SYNC_JOBS, Guided
 from .portal import run
 from .results import R_co
 from .snapshot import Snapshot
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
     from .sync_queue import SyncQueue
 
 
-class SyncJobHandle(Generic[R_co]):
+class SyncJobHandle(Guided, Generic[R_co]):
     """The twin of `JobHandle`: the same calls, and each waits for its answer."""
 
     __slots__ = ("_job",)
+
+    _elsewhere = ON_SYNC_JOBS
+    _twin = "job.{}(...)"
 
     def __init__(self, job: JobHandle[R_co]) -> None:
         self._job = job
@@ -117,5 +121,9 @@ class SyncJobHandle(Generic[R_co]):
         Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
         """
         run(self._job.change(priority=priority, lifo=lifo, delay=delay, data=data))
+
+    # End of what tools/twins.py writes
+
+    # Written by tools/twins.py: do not edit
 
     # End of what tools/twins.py writes

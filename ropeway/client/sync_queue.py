@@ -19,8 +19,9 @@ from ..store.transactions import sharing
 from ..store.values import Added, Counts, History, LogPage, Metric, Settings
 from .adds import add_blocking
 from .bundles import bundle_of, handle_of, handles_of, job_of
+from .elsewhere import ON_SYNC_QUEUES, Guided
 from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
-from .requests import Call, JobRequest, Named, Several
+from .requests import Call, JobRequest, Named, Several, checked_call
 from .results import R
 from .sync_found import SyncFoundJob, SyncJobPage
 from .sync_handle import SyncJobHandle
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from .queue import Queue
 
 
-class SyncQueue:
+class SyncQueue(Guided):
     """The twin of `Queue`: the same calls, and each waits for its answer.
 
     Safe in any number of threads, beside a loop that awaits the queue itself, and after a fork. On the thread of an
@@ -40,6 +41,9 @@ class SyncQueue:
 
     __slots__ = ("_queue",)
 
+    _elsewhere = ON_SYNC_QUEUES
+    _twin = "queue.sync.{}(...)"
+
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
 
@@ -47,7 +51,7 @@ class SyncQueue:
         return f"<SyncQueue {self.name!r} on {self._queue.store.url}>"
 
     def __enter__(self) -> Self:
-        run(self._queue.__aenter__())
+        run(self._queue.__aenter__(), "async with queue")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,11 +83,15 @@ class SyncQueue:
         `created` False; with other data it raises `DuplicateJob`. With `tx`, a connection or session of yours to the
         store's database, the job is part of its transaction: it is there as soon as you commit, and not before.
         """
-        return self.add_call(Call(name, data, options), tx=tx)
+        return self._add_one(Call(name, data, options), tx, "await queue.add(...)")
 
     def add_call(self, call: Call[R], *, tx: object = None) -> SyncJobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        [answer] = self._add([job_of(self._queue, call)], tx)
+        checked_call(call)
+        return self._add_one(call, tx, "await queue.add_call(...)")
+
+    def _add_one(self, call: Call[R], tx: object, instead: str) -> SyncJobHandle[R]:
+        [answer] = self._add([job_of(self._queue, call)], tx, instead)
         return SyncJobHandle(handle_of(self._queue, call, answer))
 
     @overload
@@ -103,11 +111,12 @@ class SyncQueue:
         calls, bundle = bundle_of(self._queue, requests)
         if not calls:
             return []
-        return [SyncJobHandle(job) for job in handles_of(self._queue, calls, self._add(bundle, tx))]
+        answers = self._add(bundle, tx, "await queue.add_many(...)")
+        return [SyncJobHandle(job) for job in handles_of(self._queue, calls, answers)]
 
-    def _add(self, bundle: list[NewJob], tx: object) -> list[Added]:
+    def _add(self, bundle: list[NewJob], tx: object, instead: str) -> list[Added]:
         """On this thread, where the store can do that: it saves the way to the background loop and back."""
-        refuse_on_a_loop("Queue.add")
+        refuse_on_a_loop(instead)
         store = self._queue.twin_store
         try:
             if tx is not None:
@@ -135,7 +144,7 @@ class SyncQueue:
         On PostgreSQL it is a connection of psycopg, on SQLite an object with `tx.execute(sql, parameters)`. It is
         committed at the end of the block, and rolled back if the block raises.
         """
-        refuse_on_a_loop("Queue.transaction")
+        refuse_on_a_loop("async with queue.transaction()")
         return own_transaction_here(self._queue.twin_store, self.name)
 
     # Looking
@@ -146,9 +155,10 @@ class SyncQueue:
         `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), the `id` of
         an event to resume from, or what `newest_event` answered. `close()` it, or drop it, when you have seen enough.
         """
-        events = run(self._events(after, follow))
+        instead = "async for event in queue.events(...)"
+        events = run(self._events(after, follow), instead)
         try:
-            while (event := run(_next(events))) is not None:
+            while (event := run(_next(events), instead)) is not None:
                 yield event
         except GeneratorExit:
             # Perhaps by the garbage collector, on a thread that must not wait.
@@ -220,7 +230,9 @@ class SyncQueue:
         run(self._queue.publish(name, data))
 
     def trim_events(self, keep: int = 0) -> None:
-        """Forgets the oldest events but about so many; the newest of all stays.
+        """Forgets the oldest events: at most so many stay, but always what happened last.
+
+        Events of one step of one job, such as `added` and `waiting`, go together.
 
         With them goes what `result()` knows of jobs that were removed.
         """

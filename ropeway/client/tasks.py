@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from ..errors import InvalidOption, InvalidTask
+from ..job.codec import JsonText
 from ..job.options import JobOptions, read_options
+from .elsewhere import ON_TASKS, Guided
 from .found import FoundJob
 from .handle import JobHandle
-from .portal import run
+from .portal import refuse_on_a_loop, run
 from .requests import Call
-from .signature import TaskSignature
+from .signature import NotYetDefined, TaskSignature
 from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
 
@@ -24,12 +26,11 @@ R = TypeVar("R")
 CallP = ParamSpec("CallP")
 CallR = TypeVar("CallR")
 
-_ADDS_ELSEWHERE: Final = frozenset({"apply_async", "defer", "delay", "enqueue", "kiq", "schedule", "send", "submit"})
-"""What other queues call it."""
 
-
-class Task(Generic[P, R]):
+class Task(Guided, Generic[P, R]):
     """Adds jobs of one function, with arguments that type checkers see: `await resize.add("a.png", width=100)`."""
+
+    _elsewhere = ON_TASKS
 
     def __init__(
         self,
@@ -51,12 +52,6 @@ class Task(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<Task {self.name!r} of {self.queue.name!r}>"
 
-    if not TYPE_CHECKING:  # To type checkers every name would be known.
-
-        def __getattr__(self, name: str) -> Any:
-            hint = ": use task.add(...), or task.using(delay=60).add(...)" if name in _ADDS_ELSEWHERE else ""
-            raise AttributeError(f"a task has no {name!r}{hint}", name=name, obj=self)
-
     def using(self, *, tx: object = None, **options: Unpack[JobOptions]) -> Task[P, R]:
         """The same task with other options for its jobs: `await resize.using(delay=60).add("a.png")`.
 
@@ -75,6 +70,7 @@ class Task(Generic[P, R]):
 
     def add_sync(self, *args: P.args, **kwargs: P.kwargs) -> SyncJobHandle[R]:
         """`add` for code without an event loop."""
+        refuse_on_a_loop("await task.add(...)")
         return self.queue.sync.add_call(self._call(*args, **kwargs), tx=self._tx)
 
     async def get(self, id: str) -> FoundJob[R] | None:
@@ -129,6 +125,15 @@ class Tasks(Mapping[str, AnyTask]):
             where = f"{known.function.__module__}.{getattr(known.function, '__qualname__', known.name)}"
             raise InvalidTask(task.name, f'{known!r} ({where}) has this name already: use @queue.task(name="...")')
         self.defaults[task.name] = {**task.queue.defaults, **task.options}
+
+    def check(self, name: str, data: JsonText) -> None:
+        """Raises `InvalidArguments` for data that a worker could not call this task with."""
+        try:
+            arguments = self._by_name[name].signature.arguments
+        except NotYetDefined:
+            # Whoever adds by name alone need not have the types.
+            return
+        arguments.check(data)
 
     def __getitem__(self, name: str) -> AnyTask:
         return self._by_name[name]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
+from ..logger import log
 from ..store.contract import Store
 from ..store.transactions import Inside, InsideHere, sharing
 from .portal import run
 
 T = TypeVar("T")
-
-log: Final = logging.getLogger("ropeway")
 
 
 @asynccontextmanager

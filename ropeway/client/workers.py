@@ -27,6 +27,8 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     running: int
     started_at: Instant
     paused: bool = False
+    task_options: dict[str, tuple[str, ...]] = {}
+    """By job name, the options that its task gives to jobs; programs that do not know the task add them without."""
 
 
 async def read_workers(store: Store) -> list[WorkerInfo]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal, TypeAlias, cast
+from datetime import timedelta
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
-from ..errors import InvalidOption
-from .durations import Duration, milliseconds
+from ..errors import InvalidName, InvalidOption
+from ..showing import shown
+from .durations import LONGEST, Duration, milliseconds
 from .instants import Milliseconds
-from .numbers import fraction
+from .names import job_name
+from .numbers import fraction, whole
 
 LONGEST_DELAY: Final[Milliseconds] = 24 * 3_600_000
+
+Kind: TypeAlias = Literal["fixed", "linear", "exponential", "custom"]
+KINDS: Final[tuple[str, ...]] = get_args(Kind)
 
 CustomBackoff: TypeAlias = Callable[[int, BaseException, Any], float | Awaitable[float]]
 """Takes the number of the attempt that failed, its error and the job; answers seconds.
@@ -25,11 +31,21 @@ CustomBackoff: TypeAlias = Callable[[int, BaseException, Any], float | Awaitable
 class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
     """Make one with `fixed`, `linear`, `exponential` or `custom`."""
 
-    kind: Literal["fixed", "linear", "exponential", "custom"]
+    kind: Kind
     delay: Milliseconds = 0
     max_delay: Milliseconds = LONGEST_DELAY
     jitter: float = 0.0
     name: str = ""
+
+    def __post_init__(self) -> None:
+        kind: object = self.kind
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise InvalidOption("backoff", f"cannot be of the kind {shown(kind)}; there are {', '.join(KINDS)}")
+        whole("delay", self.delay, 0, LONGEST)
+        whole("max_delay", self.max_delay, 0, LONGEST)
+        fraction("jitter", self.jitter)
+        if self.name or self.kind == "custom":
+            _function_name(self.name)
 
     @classmethod
     def fixed(cls, delay: Duration, *, jitter: float = 0.0) -> Backoff:
@@ -50,9 +66,7 @@ class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def custom(cls, name: str) -> Backoff:
         """The function that workers were given under this name: `Worker(..., backoffs={name: function})`."""
-        if not name or not isinstance(name, str):
-            raise InvalidOption("backoff", "needs the name of a function given to workers as backoffs={name: ...}")
-        return cls("custom", name=name)
+        return cls("custom", name=_function_name(name))
 
     def after(self, attempt: int, luck: float) -> Milliseconds:
         """The delay after the given attempt (the first is 1).
@@ -71,14 +85,23 @@ class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
         return round(full * (1 - self.jitter * luck))
 
 
-def _checked(
-    kind: Literal["fixed", "linear", "exponential"], delay: Duration, max_delay: Duration, jitter: float
-) -> Backoff:
-    return Backoff(kind, milliseconds(delay), milliseconds(max_delay), fraction("jitter", jitter))
+def _checked(kind: Kind, delay: Duration, max_delay: Duration, jitter: float) -> Backoff:
+    lengths = milliseconds(delay, "delay"), milliseconds(max_delay, "max_delay")
+    return Backoff(kind, *lengths, fraction("jitter", jitter))
+
+
+def _function_name(given: object) -> str:
+    try:
+        return job_name(given)
+    except InvalidName as wrong:
+        problem = f"needs the name of a function given to workers as backoffs={{name: ...}}, not {shown(given)}"
+        raise InvalidOption("backoff", f"{problem}: {wrong.remedy}") from None
 
 
 def custom_delay(answer: object) -> Milliseconds | None:
     """What a custom function's answer means: milliseconds, or None to stop retrying."""
+    if isinstance(answer, timedelta):
+        answer = answer.total_seconds()
     if isinstance(answer, int | float) and not isinstance(answer, bool):
         if isinstance(answer, float) and math.isnan(answer):
             raise InvalidOption("backoff", "function answered NaN; answer seconds")

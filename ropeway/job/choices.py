@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..errors import InvalidOption
+from ..showing import shown
 
 F = TypeVar("F")
 
@@ -13,14 +14,19 @@ F = TypeVar("F")
 def yes_or_no(option: str, given: object) -> bool:
     """Text is refused: "no" would count as yes."""
     if not isinstance(given, bool):
-        raise InvalidOption(option, f"cannot be {given!r:.80}: use True or False")
+        raise InvalidOption(option, f"cannot be {shown(given)}: use True or False")
     return given
+
+
+def is_word(given: object, *words: str) -> bool:
+    """Whether it is text, and one of these; what is no text may compare as it likes."""
+    return isinstance(given, str) and given in words
 
 
 def one_of(first: str, second: str) -> Callable[[str, object], Any]:
     def read(option: str, given: object) -> object:
-        if given not in (first, second):
-            raise InvalidOption(option, f'cannot be {given!r:.80}: use "{first}" or "{second}"')
+        if not is_word(given, first, second):
+            raise InvalidOption(option, f'cannot be {shown(given)}: use "{first}" or "{second}"')
         return given
 
     return read
@@ -28,5 +34,5 @@ def one_of(first: str, second: str) -> Callable[[str, object], Any]:
 
 def function_or_none(option: str, given: F) -> F:
     if given is not None and not callable(given):
-        raise InvalidOption(option, f"cannot be {given!r:.80}: give a function")
+        raise InvalidOption(option, f"cannot be {shown(given)}: give a function")
     return given

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from ..errors import InvalidPayload, PayloadTooLarge
+from ..errors import InvalidPayload, PayloadTooLarge, RopewayError
+from ..showing import kind_of, on_one_line, shortened, shown
 
 JsonText: TypeAlias = str
 Json: TypeAlias = Any
@@ -23,6 +24,7 @@ SIZE_LIMIT: Final = 1024 * 1024
 LARGEST_SIZE_LIMIT: Final = 16 * 1024 * 1024
 DEPTH_LIMIT: Final = 64
 DIGIT_LIMIT: Final = 1000
+LONGEST_PATH: Final = 200
 
 _PLAIN: Final = (str, int, float, bool)
 _encode = msgspec.json.Encoder().encode
@@ -34,8 +36,7 @@ def encode(value: Json, what: str = "data", limit: int = SIZE_LIMIT) -> JsonText
     """`limit` is in bytes of the encoded text."""
     text = _encode_exactly(value, limit)
     if text is None:
-        _check(value, what, "$", 0)
-        text = _encode(value)
+        text = _encode_piecewise(value, what)
     if len(text) > limit:
         raise PayloadTooLarge(what, len(text), limit)
     return text.decode()
@@ -46,8 +47,19 @@ def _encode_exactly(value: Json, limit: int) -> bytes | None:
     try:
         text = _encode(value)
         return text if len(text) <= limit and not _is_suspicious(text) and _decode(text) == value else None
-    except (TypeError, ValueError, OverflowError, RecursionError):
+    except Exception:  # noqa: BLE001 - a value may compare as it likes
         return None
+
+
+def _encode_piecewise(value: Json, what: str) -> bytes:
+    try:
+        _check(value, what, "$", 0)
+        return _encode(value)
+    except (RopewayError, MemoryError):
+        raise
+    except Exception as error:
+        # A list or dict of somebody's own making, which cannot be gone through.
+        raise InvalidPayload(what, "$", f"is {kind_of(value)} that raised {type(error).__name__}") from error
 
 
 def decode(text: JsonText) -> Json:
@@ -64,13 +76,12 @@ def _is_suspicious(text: bytes) -> bool:
 def _check(value: object, what: str, path: str, depth: int) -> None:
     """Raises at the first piece that JSON cannot hold exactly."""
     if depth > DEPTH_LIMIT:
-        raise InvalidPayload(what, path[:80], f"is nested more than {DEPTH_LIMIT} deep")
+        raise InvalidPayload(what, path, f"is nested more than {DEPTH_LIMIT} deep")
     match value:
         case None | bool():
             return
         case str() | int() | float() if type(value) not in _PLAIN and not isinstance(value, Enum):
-            kind = type(value).__qualname__
-            raise InvalidPayload(what, path, f"is a {kind}; convert it to plain text or a plain number")
+            raise InvalidPayload(what, path, f"is {kind_of(value)}; convert it to plain text or a plain number")
         case str():
             _check_text(value, what, path)
         case int() | float():
@@ -80,8 +91,7 @@ def _check(value: object, what: str, path: str, depth: int) -> None:
         case list() | tuple():
             _check_items(value, what, path, depth)
         case _:
-            kind = type(value).__qualname__
-            raise InvalidPayload(what, path, f"is a {kind}; convert it to text or numbers first")
+            raise InvalidPayload(what, path, f"is {kind_of(value)}; convert it to text or numbers first")
 
 
 def _check_number(value: int | float, what: str, path: str) -> None:
@@ -94,15 +104,16 @@ def _check_number(value: int | float, what: str, path: str) -> None:
 
 def _check_items(value: Sequence[Any], what: str, path: str, depth: int) -> None:
     for index, item in enumerate(value):
-        _check(item, what, f"{path}[{index}]", depth + 1)
+        _check(item, what, shortened(f"{path}[{index}]", LONGEST_PATH), depth + 1)
 
 
 def _check_object(value: dict[Any, Any], what: str, path: str, depth: int) -> None:
     for key, item in value.items():
         if not isinstance(key, str):
-            raise InvalidPayload(what, path, f"has the key {key!r:.80}; JSON keys are text")
-        _check_text(key, what, f"{path}.{key!a:.80}")
-        _check(item, what, f"{path}.{key}", depth + 1)
+            raise InvalidPayload(what, path, f"has the key {shown(key)}; JSON keys are text")
+        below = shortened(f"{path}.{on_one_line(key)}", LONGEST_PATH)
+        _check_text(key, what, below)
+        _check(item, what, below, depth + 1)
 
 
 def _check_text(text: str, what: str, path: str) -> None:

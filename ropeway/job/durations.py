@@ -27,51 +27,57 @@ _UNITS: Final[dict[str, int]] = {
     }.items()
     for unit in units.split()
 }
-_PART: Final = re.compile(r"\s*(?:,|and\b)?\s*(\d+(?:\.\d+)?)\s*([a-z]+)", re.IGNORECASE)
+_PART: Final = re.compile(r"\s*(?:,|and\b)?\s*(\d+(?:\.\d+)?)\s*([a-z]+)", re.ASCII)
 _ISO: Final = re.compile(
-    r"P(?:(\d+(?:\.\d+)?)W)?(?:(\d+(?:\.\d+)?)D)?"
-    r"(?:T(?=\d)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?",
-    re.IGNORECASE,
+    r"p(?:(\d+(?:\.\d+)?)w)?(?:(\d+(?:\.\d+)?)d)?"
+    r"(?:t(?=\d)(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?)?",
+    re.ASCII,
 )
 _ISO_UNITS: Final = (604_800_000, 86_400_000, 3_600_000, 60_000, 1_000)
 _HELP: Final = 'is not a duration: use seconds, a timedelta, or text such as "5 minutes", "1h30m" or "PT5M"'
 
 
-def milliseconds(given: Duration) -> Milliseconds:
-    """Rounds to whole milliseconds. A negative duration counts as none at all."""
-    if isinstance(given, bool):
-        raise InvalidDuration(given, _HELP)
-    length: int | float
-    if isinstance(given, str):
-        length = _read(given)
-    elif isinstance(given, timedelta):
-        length = given / timedelta(milliseconds=1)
-    elif isinstance(given, int | float):
-        length = given * 1000
-    else:
-        raise InvalidDuration(given, _HELP)
+def milliseconds(given: Duration, option: str | None = None) -> Milliseconds:
+    """Rounds to whole milliseconds. What is negative is refused; errors name the option, if there is one."""
+    length = _length(given, option)
     # Whole numbers are always finite, and may be too large to be asked.
     if isinstance(length, float) and not math.isfinite(length):
-        raise InvalidDuration(given, "is not a finite duration")
+        raise InvalidDuration(given, "is not a finite duration", option)
+    if length < 0:
+        raise InvalidDuration(given, "is negative: a duration is 0 or more", option)
     if length > LONGEST:
-        raise InvalidDuration(given, "is longer than 100 years")
-    return max(0, round(length))
+        raise InvalidDuration(given, "is longer than 100 years", option)
+    return round(length)
 
 
-def _read(text: str) -> float:
-    text = text.strip().removeprefix("in ")
-    if len(text) > 100:
-        raise InvalidDuration(text, _HELP)
+def _length(given: Duration, option: str | None) -> int | float:
+    if isinstance(given, timedelta):
+        return given / timedelta(milliseconds=1)
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        return given * 1000
+    length = _read(given) if isinstance(given, str) else None
+    if length is None:
+        raise InvalidDuration(given, _HELP, option)
+    return length
+
+
+def _read(given: str) -> float | None:
+    """None if it is not a duration, as where a unit is named twice: nobody knows which is meant."""
+    # Spaces of any kind become plain ones; digits and letters of other scripts are refused.
+    text = " ".join(given.split())
+    if len(text) > 100 or not text.isascii():
+        return None
+    text = text.lower().removeprefix("in ")
     iso = _ISO.fullmatch(text)
     if iso and any(iso.groups()):
         return sum(float(n) * unit for n, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if n)
-    length, at = 0.0, 0
+    lengths: dict[int, float] = {}
+    at = 0
     while at < len(text):
         part = _PART.match(text, at)
-        if part is None or part[2].lower() not in _UNITS:
-            raise InvalidDuration(text, _HELP)
-        length += float(part[1]) * _UNITS[part[2].lower()]
+        unit = _UNITS.get(part[2]) if part else None
+        if part is None or unit is None or unit in lengths:
+            return None
+        lengths[unit] = float(part[1]) * unit
         at = part.end()
-    if at == 0:
-        raise InvalidDuration(text, _HELP)
-    return length
+    return sum(lengths.values()) if lengths else None

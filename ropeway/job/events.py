@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from .instants import Instant
 from .moves import MOVES
@@ -45,6 +46,9 @@ EVENT_NAMES: Final[tuple[str, ...]] = tuple(
     )
 )
 
+DOUBLE_MOVES: Final[tuple[str, ...]] = tuple(move.name for move in MOVES.values() if move.announces and move.targets)
+"""Moves that are two events of each job."""
+
 EVENTS_KEPT: Final = 10_000
 
 
@@ -59,6 +63,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     """Job ids with details; empty for what concerns the whole queue."""
     detail: dict[str, Any] | None = None
     """What is the same for all of them."""
+    trimmed: int = 0
+    """How many of its events were trimmed, the first ones: the numbers of the others stay as they were."""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -77,11 +83,11 @@ def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
     if entry.what == PUBLISHED and entry.detail is not None:
         yield Event(f"{entry_id}/0", queue, entry.detail["name"], None, entry.at, entry.detail["data"])
         return
-    number = 0
+    number = entry.trimmed
     whole_queue: Sequence[tuple[str | None, dict[str, Any] | None]] = [(None, None)]
     jobs = entry.jobs or whole_queue
     for job_id, detail in jobs:
-        data = {**(entry.detail or {}), **(detail or {})}
+        data = _data(entry, detail)
         for name in _names(entry, data):
             yield Event(f"{entry_id}/{number}", queue, name, job_id, entry.at, data)
             number += 1
@@ -93,10 +99,30 @@ def events_in(what: str, to: State | None, jobs: int) -> int:
     return (1 if move is None else len(move.events(to))) * (jobs or 1)
 
 
+def trim_entry(entry: Entry, last: int, gone: int, *, is_newest: bool) -> Entry | None:
+    """What stays of an entry whose last event has the number `last`, when all up to the number `gone` go.
+
+    A job's events stay or go together. Of the newest entry one job stays in any case; of others perhaps nothing.
+    """
+    jobs = len(entry.jobs) or 1
+    stays = min((last - gone) // events_in(entry.what, entry.to, 1), jobs)
+    if stays <= 0 and not is_newest:
+        return None
+    stays = max(1, stays)
+    if stays == jobs:
+        return entry
+    trimmed = sum(len(_names(entry, _data(entry, detail))) for _, detail in entry.jobs[:-stays])
+    return replace(entry, jobs=entry.jobs[-stays:], trimmed=entry.trimmed + trimmed)
+
+
 def split_id(event_id: str) -> tuple[str, int]:
     """The entry of an event and the event's number in it; an entry's own id means all of it."""
     entry_id, _, number = event_id.partition("/")
     return entry_id, int(number) if number else 2**53
+
+
+def _data(entry: Entry, detail: dict[str, Any] | None) -> dict[str, Any]:
+    return {**(entry.detail or {}), **(detail or {})}
 
 
 def _names(entry: Entry, data: dict[str, Any]) -> tuple[str, ...]:

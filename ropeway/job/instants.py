@@ -15,11 +15,15 @@ LAST_INSTANT: Final[Instant] = 253_402_300_799_999
 """The end of the year 9999: later than any job can be due, and exact as a double."""
 
 
-def instant_of(moment: datetime) -> Instant:
+def instant_of(moment: datetime, option: str | None = None) -> Instant:
     if not isinstance(moment, datetime):
-        raise InvalidDuration(moment, "is not an instant: use a datetime with a time zone")
-    if moment.tzinfo is None:
-        raise InvalidDuration(moment, "has no time zone: use datetime.now(UTC) or a zone of your own")
+        raise InvalidDuration(moment, "is not an instant: use a datetime with a time zone", option)
+    try:
+        has_zone = moment.utcoffset() is not None
+    except Exception as error:
+        raise InvalidDuration(moment, "has a time zone that cannot be asked for its offset", option) from error
+    if not has_zone:
+        raise InvalidDuration(moment, "has no time zone: use datetime.now(UTC) or a zone of your own", option)
     return round(moment.timestamp() * 1000)
 
 

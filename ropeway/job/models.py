@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ..showing import kind_of
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -21,7 +23,7 @@ def is_model(kind: type) -> bool:
 def dump_model(value: Any) -> Any:
     if is_model(type(value)):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)
-    raise TypeError(f"a {type(value).__qualname__} is neither JSON nor of a type that can be written as JSON")
+    raise TypeError(f"{kind_of(value)} is neither JSON nor of a type that can be written as JSON")
 
 
 def load_model(kind: type[Any], value: Any) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypedDict
 
 import msgspec
 
 from ..errors import InvalidDuration, InvalidOption
+from ..showing import LONGEST_VALUE, shown
 from .backoff import Backoff
 from .choices import yes_or_no
 from .codec import JsonText
@@ -45,7 +46,7 @@ class JobOptions(TypedDict, total=False):
     timeout: Duration | None
     """How long one attempt may take; None for as long as it likes."""
     remove_on_complete: KeepOption
-    """How long a completed job is kept: True for not at all, a count, `Keep(age=, count=)`, or False for ever."""
+    """How long a completed job is kept: True or 0 for not at all, a count, `Keep(age=, count=)`, or False for ever."""
     remove_on_fail: KeepOption
     """The same for failed and cancelled jobs."""
     max_starts: int
@@ -100,11 +101,8 @@ def read_options(options: Mapping[str, Any]) -> tuple[Placement, JsonText]:
         try:
             reader = _READERS[option]
         except KeyError:
-            raise InvalidOption(option, f"is unknown{_suggestion(str(option))}") from None
-        try:
-            field, read = reader(option, value)
-        except InvalidDuration as wrong:
-            raise InvalidDuration(wrong.given, wrong.problem, option) from None
+            raise InvalidOption(option, f"is unknown{_suggestion(option)}") from None
+        field, read = reader(option, value)
         (placed if field in Placement.__struct_fields__ else stored)[field] = read
     return Placement(**placed), _encode(StoredOptions(**stored)).decode() if stored else "{}"
 
@@ -145,9 +143,10 @@ _ELSEWHERE: Final = {
 """What other queues call it."""
 
 
-def _suggestion(option: str) -> str:
-    known_as = _ELSEWHERE.get(option)
-    near = [known_as] if known_as else difflib.get_close_matches(option, _READERS, n=1)
+def _suggestion(option: object) -> str:
+    word = option[:LONGEST_VALUE] if isinstance(option, str) else ""
+    known_as = _ELSEWHERE.get(word)
+    near = [known_as] if known_as else difflib.get_close_matches(word, _READERS, n=1)
     known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_READERS)}"
     return f"; {known} (what the handler needs goes into data)"
 
@@ -156,10 +155,11 @@ def _whole(least: int, most: int) -> Callable[[str, Any], tuple[str, Any]]:
     return lambda option, value: (option, whole(option, value, least, most))
 
 
-def _read_delay(_: str, value: Any) -> tuple[str, Any]:
+def _read_delay(option: str, value: Any) -> tuple[str, Any]:
     if isinstance(value, datetime):
-        return "due_at", min(max(instant_of(value), 0), LAST_INSTANT)
-    return "delay", 0 if value is None else milliseconds(value)
+        # One in the past is due now: by the time that a caller has named it, any instant may be over.
+        return "due_at", min(max(instant_of(value, option), 0), LAST_INSTANT)
+    return option, 0 if value is None else milliseconds(value, option)
 
 
 def _read_backoff(option: str, value: Any) -> tuple[str, Any]:
@@ -171,18 +171,20 @@ def _read_backoff(option: str, value: Any) -> tuple[str, Any]:
             "cannot be a function, which no store can keep: give it to the worker as "
             'backoffs={"name": function} and use Backoff.custom("name") here',
         )
+    if isinstance(value, int | float | timedelta) and not isinstance(value, bool):
+        return option, Backoff.fixed(milliseconds(value, option) / 1000)
     try:
         return option, Backoff.fixed(value)
     except InvalidDuration:
         raise InvalidOption(
-            option, f"cannot be {value!r:.80}: use a duration, or Backoff.exponential(1), .linear(1) or .custom(name)"
+            option, f"cannot be {shown(value)}: use a duration, or Backoff.exponential(1), .linear(1) or .custom(name)"
         ) from None
 
 
 def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
-    limit = None if value is None else milliseconds(value)
+    limit = None if value is None else milliseconds(value, option)
     if limit == 0:
-        raise InvalidOption(option, f"cannot be {value!r}: use at least 1 ms, or leave it out for no timeout")
+        raise InvalidOption(option, f"cannot be {shown(value)}: use at least 1 ms, or leave it out for no timeout")
     return option, limit
 
 

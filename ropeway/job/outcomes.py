@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from ..errors import InvalidOption, InvalidPayload, NoHandler, Unrecoverable
+from ..showing import shown
 from .codec import JsonText
 from .failure import Failure
 from .instants import Milliseconds
@@ -62,7 +63,7 @@ def verdict_of(classify: Classify, error: BaseException, job: Any) -> bool | Non
             return True
         case False | "fatal":
             return False
-    raise InvalidOption("classify", f'answered {answer!r}; answer "retry", "fatal" or None')
+    raise InvalidOption("classify", f'answered {shown(answer)}; answer "retry", "fatal" or None')
 
 
 def attempts_remain(options: StoredOptions, attempts_made: int) -> bool:

@@ -42,7 +42,10 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     state: State
     priority: int
     order: int
-    """Its place among jobs of equal priority: the store's own sequence, negative for `lifo`."""
+    """Its place among jobs of equal priority: the store's own sequence, negative for `lifo`.
+
+    One that is retried or postponed without delay gets the next number, and stands behind those that wait.
+    """
     created_at: Instant
     attempts_made: int = 0
     attempts_started: int = 0
@@ -56,7 +59,7 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     lock_until: Instant | None = None
     finished_at: Instant | None = None
     expires_at: Instant | None = None
-    """When retention removes it by age."""
+    """When retention removes it by age; the last instant if only a count removes it, None if it is kept for ever."""
     reason: str | None = None
     """Of the last failed attempt, of giving up, or of the cancellation."""
     progress: JsonText | None = None

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ..errors import InvalidOption
+from ..showing import shown
 from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds
 from .numbers import whole
@@ -20,9 +21,9 @@ class Keep(msgspec.Struct, frozen=True):
 
 
 KeepOption: TypeAlias = bool | int | Keep
-"""True removes at once, a number keeps that many, False asks for no removal.
+"""True removes at once, a number keeps that many (0 none, as True), False keeps it for ever.
 
-A count holds for the whole queue and state: other jobs' counts may remove one that asked for none.
+A count holds for the whole queue and state. Only jobs that are kept for ever are neither counted nor removed.
 """
 
 
@@ -36,8 +37,11 @@ class Retention(msgspec.Struct, frozen=True, omit_defaults=True):
     def removes_at_once(self) -> bool:
         return self.count == 0 or self.age == 0
 
-    def until(self, finished_at: Instant) -> Instant:
-        return LAST_INSTANT if self.age is None else min(finished_at + self.age, LAST_INSTANT)
+    def until(self, finished_at: Instant) -> Instant | None:
+        """None: for ever. One that has only a count may be kept to the last instant."""
+        if self.age is None:
+            return None if self.count is None else LAST_INSTANT
+        return min(finished_at + self.age, LAST_INSTANT)
 
 
 MOST_KEPT: Final = 2**53
@@ -58,5 +62,5 @@ def retention(option: str, given: object) -> Retention:
         case Keep(age=age, count=count):
             if count is not None:
                 whole(option, count, 0, MOST_KEPT)
-            return Retention(None if age is None else milliseconds(age), count)
-    raise InvalidOption(option, f"cannot be {given!r}: use True, False, a count, or Keep(age=..., count=...)")
+            return Retention(None if age is None else milliseconds(age, option), count)
+    raise InvalidOption(option, f"cannot be {shown(given)}: use True, False, a count, or Keep(age=..., count=...)")

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.inspect import CustomType, type_info
 
 from ..errors import InvalidPayload
+from ..showing import told_by, with_article
 from .codec import Json, JsonText
 from .models import dump_model, is_known, load_model
 
@@ -35,7 +36,7 @@ class Shape(Generic[T]):
             self.decoder()
             for kind in _custom_types(type_info(annotation), set()):
                 if not is_known(kind):
-                    raise TypeError(f"a {kind.__qualname__} cannot be read from JSON")
+                    raise TypeError(f"{with_article(kind.__qualname__)} cannot be read from JSON")
 
     def __repr__(self) -> str:
         return getattr(self.annotation, "__qualname__", None) or str(self.annotation)
@@ -46,8 +47,11 @@ class Shape(Generic[T]):
             return value
         try:
             return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_model)
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise InvalidPayload(what, "$", f"cannot be converted: {error}") from error
+        except MemoryError:
+            raise
+        except Exception as error:
+            # Models and dataclasses run code of their own.
+            raise InvalidPayload(what, "$", f"cannot be converted: {told_by(error)}") from error
 
     def load(self, value: Json) -> T:
         """Raises `msgspec.ValidationError`, which says where the value does not fit."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Final, Literal, TypeAlias, get_args
 
 from ..errors import InvalidOption
+from ..showing import shown
 
 State: TypeAlias = Literal["waiting", "waiting-children", "delayed", "active", "completed", "failed", "cancelled"]
 
 STATES: Final[tuple[State, ...]] = get_args(State)
 FINAL: Final[tuple[State, ...]] = ("completed", "failed", "cancelled")
 OPEN: Final[tuple[State, ...]] = tuple(state for state in STATES if state not in FINAL)
+UNUSED: Final[tuple[State, ...]] = ("waiting-children",)
+"""Nothing leads there until there are flows."""
+IN_USE: Final[tuple[State, ...]] = tuple(state for state in STATES if state not in UNUSED)
+"""Those that users are told of."""
 
 ALIASES: Final[dict[str, State]] = {
     "wait": "waiting",
@@ -20,11 +25,12 @@ ALIASES: Final[dict[str, State]] = {
 }
 
 
-def state_named(word: str) -> State:
+def state_named(word: object) -> State:
     """The state for a word, aliases included."""
-    if word in STATES:
-        return word
-    try:
-        return ALIASES[word]
-    except (KeyError, TypeError):
-        raise InvalidOption("state", f"cannot be {word!r}; the states are {', '.join(STATES)}") from None
+    state = _BY_WORD.get(word) if isinstance(word, str) else None
+    if state is None:
+        raise InvalidOption("state", f"cannot be {shown(word)}; the states are {', '.join(IN_USE)}")
+    return state
+
+
+_BY_WORD: Final[dict[str, State]] = {**{state: state for state in STATES}, **ALIASES}

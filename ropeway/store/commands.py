@@ -80,6 +80,8 @@ class Claim(Command[Claimed], frozen=True):
     """Only jobs of these names; None takes every name."""
     repeat: bool = False
     """The answer to this very request was lost: give the same jobs again, and no others."""
+    isolates: bool = False
+    """The claimer marks the attempts that run alone, by `JobUpdate.alone`. Without it all of them count as alone."""
 
 
 class Settle(Command[Settled], frozen=True):
@@ -186,7 +188,10 @@ class Publish(Command[None], frozen=True):
 
 
 class TrimEvents(Command[None], frozen=True):
-    """Drops the oldest events but about `keep`, and never the newest entry."""
+    """Drops the oldest events: at most `keep` stay, and in any case those of the newest move of one job.
+
+    A job's events of one move stay or go together, and `retries-exhausted` is not counted.
+    """
 
     queue: str
     keep: int = 0

@@ -110,6 +110,14 @@ class Store(ABC):
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         """`jobs`: a claim may find more; `events`: there are new entries; `revoked`: so are revoked locks."""
 
+    def domain_of(self, queue: str | None = None) -> str:
+        """Names the failure domain of a queue: what becomes unavailable together. Without a queue, that of records.
+
+        One for the whole store, unless queues live on different servers. Not by handles: those that were made with one
+        URL are the same store.
+        """
+        return self.url
+
     # Produce
 
     def add(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> Doing[list[list[Added]]]:

@@ -9,6 +9,7 @@ import msgspec
 
 from ..errors import InvalidOption
 from ..job.states import State
+from ..showing import shown
 from .commands import Find
 
 BEYOND_ALL: Final = 2**62
@@ -47,7 +48,7 @@ def cursor_reader(kind: type[C]) -> Callable[[Find], C | None]:
         except (msgspec.MsgspecError, UnicodeError, TypeError):
             cursor = None
         if cursor is None or cursor.state not in query.states:
-            raise InvalidOption("after", f"cannot be {query.after!r:.80}: use the `next` of the page before")
+            raise InvalidOption("after", f"cannot be {shown(query.after)}: use the `next` of the page before")
         return cursor
 
     return read

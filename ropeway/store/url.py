@@ -9,6 +9,8 @@ from typing import Any, Final, cast
 from urllib.parse import SplitResult, urlsplit
 
 from ..errors import InvalidOption, StoreRefused
+from ..job.choices import yes_or_no
+from ..showing import on_one_line, shown
 from .contract import Store
 
 DEFAULT_URL: Final = "sqlite:///ropeway.db"
@@ -23,6 +25,8 @@ _STORES: Final[dict[str, tuple[str, str]]] = {
         for suffix in ("", "+cluster", "+sentinel")
     },
 }
+LONGEST_HOST: Final = 253
+"""Characters of a name in DNS."""
 _CLIENTS: Final = ("redis", "valkey")
 """Packages whose clients are taken instead of a URL."""
 
@@ -36,12 +40,13 @@ def connect(url: str | object | None = None, *, create: bool = True) -> Store:
     Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder. With `create=False` a store that does
     not exist yet is not made: `StoreMissing` is raised, when it is first used at the latest.
     """
-    url = url or os.environ.get("ROPEWAY_URL") or DEFAULT_URL
-    if not isinstance(url, str):
-        if type(url).__module__.partition(".")[0] not in _CLIENTS:
-            raise InvalidOption("url", f"cannot be {url!r}: use text such as {DEFAULT_URL!r}")
-        return cast(Store, _store("redis").from_client(url))
-    return cast(Store, _store_for(url).from_url(url, create=create))
+    yes_or_no("create", create)
+    if url is None or isinstance(url, str):
+        url = url or os.environ.get("ROPEWAY_URL") or DEFAULT_URL
+        return cast(Store, _store_for(url).from_url(url, create=create))
+    if str(type(url).__module__).partition(".")[0] not in _CLIENTS:
+        raise InvalidOption("url", f"cannot be {shown(url)}: use text such as {DEFAULT_URL!r}")
+    return cast(Store, _store("redis").from_client(url))
 
 
 def _store_for(url: str) -> Any:
@@ -50,10 +55,11 @@ def _store_for(url: str) -> Any:
         base, plus, driver = scheme.partition("+")
         if plus and base in _STORES:
             raise InvalidOption("url", f"cannot begin with {scheme}://: leave out '+{driver}', as in {base}://")
+        safe = _without_password(url)
         if not scheme:
-            raise InvalidOption("url", f"cannot be {_shown(url)!r}: a file is named as in sqlite:///{_shown(url)}")
+            raise InvalidOption("url", f"cannot be {shown(safe)}: a file is named as in sqlite:///{on_one_line(safe)}")
         known = ", ".join(f"{scheme}://" for scheme in _STORES)
-        raise InvalidOption("url", f"{_shown(url)!r} names no store that this Ropeway knows; it knows {known}")
+        raise InvalidOption("url", f"{shown(safe)} names no store that this Ropeway knows; it knows {known}")
     return _store(scheme)
 
 
@@ -64,12 +70,32 @@ def parts_of(url: str) -> SplitResult:
     except ValueError:
         # Not in its own words, which may repeat the password.
         remedy = "its host cannot be read; an IPv6 address has brackets on both sides, as in [::1]"
-        raise InvalidOption("url", f"cannot be {_shown(url)!r}: {remedy}") from None
+        raise InvalidOption("url", f"cannot be {shown(_without_password(url))}: {remedy}") from None
 
 
-def _shown(url: str) -> str:
-    """Without what may be a password."""
-    return re.sub(r"(//[^:]*):.*@", r"\1:***@", url)
+def checked_host(host: str) -> str:
+    """Raises `ValueError` for the name of a server that no resolver can be asked for."""
+    if len(host) > LONGEST_HOST or not host.isprintable() or " " in host:
+        raise ValueError(host)
+    # As Python's resolver does: a label that is empty or too long, or letters that no name can have.
+    host.encode("idna")
+    return host
+
+
+def checked_port(text: str) -> int:
+    """Raises `ValueError` for what is no port."""
+    return digits(text, 1, 65_535)
+
+
+def digits(text: str, least: int, most: int) -> int:
+    """Not what `int` takes beside them: signs, underscores, digits of other scripts, thousands of digits."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and least <= int(text) <= most):
+        raise ValueError(text)
+    return int(text)
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"(//[^:]*):.*@", r"\1:***@", url, flags=re.DOTALL)
 
 
 def _store(scheme: str) -> Any:

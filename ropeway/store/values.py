@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -11,13 +11,15 @@ from ..job.codec import JsonText
 from ..job.events import Entry
 from ..job.instants import Instant, Milliseconds
 from ..job.record import JobRecord
-from ..job.rules import OnStalled
+from ..job.stalls import OnStalled
 from ..job.states import State
 
 BATCH: Final = 1_000
 """The most jobs that one call of `tick`, `clean` or `obliterate` touches of each kind."""
 
 Topic: TypeAlias = Literal["jobs", "events", "revoked"]
+Why: TypeAlias = Literal["cancelled", "removed"]
+"""What became of a running job whose lock was revoked."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -77,6 +79,8 @@ class JobUpdate(msgspec.Struct, frozen=True):
     data: JsonText | None = None
     log: tuple[str, ...] = ()
     keep_logs: int = 1_000
+    alone: bool | None = None
+    """Whether this attempt runs without any other handler in its process, so that a stall is its own."""
 
 
 class JobChange(msgspec.Struct, frozen=True):
@@ -94,6 +98,8 @@ class StallRules(msgspec.Struct, frozen=True):
     max_stalled_count: int = 1
     on_stalled: OnStalled = "requeue"
     counts_as_attempt: bool = False
+    ends: Mapping[str, str] = {}
+    """How processes of workers ended (see `job.stalls.process_of`), such as "was killed by SIGKILL"."""
 
 
 class Ticked(msgspec.Struct, frozen=True):
@@ -195,8 +201,14 @@ class Entries(msgspec.Struct, frozen=True):
     """Entries after the given id were trimmed before they were read."""
 
 
+class RevokedLock(msgspec.Struct, frozen=True, gc=False):
+    id: str
+    token: str
+    why: Why
+
+
 class Revoked(msgspec.Struct, frozen=True):
-    locks: list[Lock]
+    locks: list[RevokedLock]
     cursor: str
 
 

@@ -164,8 +164,9 @@ def _broken(jobs: Iterable[JobRecord]) -> Iterable[str]:
             "due_at": (job.due_at is not None, job.state == "delayed"),
             "lock_until": (job.lock_until is not None, job.state == "active"),
             "finished_at": (job.finished_at is not None, job.state in FINAL),
-            "expires_at": (job.expires_at is not None, job.state in FINAL),
         }
+        if job.expires_at is not None and job.state not in FINAL:
+            yield f"{job.id} is {job.state} with expires_at {job.expires_at}"
         for field, (is_set, should_be) in fields.items():
             if is_set != should_be:
                 yield f"{job.id} is {job.state} with {field} {getattr(job, field)}"

@@ -53,17 +53,17 @@ class FakeClock:
         thread or a process does meanwhile is not waited for. Advancing by 0 does what is due now.
         """
         with self.governing() as governor:
-            advance = Advance(self, milliseconds(by))
+            advance = Advance(self, milliseconds(by, "by"))
             with governor.paced_by(advance):
                 await advance.done
 
     def advance_sync(self, by: Duration = 0) -> None:
         """The same for tests without an event loop, also while a worker runs in another thread."""
-        refuse_on_a_loop("clock.advance(...)")
+        refuse_on_a_loop("await clock.advance(...)")
         with self._lock:
             loop = self._governors[0].loop if self._governors else None
         if loop is None:
-            self.move(milliseconds(by))
+            self.move(milliseconds(by, "by"))
         else:
             asyncio.run_coroutine_threadsafe(self.advance(by), loop).result()
 

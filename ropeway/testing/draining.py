@@ -15,6 +15,7 @@ from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Instant, Milliseconds
 from ..job.numbers import whole
+from ..showing import shown
 from ..store.commands import Find
 from ..store.values import BATCH
 from ..worker.handlers import HandlerFunction
@@ -59,7 +60,7 @@ async def drain(
         raise InvalidOption("until", f'cannot be {until!r}: use "idle" or "due"')
     concurrency = options.pop("concurrency", 1)
     worker = _worker(what, handler, options)
-    draining = Draining(worker, until, whole("max_jobs", max_jobs, 1), milliseconds(patience) / 1000)
+    draining = Draining(worker, until, whole("max_jobs", max_jobs, 1), milliseconds(patience, "patience") / 1000)
     usual, worker.concurrency = worker.concurrency, concurrency
     try:
         drained = await draining.run()
@@ -73,7 +74,7 @@ async def drain(
 def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        refuse_on_a_loop(f"{function.__name__}(...)")
+        refuse_on_a_loop(f"await {function.__name__}(...)")
         return asyncio.run(function(*args, **kwargs))
 
     return run
@@ -100,7 +101,7 @@ class Draining(Pace):
 
     async def run(self) -> Drained:
         with self._clock.governing() as self._governor, self._diary.kept():
-            async with self._worker.started():
+            async with self._worker:
                 with self._governor.paced_by(self):
                     try:
                         await self._follow()
@@ -179,7 +180,7 @@ def _worker(what: Queue | Worker, handler: Any, options: WorkerOptions) -> Worke
     if isinstance(what, Queue):
         return Worker(what, handler, **options)
     if not isinstance(what, Worker):
-        raise InvalidOption("queue", f"cannot be {what!r:.80}: give a queue and its handlers, or a worker")
+        raise InvalidOption("queue", f"cannot be {shown(what)}: give a queue and its handlers, or a worker")
     if handler is not None or options:
         raise InvalidOption("handler", "and options are those of the worker: give them to it")
     return what

@@ -15,6 +15,7 @@ from ..job.codec import Json
 from ..job.names import job_name
 from ..job.options import JobOptions
 from ..job.shape import Shape
+from ..showing import shown
 from .adds import AddedJob
 from .matching import differences
 
@@ -60,7 +61,7 @@ def expected_of(
         arguments = _arguments(target, data, keywords)
         return Expected(target.queue, target.name, arguments, target.used_options, _reader(target))
     if not isinstance(target, Queue):
-        raise InvalidOption("target", f"cannot be {target!r:.80}: give a queue or a task")
+        raise InvalidOption("target", f"cannot be {shown(target)}: give a queue or a task")
     if isinstance(name, JobType):
         shape = name.data
         return Expected(target, name.name, data, keywords, lambda data: _loaded(shape, data))

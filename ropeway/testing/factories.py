@@ -16,7 +16,7 @@ from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
 from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
 from ..store.commands import Claim
-from ..store.values import Lock
+from ..store.values import Lock, RevokedLock, Why
 
 QUEUE: Final = "letters"
 WORKER: Final = "worker-1"
@@ -63,13 +63,18 @@ def claim_request(
     lock: Milliseconds = LOCK,
     names: tuple[str, ...] | None = None,
     repeat: bool = False,
+    isolates: bool = False,
 ) -> Claim:
     """Has a token of its own unless one is given."""
-    return Claim(queue, worker, token or f"token-{next(_numbers)}", limit, lock, names, repeat)
+    return Claim(queue, worker, token or f"token-{next(_numbers)}", limit, lock, names, repeat, isolates)
 
 
 def lock_of(job: JobRecord) -> Lock:
     return Lock(job.id, token_of(job))
+
+
+def revoked_lock(job: JobRecord, why: Why = "cancelled") -> RevokedLock:
+    return RevokedLock(job.id, token_of(job), why)
 
 
 def token_of(job: JobRecord) -> str:

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 from ..client.queue import Queue
 from ..errors import InvalidOption
+from ..showing import shown
 from .clock import FakeClock
 from .store import FakeStore
 
@@ -19,7 +20,7 @@ def isolated(*queues: Queue, store: FakeStore | None = None, clock: FakeClock | 
     store: a new one, unless it is given.
     """
     if not queues or not all(isinstance(queue, Queue) for queue in queues):
-        raise InvalidOption("queues", f"cannot be {queues!r:.80}: name the queues of your application, as in app.queue")
+        raise InvalidOption("queues", f"cannot be {shown(queues)}: name the queues of your app, as in app.queue")
     if store is not None and clock is not None:
         raise InvalidOption("clock", "and 'store' were both given: a store has its clock")
     store = store or FakeStore(clock)

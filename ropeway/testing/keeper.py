@@ -8,8 +8,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from ..worker.keeper import Keeper, Leave, Make
-from ..worker.keeping import LoopWatch
-from ..worker.service import run_all
+from ..worker.loopwatch import LoopWatch
 from .governor import AT_SERVICE
 
 if TYPE_CHECKING:
@@ -28,15 +27,19 @@ class LoopKeeper(Keeper):
         self._serving: asyncio.Task[None] | None = None
         self._began = False
         self._governed = ExitStack()
+        self._context = copy_context()
 
     async def start(self) -> asyncio.Future[None]:
         self._governed.enter_context(self._clock.governing())
         self._began = True
-        services = [service for service in await self._make() if not isinstance(service, LoopWatch)]
-        context = copy_context()
-        context.run(AT_SERVICE.set, True)
-        self._serving = asyncio.create_task(run_all(services), name="ropeway-keeper", context=context)
+        self._context.run(AT_SERVICE.set, True)
+        await self.keep(self._make)
+        self._serving = asyncio.create_task(self._services.run(), name="ropeway-keeper", context=self._context)
         return self._serving
+
+    async def keep(self, make: Make) -> None:
+        services = [service for service in await make() if not isinstance(service, LoopWatch)]
+        self._context.run(self._services.add, services)
 
     async def stop(self) -> None:
         try:

@@ -28,7 +28,7 @@ from ..store.url import connect
 from ..store.values import Claimed, JobChange, JobUpdate, Lock, Page, Settled, StallRules, Ticked
 from .auditor import AuditedStore, Books
 from .conformance.fixtures import NewHandle
-from .factories import FOREIGN, NOW, QUEUE, claim_request, new_job
+from .factories import FOREIGN, MINUTE, NOW, QUEUE, claim_request, new_job
 from .steps import WEIGHED_STEPS
 
 A = TypeVar("A")
@@ -110,9 +110,12 @@ class StoreMachine(RuleBasedStateMachine):
         locks = [Lock(id, self._token(id, held)) for id in self._aimed(ids, aim)]
         self.do(commands.Renew(QUEUE, locks, lock))
 
-    def update(self, id: str, aim: Aim, held: Held | None, progress: str | None, data: str | None) -> None:
+    def update(
+        self, id: str, aim: Aim, held: Held | None, progress: str | None, data: str | None, alone: bool | None
+    ) -> None:
         [id] = self._aimed([id], aim)
-        self.do(commands.Update(QUEUE, [JobUpdate(id, self._token(id, held) if held else None, progress, data)]))
+        token = self._token(id, held) if held else None
+        self.do(commands.Update(QUEUE, [JobUpdate(id, token, progress, data, alone=alone)]))
 
     def write_log(self, id: str, lines: int, keep: int) -> None:
         log = tuple(f"line {number}" for number in range(lines))
@@ -160,6 +163,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     def tick(self, rules: StallRules) -> None:
         self.do(commands.Tick(QUEUE, rules))
+
+    def workers_die_again_and_again(self, request: dict[str, Any], rules: StallRules, times: int) -> None:
+        for _ in range(times):
+            self.claim(request)
+            self.time_passes(MINUTE)
+            self.tick(rules)
 
     def time_passes(self, by: Milliseconds) -> None:
         """Whoever held a lock was busy, or is gone: the store cannot know."""

@@ -45,7 +45,15 @@ _requests = st.fixed_dictionaries(
         "lock": _locks,
         "names": st.sampled_from([None, None, None, None, ("send",), ("print", "other")]),
         "worker": st.sampled_from(["worker-1", "worker-2"]),
+        "isolates": st.booleans(),
     }
+)
+
+_rules = st.builds(
+    StallRules,
+    max_stalled_count=st.integers(0, 2),
+    on_stalled=st.sampled_from(["requeue", "requeue", "fail"]),
+    counts_as_attempt=st.booleans(),
 )
 
 STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
@@ -78,6 +86,7 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
             "held": st.none() | _held,
             "progress": st.none() | _data,
             "data": st.none() | _data,
+            "alone": st.sampled_from([None, None, True, False]),
         },
     ),
     "write_log": (1, {"id": _ids, "lines": st.integers(1, 3), "keep": st.integers(0, 4)}),
@@ -108,17 +117,9 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
             "limit": st.integers(1, 3),
         },
     ),
-    "tick": (
-        3,
-        {
-            "rules": st.builds(
-                StallRules,
-                max_stalled_count=st.integers(0, 2),
-                on_stalled=st.sampled_from(["requeue", "requeue", "fail"]),
-                counts_as_attempt=st.booleans(),
-            )
-        },
-    ),
+    "tick": (3, {"rules": _rules}),
+    # A job that stalls again and again is rare otherwise, and stores judge it by what it went through.
+    "workers_die_again_and_again": (2, {"request": _requests, "rules": _rules, "times": st.integers(1, 3)}),
     "time_passes": (4, {"by": st.sampled_from([1, SECOND - 1, SECOND, SECOND, MINUTE, MINUTE, DAY])}),
     "a_handle_is_closed_and_another_opened": (1, {"which": st.integers(0, 1)}),
 }

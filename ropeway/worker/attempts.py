@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 import random
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from .completing import committed
 from .context import Stage, isolated
 from .failures import PayloadRefused
 from .handlers import Handler, Handlers
-from .job import Job, SyncJob
+from .job import REVOKED, Job, SyncJob
 from .options import Rules
 from .processes import Processes
 from .service import end_if_forked, log
@@ -51,6 +52,10 @@ class Attempts:
         self._overdue = overdue
         self._pid = os.getpid()
         self.stage = Stage()
+        self.deadlines: dict[Job, float] = {}
+        """When the time of those that have a limit is up, on the monotonic clock."""
+        self._returned: dict[Job, Any] = {}
+        """What handlers returned in their threads, until the loop has seen it."""
 
     @property
     def keep_completed(self) -> Retention:
@@ -69,7 +74,7 @@ class Attempts:
             return self._committed_before(job, outcome, result)
         if job.signal == "timeout":
             return await self.outcome_of(job, self.overtime(job))
-        if job.signal == "cancelled":
+        if job.signal in REVOKED:
             return None
         return await self.completion(job, result)
 
@@ -86,7 +91,7 @@ class Attempts:
     async def outcome_of(self, job: Job, error: BaseException) -> Outcome | None:
         options = job.options or _UNREADABLE
         match job.signal, error:
-            case "cancelled", _:
+            case "cancelled" | "removed", _:
                 return None
             case "shutdown" | "lost", _:
                 # A lock that was feared lost may still hold: then the job waits again, and has used no attempt.
@@ -128,11 +133,13 @@ class Attempts:
         job.dump = handler.dump
         if options.timeout is None:
             return await self._invoke(handler, job)
+        self.deadlines[job] = time.monotonic() + options.timeout / 1000
         timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._overdue, job)
         try:
             return await self._invoke(handler, job)
         finally:
             timer.cancel()
+            del self.deadlines[job]
 
     async def _invoke(self, handler: Handler, job: Job) -> Any:
         if handler.run_in == "loop":
@@ -147,7 +154,10 @@ class Attempts:
     async def _in_thread(self, handler: Handler, job: Job) -> Any:
         await self._threads.engage()
         job.threaded = True
-        result = await self._threads.run(handler.call_in_thread, SyncJob(job, asyncio.get_running_loop()))
+        try:
+            result = await self._threads.run(self._noting(handler, job), SyncJob(job, asyncio.get_running_loop()))
+        finally:
+            self._returned.pop(job, None)
         job.threaded = False
         if not inspect.isawaitable(result):
             return result
@@ -158,12 +168,31 @@ class Attempts:
             raise asyncio.CancelledError
         return handler.json_of(await isolated(_awaiting(result), job, self.stage))
 
+    def _noting(self, handler: Handler, job: Job) -> Callable[[SyncJob], Any]:
+        def call(twin: SyncJob) -> Any:
+            result = self._returned[job] = handler.call_in_thread(twin)
+            return result
+
+        return call
+
     async def completion(self, job: Job, result: Any) -> Outcome | None:
         try:
-            text = None if result is None else encode(result, "result", job.queue.size_limit)
+            return self._completed(job, result)
         except Exception as error:  # noqa: BLE001 - an odd object can raise anything; the effect has happened
             job.discarded = True
             return await self.outcome_of(job, error)
+
+    def completed_in_thread(self, job: Job) -> Outcome | None:
+        """From any thread: the completion of a job whose handler has returned, before the loop has seen that."""
+        if job not in self._returned or job.signal in ("timeout", "cancelled"):
+            return None
+        try:
+            return self._completed(job, self._returned[job])
+        except Exception:  # noqa: BLE001 - not JSON, or to be awaited: only the loop can say what becomes of it
+            return None
+
+    def _completed(self, job: Job, result: Any) -> Outcome:
+        text = None if result is None else encode(result, "result", job.queue.size_limit)
         return Outcome(job.id, job.token, "complete", text, keep=job.keep)
 
     def _retry(self, job: Job, failure: Failure, options: StoredOptions, delay: Milliseconds) -> Outcome:

@@ -102,7 +102,7 @@ class ProcessJob(RunningJob):
         self.data = data
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
-        raise Postponed(milliseconds(delay))
+        raise Postponed(milliseconds(delay, "delay"))
 
     def _ask(self, update: Update) -> None:
         if self.ended:

@@ -130,7 +130,7 @@ def _outcome(job: Job, completion: Completion) -> Outcome:
 
 def _refuse_if_told_to_stop(job: Job) -> None:
     """A handler may have missed it: one in a thread is not cancelled."""
-    if job.signal in ("cancelled", "lost"):
+    if job.signal in ("cancelled", "removed", "lost"):
         raise LockLost(job.queue.name, job.id)
     if job.signal == "timeout":
         raise AttemptTimeout(((job.options and job.options.timeout) or 0) / 1000)

@@ -19,13 +19,16 @@ from ..store.commands import Claim
 from ..store.contract import Listener
 from ..store.values import DONE, Answer, Claimed, Settled
 from .job import Job
-from .lanes import Lane, Lanes, by_store
+from .lanes import Lane, Lanes, by_domain
+from .quarantine import Quarantine
 from .service import Service, insist
 from .slots import Slots
 
 TRIPS_AT_ONCE: Final = 2
-"""To each store. What ends while one trip is under way need not wait for its return."""
+"""To each failure domain. What ends while one trip is under way need not wait for its return."""
 SAFETY_POLL: Final = 5.0
+LATE: Final = 0.5
+"""Seconds after which a claim that is not answered keeps no places from other domains."""
 
 
 class Exchange:
@@ -39,6 +42,7 @@ class Exchange:
         self,
         queues: Sequence[Queue],
         slots: Slots,
+        quarantine: Quarantine,
         worker: str,
         lock: Milliseconds,
         names: Callable[[str], tuple[str, ...] | None],
@@ -47,12 +51,23 @@ class Exchange:
     ) -> None:
         self.lanes = [Lane(queue, self.slots_changed) for queue in queues]
         self.claiming = True
+        """If not, it claims no more, and hands back what a claim on its way still brings."""
         self.leaving = False
-        """Claims no more, and gives back what a claim on its way still brings."""
-        self.unsettled: set[Job] = set()
+        """Claims no more, and does not repeat a claim whose answer was lost."""
+        self.unsettled: dict[Job, Outcome] = {}
         """Jobs whose outcome the store does not know yet: their locks must be kept until it does."""
+        self.returned: dict[str, set[tuple[str, int]]] = {}
+        """By the token of a claim that was taken away: the jobs that were handed back elsewhere, and their starts.
+
+        A claim that came to the store after that took jobs anew, perhaps the same ones: that is another start.
+        """
+        self._claims: dict[str, Claim] = {}
+        """Those on their way, by token."""
         self._by_queue = {lane.queue.name: lane for lane in self.lanes}
+        self._by_domain = by_domain(self.lanes)
+        self._loop = asyncio.get_running_loop()
         self._slots = slots
+        self._quarantine = quarantine
         self._worker = worker
         self._lock = lock
         self._names = names
@@ -65,19 +80,40 @@ class Exchange:
         self._left_with: Listener | None = None
         self._waits_with: Listener | None = None
         slots.emptied = self._fell_idle
+        quarantine.unsettled = self.unsettled
+        quarantine.changed = self.slots_changed
 
-    def services(self) -> list[Service]:
-        trips = [Trips(self, lanes) for lanes in by_store(self.lanes) for _ in range(TRIPS_AT_ONCE)]
-        return [*trips, *(Wakes(self, lane) for lane in self.lanes)]
+    def services(self, domain: str) -> list[Service]:
+        """Those that serve the queues of one failure domain."""
+        lanes = self._by_domain[domain]
+        return [*(Trips(self, lanes) for _ in range(TRIPS_AT_ONCE)), *(Wakes(self, lane) for lane in lanes.all)]
 
     def ended(self, job: Job, outcome: Outcome) -> None:
-        self.unsettled.add(job)
-        self._by_queue[job.queue.name].ended.append((job, outcome))
+        self.keep_ended(job, outcome)
         self._tell()
+
+    def keep_ended(self, job: Job, outcome: Outcome) -> None:
+        """From any thread: the next trip carries it."""
+        self.unsettled[job] = outcome
+        self._by_queue[job.queue.name].ended.append((job, outcome))
+
+    def settled(self, ended: list[tuple[Job, Outcome]], answers: list[Answer]) -> None:
+        """Notes what the store has answered."""
+        for (job, outcome), answer in zip(ended, answers, strict=True):
+            self.unsettled.pop(job, None)
+            self._settled(job, outcome, answer)
+        self._calm.set()
+        self.slots_changed()
+
+    def take_claims(self) -> list[Claim]:
+        """From any thread: the claims on their way. The jobs of their answers are not run here after that."""
+        taken = (self._claims.pop(token, None) for token in list(self._claims))
+        return [claim for claim in taken if claim is not None]
 
     def leave(self) -> None:
         self.claiming = False
         self.leaving = True
+        self._quarantine.leave()
         self.slots_changed()
 
     def slots_changed(self) -> None:
@@ -110,30 +146,38 @@ class Exchange:
             self._news.clear()
             await self._news.wait()
         lane, wanted = plan
-        ended, lane.ended = lane.ended, []
-        if not lanes.under_way and len(ended) >= lane.queue.store.offers.side_by_side_from:
+        most = len(lane.ended)
+        if not lanes.under_way and most >= lane.queue.store.offers.side_by_side_from:
             # The other half is the next trip's: the store does one while the jobs of the other run.
             wanted -= wanted // 2
-            half = len(ended) - len(ended) // 2
-            ended, lane.ended = ended[:half], ended[half:]
-        self._slots.reserved += wanted
+            most -= most // 2
+        ended = lane.take_ended(most)
+        if not ended and not wanted:
+            return  # Settled by another thread meanwhile.
+        places = Places(self._slots, wanted)
+        late = self._loop.call_later(LATE, self._lapse, places) if wanted and lanes.has_others else None
         lanes.reserved += wanted
         lanes.under_way += 1
         self._under_way += 1
         try:
-            await self._go(lane, ended, wanted)
+            await self._go(lane, ended, places)
         except BaseException:
             # Not settled: whoever asks again shall find them.
-            lane.ended = ended + lane.ended
+            lane.ended.extendleft(reversed(ended))
             raise
         finally:
+            places.release()
             lanes.reserved -= wanted
             lanes.under_way -= 1
             self._under_way -= 1
             self._calm.set()
-            if wanted and lanes.has_others:
-                # Places that this store did not fill may be for another's jobs.
+            if late is not None:
+                late.cancel()
+                # Places that this domain did not fill may be for another's jobs.
                 self._tell()
+        if lanes.has_others:
+            # Domains that have waited for longer go first.
+            await asyncio.sleep(0)
 
     async def wait(self, lane: Lane, listener: Listener) -> None:
         """Waits until a dry lane is worth a claim, and takes the jobs that come if the store gives them right away."""
@@ -141,7 +185,7 @@ class Exchange:
             # It was woken again before this had its turn.
             return
         timeout = SAFETY_POLL * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load
-        wanted = self._slots.free if self.claiming else 0
+        wanted = self._quarantine.limit(self._slots.free) if self.claiming else 0
         if wanted <= 0 or len(self.lanes) > 1:
             # Places that one lane's claim keeps would be missing to the others.
             await listener.wait(timeout)
@@ -172,13 +216,13 @@ class Exchange:
             lane.wake()
         if served is not None:
             self._note(lane, wanted, served.claimed, wakes)
-            self._receive(lane, served.claimed.jobs, served.since)
+            self._receive(lane, served.claimed.jobs, served.since, wanted)
             # The handlers begin before this goes on.
             await asyncio.sleep(0)
 
     def _request(self, lane: Lane, wanted: int) -> Claim:
         queue = lane.queue.name
-        return Claim(queue, self._worker, new_token(), wanted, self._lock, self._names(queue))
+        return Claim(queue, self._worker, new_token(), wanted, self._lock, self._names(queue), isolates=True)
 
     def _note(self, lane: Lane, wanted: int, claimed: Claimed, wakes: int) -> None:
         """A claim that got less than it wanted left nothing, unless the lane was woken since it was sent."""
@@ -194,6 +238,7 @@ class Exchange:
         """
         late = next((lane for lane in lanes.all if lane.ended and lane.let_others_go), None)
         wanted = lanes.part_of(self._slots.free, self._slots.size) if self.claiming and late is None else 0
+        wanted = self._quarantine.limit(wanted, lanes.reserved)
         if wanted > 0 and (lane := lanes.next()) is not None:
             return lane, wanted
         lane_to_settle = late or next((lane for lane in lanes.all if lane.ended), None)
@@ -202,10 +247,17 @@ class Exchange:
         lane_to_settle.let_others_go = False
         return lane_to_settle, 0
 
-    async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], wanted: int) -> None:
-        queue = lane.queue
+    def _lapse(self, places: Places) -> None:
+        """A claim is late: others may have its places, and jobs that it brings after all go back if there are none."""
+        places.release()
+        self._tell()
+
+    async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], places: Places) -> None:
+        queue, wanted = lane.queue, places.wanted
         claim = self._request(lane, wanted) if wanted else None
         outcomes = [outcome for _, outcome in ended]
+        if claim is not None:
+            self._claims[claim.token] = claim
         started, wakes = time.monotonic(), lane.wakes
         repeated = False
         try:
@@ -228,26 +280,58 @@ class Exchange:
                     unless=lambda: self.leaving,
                 )
         finally:
-            self._slots.reserved -= wanted
-        if claimed is not None:
+            is_taken = claim is not None and self._claims.pop(claim.token, None) is None
+        is_in_time = places.release()
+        if claimed is not None and claim is not None:
             self._note(lane, wanted, claimed, wakes)
-            if claimed.jobs:
-                self._receive(lane, claimed.jobs, started)
+            if is_taken:
+                self._hand_back(lane, claim, claimed.jobs)
+            elif claimed.jobs:
+                self._receive(lane, claimed.jobs, started, wanted if is_in_time else max(0, self._slots.free))
         for (job, outcome), answer in zip(ended, answers, strict=True):
-            self.unsettled.discard(job)
+            self.unsettled.pop(job, None)
             # Missing on a repeat: the first call settled it and retention took it; only the answer was lost.
             self._settled(job, outcome, DONE if repeated and answer.verdict == "missing" else answer)
+        self._quarantine.look()
 
-    def _receive(self, lane: Lane, records: list[JobRecord], started: float) -> None:
+    def _receive(self, lane: Lane, records: list[JobRecord], started: float, room: int) -> None:
         queue = lane.queue
         jobs = [Job(queue, record, started) for record in records]
-        # Too late to begin: the worker leaves, or the lock may have run out before the answer came.
-        if self.leaving or time.monotonic() - started > self._lock / 1000:
-            for job in jobs:
+        room = min(room, self._room(started))
+        if len(jobs) > room:
+            for job in jobs[room:]:
                 self.ended(job, Outcome(job.id, job.token, "hand back"))
-            return
-        self._claimed(jobs)
-        self._slots.start(jobs)
+            if not room:
+                return
+            jobs = jobs[:room]
+        if self._quarantine.is_alert or any(job.record.stalled_count for job in jobs):
+            self._receive_suspects(jobs)
+        else:
+            self._claimed(jobs)
+            self._slots.start(jobs)
+
+    def _receive_suspects(self, jobs: list[Job]) -> None:
+        """The same for jobs of which some may not stall again, or that came while one runs alone."""
+        kept, back = self._quarantine.divide(jobs)
+        for job in back:
+            self.ended(job, Outcome(job.id, job.token, "hand back"))
+        self._claimed(kept)
+        self._quarantine.start(kept)
+
+    def _room(self, started: float) -> int:
+        """How many of the jobs that a claim has brought may begin: it may have left before a pause or a lower limit."""
+        if not self.claiming:
+            return 0
+        # The lock may have run out before the answer came.
+        is_late = time.monotonic() - started > self._lock / 1000
+        return 0 if is_late else max(0, self._slots.size - len(self._slots.held))
+
+    def _hand_back(self, lane: Lane, claim: Claim, records: list[JobRecord]) -> None:
+        """Jobs of a claim that another thread took over, but for those that it has seen."""
+        returned = self.returned.pop(claim.token, ())
+        for record in records:
+            if (record.id, record.attempts_started) not in returned:
+                self.ended(Job(lane.queue, record, 0), Outcome(record.id, claim.token, "hand back"))
 
     def _fell_idle(self) -> None:
         """A claim may be left with the store now. Whoever waits for that is told even if all trips are away."""
@@ -257,6 +341,25 @@ class Exchange:
 
     def _tell(self) -> None:
         self._news.set()
+
+
+class Places:
+    """Places of the worker that a claim on its way may fill."""
+
+    __slots__ = ("_are_kept", "_slots", "wanted")
+
+    def __init__(self, slots: Slots, wanted: int) -> None:
+        self.wanted = wanted
+        self._slots = slots
+        self._are_kept = True
+        slots.reserved += wanted
+
+    def release(self) -> bool:
+        """Whether they were kept until now."""
+        were_kept, self._are_kept = self._are_kept, False
+        if were_kept:
+            self._slots.reserved -= self.wanted
+        return were_kept
 
 
 class Trips(Service):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -17,19 +18,21 @@ class Follower(Service):
     """Reads the events of a queue, and tells those that a worker does not tell by itself."""
 
     def __init__(self, store: Store, queue: str, tell: Callable[[Event], None]) -> None:
+        self.queue: Final = queue
         self._store = store
-        self._queue = queue
         self._tell = tell
         self._listener = store.listen("events", [queue])
         self._cursor: str | None = None
+        self._beginning = asyncio.Lock()
 
     async def begin(self) -> None:
         """Nothing that happens after this is missed."""
-        self._cursor = (await insist(lambda _: self._store.events(self._queue, "now"), "events")).cursor
+        async with self._beginning:
+            if self._cursor is None:
+                self._cursor = (await insist(lambda _: self._store.events(self.queue, "now"), "events")).cursor
 
     async def run(self) -> None:
-        if self._cursor is None:
-            await self.begin()
+        await self.begin()
         await super().run()
 
     def close(self) -> None:
@@ -46,10 +49,10 @@ class Follower(Service):
 
     async def _read(self) -> bool:
         """Tells what has happened since it last looked; whether there was anything at all."""
-        page = await self._store.events(self._queue, self._cursor)
+        page = await self._store.events(self.queue, self._cursor)
         self._cursor = page.cursor
         for stored in page.entries:
-            for event in expand(self._queue, stored.id, stored.entry):
+            for event in expand(self.queue, stored.id, stored.entry):
                 if event.name in OF_QUEUES:
                     self._tell(event)
         return bool(page.entries)

@@ -12,6 +12,7 @@ from ..client.running import RunIn, is_async
 from ..client.tasks import AnyTask, TaskFunction
 from ..errors import InvalidOption
 from ..job.names import job_name
+from ..showing import shown
 from .asking import refuse_other_calls, refuse_other_jobs
 from .child import ProcessJob
 from .job import Job, SyncJob
@@ -129,7 +130,7 @@ def handler_of(name: str, function: HandlerFunction) -> Handler:
         refuse_other_calls(name, function)
         refuse_other_jobs(name, function, run_in)
         return Handler(function, run_in)
-    raise InvalidOption("handler", f"for {name!r} is {function!r:.80}: give a function that takes a job")
+    raise InvalidOption("handler", f"for {shown(name)} is {shown(function)}: give a function that takes a job")
 
 
 def of_task(task: AnyTask) -> Handler:

@@ -26,11 +26,14 @@ from .service import insist
 
 if TYPE_CHECKING:
     from .slots import Slot
+    from .timing import Timing
     from .typed import Dump
 
 LOG_LINE_LIMIT: Final = 4_096
 
-Signal: TypeAlias = Literal["cancelled", "lost", "timeout", "shutdown"]
+Signal: TypeAlias = Literal["cancelled", "removed", "lost", "timeout", "shutdown"]
+REVOKED: Final[tuple[Signal, ...]] = ("cancelled", "removed")
+"""The job is no longer this worker's, and nothing is left to settle."""
 
 
 class Job(JobHandle[Any], RunningJob):
@@ -53,6 +56,7 @@ class Job(JobHandle[Any], RunningJob):
         "signal",
         "slot",
         "threaded",
+        "timing",
         "token",
         "told",
     )
@@ -83,6 +87,8 @@ class Job(JobHandle[Any], RunningJob):
         """Whether its handler is in a thread now, where it cannot be cancelled."""
         self.progressed: Callable[[Job, Json], None] | None = None
         """Hears of progress when it is stored."""
+        self.timing: Timing | None = None
+        """Only where its log line is wanted."""
         self._decoded = False
         self.completion: Completion | None = None
         self.dump: Dump | None = None
@@ -107,7 +113,7 @@ class Job(JobHandle[Any], RunningJob):
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: the job was cancelled, its lock is lost, its time is up, or the worker shuts down."""
+        """Whether to stop: the job was cancelled or removed, its lock or its time is gone, or the worker shuts down."""
         return self.signal is not None
 
     async def progress(self, value: Json) -> None:
@@ -129,7 +135,7 @@ class Job(JobHandle[Any], RunningJob):
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
         """Leaves the handler; the job is run again after the delay, and no attempt is used."""
-        raise Postponed(milliseconds(delay))
+        raise Postponed(milliseconds(delay, "delay"))
 
     def discard(self) -> None:
         """If this attempt fails there will be no other."""

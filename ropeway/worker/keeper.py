@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from ..store.contract import Store
-from .service import Service, run_all
+from .service import Service, Services
 
 Make: TypeAlias = Callable[[], Coroutine[Any, Any, list[Service]]]
 Leave: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
@@ -26,6 +26,7 @@ class Keeper:
         self._started: asyncio.Future[None] | None = None
         self._finished: asyncio.Future[None] | None = None
         self._stopping = False
+        self._services = Services()
 
     async def start(self) -> asyncio.Future[None]:
         """Returns when the services run; what it returns is done when they have ended, with their error if any."""
@@ -36,6 +37,29 @@ class Keeper:
         self._finished = home.create_future()
         await self._started
         return self._finished
+
+    async def keep(self, make: Make) -> None:
+        """Makes more services on that loop; returns when they run beside the others, or when the thread has ended."""
+        assert self._loop is not None, "start it first"
+        assert self._finished is not None, "start it first"
+        there = self._add(make)
+        try:
+            adding = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there, self._loop))
+        except RuntimeError:
+            there.close()
+            adding = self._finished
+        try:
+            await asyncio.wait([adding])
+            if adding.cancelled():
+                adding = self._finished
+                await asyncio.wait([adding])
+        finally:
+            if adding is not self._finished:
+                adding.cancel()
+        adding.result()
+
+    async def _add(self, make: Make) -> None:
+        self._services.add(await make())
 
     async def stop(self) -> None:
         self._stopping = True
@@ -63,9 +87,9 @@ class Keeper:
         self._main = asyncio.current_task()
         try:
             if not self._stopping:
-                services = await self._make()
+                await self._add(self._make)
                 home.call_soon_threadsafe(self._begin)
-                await run_all(services)
+                await self._services.run()
         finally:
             await self._leave()
 

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -21,14 +18,12 @@ from ..errors import StoreUnavailable
 from ..job.instants import Milliseconds
 from ..store.commands import Find
 from ..store.contract import Store
-from ..store.values import Lock, Record, StallRules, Ticked
+from ..store.values import Lock, Record, StallRules, Ticked, Why
 from .completing import is_completing
-from .context import Stage
 from .job import Job, Signal
 from .service import LONGEST_PAUSE, Service, insist, log
 
 PRESENCE_INTERVAL: Final = 10.0
-SLOW_LOOP: Final = 0.25
 CLAIM_UNDER_WAY: Final = 60.0
 SAFE: Final = 0.95
 """The part of a lock after which its holder must have heard from the store, or stop: before others may begin."""
@@ -43,7 +38,9 @@ Tell = Callable[[Job, Signal], None]
 class Renewer(Service):
     """Extends the locks of all jobs that run or wait to be settled, twice per lock duration."""
 
-    def __init__(self, store: Store, queue: str, locked: Iterable[set[Job]], lock: Milliseconds, tell: Tell) -> None:
+    def __init__(
+        self, store: Store, queue: str, locked: Callable[[], list[Job]], lock: Milliseconds, tell: Tell
+    ) -> None:
         self._store = store
         self._queue = queue
         self._locked = locked
@@ -52,13 +49,7 @@ class Renewer(Service):
         self._asks_again = False
 
     async def step(self) -> None:
-        # list() holds the interpreter's lock while it copies: the loop's thread changes the sets at any time.
-        jobs = [
-            job
-            for locked in self._locked
-            for job in list(locked)
-            if job.queue.name == self._queue and not is_completing(job)
-        ]
+        jobs = [job for job in self._locked() if job.queue.name == self._queue and not is_completing(job)]
         # Counted from here: locks do not wait for an answer that was long on its way, or lay there unread.
         next_at = time.monotonic() + self._lock / 2000
         if not jobs or await self._renew_in_time(jobs):
@@ -92,8 +83,10 @@ class Renewer(Service):
             if answer.verdict == "done":
                 job.confirmed = asked
             elif not job.ended and not is_completing(job):
-                was_taken = answer.verdict == "missing" or answer.state == "cancelled"
-                self._tell(job, "cancelled" if was_taken else "lost")
+                if answer.verdict == "missing":
+                    self._tell(job, "removed")
+                else:
+                    self._tell(job, "cancelled" if answer.state == "cancelled" else "lost")
 
     def _time_left(self, jobs: Iterable[Job]) -> float:
         """Seconds until the first of them must stop, if nobody answers; a little if it is late, half a lock at most."""
@@ -149,8 +142,8 @@ class Revocations(Service):
         self._tell = tell
         self._listener = store.listen("revoked", [queue])
         self._cursor: str | None = None
-        self._recent: dict[tuple[str, str], float] = {}
-        """Revoked locks and when they were heard of: the claim that took one may still be on its way."""
+        self._recent: dict[tuple[str, str], tuple[float, Why]] = {}
+        """Revoked locks, and when they were heard of: the claim that took one may still be on its way."""
 
     async def begin(self) -> None:
         """Nothing that is revoked after this is missed, so it comes before the first claim."""
@@ -166,12 +159,13 @@ class Revocations(Service):
         revoked = await self._store.revoked(self._queue, self._cursor)
         self._cursor = revoked.cursor
         now = time.monotonic()
-        self._recent = {lock: heard for lock, heard in self._recent.items() if now - heard < CLAIM_UNDER_WAY}
-        self._recent |= {(lock.id, lock.token): now for lock in revoked.locks}
+        self._recent = {lock: heard for lock, heard in self._recent.items() if now - heard[0] < CLAIM_UNDER_WAY}
+        self._recent |= {(lock.id, lock.token): (now, lock.why) for lock in revoked.locks}
         if self._recent:
             for job in list(self._held):
-                if job.queue.name == self._queue and (job.id, job.token) in self._recent:
-                    self._tell(job, "cancelled")
+                heard = self._recent.get((job.id, job.token)) if job.queue.name == self._queue else None
+                if heard is not None:
+                    self._tell(job, heard[1])
         if not revoked.locks:
             await self._listener.wait(0.5 if self._recent else 5.0)
 
@@ -198,50 +192,6 @@ class Presence(Service):
 
     async def leave(self) -> None:
         await self._store.forget(WORKER_RECORDS, self._describe().id)
-
-
-class LoopWatch(Service):
-    """Notices a handler that blocks the worker's loop, and names it."""
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        thread: int,
-        held: set[Job],
-        stage: Stage,
-        report: Callable[[Job | None, float, str], None],
-    ) -> None:
-        self._loop = loop
-        self._thread = thread
-        self._held = held
-        self._stage = stage
-        self._report = report
-
-    async def step(self) -> None:
-        if not self._held:
-            await asyncio.sleep(SLOW_LOOP)
-            return
-        here = asyncio.get_running_loop()
-        answered = asyncio.Event()
-        asked = time.monotonic()
-        self._loop.call_soon_threadsafe(_answer, here, answered)
-        try:
-            async with asyncio.timeout(SLOW_LOOP):
-                await answered.wait()
-        except TimeoutError:
-            culprit, where = self._stage.job, self._stack()
-            await answered.wait()
-            self._report(culprit, time.monotonic() - asked, where)
-        await asyncio.sleep(SLOW_LOOP)
-
-    def _stack(self) -> str:
-        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - there is no other way to see it
-        return "".join(traceback.format_stack(frame, limit=5)) if frame else ""
-
-
-def _answer(loop: asyncio.AbstractEventLoop, answered: asyncio.Event) -> None:
-    with suppress(RuntimeError):  # Whoever asked may be gone, and its loop closed.
-        loop.call_soon_threadsafe(answered.set)
 
 
 class Census(Service):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from ..client.queue import Queue
 from ..job.outcomes import Outcome
@@ -15,7 +17,8 @@ class Lane:
 
     def __init__(self, queue: Queue, woken: Callable[[], None]) -> None:
         self.queue = queue
-        self.ended: list[tuple[Job, Outcome]] = []
+        self.ended: deque[tuple[Job, Outcome]] = deque()
+        """Taken from by other threads too, if the loop is blocked."""
         self.dry = asyncio.Event()
         """Set when a claim got less than it asked for: nothing to claim until something wakes the lane."""
         self.let_others_go = False
@@ -24,6 +27,15 @@ class Lane:
         """How often it was woken: an answer to a claim that left before the last wake says nothing of what is there."""
         self._woken = woken
         self._alarm: asyncio.TimerHandle | None = None
+
+    def take_ended(self, most: int | None = None) -> list[tuple[Job, Outcome]]:
+        """From any thread: the oldest ones, all of them unless it is said how many. None is given twice."""
+        taken: list[tuple[Job, Outcome]] = []
+        take = self.ended.popleft
+        with suppress(IndexError):
+            for _ in range(len(self.ended) if most is None else most):
+                taken.append(take())  # noqa: PERF401 - what was taken before an error would be lost
+        return taken
 
     def run_dry(self, again_in: float | None) -> None:
         """`again_in` seconds from now a delay ends, of which no wake will tell."""
@@ -46,21 +58,21 @@ class Lane:
 
 
 class Lanes:
-    """The lanes of one store, served in turn. A store that does not answer holds up no lane of another."""
+    """The lanes of one failure domain, served in turn. One that does not answer holds up no lane of another."""
 
-    def __init__(self, lanes: list[Lane], stores: int) -> None:
+    def __init__(self, lanes: list[Lane], domains: int) -> None:
         self.all = lanes
         self.under_way = 0
         self.reserved = 0
-        """Places that claims on their way to this store may fill."""
-        self._stores = stores
-        self.has_others = stores > 1
-        """Whether the worker has lanes of other stores too."""
+        """Places that claims on their way there may fill, or might have filled in time."""
+        self._domains = domains
+        self.has_others = domains > 1
+        """Whether the worker has lanes of other domains too."""
         self._turn = 0
 
     def part_of(self, free: int, size: int) -> int:
-        """How many of the free places may be claimed for: claims that are not answered leave some to other stores."""
-        return min(free, -(-size // self._stores) - self.reserved) if self.has_others else free
+        """How many of the free places may be claimed for: claims that are not answered leave some to other domains."""
+        return min(free, -(-size // self._domains) - self.reserved) if self.has_others else free
 
     def next(self) -> Lane | None:
         """The one whose turn it is to claim, if any of them is worth it."""
@@ -74,9 +86,8 @@ class Lanes:
         return None
 
 
-def by_store(lanes: Iterable[Lane]) -> list[Lanes]:
+def by_domain(lanes: Iterable[Lane]) -> dict[str, Lanes]:
     groups: dict[str, list[Lane]] = {}
     for lane in lanes:
-        # Not by handles: queues that were made with one URL have one each.
-        groups.setdefault(lane.queue.store.url, []).append(lane)
-    return [Lanes(group, len(groups)) for group in groups.values()]
+        groups.setdefault(lane.queue.store.domain_of(lane.queue.name), []).append(lane)
+    return {domain: Lanes(group, len(groups)) for domain, group in groups.items()}

@@ -10,7 +10,10 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from ..errors import InvalidOption
+from ..job.choices import is_word
 from ..job.events import EVENT_NAMES
+from ..job.states import UNUSED
+from ..showing import shown
 from .job import Job
 from .service import log
 
@@ -34,7 +37,7 @@ OWN: Final[tuple[str, ...]] = (
 )
 """What a worker itself brings about or notices."""
 
-OF_QUEUES: Final[tuple[str, ...]] = tuple(name for name in EVENT_NAMES if name not in (*OWN, "gap"))
+OF_QUEUES: Final[tuple[str, ...]] = tuple(name for name in EVENT_NAMES if name not in (*OWN, *UNUSED, "gap"))
 """What happens in its queues, whoever brings it about; read from their events if anybody listens."""
 
 HEARD: Final[tuple[str, ...]] = (*OWN, *OF_QUEUES)
@@ -63,13 +66,13 @@ class Listeners:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, name: str, listener: Listener) -> None:
-        if name not in HEARD:
+        if not is_word(name, *HEARD):
             raise InvalidOption(
                 "event",
-                f"cannot be {name!r}; a worker tells of {', '.join(HEARD)}; queue.events() tells everything",
+                f"cannot be {shown(name)}; a worker tells of {', '.join(HEARD)}; queue.events() tells everything",
             )
         if not callable(listener):
-            raise InvalidOption("listener", f"cannot be {listener!r:.80}: give a function of one event")
+            raise InvalidOption("listener", f"cannot be {shown(listener)}: give a function of one event")
         self._by_name.setdefault(name, []).append(listener)
 
     def remove(self, name: str, listener: Listener) -> None:

@@ -34,6 +34,7 @@ from ..job.numbers import whole
 from ..job.options import StoredOptions
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
+from ..showing import shown
 from ..store.commands import Claim
 from ..store.values import BATCH, Answer, JobUpdate, Lock, StallRules, Ticked
 from .attempts import Attempts, started_too_often
@@ -74,7 +75,7 @@ class ClaimedJob(Job):
 
     async def renew(self, duration: Duration | None = None) -> None:
         """Extends the lock, by the worker's `lock_duration` from now unless another is given."""
-        lock = self._lock if duration is None else milliseconds(duration)
+        lock = self._lock if duration is None else milliseconds(duration, "duration")
         [answer] = await self.queue.store.renew(self.queue.name, [Lock(self.id, self.token)], lock)
         if answer.verdict != "done":
             raise LockLost(self.queue.name, self.id)
@@ -92,7 +93,7 @@ class ClaimedJob(Job):
 
     async def delay(self, delay: Duration) -> None:
         """Gives it back to be claimed after the delay; uses no attempt."""
-        await self._settle(await self._attempts.outcome_of(self, Postponed(milliseconds(delay))))
+        await self._settle(await self._attempts.outcome_of(self, Postponed(milliseconds(delay, "delay"))))
 
     async def release(self) -> None:
         """Gives it back; uses no attempt."""
@@ -147,7 +148,7 @@ async def claim_by_hand(
 ) -> list[ClaimedJob]:
     limit = whole("limit", limit, 1, BATCH)
     loop = asyncio.get_running_loop()
-    until = loop.time() + (0 if wait is None else milliseconds(wait) / 1000)
+    until = loop.time() + (0 if wait is None else milliseconds(wait, "wait") / 1000)
     attempts = _attempts(worker, rules)
     listeners = [queue.store.listen("jobs", [queue.name]) for queue in queues] if wait else []
     try:
@@ -207,7 +208,7 @@ async def claimed_before(queues: Sequence[Queue], worker: str, id: str, token: s
 def names_to_claim(given: Iterable[str]) -> tuple[str, ...]:
     names = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(map(job_name, given))
     if not names:
-        raise InvalidOption("names", f"cannot be {given!r:.80}: give a list of job names, or leave it out for all")
+        raise InvalidOption("names", f"cannot be {shown(given)}: give a list of job names, or leave it out for all")
     return names
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypedDict
 import msgspec
 
 from ..client.queue import Queue
-from ..errors import InvalidDuration, InvalidName, InvalidOption
+from ..errors import InvalidName, InvalidOption
 from ..job.backoff import CustomBackoff
 from ..job.choices import function_or_none, one_of, yes_or_no
 from ..job.durations import Duration, milliseconds
@@ -18,7 +18,8 @@ from ..job.names import job_name
 from ..job.numbers import whole
 from ..job.outcomes import Classify
 from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, KeepOption, Retention, retention
-from ..job.rules import OnStalled
+from ..job.stalls import OnStalled
+from ..showing import LONGEST_VALUE, shown
 from ..store.values import StallRules
 
 MOST_CONCURRENCY: Final = 100_000
@@ -38,7 +39,7 @@ class WorkerOptions(TypedDict, total=False):
     stalled_interval: Duration
     """The safety sweep for stalled jobs, beside the timer at the earliest lock's end; default 5 s."""
     max_stalled_count: int
-    """How often a job may stall and start again; default 1."""
+    """How often a job may stall and wait again; default 1. Beyond it fails, but only for a stall while it ran alone."""
     on_stalled: OnStalled
     """Whether a stalled job waits again or fails at once; default what its queue says, else requeue."""
     stall_counts_as_attempt: bool
@@ -101,16 +102,12 @@ def read_worker_options(options: Mapping[str, Any]) -> Rules:
             field, read = _READERS[option]
         except KeyError:
             raise InvalidOption(option, f"is unknown; {_suggestion(option)}") from None
-        try:
-            value = read(option, given)
-        except InvalidDuration as wrong:
-            raise InvalidDuration(wrong.given, wrong.problem, option) from None
-        (stalls if field in StallRules.__struct_fields__ else rules)[field] = value
+        (stalls if field in StallRules.__struct_fields__ else rules)[field] = read(option, given)
     return Rules(**rules, stalls=stalls)
 
 
 def _suggestion(option: str) -> str:
-    near = difflib.get_close_matches(option, _READERS, n=1)
+    near = difflib.get_close_matches(option[:LONGEST_VALUE], _READERS, n=1)
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_READERS)}"
 
 
@@ -127,14 +124,14 @@ def _count(option: str, given: object) -> int:
 
 
 def _lock(option: str, given: Any) -> Milliseconds:
-    lock = milliseconds(given)
+    lock = milliseconds(given, option)
     if lock < SHORTEST_LOCK:
-        raise InvalidOption(option, f"cannot be {given!r}: use at least {SHORTEST_LOCK / 1000} s")
+        raise InvalidOption(option, f"cannot be {shown(given)}: use at least {SHORTEST_LOCK / 1000} s")
     return lock
 
 
-def _seconds(_: str, given: Any) -> float:
-    return milliseconds(given) / 1000
+def _seconds(option: str, given: Any) -> float:
+    return milliseconds(given, option) / 1000
 
 
 def _interval(option: str, given: Any) -> float:
@@ -145,12 +142,12 @@ def _name(option: str, given: object) -> str | None:
     try:
         return None if given is None else job_name(given)
     except InvalidName as wrong:
-        raise InvalidOption(option, f"cannot be {given!r:.80}: {wrong.remedy}") from None
+        raise InvalidOption(option, f"cannot be {shown(given)}: {wrong.remedy}") from None
 
 
 def _backoffs(option: str, given: object) -> Mapping[str, CustomBackoff]:
-    if not isinstance(given, Mapping) or not all(map(callable, given.values())):
-        raise InvalidOption(option, f"cannot be {given!r:.80}: give functions by name")
+    if not isinstance(given, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in given.items()):
+        raise InvalidOption(option, f"cannot be {shown(given)}: give functions by name")
     return given
 
 

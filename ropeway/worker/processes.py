@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 from ..client.tasks import AnyTask
 from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, WorkerCrashed
 from ..job.codec import decode
+from ..showing import shown
 from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
 from .shortage import Shortage
@@ -37,7 +38,7 @@ class Source(NamedTuple):
 def source_of(function: Callable[..., Any]) -> Source:
     qualname = getattr(function, "__qualname__", "<")
     if "<" in qualname:
-        raise InvalidOption("run_in", f'"process" needs a function at the top of a module, not {function!r:.80}')
+        raise InvalidOption("run_in", f'"process" needs a function at the top of a module, not {shown(function)}')
     if function.__module__ != "__main__":
         return Source(function.__module__, "", qualname)
     main = sys.modules["__main__"]

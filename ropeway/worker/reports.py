@@ -17,16 +17,18 @@ from ..job.failure import UNKNOWN_REASON, Failure
 from ..job.moves import MOVES
 from ..job.outcomes import Outcome
 from ..store.values import Answer, Ticked
-from .job import Job
+from .job import REVOKED, Job
+from .lines import Lines
 from .listeners import OF_QUEUES, Listeners
 from .service import log
+from .timing import Timing
 
 
 class Reports:
     def __init__(self, listeners: Listeners, loop: asyncio.AbstractEventLoop) -> None:
         self._listeners = listeners
         self._loop = loop
-        self._tells_all = log.isEnabledFor(logging.DEBUG)
+        self._lines = Lines(loop)
 
     @property
     def hears_queues(self) -> bool:
@@ -38,10 +40,13 @@ class Reports:
         self._listeners.emit(event.name, None, **event.data, **about)
 
     def claimed(self, jobs: list[Job]) -> None:
-        if self._tells_all:
+        tells_each = log.isEnabledFor(logging.INFO)
+        if tells_each:
             for job in jobs:
-                log.debug("%r begins, attempt %d", job, job.attempt)
-        if self._listeners.hears("progress"):
+                job.timing = Timing()
+                job.progressed = self._progressed
+            self._lines.begin(jobs)
+        elif self._listeners.hears("progress"):
             for job in jobs:
                 job.progressed = self._progressed
         if self._listeners.hears("active"):
@@ -49,19 +54,27 @@ class Reports:
                 self._listeners.emit("active", job, attempt=job.attempt)
 
     def dropped(self, job: Job) -> None:
-        self._listeners.emit("cancelled" if job.signal == "cancelled" else "lock-lost", job)
+        if job.signal not in REVOKED:
+            self._listeners.emit("lock-lost", job)
+            return
+        self._lines.revoked(job, job.signal)
+        # Of a removal the events of the queue tell.
+        if job.signal == "cancelled":
+            self._listeners.emit("cancelled", job)
 
     def settled(self, job: Job, outcome: Outcome, answer: Answer) -> None:
         # An error holds its frames, and these the job: kept on it, both would wait for the garbage collector.
         error, job.error = job.error, None
         if answer.state == "cancelled":
+            self._lines.revoked(job, "cancelled")
             self._listeners.emit("cancelled", job)
         elif answer.verdict != "done":
-            log.warning("the outcome of %r was refused: its lock is lost", job)
+            why = "it was removed" if answer.verdict == "missing" else "its lock is lost"
+            log.warning("the outcome of %r was refused: %s", job, why)
             self._listeners.emit("lock-lost", job, move=outcome.move)
         elif outcome.move == "complete":
-            if self._tells_all:
-                log.debug("%r completed", job)
+            if job.timing is not None:
+                self._lines.completed(job)
             if self._listeners.hears("completed"):
                 result = None if outcome.result is None else decode(outcome.result)
                 self._listeners.emit("completed", job, result=result)
@@ -69,6 +82,9 @@ class Reports:
             self._failed(job, outcome, error)
         else:
             self._back(job, outcome, error)
+
+    def close(self) -> None:
+        self._lines.sum_up()
 
     def leaked(self, job: Job, leaked: int) -> None:
         log.error("the handler of %r does not stop: its slot is leaked, %d in all", job, leaked)
@@ -92,20 +108,25 @@ class Reports:
         log.warning("%s for %.2f s: make it a def handler, or use a thread\n%s", culprit, seconds, where)
         self._emit_soon("slow-loop", job, seconds=seconds)
 
+    def hear_blocked_loop(self, job: Job | None, seconds: float, where: str) -> None:
+        culprit = f"{job!r} has blocked" if job else "something beside handlers has blocked"
+        log.warning("%s the loop for %.0f s, and still does: jobs beside it stand still\n%s", culprit, seconds, where)
+
     def _stalled(self, queue: str, ticked: Ticked) -> None:
         for job_id in ticked.stalled:
             log.warning("job %s in %r stalled and waits again", job_id, queue)
         for job_id in ticked.given_up:
-            log.error("job %s in %r stalled more often than allowed and failed", job_id, queue)
+            log.error("job %s in %r stalled and was given up: its reason says why", job_id, queue)
         self._emit_soon("stalled", queue=queue, ids=[*ticked.stalled, *ticked.given_up])
 
     def _progressed(self, job: Job, value: Json) -> None:
+        self._lines.progressed(job, value)
         self._listeners.emit("progress", job, progress=value)
 
     def _failed(self, job: Job, outcome: Outcome, error: BaseException | None) -> None:
         failure = outcome.failure or Failure(UNKNOWN_REASON)
         reason = failure.reason
-        log.warning("%r failed: %s%s", job, reason, f"\n{failure.trace.rstrip()}" if failure.trace else "")
+        self._lines.failed(job, failure)
         self._listeners.emit("failed", job, reason=reason, error=error)
         if outcome.exhausted:
             self._listeners.emit("retries-exhausted", job, reason=reason, error=error)
@@ -114,10 +135,10 @@ class Reports:
         """A job that will run again: retried, postponed or handed back."""
         data: dict[str, Any] = {"delay": outcome.delay}
         if outcome.move == "hand back":
-            log.info("%r was handed back and waits again", job)
+            self._lines.handed_back(job)
         if outcome.failure is not None:
             data |= {"reason": outcome.failure.reason, "error": error}
-            log.info("%r failed and is retried in %d ms: %s", job, outcome.delay, outcome.failure.reason)
+            self._lines.retried(job, outcome.failure, outcome.delay)
         for name in MOVES[outcome.move].events("delayed" if outcome.delay else "waiting"):
             self._listeners.emit(name, job, **data)
 

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreError
+from ..errors import HandlerError, RopewayError, ShutdownTimeout
 from ..job.outcomes import Outcome
 from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
 from .completing import committed
+from .domains import Domain, domains_of, late_ones
+from .ends import ENDS
 from .exchange import Exchange
 from .following import Follower
 from .handlers import Handlers
 from .job import Job, Signal
 from .keeper import keeper_for
-from .keeping import Census, LoopWatch, Presence, Renewer, Revocations, Ticker
+from .keeping import Census, Presence, Renewer, Revocations, Ticker
+from .loopwatch import LAST_WORDS, LoopWatch
 from .options import Rules
 from .processes import Processes
+from .quarantine import Quarantine
 from .reports import Reports
-from .service import Service, insist, log, run_all
+from .requests import StopRequests
+from .rescue import Rescue
+from .service import Service, Services, insist, log
+from .signals import Stoppable
 from .slots import Slots
 from .threads import Threads
 
@@ -33,10 +44,10 @@ SECOND_WAIT: Final = 2.0
 """Seconds for handlers to stop after the grace period: with its 25 s, within the 30 s that most supervisors give."""
 HURRY: Final = 0.2
 """Seconds to wait for handlers when the worker was asked twice to stop."""
+LATE_START: Final = 1.0
+"""Seconds for which a worker that can serve some of its queues waits for the others before it counts as started."""
 LOOK_EVERY: Final = 1.0
 """Seconds after which those who wait from elsewhere see that the worker's loop has stopped."""
-LAST_WORDS: Final = 0.7
-"""Seconds that it then has to tell the store."""
 
 
 class Runtime:
@@ -48,7 +59,10 @@ class Runtime:
         worker_id: str,
         reports: Reports,
         describe: Callable[[], WorkerInfo],
+        requests: StopRequests,
+        stoppable: Stoppable | None,
     ) -> None:
+        self.requests = requests
         self.stopping = asyncio.Event()
         self.hurried = asyncio.Event()
         self._queues = queues
@@ -58,13 +72,16 @@ class Runtime:
         self._describe = describe
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        self._stoppable = stoppable
         self._threads = Threads(worker_id)
         self._processes = Processes()
         self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._overdue)
         self.slots = Slots(rules.concurrency, self._attempts, self._ended)
+        quarantine = Quarantine(self.slots, handlers, rules.stalls_in)
         self.exchange = Exchange(
             queues,
             self.slots,
+            quarantine,
             worker_id,
             rules.lock,
             handlers.names,
@@ -72,8 +89,15 @@ class Runtime:
             reports.claimed,
         )
         self._siblings: dict[int, Store] = {}
-        self._keeper = keeper_for((queue.store for queue in queues), self._keep, self._leave)
+        self._kept_queues: dict[str, Store] = {}
+        """Those of the domains that have begun, with the handle of the keeper's thread."""
+        rescue = Rescue(self._loop, self.slots, self._attempts, self.exchange, self._kept_queues)
+        told = reports.hear_slow_loop, reports.hear_blocked_loop
+        self._loop_watch = LoopWatch(self._loop, self._thread, self._attempts.stage, rescue, self, *told)
+        self._keeper = keeper_for((queue.store for queue in queues), self._watch, self._leave)
         self._starting: asyncio.Task[None] | None = None
+        self._beginning: set[asyncio.Task[None]] = set()
+        self._serving = Services([quarantine])
         self._exchanging: asyncio.Task[None] | None = None
         self._followers: list[Follower] = []
         self._following: asyncio.Task[None] | None = None
@@ -94,15 +118,37 @@ class Runtime:
             starting.result()
 
     async def _start(self) -> None:
-        for queue in self._queues:
-            await self._open(queue)
-        self._siblings = {id(queue.store): queue.store.sibling() for queue in self._queues}
         (await self._keeper.start()).add_done_callback(self._check)
-        for follower in self._needed_followers():
-            await follower.begin()
+        domains = {asyncio.create_task(self._begin(domain)): domain for domain in domains_of(self._queues)}
+        self._beginning = {*domains}
+        late = await late_ones(domains, LATE_START)
+        for task, domain in domains.items():
+            if task in late:
+                log.warning("%s does not answer yet: the worker starts without it", domain.name)
+                task.add_done_callback(partial(self._check_late, domain))
+            else:
+                self._serve(domain)
         self.follow()
-        self._exchanging = asyncio.create_task(run_all(self.exchange.services()), name="ropeway-exchange")
+        self._exchanging = asyncio.create_task(self._serving.run(), name="ropeway-exchange")
         self._exchanging.add_done_callback(self._check)
+
+    async def _begin(self, domain: Domain) -> None:
+        """Opens a failure domain, and keeps its queues in order from here on."""
+        for queue in domain.queues:
+            await self._open(queue)
+        for store in [*(queue.store for queue in domain.queues), *domain.stores.values()]:
+            if id(store) not in self._siblings:
+                self._siblings[id(store)] = store.sibling()
+        self._kept_queues |= {queue.name: self._siblings[id(queue.store)] for queue in domain.queues}
+        await self._keeper.keep(partial(self._keep, domain))
+        names = {queue.name for queue in domain.queues}
+        for follower in self._needed_followers():
+            if follower.queue in names:
+                await follower.begin()
+
+    def _serve(self, domain: Domain) -> None:
+        if domain.queues:
+            self._serving.add(self.exchange.services(domain.name))
 
     async def _open(self, queue: Queue) -> None:
         limit = self._rules.max_global_concurrency
@@ -121,8 +167,8 @@ class Runtime:
     def follow(self) -> None:
         """From here on listeners hear what happens in the queues."""
         if self._following is None and not self.stopping.is_set() and self._needed_followers():
-            self._following = asyncio.create_task(run_all(self._followers), name="ropeway-followers")
-            self._following.add_done_callback(self._check_following)
+            self._following = asyncio.create_task(Services(self._followers).run(), name="ropeway-followers")
+            self._following.add_done_callback(self._check_helper)
 
     def _needed_followers(self) -> list[Follower]:
         """None if nobody listens: to read all events of a queue is work."""
@@ -132,11 +178,14 @@ class Runtime:
 
     def resize(self, concurrency: int) -> None:
         self.slots.size = concurrency
+        self.slots.shed(concurrency)
         self.exchange.slots_changed()
 
     def pause(self, paused: bool) -> None:
         if not self.stopping.is_set():
             self.exchange.claiming = not paused
+            if paused:
+                self.slots.shed(0)
             self.exchange.slots_changed()
 
     async def idle(self) -> None:
@@ -176,10 +225,13 @@ class Runtime:
     async def shut_down(self) -> None:
         """Stop claiming; wait while renewing; signal; wait again; hand back; settle; close; and raise only then."""
         asked = self._loop.time()
+        if not self.requests.are_there:
+            self.requests.note_call()
         self.exchange.leave()
         self.stopping.set()
-        if self._starting is not None:
-            await _cancel(self._starting)
+        for beginning in [self._starting, *self._beginning]:
+            if beginning is not None:
+                await _cancel(beginning)
         if self.slots.held:
             log.info("stopping: %.0f s for running jobs to end, %d now", self._rules.grace, len(self.slots.held))
         try:
@@ -202,8 +254,11 @@ class Runtime:
             if self.exchange.unsettled:
                 log.error("%d outcomes could not be settled: their jobs will run again", len(self.exchange.unsettled))
         finally:
+            self._reports.close()
             # Whatever happened: it would renew the locks of jobs that nobody runs.
             await self._keeper.stop()
+            if self._stoppable is not None:
+                self._stoppable.is_done = True
             self.slots.close()
             self._threads.close()
             await self._processes.close()
@@ -220,8 +275,7 @@ class Runtime:
         """Of what this worker did last, such as to empty its queue, its listeners may not have heard yet."""
         try:
             async with asyncio.timeout(LAST_WORDS):
-                for follower in self._followers:
-                    await follower.catch_up()
+                await asyncio.gather(*(follower.catch_up() for follower in self._followers))
         except Exception as error:  # noqa: BLE001 - nothing that is said last may keep a worker from its end
             log.warning("listeners may not have heard the last events: %s", str(error) or type(error).__name__)
 
@@ -250,14 +304,15 @@ class Runtime:
                 wait.cancel()
 
     async def _settle_the_rest(self) -> None:
-        """Outcomes are worth waiting for as long as their locks last; afterwards they would be refused."""
+        """Outcomes are waited for as long as the grace lasts. Claims on their way may bring jobs, to be handed back."""
         if self._exchanging is None or self._exchanging.done():
             return
+        rest = (self.ends_at() or 0) - time.monotonic() if self.exchange.unsettled else SECOND_WAIT
         settled = asyncio.ensure_future(self.exchange.settle_all())
         hurried = asyncio.ensure_future(self.hurried.wait())
         try:
             for waits, seconds in (
-                ([settled, self._exchanging, hurried], self._rules.lock / 1000),
+                ([settled, self._exchanging, hurried], max(rest, LAST_WORDS)),
                 ([settled, self._exchanging], LAST_WORDS),
             ):
                 await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -267,34 +322,60 @@ class Runtime:
             settled.cancel()
             hurried.cancel()
 
-    async def _keep(self) -> list[Service]:
+    async def _watch(self) -> list[Service]:
+        return [self._loop_watch]
+
+    async def _keep(self, domain: Domain) -> list[Service]:
         held, reports = self.slots.held, self._reports
-        services: list[Service] = [
-            LoopWatch(self._loop, self._thread, held, self._attempts.stage, reports.hear_slow_loop)
-        ]
-        for queue in self._queues:
+        services: list[Service] = []
+        for queue in domain.queues:
             store, name, rules = self._siblings[id(queue.store)], queue.name, self._rules
+            stalls = replace(rules.stalls_in(queue), ends=ENDS)
             revocations = Revocations(store, name, held, self._tell)
             await revocations.begin()
             services += [
-                Renewer(store, name, (held, self.exchange.unsettled), rules.lock, self._tell),
-                Ticker(store, name, rules.stalls_in(queue), rules.stalled_interval, reports.hear_ticked),
+                Renewer(store, name, self._locked, rules.lock, self._tell),
+                Ticker(store, name, stalls, rules.stalled_interval, reports.hear_ticked),
                 revocations,
                 Census(store, name, self._handlers.names, reports.hear_unhandled),
             ]
-        for store in self._siblings.values():
-            presence = Presence(store, self._describe)
+        for handle in domain.stores:
+            presence = Presence(self._siblings[handle], self._describe)
             await presence.begin()
             services.append(presence)
         return services
 
+    def ends_at(self) -> float | None:
+        """When its shutdown should be over, if the loop answers; for the keeper's thread, as `end_without_loop` is."""
+        return self.requests.ends_at(self._rules.grace + min(self._rules.cancel_grace, SECOND_WAIT), 2 * HURRY)
+
+    async def end_without_loop(self) -> None:
+        if self._stoppable is not None:
+            await self._say_goodbye()
+            self._stoppable.give_up()
+
+    def _locked(self) -> list[Job]:
+        """The jobs whose locks are to be kept. While the loop is blocked nobody ends those whose time is up."""
+        # list() holds the interpreter's lock while it copies: the loop's thread changes them at any time.
+        jobs = [*list(self.slots.held), *list(self.exchange.unsettled)]
+        if not self._loop_watch.is_blocked:
+            return jobs
+        now = time.monotonic()
+        return [job for job in jobs if self._attempts.deadlines.get(job, now) >= now]
+
     async def _leave(self) -> None:
+        await self._say_goodbye()
         for store in self._siblings.values():
-            # Its record lapses by itself if nobody can be told now.
-            with suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(1):
-                    await Presence(store, self._describe).leave()
-            await store.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_WORDS):
+                    await store.close()
+
+    async def _say_goodbye(self) -> None:
+        """Its records lapse by themselves if nobody can be told now."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS):
+                leaving = (Presence(store, self._describe).leave() for store in self._siblings.values())
+                await asyncio.gather(*leaving, return_exceptions=True)
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:
         if (done := committed(job)) is not None:
@@ -343,7 +424,14 @@ class Runtime:
             self._crippled = True
             self._die(error)
 
-    def _check_following(self, end: asyncio.Future[None]) -> None:
+    def _check_late(self, domain: Domain, begun: asyncio.Future[None]) -> None:
+        if begun.cancelled() or begun.exception() is not None:
+            self._check_helper(begun)
+        elif not self.stopping.is_set():
+            log.info("%s answers now", domain.name)
+            self._serve(domain)
+
+    def _check_helper(self, end: asyncio.Future[None]) -> None:
         if (error := self._error_of(end)) is not None:
             self._die(error)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeVar
 
+from .. import logger
 from ..errors import StoreUnavailable
 
-log: Final = logging.getLogger("ropeway")
+log: Final = logger.log
 
 T = TypeVar("T")
 
@@ -63,14 +63,34 @@ def _is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-async def run_all(services: Iterable[Service]) -> None:
-    """Runs services until it is cancelled; the error of one ends all."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for service in services:
-                group.create_task(service.run(), name=type(service).__name__)
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+class Services:
+    """Services that run until `run` is cancelled, and to which more may be added; the error of one ends all."""
+
+    def __init__(self, services: Iterable[Service] = ()) -> None:
+        self._group = asyncio.TaskGroup()
+        self._first = [*services]
+        self._is_running = False
+
+    def add(self, services: Iterable[Service]) -> None:
+        if not self._is_running:
+            self._first += services
+            return
+        for service in services:
+            running = service.run()
+            try:
+                self._group.create_task(running, name=type(service).__name__)
+            except RuntimeError:
+                # It is just ending.
+                running.close()
+
+    async def run(self) -> None:
+        try:
+            async with self._group:
+                self._is_running = True
+                self.add(self._first)
+                await asyncio.get_running_loop().create_future()
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
 
 async def insist(call: Callable[[bool], Awaitable[T]], what: str, *, unless: Callable[[], bool] = lambda: False) -> T:

@@ -1,42 +1,87 @@
-"""SIGTERM and SIGINT, for all workers that a process runs."""
+"""SIGTERM and SIGINT, for all workers that a process runs.
+
+A signal reaches a worker in two ways. The event loop calls `stop` when it comes round. Python calls `heard` on the main
+thread between two steps of whatever runs there, also of what blocks the loop: it only takes a note, for other threads.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, TypeAlias
 
+from .exits import BLOCKED_LOOP
+
 _NUMBERS: Final = (signal.SIGTERM, signal.SIGINT)
-_stops: Final[list[Callable[[], None]]] = []
 _before: Final[dict[signal.Signals, Any]] = {}
+FLUSH_LIMIT: Final = 0.5
+"""Seconds for what was logged and printed to get out. Whoever blocks the loop may hold the locks of its streams."""
 
 Loop: TypeAlias = asyncio.AbstractEventLoop
 
 
+def _nothing() -> None:
+    pass
+
+
+class Stoppable:
+    """One worker that signals stop."""
+
+    def __init__(self, stop: Callable[[], None], heard: Callable[[], None]) -> None:
+        self.stop = stop
+        self.heard = heard
+        self.is_done = False
+        """Whether it holds no jobs any more, and can do without its process."""
+
+    def give_up(self) -> None:
+        """Ends the process, whose loop is blocked for good, once all of its workers are done."""
+        self.is_done = True
+        if all(other.is_done for other in _stoppable):
+            _end_process()
+
+
+_stoppable: Final[list[Stoppable]] = []
+
+
 @contextmanager
-def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+def stopped_by_signals(stop: Callable[[], None], heard: Callable[[], None] = _nothing) -> Iterator[Stoppable | None]:
     """Inside the block both signals mean `stop`; outside the main thread, where none arrive, it changes nothing."""
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield None
         return
     loop = asyncio.get_running_loop()
-    if not _stops:
+    if not _stoppable:
         _listen(loop)
-    _stops.append(stop)
+    stoppable = Stoppable(stop, heard)
+    _stoppable.append(stoppable)
     try:
-        yield
+        yield stoppable
     finally:
-        _stops.remove(stop)
-        if not _stops:
+        _stoppable.remove(stoppable)
+        if not _stoppable:
             _leave_alone(loop)
 
 
 def _stop_all() -> None:
-    for stop in _stops:
-        stop()
+    for stoppable in _stoppable:
+        stoppable.stop()
+
+
+def _hear(*_: object) -> None:
+    for stoppable in _stoppable:
+        stoppable.heard()
+
+
+def _hear_and_stop(loop: Loop, *_: object) -> None:
+    _hear()
+    loop.call_soon_threadsafe(_stop_all)
 
 
 def _listen(loop: Loop) -> None:
@@ -45,7 +90,10 @@ def _listen(loop: Loop) -> None:
         try:
             loop.add_signal_handler(number, _stop_all)
         except NotImplementedError:  # Loops of Windows do not know signals.
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(_stop_all))
+            signal.signal(number, partial(_hear_and_stop, loop))
+        else:
+            # In place of the function that the loop left there, which does nothing; its wake-up stays.
+            signal.signal(number, _hear)
 
 
 def _leave_alone(loop: Loop) -> None:
@@ -53,3 +101,18 @@ def _leave_alone(loop: Loop) -> None:
         with suppress(NotImplementedError):
             loop.remove_signal_handler(number)
         signal.signal(number, _before.pop(number) or signal.SIG_DFL)
+
+
+def _end_process() -> None:
+    flushing = threading.Thread(target=_flush, name="ropeway-flush", daemon=True)
+    with suppress(RuntimeError):
+        flushing.start()
+        flushing.join(FLUSH_LIMIT)
+    os._exit(BLOCKED_LOOP)
+
+
+def _flush() -> None:
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import Any, Final
 
 from ..job.outcomes import Outcome
 from .attempts import Attempts
-from .job import Job, Signal
+from .job import REVOKED, Job, Signal
 from .service import log
 
 LOOP_SHARE: Final = 0.005
@@ -42,6 +44,8 @@ class Slots:
         """The jobs whose locks must be renewed: running, or about to."""
         self.emptied: Callable[[], None] = lambda: None
         """Called when no job is held any more."""
+        self.ended_one: Callable[[], None] = lambda: None
+        """Called when a job is not held any more."""
         self._attempts = attempts
         self._ended = ended
         self._ready: deque[Job] = deque()
@@ -62,6 +66,12 @@ class Slots:
     def free(self) -> int:
         return self.size - len(self.held) - self.reserved
 
+    def hold(self, jobs: Iterable[Job]) -> None:
+        """Keeps their locks, until they are started or abandoned."""
+        self.held.update(jobs)
+        if self.held:
+            self._none_held.clear()
+
     def start(self, jobs: Iterable[Job]) -> None:
         self.held.update(jobs)
         self._ready.extend(jobs)
@@ -69,15 +79,37 @@ class Slots:
             self._none_held.clear()
             self._call()
 
+    def shed(self, most: int) -> None:
+        """Hands back jobs that have not begun, the last ones first, as long as more than `most` are held."""
+        while self._ready and len(self.held) > most:
+            job = self._ready.pop()
+            if not job.ended:
+                self._end(job, Outcome(job.id, job.token, "hand back"))
+
+    def take_ready(self) -> list[Job]:
+        """From any thread: the jobs that no slot has begun. None of them is begun here after that."""
+        jobs: list[Job] = []
+        with suppress(IndexError):
+            while True:
+                jobs.append(self._ready.popleft())
+        return [job for job in jobs if not job.ended]
+
+    def taken(self, jobs: Iterable[Job]) -> None:
+        """On the loop: what is known here of jobs that `take_ready` gave away."""
+        for job in jobs:
+            if job.signal == "cancelled":
+                self._ended(job, None)
+        self._check_empty()
+
     def signal(self, job: Job, signal: Signal) -> None:
         """Tells a handler to stop. A coroutine is cancelled; a thread can see `job.cancelled`.
 
         The first signal counts, and is not repeated: a second cancel would hit the handler's clean-up. Only that the
-        job itself is cancelled outranks the others, because then there is nothing left to settle.
+        job itself is cancelled or removed outranks the others, because then there is nothing left to settle.
         """
         if job.ended:
             return
-        if job.signal is None or signal == "cancelled":
+        if job.signal is None or (signal in REVOKED and job.signal not in REVOKED):
             job.signal = signal
         if not job.told and not job.threaded and job.slot is not None and job.slot.task is not None:
             job.told = True
@@ -141,7 +173,10 @@ class Slots:
         while not self._closed and slot in self._slots:
             since = clock()
             while self._ready and not self._closed:
-                job = self._ready.popleft()
+                try:
+                    job = self._ready.popleft()
+                except IndexError:
+                    break  # Taken between the two steps, by another thread.
                 if self._ready:
                     self._call()
                 if job.ended:
@@ -166,6 +201,8 @@ class Slots:
         assert task is not None
         job.slot = slot
         slot.job = job
+        if job.timing is not None:
+            job.timing.began = monotonic()
         outcome = None
         if job.signal is None:
             outcome = await self._attempts.run(job)
@@ -181,9 +218,15 @@ class Slots:
     def _end(self, job: Job, outcome: Outcome | None = None) -> None:
         job.ended = True
         job.slot = None
+        if job.timing is not None:
+            job.timing.took = monotonic() - job.timing.began
         # First there, then no longer here: its lock is renewed all the time.
         self._ended(job, outcome)
         self.held.discard(job)
+        self.ended_one()
+        self._check_empty()
+
+    def _check_empty(self) -> None:
         if not self.held:
             self._none_held.set()
             self.emptied()

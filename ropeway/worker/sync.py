@@ -47,7 +47,7 @@ class SyncClaimedJob(SyncJobHandle):
 
     def transaction(self, using: object = None) -> AbstractContextManager[Any]:
         """What is written in the block and the job's completion are committed together at its end, or neither is."""
-        refuse_on_a_loop("job.transaction")
+        refuse_on_a_loop("async with job.transaction()")
         return completing_here(self._claimed, using)
 
     def complete_with(self, result: Json) -> None:

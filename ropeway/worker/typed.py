@@ -14,6 +14,7 @@ from ..client.signature import TaskSignature
 from ..errors import InvalidOption
 from ..job.codec import Json, JsonText
 from ..job.shape import Shape
+from ..showing import shown
 from .failures import PayloadRefused
 
 Caller: TypeAlias = Callable[[Any], Any]
@@ -71,6 +72,6 @@ def _positional(job_type: JobType[Any, Any], function: Callable[..., Any]) -> li
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        raise InvalidOption("handler", f"for {job_type!r} is {function!r:.80}: give a function") from None
+        raise InvalidOption("handler", f"for {job_type!r} is {shown(function)}: give a function") from None
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [each for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]

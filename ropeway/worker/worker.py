@@ -7,19 +7,22 @@ import os
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar, Unpack, overload
 
+from ..client.elsewhere import ON_WORKERS, Guided
 from ..client.jobtype import JobType
 from ..client.loading import refuse_while_loading
-from ..client.portal import refuse_on_a_loop, run
+from ..client.portal import is_on_a_loop, refuse_on_a_loop, run
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import InvalidOption, RopewayError
+from ..errors import InvalidOption, RopewayError, SyncRefused
+from ..job.choices import is_word
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
 from ..job.names import job_name
+from ..showing import shown
+from .background import Background
 from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
 from .job import Job
 from .listeners import Listener, Listeners
@@ -27,9 +30,10 @@ from .manual import ClaimedJob, Sweeps, claim_by_hand, claimed_before, names_to_
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .registration import TypedRegistration
 from .reports import Reports
+from .requests import StopRequests
 from .runtime import Runtime
 from .service import log
-from .signals import stopped_by_signals
+from .signals import Stoppable, stopped_by_signals
 from .sync import SyncClaimedJob
 
 D = TypeVar("D")
@@ -38,13 +42,15 @@ F = TypeVar("F", bound=HandlerFunction)
 L = TypeVar("L", bound=Listener)
 
 
-class Worker:
+class Worker(Guided):
     """Runs the jobs of one or several queues: `await Worker(queue, handler).run()`.
 
     It runs the tasks that its queues have when it starts. `handler` is one function for every other job, or a mapping
     from job names to functions; jobs of other names are left for workers that have a handler for them. `async def`
     functions run on the loop, `def` functions in threads.
     """
+
+    _elsewhere = ON_WORKERS
 
     def __init__(
         self,
@@ -64,6 +70,7 @@ class Worker:
         self._started_at = 0
         self._stopped_early = False
         self._runtime: Runtime | None = None
+        self._background: Background | None = None
 
     def __repr__(self) -> str:
         return f"<Worker {self.name!r} on {', '.join(queue.name for queue in self.queues)}>"
@@ -73,29 +80,44 @@ class Worker:
 
         Raises `ShutdownTimeout` when handlers ignored their end, and whatever made the worker unable to go on.
         """
-        with stopped_by_signals(self.stop):
-            runtime = await self._start(heeds_early_stop=True)
+        requests = StopRequests()
+        with stopped_by_signals(self.stop, requests.note_signal) as stoppable:
+            runtime = await self._start(requests, stoppable, heeds_early_stop=True)
             try:
                 await runtime.stopping.wait()
             finally:
-                await self._end(runtime)
+                await self._end(runtime, sys.exception())
 
     def run_sync(self) -> None:
         """`run` for code without an event loop, with one of its own on this thread.
 
         In another thread than the main one no signal reaches it: end it with `stop`.
         """
-        refuse_on_a_loop("Worker.run")
+        refuse_on_a_loop("await worker.run()")
         asyncio.run(self.run())
 
-    @asynccontextmanager
-    async def started(self) -> AsyncIterator[Self]:
+    async def __aenter__(self) -> Self:
         """Works while the block runs, beside the rest of an application; catches no signals."""
-        runtime = await self._start()
-        try:
-            yield self
-        finally:
-            await self._end(runtime)
+        await self._start()
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._runtime is not None:
+            await self._end(self._runtime, error)
+
+    def __enter__(self) -> Self:
+        """`async with` for code without an event loop: it works in a background thread while the block runs."""
+        if is_on_a_loop():
+            raise SyncRefused("this thread runs an event loop: use `async with` for the worker")
+        background = Background(self._serve, self.stop)
+        background.start()
+        self._background = background
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        background, self._background = self._background, None
+        if background is not None:
+            background.end()
 
     def stop(self) -> None:
         """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer.
@@ -104,6 +126,8 @@ class Worker:
         """
         if not self._started_at:
             self._stopped_early = True
+        if self._runtime is not None:
+            self._runtime.requests.note_call()
         self._tell(Runtime.stop)
 
     @overload
@@ -111,7 +135,7 @@ class Worker:
     @overload
     def handler(self, name: str) -> Callable[[F], F]: ...
     def handler(self, name: str | JobType[Any, Any]) -> Any:
-        """Registers a handler for a job name, `@worker.handler("send-email")`, or for a job type.
+        """Registers a handler for a job name, `@worker.handler("send_email")`, or for a job type.
 
         That of a job type takes the data, or the job and the data, and returns the result, in the types it names.
         """
@@ -119,7 +143,7 @@ class Worker:
             if callable(name):
                 # Else the function would be taken for a name, and never be heard of again.
                 raise InvalidOption("handler", 'needs the name of its jobs: use @worker.handler("name")')
-            if name != EVERY_NAME:
+            if not is_word(name, EVERY_NAME):
                 job_name(name)
 
         def register(function: Any) -> Any:
@@ -180,7 +204,7 @@ class Worker:
 
     @property
     def concurrency(self) -> int:
-        """How many jobs it runs at once; can be set while it runs."""
+        """How many jobs it runs at once; can be set while it runs, and what has not begun by then is handed back."""
         return self._concurrency
 
     @concurrency.setter
@@ -193,9 +217,9 @@ class Worker:
         return self._paused
 
     def pause(self) -> None:
-        """This worker claims no more until `resume`; what it runs goes on. For all workers: `queue.pause()`.
+        """This worker begins no more jobs until `resume`; what it runs goes on. For all workers: `queue.pause()`.
 
-        A claim that is on its way may still bring jobs; `idle` waits for them too.
+        What a claim that is on its way still brings is handed back; `idle` waits for that too.
         """
         self._set_paused(True)
 
@@ -230,13 +254,28 @@ class Worker:
         """Handlers that would not stop, were given up, and still run."""
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
-    async def _start(self, *, heeds_early_stop: bool = False) -> Runtime:
+    async def _start(
+        self,
+        requests: StopRequests | None = None,
+        stoppable: Stoppable | None = None,
+        *,
+        heeds_early_stop: bool = False,
+    ) -> Runtime:
         refuse_while_loading()
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
         self._handlers.take_tasks(self.queues)
         reports = Reports(self._listeners, asyncio.get_running_loop())
-        runtime = Runtime(self.queues, self._handlers, self._rules, self.id, reports, self._describe)
+        runtime = Runtime(
+            self.queues,
+            self._handlers,
+            self._rules,
+            self.id,
+            reports,
+            self._describe,
+            StopRequests() if requests is None else requests,
+            stoppable,
+        )
         runtime.slots.size = self._concurrency
         runtime.exchange.claiming = not self._paused
         self._runtime = runtime
@@ -247,14 +286,20 @@ class Worker:
         log.info("%r starts on %s", self, ", ".join({queue.store.url for queue in self.queues}))
         try:
             await runtime.start()
-        except BaseException:
-            await self._end(runtime)
+        except BaseException as error:
+            await self._end(runtime, error)
             raise
         return runtime
 
-    async def _end(self, runtime: Runtime) -> None:
+    async def _serve(self, started: Callable[[], None]) -> None:
+        async with self:
+            runtime = self._runtime
+            started()
+            if runtime is not None:
+                await runtime.stopping.wait()
+
+    async def _end(self, runtime: Runtime, leaving: BaseException | None) -> None:
         """Whoever cancels meanwhile hurries it, and breaks nothing off: what it held would be renewed for ever."""
-        leaving = sys.exception()
         ending = asyncio.ensure_future(self._shut_down(runtime))
         cancelled = leaving if isinstance(leaving, asyncio.CancelledError) else None
         while not ending.done():
@@ -303,13 +348,15 @@ class Worker:
             len(self.running),
             self._started_at,
             self._paused,
+            {name: tuple(given) for queue in self.queues for name, given in queue.tasks.defaults.items() if given},
         )
 
 
 def _checked_queues(given: Queue | Iterable[Queue]) -> list[Queue]:
-    queues = [given] if isinstance(given, Queue) else list(given)
+    several = given if isinstance(given, Iterable) else ()
+    queues = [given] if isinstance(given, Queue) else list(several)
     if not queues or not all(isinstance(queue, Queue) for queue in queues):
-        raise InvalidOption("queues", f"cannot be {given!r:.80}: give a Queue or several")
+        raise InvalidOption("queues", f"cannot be {shown(given)}: give a Queue or several")
     if len({queue.name for queue in queues}) < len(queues):
         raise InvalidOption("queues", "has the same queue name twice")
     return queues

@@ -112,6 +112,17 @@ def test_an_id_that_is_there_is_found_and_another_job_under_it_is_refused(ropewa
         (["send", "--at", "tomorrow"], "is no instant"),
         (["send", "--at", "2100-01-01", "--delay", "5"], "not both"),
         (["send", "--remove-on-fail", "sometimes"], "is not a duration"),
+        (["send", "--remove-on-fail", "٥"], "is not a duration"),
+        (["send", "--remove-on-fail", "9" * 5_000], "is not a finite duration"),
+        (["send", "--remove-on-fail=-5"], "'-5' is negative"),
+        (["send", "--delay", "-5"], "'-5' is negative"),
+        (["send", "--delay", "nan"], "is not a duration"),
+        (["send", "--delay", "inf"], "is not a finite duration"),
+        (["send", "--delay", "1_0"], "is not a duration"),
+        (["send", "--delay", "٥"], "is not a duration"),
+        (["send", "--timeout=-1"], "'-1' is negative"),
+        (["send", "--priority", "9" * 100_000], "is not a valid integer"),
+        (["send", "--backoff=-1"], "is negative"),
         (["send\x1b[31m"], "\\x1b[31m"),
         ([], "NAME"),
         (["send", "--bulk", "nowhere.jsonl"], "--bulk"),
@@ -125,6 +136,7 @@ def test_what_cannot_be_meant_is_told_and_nothing_is_added(
 
     assert (ran.code, ran.out) == (ExitCode.USAGE, "")
     assert hint in ran.err
+    assert len(ran.err) <= 3_020
     assert ran.err.count("\n") == 1
     assert arrange.on_store(lambda store: store.queues()) == []
 

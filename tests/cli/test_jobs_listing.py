@@ -114,6 +114,21 @@ def test_show_tells_the_whole_life_of_a_job(ropeway: Ropeway, arrange: Arrange):
     assert [line["text"] for line in document["log"]] == ["first \x1b[2Jline", "second"]
 
 
+def test_a_timeline_tells_once_that_a_job_was_added(ropeway: Ropeway, arrange: Arrange):
+    async def add_two(queue: Queue) -> str:
+        first = await queue.add("send")
+        now = await queue.store.clock()
+        # Adds that are taken in together have one entry, at the instant of the last.
+        while await queue.store.clock() == now:
+            pass
+        await queue.add("send")
+        return first.id
+
+    steps = ropeway("jobs", "show", arrange.on_queue(add_two), "--json").json["timeline"]
+
+    assert [step["name"] for step in steps] == ["added", "waiting"]
+
+
 def test_a_timeline_remembers_what_events_no_longer_tell(
     ropeway: Ropeway, arrange: Arrange, monkeypatch: pytest.MonkeyPatch
 ):

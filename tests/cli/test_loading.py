@@ -61,7 +61,9 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # Loading goes there: this comes back when the test has ended.
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "app.py").write_text(APP)
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()
@@ -177,3 +179,19 @@ def test_a_wrong_url_is_no_fault_of_the_app(ropeway: Ropeway):
     assert ran.code == ExitCode.USAGE
     assert "'nowhere://host' names no store" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_a_folder_without_modules_is_told_as_one(tmp_path: Path):
+    with pytest.raises(click.UsageError) as told:
+        load_worker("nowhere_at_all:queue", tmp_path)
+
+    assert "that folder has no modules at all" in told.value.message
+    assert "yet" not in told.value.message
+
+
+def test_a_module_without_a_queue_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "bare_module.py").write_text("number = 5")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    with pytest.raises(click.UsageError, match="'bare_module' has no 'queue'; it has no Queue and no Worker"):
+        load_worker("bare_module:queue", tmp_path)

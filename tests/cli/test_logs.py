@@ -6,6 +6,9 @@ import json
 import logging
 import sys
 
+import click
+import pytest
+
 from ropeway.cli.logs import Json, Pretty
 
 
@@ -45,6 +48,27 @@ def test_nothing_that_is_logged_can_act_on_the_terminal():
 
 def test_colours_are_for_terminals():
     assert "\x1b[33mWARNING" in Pretty("", is_coloured=True).format(record("hello"))
+
+
+def about_a_job(event: str, message: str) -> logging.LogRecord:
+    told = record("%s", message)
+    told.facts = {"event": event, "queue": "letters", "job_id": "7", "job_name": "send"}
+    return told
+
+
+def test_what_became_of_a_job_stands_out():
+    line = Pretty("", is_coloured=True).format(about_a_job("completed", "send completed in 3 ms (letters 7)"))
+
+    assert line.endswith("\x1b[1msend\x1b[0m\x1b[32m completed in 3 ms \x1b[0m\x1b[2m(letters 7)\x1b[0m")
+
+
+@pytest.mark.parametrize("is_coloured", [True, False])
+def test_colours_change_no_letter(is_coloured: bool):
+    message = "send failed (letters 7): it was (letters 7)\nline 2"
+
+    line = Pretty("", is_coloured=is_coloured).format(about_a_job("failed", message))
+
+    assert click.unstyle(line).split(maxsplit=2)[2] == message.replace("\n", "\n    ")
 
 
 def test_json_loses_no_message_to_a_letter_that_is_half():

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ropeway.cli.exits import ExitCode
+from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
+from ropeway.store.values import Record
 from ropeway.testing.arrange import ARRANGED
-from ropeway.testing.factories import QUEUE
+from ropeway.testing.factories import MINUTE, NOW, QUEUE
 
 from .conftest import Arrange, Ropeway
 
@@ -22,7 +25,7 @@ def test_a_list_counts_every_state(ropeway: Ropeway, arrange: Arrange):
     first, second = ropeway("queues", "list", "--json").json["queues"]
 
     assert [line.split()[0] for line in ran.out.splitlines()] == ["QUEUE", QUEUE, "other"]
-    assert first["counts"] == {**dict.fromkeys(ARRANGED, 1), "waiting-children": 0}
+    assert first["counts"] == dict.fromkeys(ARRANGED, 1)
     assert (first["name"], second["name"], first["workers"], first["paused"]) == (QUEUE, "other", 0, False)
 
 
@@ -30,7 +33,7 @@ def test_a_store_without_queues_is_empty_and_no_error(ropeway: Ropeway, arrange:
     arrange.on_store(lambda store: store.open())
 
     assert ropeway("queues", "list").code == ExitCode.OK
-    assert ropeway("queues", "list", "--json").json == {"queues": []}
+    assert ropeway("queues", "list", "--json").json["queues"] == []
 
 
 def test_a_queue_is_paused_and_resumed(ropeway: Ropeway, arrange: Arrange):
@@ -73,6 +76,16 @@ def test_clean_removes_one_state(ropeway: Ropeway, arrange: Arrange):
     assert one.json == {"queue": QUEUE, "removed": 1}
 
 
+@pytest.mark.parametrize("age", ["-5", "-0.1", "nan", "-5s"])
+def test_an_age_of_less_than_nothing_cleans_nothing(ropeway: Ropeway, arrange: Arrange, age: str):
+    arrange.job("completed")
+
+    ran = ropeway("queues", "clean", QUEUE, "--older-than", age, "--yes")
+
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert ropeway("queues", "clean", QUEUE, "--yes").out == f"1 job removed from {QUEUE}\n"
+
+
 def test_drain_removes_what_waits_and_on_request_what_is_delayed(ropeway: Ropeway, arrange: Arrange):
     finished, delayed, waiting = arrange.job("completed"), arrange.job("delayed"), arrange.job()
 
@@ -89,7 +102,7 @@ def test_obliterate_leaves_nothing_of_a_queue(ropeway: Ropeway, arrange: Arrange
     ran = ropeway("queues", "obliterate", QUEUE, "--yes", "--json")
 
     assert ran.json == {"queue": QUEUE, "removed": 2}
-    assert ropeway("queues", "list", "--json").json == {"queues": []}
+    assert ropeway("queues", "list", "--json").json["queues"] == []
 
 
 def test_obliterate_stops_at_active_jobs_unless_forced(ropeway: Ropeway, arrange: Arrange):
@@ -132,7 +145,7 @@ def test_the_memory_of_another_process_cannot_be_looked_at(ropeway: Ropeway):
 
 @pytest.mark.parametrize("wrong", [["let ters"], ["letters", "--name", "a\tb"]], ids=" ".join)
 def test_a_name_that_cannot_be_paused_makes_no_store(ropeway: Ropeway, tmp_path: Path, wrong: list[str]):
-    assert ropeway("queues", "pause", *wrong).code == ExitCode.USAGE
+    assert ropeway("queues", "pause", *wrong, "--create").code == ExitCode.USAGE
     assert list(tmp_path.iterdir()) == []
 
 
@@ -159,7 +172,48 @@ def test_a_limit_that_cannot_be_meant_is_refused(ropeway: Ropeway, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_limit_of_a_queue_that_nobody_knows_says_so(ropeway: Ropeway, arrange: Arrange):
+@pytest.mark.parametrize(
+    "command", ["pause", "resume", "concurrency {} 2", "clean {} --yes", "drain {} --yes", "obliterate {} --yes"]
+)
+def test_a_queue_that_was_misspelt_is_refused_and_not_made(ropeway: Ropeway, arrange: Arrange, command: str):
     arrange.job()
 
-    assert f"did you mean {QUEUE!r}" in ropeway("queues", "concurrency", f"{QUEUE}x", "2").err
+    ran = ropeway("queues", *(command if "{}" in command else f"{command} {{}}").format(f"{QUEUE}x").split())
+
+    assert (ran.code, ran.out) == (ExitCode.NOT_FOUND, "")
+    assert f"did you mean {QUEUE!r}" in ran.err
+    assert arrange.on_store(lambda store: store.queues()) == [QUEUE]
+
+
+@pytest.mark.parametrize("verb", [["pause"], ["concurrency", "2"]])
+def test_a_queue_is_made_for_its_settings_only_when_that_is_said(
+    ropeway: Ropeway, arrange: Arrange, tmp_path: Path, verb: list[str]
+):
+    refused = ropeway("queues", verb[0], QUEUE, *verb[1:])
+    assert refused.code == ExitCode.NOT_FOUND
+    assert "--create" in refused.err
+    assert list(tmp_path.iterdir()) == []
+
+    assert ropeway("queues", verb[0], QUEUE, *verb[1:], "--create").code == ExitCode.OK
+    assert arrange.on_store(lambda store: store.queues()) == [QUEUE]
+
+
+def test_a_name_that_no_worker_handles_is_told_when_it_is_paused(ropeway: Ropeway, arrange: Arrange):
+    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), ("send_email",), 10, 0, NOW)
+    record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
+    arrange.on_store(lambda store: store.remember(record, lasting=MINUTE))
+
+    misspelt = ropeway("queues", "pause", QUEUE, "--name", "send-email")
+
+    assert misspelt.code == ExitCode.OK
+    assert "did you mean 'send_email'?" in misspelt.err
+    assert ropeway("queues", "pause", QUEUE, "--name", "send_email").err == ""
+
+
+def test_resuming_a_name_that_is_not_paused_says_so(ropeway: Ropeway, arrange: Arrange):
+    arrange.on_queue(lambda queue: queue.pause("send_email"))
+
+    assert (
+        "were not paused; did you mean 'send_email'?" in ropeway("queues", "resume", QUEUE, "--name", "send-email").err
+    )
+    assert ropeway("queues", "resume", QUEUE, "--name", "send_email").err == ""

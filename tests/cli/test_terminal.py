@@ -8,6 +8,8 @@ import subprocess
 import pytest
 
 from ropeway.cli.exits import ExitCode
+from ropeway.cli.ids import short_id
+from ropeway.job.ids import new_id
 from ropeway.testing.factories import QUEUE
 
 from .conftest import Arrange
@@ -65,6 +67,14 @@ def test_a_terminal_gets_colours_unless_it_wants_none(
     assert ("\x1b[31mfailed" in terminal.text, "\x1b" in terminal.text) == (is_coloured, is_coloured)
 
 
+def test_a_list_of_queues_tells_which_store_it_is(programs: Programs, arrange: Arrange, url: str):
+    arrange.job()
+    terminal = programs.start_in_terminal("queues", "list", "--url", "sqlite:///ropeway.db", columns=200)
+
+    assert terminal.exit_code() == ExitCode.OK
+    assert url in terminal.text
+
+
 @pytest.mark.parametrize("columns", [40, 80, 160])
 def test_a_table_fits_its_terminal_and_keeps_ids_whole(programs: Programs, arrange: Arrange, columns: int):
     job = arrange.job(id="an-id-that-is-as-long-as-most-ids-are-", name="a-name-" * 20)
@@ -76,6 +86,21 @@ def test_a_table_fits_its_terminal_and_keeps_ids_whole(programs: Programs, arran
     assert max(map(len, lines)) <= columns
     assert any(line.startswith(job.id) for line in lines)
     assert "waiting" in terminal.text
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100, 160])
+def test_a_list_has_the_whole_reason_of_an_end(programs: Programs, arrange: Arrange, columns: int):
+    reason = "the mail server refused the connection: 550 5.1.1 recipient address rejected, user unknown in table"
+    job = arrange.job(id=new_id())
+    arrange.on_queue(lambda queue: queue.cancel(job.id, reason))
+
+    terminal = programs.start_in_terminal("jobs", "list", columns=columns)
+
+    assert terminal.exit_code() == ExitCode.OK
+    text = COLOUR.sub("", terminal.text)
+    assert max(map(len, text.splitlines())) <= columns
+    assert reason in " ".join(text.split())
+    assert (job.id in text, short_id(job.id) in text) == (columns == 160, True)
 
 
 def test_a_reader_that_goes_away_ends_the_command_quietly(programs: Programs, arrange: Arrange):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ropeway import __version__
+from ropeway import JobFailed, __version__
 from ropeway.cli.exits import ExitCode
 
 from .conftest import Arrange
@@ -110,7 +110,7 @@ def test_a_second_ctrl_c_hurries(programs: Programs, arrange: Arrange, tmp_path:
     assert arrange.state_of(held) == "waiting"
     entries = [json.loads(line) for line in worker.err.splitlines()]
     assert entries[0]["queues"] == ["letters", "parcels"]
-    assert entries[0]["handlers"] == ["send", "hold", "deaf", "where"]
+    assert entries[0]["handlers"] == ["send", "hold", "deaf", "where", "die"]
 
 
 def test_handlers_that_do_not_stop_make_the_worker_fail_in_one_line(
@@ -241,6 +241,53 @@ def test_a_second_ctrl_c_hurries_every_process_and_a_third_kills(
     assert not is_alive(stuck)
 
 
+@pytest.mark.parametrize(
+    ("data", "how"), [(-signal.SIGKILL, "was killed by SIGKILL (signal 9)"), (7, "ended with exit code 7")]
+)
+def test_a_job_that_kills_its_process_fails_with_a_reason_that_says_how(
+    programs: Programs, arrange: Arrange, app: Path, data: int, how: str
+):
+    app.write_text(app.read_text().replace("LOCK = 30.0", "LOCK = 1.5"))
+    worker = programs.start("worker", "app:make", "--processes", "2")
+    worker.says(STARTED)
+
+    with pytest.raises(JobFailed) as failed:
+        result(arrange, "die", data)
+
+    assert failed.value.reason.startswith("stalled more than allowable limit: worker ")
+    assert f" {how} and last renewed its lock at " in failed.value.reason
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+
+
+BLOCKING = """
+async def block(_: Job) -> None:
+    print("blocking", flush=True)
+    time.sleep(60)
+
+def make_blocking() -> Worker:
+    return Worker(letters, {"block": block}, grace=60)
+"""
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_worker_whose_loop_is_blocked_ends_with_an_exit_code_of_its_own(
+    processes: str, programs: Programs, arrange: Arrange, app: Path
+):
+    app.write_text(app.read_text() + BLOCKING)
+    worker = programs.start("worker", "app:make_blocking", "--processes", processes)
+    job = arrange.on_queue(lambda queue: queue.add("block"))
+    worker.says("blocking")
+
+    worker.signal(signal.SIGTERM)
+    worker.says("the loop is blocked, and has")
+    worker.signal(signal.SIGTERM)
+
+    assert worker.exit_code() == ExitCode.BLOCKED_LOOP
+    assert arrange.state_of(job.id) == "waiting"
+    assert "1 jobs were handed back" in worker.err
+
+
 def test_a_queue_runs_its_tasks(programs: Programs, arrange: Arrange, app: Path):
     app.write_text(
         "from ropeway import Queue\nletters = Queue('letters')\n@letters.task\ndef double(n: int): return 2 * n"
@@ -264,6 +311,38 @@ def test_a_change_of_the_app_starts_it_anew(programs: Programs, arrange: Arrange
     assert result(arrange, "send", "you")["to"] == "somebody new"
     worker.signal(signal.SIGTERM)
     assert worker.exit_code() == ExitCode.OK
+
+
+def test_the_log_tells_of_every_job_unless_it_shall_be_quiet(programs: Programs, arrange: Arrange):
+    worker = programs.start("worker", "app:make")
+    worker.says(STARTED)
+    result(arrange, "send", "you")
+    worker.says("send completed in ")
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+
+    quiet = programs.start("worker", "app:make", "--log-level", "warning")
+    result(arrange, "send", "you")
+    quiet.signal(signal.SIGTERM)
+    assert quiet.exit_code() == ExitCode.OK
+    assert "send completed" not in quiet.err
+
+
+@pytest.mark.parametrize("options", [[], ["--processes", "2"]], ids=["one", "two processes"])
+def test_a_relative_file_is_in_the_folder_of_the_app(
+    programs: Programs, arrange: Arrange, tmp_path: Path, app: Path, options: list[str]
+):
+    (tmp_path / "shop").mkdir()
+    app.rename(tmp_path / "shop" / "app.py")
+    worker = programs.start("worker", "app:make", "--app-dir", "shop", *options, ROPEWAY_URL="")
+    worker.says(STARTED)
+    there = Arrange(f"sqlite:///{tmp_path}/shop/ropeway.db")
+
+    assert result(there, "send", "you")["to"] == "you"
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+    assert f"store        sqlite:///{tmp_path}/shop/ropeway.db\n" in worker.err
+    assert not (tmp_path / "ropeway.db").exists()
 
 
 def test_the_url_is_for_queues_that_name_no_store(programs: Programs, tmp_path: Path):

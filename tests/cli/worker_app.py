@@ -3,8 +3,11 @@
 import asyncio
 import os
 import time
+from typing import Any
 
 from ropeway import Job, Queue, SyncJob, Worker
+
+LOCK = 30.0
 
 letters = Queue("letters")
 parcels = Queue("parcels")
@@ -29,10 +32,18 @@ def deaf(job: SyncJob) -> None:
         time.sleep(0.02)
 
 
+async def die(job: Job) -> None:
+    """Takes its process along: by a signal, or with an exit code."""
+    if job.data < 0:
+        os.kill(os.getpid(), -job.data)
+    os._exit(job.data)
+
+
 async def where(_: Job) -> str:
     """What it runs on."""
     return type(asyncio.get_running_loop()).__module__.partition(".")[0]
 
 
 def make() -> Worker:
-    return Worker([letters, parcels], {"send": send, "hold": hold, "deaf": deaf, "where": where}, grace=60)
+    handlers: Any = {"send": send, "hold": hold, "deaf": deaf, "where": where, "die": die}
+    return Worker([letters, parcels], handlers, grace=60, lock_duration=LOCK)

@@ -167,6 +167,21 @@ async def test_events_that_went_unread_are_announced_as_a_gap(queue: Queue):
     assert await take(queue.events(gap.id), 3) == [gap, *rest], "nothing behind the gap is skipped"
 
 
+async def test_events_of_a_batch_that_went_unread_are_announced_as_a_gap(queue: Queue):
+    jobs = await queue.add_many(["a", "b", "c", "d"])
+    events = await take(queue.events("start"), 8)
+    await queue.trim_events(keep=4)
+
+    gap, *rest = await take(queue.events(events[1].id), 5)
+
+    assert (gap.name, gap.at) == ("gap", events[0].at)
+    assert rest == events[4:]
+    assert {event.job_id for event in rest} == {jobs[2].id, jobs[3].id}
+    assert await take(queue.events(gap.id), 5) == [gap, *rest], "nothing behind the gap is skipped"
+    assert await take(queue.events(events[3].id), 4) == rest
+    assert await take(queue.events(events[5].id), 2) == events[6:]
+
+
 async def test_each_follower_hears_everything(queue: Queue, follow: Follow):
     followers = [await follow() for _ in range(3)]
     job = await queue.add("send")

@@ -12,7 +12,7 @@ from ropeway import InvalidInput, JobFailed, JobNotFound, Queue, Snapshot
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
 from ropeway.errors import InvalidName, InvalidOption
 from ropeway.job.record import NewJob
-from ropeway.job.states import STATES, State
+from ropeway.job.states import State
 from ropeway.store.contract import Store
 from ropeway.store.values import JobUpdate, Lock, Record
 from ropeway.testing.arrange import ARRANGED, active, failed, job_in
@@ -107,11 +107,11 @@ async def test_jobs_of_another_queue_are_not_seen(queue: Queue, store: Store):
     assert (await queue.counts())["waiting"] == 0
 
 
-async def test_counts_name_every_state(queue: Queue, store: Store):
+async def test_counts_name_every_state_that_a_job_can_be_in(queue: Queue, store: Store):
     now = await store.clock()
     for state in reversed([*ARRANGED]):
         await job_in(state, store, now=now)
-    assert await queue.counts() == {state: int(state in ARRANGED) for state in STATES}
+    assert await queue.counts() == dict.fromkeys(ARRANGED, 1)
 
 
 @pytest.mark.parametrize("state", ARRANGED)
@@ -189,7 +189,7 @@ async def test_a_search_that_cannot_be_meant_is_refused(queue: Queue):
 
 
 async def test_an_unknown_state_is_answered_with_the_known_ones(queue: Queue):
-    with pytest.raises(InvalidOption, match="waiting-children"):
+    with pytest.raises(InvalidOption, match="the states are waiting, delayed, active, completed, failed, cancelled"):
         await queue.find("sleeping")
 
 

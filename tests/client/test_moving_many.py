@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ropeway import InvalidInput, Queue
-from ropeway.errors import InvalidOption, QueueBusy
+from ropeway.errors import InvalidDuration, InvalidOption, NotConnected, QueueBusy, StoreUnavailable
 from ropeway.job.ids import new_token
 from ropeway.job.instants import Instant
-from ropeway.job.states import STATES
 from ropeway.store.commands import Claim
 from ropeway.store.contract import Store
 from ropeway.store.values import BATCH
@@ -97,7 +98,7 @@ async def test_drain_removes_what_waits_and_nothing_else(queue: Queue, store: St
     for state in reversed([*ARRANGED]):
         await job_in(state, store, now=now)
     assert await queue.drain() == 1
-    assert await queue.counts() == {state: int(state in ARRANGED and state != "waiting") for state in STATES}
+    assert await queue.counts() == {state: int(state != "waiting") for state in ARRANGED}
     assert await queue.drain(delayed=True) == 1
     assert (await queue.counts())["delayed"] == 0
 
@@ -123,6 +124,19 @@ async def test_clean_goes_on_until_all_are_gone(queue: Queue):
     await queue.add_many(["send"] * (BATCH + 7))
     assert len(await queue.clean(0, "waiting")) == BATCH + 7
     assert (await queue.counts())["waiting"] == 0
+
+
+async def test_a_clean_that_has_begun_does_not_say_that_nothing_was_sent(tampered_queue: Queue, tampering: Tampering):
+    await tampered_queue.add_many(["send"] * (BATCH + 1))
+
+    def be_gone(*_: object) -> None:
+        if tampering.calls["clean"] == 2:
+            raise NotConnected("test://", "on purpose")
+
+    tampering.before["clean"] = be_gone
+    with pytest.raises(StoreUnavailable, match="unknown") as raised:
+        await tampered_queue.clean(0, "waiting")
+    assert raised.type is StoreUnavailable
 
 
 async def test_clean_never_touches_active_jobs(queue: Queue, store: Store):
@@ -184,3 +198,17 @@ async def test_obliterate_by_force_takes_active_jobs_too(queue: Queue, store: St
     assert await queue.get(record.id) is None
     revoked = await store.settle(queue.name, [fail(record)])
     assert revoked.answers[0].verdict in ("missing", "lost")
+
+
+@pytest.mark.parametrize("older_than", [-5, -0.001, timedelta(-1), math.nan, math.inf, "-5 s", None])
+async def test_an_age_of_less_than_nothing_moves_nothing(queue: Queue, store: Store, older_than: Any):
+    now = await store.clock()
+    for state in reversed([*ARRANGED]):
+        await job_in(state, store, now=now)
+    before = await queue.counts()
+
+    for call in (queue.clean, lambda age: queue.clean(age, "failed"), lambda age: queue.retry_all(older_than=age)):
+        with pytest.raises(InvalidDuration, match="option 'older_than'"):
+            await call(older_than)
+
+    assert await queue.counts() == before

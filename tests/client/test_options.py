@@ -72,7 +72,7 @@ async def test_a_delay_may_be_an_instant(queue: Queue, store: Store):
 
 @pytest.mark.parametrize(
     "delay",
-    [0, -5, timedelta(seconds=-1), "0 s", datetime(2001, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)],
+    [0, -0.0, timedelta(0), "0 s", datetime(2001, 1, 1, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)],
 )
 async def test_a_delay_that_is_over_is_none(queue: Queue, delay: Any):
     assert await (await queue.add("send", delay=delay)).state() == "waiting"
@@ -135,7 +135,17 @@ BAD_OPTIONS: list[tuple[dict[str, Any], type[InvalidInput], str]] = [
     ({"backoff": "exponential"}, InvalidOption, "use a duration, or Backoff.exponential"),
     ({"backoff": [1]}, InvalidOption, "use a duration, or Backoff.exponential"),
     ({"timeout": 0}, InvalidOption, "leave it out"),
-    ({"timeout": -1}, InvalidOption, "cannot be -1: use at least 1 ms, or leave it out"),
+    ({"timeout": -1}, InvalidDuration, "option 'timeout': -1 is negative"),
+    ({"delay": -5}, InvalidDuration, "option 'delay': -5 is negative"),
+    ({"delay": -0.001}, InvalidDuration, "option 'delay': -0.001 is negative"),
+    ({"delay": timedelta(-1)}, InvalidDuration, "is negative"),
+    ({"delay": "-5 s"}, InvalidDuration, "not a duration"),
+    ({"delay": "1 h 1 h"}, InvalidDuration, "not a duration"),
+    ({"delay": "١ h"}, InvalidDuration, "not a duration"),
+    ({"backoff": -1}, InvalidDuration, "option 'backoff': -1 is negative"),
+    ({"backoff": "-1 s"}, InvalidOption, "use a duration, or Backoff.exponential"),
+    ({"remove_on_complete": Keep(age=-1)}, InvalidDuration, "option 'remove_on_complete': -1 is negative"),
+    ({"remove_on_fail": Keep(age=timedelta(-1))}, InvalidDuration, "is negative"),
     ({"timeout": float("nan")}, InvalidDuration, "finite"),
     ({"timeout": "never"}, InvalidDuration, "not a duration"),
     ({"remove_on_complete": -1}, InvalidOption, "Keep"),
@@ -165,6 +175,12 @@ async def test_every_bad_option_is_refused_with_a_remedy_and_nothing_is_stored(q
     [
         lambda: Backoff.fixed(float("nan")),
         lambda: Backoff.fixed("x"),
+        lambda: Backoff.fixed(-1),
+        lambda: Backoff.linear(timedelta(-1)),
+        lambda: Backoff.exponential(1, max_delay=-1),
+        lambda: Backoff("sometimes"),  # type: ignore[arg-type]
+        lambda: Backoff("fixed", -1),
+        lambda: Backoff.custom("\ud800"),
         lambda: Backoff.exponential(1, jitter=2),
         lambda: Backoff.linear(1, jitter=float("nan")),
         lambda: Backoff.custom(""),

@@ -58,7 +58,7 @@ async def test_listeners_of_a_worker_are_not_disturbed_by_it(queue: Queue):
     heard = asyncio.Event()
     worker = Worker(queue, lambda _: None)
     worker.on("paused", lambda _: heard.set())
-    async with worker.started():
+    async with worker:
         await queue.publish("imported", {"rows": 3})
         await queue.pause()
         await asyncio.wait_for(heard.wait(), 20)

@@ -21,6 +21,7 @@ from ropeway import (
     JobCancelled,
     JobHandle,
     JobNotFound,
+    JobType,
     Queue,
     ResultTimeout,
     SyncClaimedJob,
@@ -87,7 +88,7 @@ def test_a_worker_has_twins_of_run_and_claim():
     assert inspect.signature(Worker.claim_sync) == expected(Worker.claim)
     assert inspect.signature(Worker.claimed_sync) == expected(Worker.claimed)
     assert inspect.signature(Worker.idle_sync) == inspect.signature(Worker.idle)
-    assert {"run", "claim", "claimed", "idle"} == set(awaited(Worker)) - {"started"}
+    assert {"run", "claim", "claimed", "idle"} == set(awaited(Worker))
 
 
 def test_jobs_are_added_looked_at_and_moved_without_a_loop(queue: Queue):
@@ -213,15 +214,30 @@ def test_events_that_are_dropped_are_closed_on_any_thread(queue: Queue):
 
 
 async def test_a_call_on_the_thread_of_a_loop_is_refused(queue: Queue):
-    with pytest.raises(SyncRefused, match=r"await Queue\.add itself, as in `await queue\.add"):
-        queue.sync.add("send")
-    with pytest.raises(SyncRefused):
-        next(queue.sync.events())
-    with pytest.raises(SyncRefused):
-        Worker(queue, lambda job: None).run_sync()
+    @queue.task
+    async def resize(path: str) -> None: ...
+
     job = await queue.add("send")
-    with pytest.raises(SyncRefused):
-        job.sync.state()
+    worker = Worker(queue, {"send": lambda job: None})
+    calls: dict[str, Callable[[], object]] = {
+        "await queue.add(...)": lambda: queue.sync.add("send"),
+        "await queue.add_many(...)": lambda: queue.sync.add_many(["send"]),
+        "await queue.add_call(...)": lambda: queue.sync.add_call(resize.call("a.png")),
+        "await queue.find(...)": lambda: queue.sync.find("waiting"),
+        "await queue.close(...)": queue.sync.close,
+        "async with queue": queue.sync.__enter__,
+        "async with queue.transaction()": queue.sync.transaction,
+        "async for event in queue.events(...)": lambda: next(queue.sync.events()),
+        "await task.add(...)": lambda: resize.add_sync("a.png"),
+        "await task.get(...)": lambda: resize.get_sync(job.id),
+        "await job_type.add(queue, ...)": lambda: JobType("send", str).add_sync(queue, "a"),
+        "await job.result(...)": job.sync.result,
+        "await worker.run()": worker.run_sync,
+        "await worker.claim(...)": worker.claim_sync,
+    }
+    for instead, call in calls.items():
+        with pytest.raises(SyncRefused, match=re.escape(f"use `{instead}`, or make the sync call in another thread")):
+            call()
     assert (await queue.counts())["waiting"] == 1
 
 

@@ -14,6 +14,7 @@ from ropeway import (
     InvalidArguments,
     InvalidInput,
     InvalidOption,
+    Job,
     JobFailed,
     Queue,
     UnexpectedResult,
@@ -145,6 +146,47 @@ async def test_jobs_that_are_added_by_the_name_of_a_task_have_its_options(make_q
     assert (await options_of(by_name), await options_of(other)) == ((2, 3), (2, 2))
 
 
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"path": 5}, "Expected `str`, got `int`"),
+        ({"paht": "a.png"}, "paht"),
+        ({"path": "a.png", "box": {"width": "wide"}}, r"\$\.box\.width"),
+        (["a.png"], "got `array`"),
+        (None, "missing required field `path`"),
+    ],
+)
+async def test_data_that_is_added_by_the_name_of_a_task_is_checked(queue: Queue, data: Any, problem: str):
+    resizing(queue)
+
+    with pytest.raises(InvalidArguments, match=problem) as refused:
+        await queue.add("resize", data)
+    with pytest.raises(InvalidArguments) as bulk:
+        await queue.add_many([("resize", {"path": "a.png"}), ("resize", data)])
+    with pytest.raises(InvalidArguments):
+        await asyncio.to_thread(queue.sync.add, "resize", data)
+
+    assert "it takes (path, /, width=800, *, box=None)" in str(refused.value)
+    assert bulk.value.item == 1
+    assert await is_empty(queue)
+
+
+async def test_data_that_fits_a_task_is_added_by_its_name(queue: Queue):
+    resizing(queue)
+
+    job = await queue.add("resize", {"path": "a.png", "box": {"width": 3, "since": "2024-05-06T00:00:00Z"}})
+
+    assert (await job.refresh()).data == job.data
+
+
+async def test_a_task_whose_types_are_not_known_here_is_added_by_its_name(queue: Queue):
+    async def resize(box: Unknown) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - as the test says
+
+    queue.task(resize)
+
+    assert (await queue.add("resize", {"box": 1})).created
+
+
 async def test_a_task_can_use_an_id_of_ones_own(queue: Queue):
     resize = resizing(queue).using(id="a")
     assert (await resize.add("a.png")).created
@@ -241,7 +283,7 @@ async def test_jobs_are_added_and_awaited_without_a_loop(queue: Queue):
         result: Box = job.result(timeout=10)
         return result
 
-    async with Worker(queue).started():
+    async with Worker(queue):
         assert await asyncio.to_thread(add_and_wait) == Box(3, WHEN)
 
 
@@ -269,3 +311,40 @@ def test_words_of_other_queues_lead_to_add(queue: Queue, word: str):
     with pytest.raises(AttributeError, match=r"use task\.add"):
         getattr(task, word)
     assert not hasattr(task, "nonsense")
+
+
+@pytest.mark.parametrize("parameter", ["job", "ctx", "context"])
+async def test_a_function_that_seems_to_want_its_job_is_told_how_to_ask_for_it(queue: Queue, parameter: str):
+    kinds = {"async def": "Job", "def": "SyncJob"}
+    for definition, kind in kinds.items():
+        names: dict[str, Any] = {}
+        exec(f"{definition} deliver({parameter}, to): ...", names)  # noqa: S102 - a function for each word
+        task = queue.task(name=f"deliver-{kind}")(names["deliver"])
+        with pytest.raises(InvalidArguments) as refused:
+            await task.add(to="you")
+        assert f"annotate its parameter: `{parameter}: {kind}`" in str(refused.value)
+
+
+async def test_an_argument_of_another_name_is_named(queue: Queue):
+    @queue.task
+    async def deliver(job: Job, to: str, *, at: str = "home") -> None: ...
+
+    wrong: Any = deliver
+    with pytest.raises(InvalidArguments, match="unexpected keyword argument 'too', did you mean 'to'") as refused:
+        await wrong.add(too="you")
+    assert "annotate" not in str(refused.value)
+    with pytest.raises(InvalidArguments, match="missing a required argument: 'to'"):
+        await wrong.add(at="work")
+
+
+async def test_a_default_that_cannot_be_shown_does_not_stand_in_the_way(queue: Queue):
+    class Mute:
+        def __repr__(self) -> str:
+            raise RuntimeError("no repr")
+
+    @queue.task
+    async def deliver(to: str, how: Any = Mute()) -> None: ...  # noqa: B008
+
+    wrong: Any = deliver
+    with pytest.raises(InvalidArguments, match=r"it takes \(to, how\)"):
+        await wrong.add()

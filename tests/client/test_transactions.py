@@ -85,7 +85,7 @@ class TestVisibility:
         async def handle(job: object) -> str:
             return "sent"
 
-        async with Worker(ledger.queue, handle).started():
+        async with Worker(ledger.queue, handle):
             first = await ledger.queue.add("send")
             assert await first.result(timeout=PATIENCE) == "sent"
             async with ledger.queue.transaction() as tx:

@@ -9,7 +9,12 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parents[2]
 DJANGO: Final = ROOT / "docs" / "django.md"
 """A project in several files, which has a test of its own."""
-PAGES: Final = [ROOT / "README.md", ROOT / "llms.txt", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES: Final = [
+    ROOT / "README.md",
+    ROOT / "llms.txt",
+    ROOT / "examples" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 _BLOCK: Final = re.compile(r"^( *)```(\w+)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 

@@ -31,6 +31,11 @@ async def run(block: Block, names: dict[str, Any], folder: Path) -> str:
         file.write_text(block.text)
         if file.name.startswith("test_"):
             return await _run_as_tests(file)
+        if '__name__ == "__main__"' in block.text:
+            printed_by_app = await _run_beside_a_worker(file, folder)
+            # The blocks after it use what it defines.
+            await _run_in_place(block, names)
+            return printed_by_app
     if "asyncio.run(" in block.text:
         return await _run_as_a_script(block, folder)
     printed = io.StringIO()
@@ -62,6 +67,15 @@ async def _run_as_a_script(block: Block, folder: Path) -> str:
                     break
         process.send_signal(signal.SIGTERM)
     return await _output(process, str(block))
+
+
+async def _run_beside_a_worker(file: Path, folder: Path) -> str:
+    """As a page says it: an app and, in another terminal, a worker that runs its queue."""
+    worker = await _start("-m", folder, "ropeway", "worker", f"{file.stem}:queue")
+    printed = await _output(await _start(file, folder), file.name)
+    worker.send_signal(signal.SIGTERM)
+    await _output(worker, "its worker")
+    return printed
 
 
 async def _run_as_tests(file: Path) -> str:

@@ -1,7 +1,7 @@
 """Every Python block of the README, the pages and llms.txt is run, in the order of its page.
 
-Blocks share their names with those before them, and may await. What a block prints must contain what its comments
-promise by `# -> ...`, in that order.
+Blocks share their names with those before them on their page, take nothing else for granted, and may await. What a
+block prints must contain what its comments promise by `# -> ...`, in that order.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from ropeway import Queue, Worker
+from ropeway import Queue
 from tests.stores.databases import new_database
 
 from .pages import DJANGO, PAGES, Block, blocks_of
@@ -34,18 +33,16 @@ async def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.
     # A module, because dataclasses and the like look for the one that they stand in.
     module = ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
-    async with Queue("emails") as queue:
-        names = vars(module)
-        names.update(queue=queue, Worker=Worker, send_email=answer)
-        try:
-            for block in blocks_of(page, "python"):
-                assert_printed(block, await run(block, names, tmp_path))
-        finally:
-            for own in names.values():
-                if isinstance(own, Queue):
-                    await own.close()
-                elif isinstance(own, AsyncEngine):
-                    await own.dispose()
+    names = vars(module)
+    try:
+        for block in blocks_of(page, "python"):
+            assert_printed(block, await run(block, names, tmp_path))
+    finally:
+        for own in names.values():
+            if isinstance(own, Queue):
+                await own.close()
+            elif isinstance(own, AsyncEngine):
+                await own.dispose()
 
 
 def assert_printed(block: Block, printed: str) -> None:
@@ -54,7 +51,3 @@ def assert_printed(block: Block, printed: str) -> None:
         pattern = "".join(f"[{sign}]" if sign in "*?[" else sign for sign in promise).replace("...", "*")
         kept = any(fnmatchcase(line, pattern) for line in lines)
         assert kept, f"{block} promised {promise!r}, and printed\n{printed}"
-
-
-async def answer(job: Any) -> dict[str, str]:
-    return {"sent": job.data["to"]}

@@ -60,6 +60,8 @@ def check(command: list[str]) -> None:
             check_package(package)
         case ["ropeway", *arguments] | ["python", "-m", "ropeway", *arguments]:
             check_arguments(cli, "ropeway", arguments)
+        case ["python", script] if script.endswith(".py"):
+            assert any(block.text.startswith(f"# {script}\n") for block in blocks("python")), f"no page has {script}"
         case ["python", "-m", module, *_]:
             assert importlib.util.find_spec(module) is not None
         case ["make", target, *_]:

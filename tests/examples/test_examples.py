@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,31 @@ def test_the_example_ends_well(example: str, start: Start):
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert output
+
+
+@pytest.mark.parametrize(
+    ("example", "package", "remedy"),
+    [
+        ("fastapi_app", "fastapi", "pip install fastapi httpx"),
+        ("fastapi_app", "httpx", "pip install fastapi httpx"),
+        ("flask_app", "flask", "pip install flask"),
+        ("django_app", "django", "pip install django"),
+    ],
+)
+def test_an_example_without_its_package_says_what_to_install(example: str, package: str, remedy: str):
+    without = f"import sys, runpy; sys.modules[{package!r}] = None; runpy.run_module('examples.{example}')"
+
+    ran = subprocess.run([sys.executable, "-c", without], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stderr) == (1, f"{package} is not installed: {remedy}\n")
+    assert remedy in (ROOT / "examples" / f"{example}.py").read_text().partition("from __future__")[0]
+    assert remedy in (ROOT / "examples" / "README.md").read_text()
+
+
+def test_the_list_of_examples_has_them_all():
+    listed = (ROOT / "examples" / "README.md").read_text()
+
+    assert [example for example in [*EXAMPLES, "tour"] if f"({example}.py)" not in listed] == []
 
 
 @pytest.mark.parametrize("example", ["pipeline", "fastapi_app", "flask_app", "django_app", "script"])
@@ -56,7 +83,7 @@ def test_the_tour_ends_at_ctrl_c(start: Start):
 def test_in_a_terminal_the_tour_shows_the_live_view_until_it_is_quit(tmp_path: Path):
     terminal = Terminal("-m", "examples.tour", "--url", f"sqlite:///{tmp_path}/ropeway.db", width=100, height=30)
     try:
-        terminal.until_shown("send-email")
+        terminal.until_shown("send_email")
         terminal.press("q")
 
         assert terminal.exit_code() == 0
@@ -69,7 +96,7 @@ def test_in_a_terminal_the_tour_shows_the_live_view_until_it_is_quit(tmp_path: P
 def test_ctrl_c_ends_the_view_and_the_tour(tmp_path: Path):
     terminal = Terminal("-m", "examples.tour", "--url", f"sqlite:///{tmp_path}/ropeway.db", width=100, height=30)
     try:
-        terminal.until_shown("send-email")
+        terminal.until_shown("send_email")
         terminal.press("\x03")
 
         assert terminal.exit_code() == 0

@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +80,7 @@ def test_a_custom_backoff_is_named(name):
     ("answer", "expected"),
     [
         *((0, 0), (1.5, 1_500), ("5s", 5_000), (-1, None), (-0.001, None), (10**12, LONGEST_DELAY)),
+        *((timedelta(seconds=2), 2_000), (timedelta(-1), None)),
         *((float("inf"), LONGEST_DELAY), (float("-inf"), None), pytest.param(10**400, LONGEST_DELAY, id="10**400")),
     ],
 )

@@ -201,3 +201,35 @@ def test_the_limit_can_be_another():
 def test_the_error_says_what_was_given():
     with pytest.raises(InvalidPayload, match=r"^result cannot"):
         encode(object(), "result")
+
+
+def test_a_dict_that_cannot_be_gone_through_is_refused():
+    class Items(dict[str, object]):
+        def items(self):
+            raise RuntimeError("no items")
+
+    with pytest.raises(InvalidPayload, match=r"\$ is a .*Items that raised RuntimeError"):
+        encode(Items(a=object()))
+
+
+def test_a_value_that_cannot_be_compared_is_refused_by_its_type():
+    @dataclass
+    class Rate:
+        a: int
+
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("no comparison")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    with pytest.raises(InvalidPayload, match=r"\$\.rate is a .*Rate; convert it"):
+        encode({"rate": Rate(1)})
+
+
+def test_the_place_of_a_problem_is_named_in_few_words():
+    with pytest.raises(InvalidPayload) as caught:
+        encode({"x" * 4_000_000: {"\n" * 4_000: object()}})
+
+    assert len(caught.value.path) <= 200
+    assert caught.value.path.isprintable()
+    assert "is an object; convert it" in str(caught.value)

@@ -34,22 +34,28 @@ from ropeway.job.durations import LONGEST, milliseconds
         ("P1DT12H", 129_600_000),
         ("P2W", 1_209_600_000),
         ("pt1h30m", 5_400_000),
+        ("5\u00a0min", 300_000),
+        ("0 s", 0),
+        (-0.0, 0),
     ],
 )
 def test_a_duration_is_read_as_people_write_it(given, expected):
     assert milliseconds(given) == expected
 
 
-@pytest.mark.parametrize("given", [-1, -0.5, timedelta(days=-1), -(10**9)])
-def test_a_negative_duration_is_none_at_all(given):
-    assert milliseconds(given) == 0
+@pytest.mark.parametrize(
+    "given", [-1, -0.5, -0.0001, timedelta(days=-1), -(10**9), pytest.param(-(10**5000), id="-10**5000")]
+)
+def test_a_negative_duration_is_refused(given):
+    with pytest.raises(InvalidDuration, match=r"option 'wait': .* is negative: a duration is 0 or more"):
+        milliseconds(given, "wait")
 
 
 @pytest.mark.parametrize(
     "given",
     [
         *("", " ", "5", "h", "soon", "5 parsecs", "5 minutes ago", "1h -5m", "-5 minutes", "1e3s", "P", "PT", "P1"),
-        *("1h" * 60, "PT5", "5 m s", "∞s"),
+        *("1h" * 60, "PT5", "5 m s", "∞s", "1 h 1 h", "1 h 1 hour", "١ h", "PT٥M", "1 w\u212a", "5 \u017f", "1_0 s"),
         *(None, True, False, [], {}, b"5s", object()),
     ],
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from ropeway.job.events import Entry, Event, expand, split_id
+from ropeway.job.events import Entry, Event, expand, split_id, trim_entry
 
 
 def names(entry):
@@ -73,3 +73,34 @@ def test_the_id_of_an_entry_means_all_of_it():
 
     assert entry_id == "1700000000000-0"
     assert number > 10**9
+
+
+def test_of_an_entry_in_excess_the_newest_jobs_stay_whole():
+    entry = Entry("retry", 5, "waiting", [("a", None), ("b", None), ("c", None)])
+
+    def stays(gone: int, *, is_newest: bool = False) -> list[str]:
+        left = trim_entry(entry, 16, gone, is_newest=is_newest)
+        return [id for id, _ in left.jobs] if left else []
+
+    assert [stays(gone) for gone in range(10, 16)] == [
+        ["a", "b", "c"],
+        ["b", "c"],
+        ["b", "c"],
+        ["c"],
+        ["c"],
+        [],
+    ]
+    assert stays(15, is_newest=True) == ["c"]
+
+
+def test_an_entry_that_is_trimmed_again_knows_all_that_is_gone():
+    entry = Entry("fail", 5, "failed", [("a", {"exhausted": True}), ("b", {}), ("c", {})])
+    ids = [event.id for event in expand("q", "7", entry)]
+
+    once = trim_entry(entry, 3, 1, is_newest=False)
+    assert once is not None
+    twice = trim_entry(once, 3, 2, is_newest=False)
+    assert twice is not None
+
+    assert [event.id for event in expand("q", "7", once)] == ids[2:]
+    assert [event.id for event in expand("q", "7", twice)] == ids[3:]

@@ -34,6 +34,9 @@ class ScenarioHandlers:
             "nap": self.nap,
             "hold": self.hold,
             "hold-in-thread": self.hold_in_thread,
+            "block": self.block,
+            "block-after": self.block_after,
+            "touch": self.touch,
             "listen-in-thread": self.listen_in_thread,
             "take-all-files": self.take_all_files,
             # What the kernel does to a process that has taken too much memory.
@@ -54,6 +57,23 @@ class ScenarioHandlers:
             while not is_open(job):  # noqa: ASYNC110 - it is opened by another process
                 await asyncio.sleep(LOOK)
         return job.token
+
+    async def block(self, job: Job) -> str:
+        """As `hold`, and nothing else comes round on its loop meanwhile."""
+        with self._written_down(job):
+            while not is_open(job):
+                time.sleep(LOOK)  # noqa: ASYNC251 - that is the point
+        return job.token
+
+    async def block_after(self, job: Job) -> str:
+        """As `block`, once everything that could begin beside it has begun."""
+        await asyncio.sleep(0.1)
+        return await self.block(job)
+
+    async def touch(self, job: Job) -> str:
+        """Ends without waiting for anything."""
+        with self._written_down(job):
+            return job.token
 
     def hold_in_thread(self, job: SyncJob) -> str:
         """As `hold`, and deaf to its end."""

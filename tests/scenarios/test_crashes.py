@@ -41,6 +41,49 @@ async def test_a_job_that_kills_its_workers_is_given_up_and_the_queue_goes_on(
     await check_counters(queue)
 
 
+@pytest.mark.parametrize("poison", CRASHES)
+async def test_a_job_that_kills_its_workers_takes_no_other_along(
+    poison: str, queue: Queue, fleet: Fleet, chronicle: Chronicle
+):
+    bad = await queue.add(poison)
+    others = await queue.add_many([("nap", 0.001) for _ in range(30)])
+    for _ in range(2):
+        worker = fleet.start(concurrency=10, lock_duration=0.5)
+        assert await worker.exit() == CRASHES[poison]
+    last = fleet.start(concurrency=10, lock_duration=0.5)
+    for job in others:
+        await job.result(timeout=20)
+    await until(lambda: chronicle.ids("give up"), "the end of the poison")
+
+    dead = await bad.refresh()
+    assert (dead.state, dead.stalled_count) == ("failed", 2)
+    assert f":{fleet.workers[1].pid}:" in (dead.reason or "")
+    assert await chronicle.ids("give up") == [bad.id]
+    assert [len(fleet.starts(job.id)) for job in others] == [1] * 30
+    assert last.exit_code is None
+    await check_counters(queue)
+
+
+async def test_a_job_that_kills_many_workers_takes_no_other_along(queue: Queue, fleet: Fleet, chronicle: Chronicle):
+    """They take over from each other while it happens, and each is started again when it has died."""
+    others = await queue.add_many([("nap", 0.01) for _ in range(15)])
+    bad = await queue.add("exit")
+    others += await queue.add_many([("nap", 0.01) for _ in range(15)])
+    workers = [fleet.start(concurrency=10, lock_duration=0.5) for _ in range(3)]
+
+    async def is_over() -> bool:
+        for place, worker in enumerate(workers):
+            if worker.exit_code is not None:
+                workers[place] = fleet.start(concurrency=10, lock_duration=0.5)
+        counts = await queue.counts()
+        return counts["completed"] + counts["failed"] == len(others) + 1
+
+    await until(is_over, "the end of all jobs")
+    assert [await job.state() for job in others] == ["completed"] * len(others)
+    assert await chronicle.ids("give up") == [bad.id]
+    await check_counters(queue)
+
+
 async def test_a_worker_killed_after_the_effect_repeats_it_under_the_same_id(
     queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):

@@ -41,6 +41,7 @@ class Orders(msgspec.Struct, forbid_unknown_fields=True):
     fault: Fault | None = None
     clock_shift: float = 0
     """Seconds by which this process believes it is later than it is."""
+    more_queues: list[str] = []
     more_files: int | None = None
     """The most that this process may have open."""
 
@@ -53,8 +54,8 @@ async def work(orders: Orders) -> int:
         limit_files(orders.more_files)
     if orders.fault == "die after the settling":
         store = DiesAfterSettling(store)
-    queue = Queue(orders.queue, store=store)
-    worker = Worker(queue, ScenarioHandlers(diary).by_name(), **orders.options)
+    queues = [Queue(name, store=store) for name in (orders.queue, *orders.more_queues)]
+    worker = Worker(queues, ScenarioHandlers(diary).by_name(), **orders.options)
     if orders.fault == "die before the handler":
         worker.on("active", lambda _: die_at_once())
     telling = asyncio.create_task(tell_of_shutdown(worker, diary))

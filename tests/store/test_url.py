@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from ropeway.errors import InvalidOption
+from ropeway.errors import InvalidOption, RopewayError
+from ropeway.showing import LONGEST_MESSAGE
 from ropeway.store.url import connect
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.redis import RedisStore
+from tests.odd import ODD
 
 SCHEMES = ("memory", "sqlite", "postgresql", "postgres", "redis", "rediss", "redis+cluster", "redis+sentinel", "valkey")
 HOSTS = ("[::1", "::1]", "[wrong]", "[::1]:6379,[::2", "ho℀st")
@@ -48,3 +52,75 @@ def test_a_path_is_answered_with_its_url(path: str, url: str):
 def test_a_database_in_memory_is_not_a_file_of_that_name():
     with pytest.raises(InvalidOption, match="use memory://"):
         connect("sqlite:///:memory:")
+
+
+NO_PLACES = [
+    "redis://127.0.0.1:99999/0",
+    "redis://127.0.0.1:0/0",
+    "redis://127.0.0.1:٦٣٧٩/0",
+    "redis://127.0.0.1:-1/0",
+    "redis://localhost/-1",
+    "redis://localhost/1_0",
+    f"redis://localhost/{'9' * 5_000}",
+    "redis+cluster://one:6379,other:99999",
+    "redis+sentinel://one:99999/main",
+    "postgresql://localhost:99999/jobs",
+    "postgresql://one:5432,other:99999/jobs",
+    "postgresql://localhost/jobs?port=99999",
+    f"postgresql://localhost/jobs?host={'a' * 300}",
+    *(
+        f"{scheme}://{host}/0"
+        for scheme in ("redis", "postgresql")
+        for host in ("a" * 64, "a" * 4_000_000, "a\ud800", "a..b")
+    ),
+    *(f"{scheme}://me:\ud800@localhost/0" for scheme in ("redis", "postgresql")),
+    "sqlite:///\ud800.db",
+    "sqlite:///a%00b.db",
+]
+
+
+@pytest.mark.parametrize("url", NO_PLACES, ids=lambda url: ascii(url)[:60])
+def test_a_place_that_cannot_be_is_refused_before_anybody_connects(url: str):
+    with pytest.raises(InvalidOption) as refused:
+        connect(url)
+
+    assert refused.value.option == "url"
+    assert len(str(refused.value)) <= LONGEST_MESSAGE
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "my_redis", "10.0.0.1", "[::1]", "[fe80::1%25eth0]", "bücher.example", "a."]
+)
+@pytest.mark.parametrize("scheme", ["redis", "postgresql"])
+def test_a_host_that_can_be_is_taken(scheme: str, host: str):
+    assert connect(f"{scheme}://{host}/0").url
+
+
+@pytest.mark.parametrize("url", [0, 5, False, [], b"sqlite:///a.db", object(), ODD])
+def test_what_is_no_text_is_no_url(url: object):
+    with pytest.raises(InvalidOption, match="use text such as"):
+        connect(url)
+
+
+URLS = st.one_of(
+    st.text(max_size=80),
+    st.builds(
+        "{}://{}{}{}".format,
+        st.sampled_from(SCHEMES),
+        st.text(st.sampled_from("a.:@[]%/,-_0159\ud800é \n\x00"), max_size=30),
+        st.sampled_from(["", "/", "/0", "/x/y", "//", "/٥"]),
+        st.one_of(st.just(""), st.builds("?{}={}".format, st.text(max_size=10), st.text(max_size=30))),
+    ),
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(URLS)
+def test_any_url_is_taken_or_refused_by_our_own_errors(url: str):
+    said = ""
+    try:
+        connect(url)
+    except RopewayError as refused:
+        said = str(refused)
+    assert len(said) <= LONGEST_MESSAGE

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import cast
+from collections.abc import AsyncIterator, Iterator
+from typing import TypeAlias, cast
 
 import pytest
 
 from ropeway.testing.conformance.fixtures import NewHandle, sibling, store
 
+from .databases import DatabaseProcess
+from .network import Proxy, proxied
 from .places import EVERYWHERE, empty_folder
+from .servers import ServerProcess
 
 __all__ = ["new_handle", "sibling", "store"]
+
+AnyServer: TypeAlias = ServerProcess | DatabaseProcess
+
+SERVERS = {"redis": ServerProcess, "postgres": DatabaseProcess}
 
 
 @pytest.fixture(params=EVERYWHERE)
 def new_handle(request: pytest.FixtureRequest) -> Iterator[NewHandle]:
     with empty_folder() as folder:
         yield EVERYWHERE[cast(str, request.param)](folder)
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest) -> Iterator[AnyServer]:
+    """One of its own for each test that does something to it."""
+    with empty_folder() as folder:
+        # A database may have to run as another user.
+        folder.chmod(0o755)
+        place = folder / "server"
+        place.mkdir()
+        server = SERVERS[cast(str, request.param)](place)
+        server.start()
+        yield server
+        server.kill()
+
+
+@pytest.fixture
+async def proxy(server: AnyServer) -> AsyncIterator[Proxy]:
+    async with proxied(server) as proxy:
+        yield proxy

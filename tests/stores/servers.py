@@ -155,10 +155,11 @@ def new_prefix() -> str:
 class ClusterProcesses:
     """Primaries that share the slots out among themselves."""
 
-    def __init__(self, folder: Path, number: int = 3) -> None:
+    def __init__(self, folder: Path, number: int = 3, *options: str) -> None:
         self.nodes: list[ServerProcess] = []
         self.buses: list[int] = []
         self._folder = folder
+        self._options = options
         for _ in range(number):
             self._add_node()
 
@@ -168,13 +169,22 @@ class ClusterProcesses:
         self.buses.append(free_port())
         options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", str(self.buses[-1]))
         haste = ("--repl-diskless-sync-delay", "0")
-        node = ServerProcess(place, "--bind", "127.0.0.1", *options, *haste, port=free_port())
+        node = ServerProcess(place, "--bind", "127.0.0.1", *options, *haste, *self._options, port=free_port())
         self.nodes.append(node)
         return node
 
-    def url(self, prefix: str = "ropeway") -> str:
+    def url(self, prefix: str = "ropeway", **options: str) -> str:
         seeds = ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
-        return f"redis+cluster://{seeds}/0?prefix={prefix}"
+        said = "&".join(f"{option}={value}" for option, value in {"prefix": prefix, **options}.items())
+        return f"redis+cluster://{seeds}/0?{said}"
+
+    def holder(self, key: str) -> ServerProcess:
+        """The node that has a key's slot."""
+        return next(node for node in self.nodes if not node.ask("EXISTS", key).startswith(b"-"))
+
+    def queue_on(self, node: ServerProcess, prefix: str = "ropeway") -> str:
+        """The name of a queue that this node holds."""
+        return next(name for n in count() if self.holder(f"{{{prefix}:{(name := f'queue-{n}')}}}") is node)
 
     def start(self) -> None:
         slots, number = 16384, len(self.nodes)

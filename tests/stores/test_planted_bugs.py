@@ -139,6 +139,15 @@ class BelievesTheClient(Spoiled):
         return replace(await self.inner.do(command, now + MINUTE), now=now)
 
 
+class BlamesNeighbours(Spoiled):
+    """Every attempt counts as one that ran alone."""
+
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Claim):
+            command = replace(command, isolates=False)
+        return await super().spoil(command, now)
+
+
 class _DeafBetweenWaits:
     def __init__(self, store: Store, topic: Topic, queues: Sequence[str]) -> None:
         self.begin = lambda: store.listen(topic, queues)
@@ -269,6 +278,10 @@ BUGS: Final = [
     Bug(
         BelievesTheClient,
         lambda on: suite.TestTickRecovers().test_a_lock_holds_until_its_last_instant(on.store),
+    ),
+    Bug(
+        BlamesNeighbours,
+        lambda on: suite.TestTickSpares().test_a_job_that_ran_beside_others_waits_again(on.store),
     ),
     Bug(
         LosesWakes,

@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from ropeway import Job, JobHandle, Queue, Worker
 from tests.worker.watching import PATIENCE, TROUBLE, Counting, Ear, Gate, told
 
-from .databases import DatabaseProcess
-from .network import Proxy, proxied
-from .places import empty_folder
-from .servers import ServerProcess
+from .conftest import AnyServer
+from .network import Proxy
 from .waiting import until
-
-AnyServer: TypeAlias = ServerProcess | DatabaseProcess
-
-SERVERS = {"redis": ServerProcess, "postgres": DatabaseProcess}
-
-
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Iterator[AnyServer]:
-    with empty_folder() as folder:
-        # A database may have to run as another user.
-        folder.chmod(0o755)
-        place = folder / "server"
-        place.mkdir()
-        server = SERVERS[request.param](place)
-        server.start()
-        yield server
-        server.kill()
-
-
-@pytest.fixture
-async def proxy(server: AnyServer) -> AsyncIterator[Proxy]:
-    async with proxied(server) as proxy:
-        yield proxy
 
 
 @pytest.fixture
@@ -55,7 +30,7 @@ async def test_a_slow_network_slows_work_and_makes_nothing_stall(proxy: Proxy):
         jobs = await queue.add_many([*(("send", n) for n in range(20)), ("hold", 20)])
         worker = Worker(queue, {"send": counting, "hold": gate}, lock_duration=1.5, stalled_interval=0.1)
         ear = Ear(worker, *TROUBLE)
-        async with worker.started():
+        async with worker:
             proxy.latency = 0.3
             await told(queue, "completed", count=20)
             # Some locks' length more, which it has to renew.
@@ -104,7 +79,7 @@ async def test_a_worker_that_lost_its_connections_takes_a_delayed_job_with_nobod
     async with Queue("letters", proxy.url(timeout="0.5", **options)) as queue:
         worker = Worker(queue, Counting())
         ear = Ear(worker, "completed")
-        async with worker.started():
+        async with worker:
             await queue.add("send", 1)
             await ear.hear("completed")
             await queue.add("send", 2, delay=0.5)
@@ -127,7 +102,7 @@ async def test_a_worker_that_has_no_server_for_longer_than_a_lock_stops_its_hand
     async def handle(job: Job) -> str:
         return await gate(job) if job.record.attempts_started == 1 else "again"
 
-    async with Worker(queue, handle, lock_duration=0.5, stalled_interval=0.05).started():
+    async with Worker(queue, handle, lock_duration=0.5, stalled_interval=0.05):
         job = await queue.add("send")
         await gate.holds(1)
         await proxy.stop()
@@ -148,12 +123,12 @@ async def test_a_worker_that_has_no_server_stops_its_handlers_before_others_begi
         begun.set()
 
     options: Any = {"lock_duration": 2, "stalled_interval": 0.05}
-    async with Worker(queue, gate, **options).started():
+    async with Worker(queue, gate, **options):
         await queue.add("send")
         await gate.holds(1)
         async with (
             Queue("letters", server.url()) as there,
-            Worker(there, take_over, **options).started(),
+            Worker(there, take_over, **options),
         ):
             await proxy.stop()
             await asyncio.wait_for(begun.wait(), PATIENCE)

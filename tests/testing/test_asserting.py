@@ -286,8 +286,9 @@ class TestTasks:
         @queue.task
         async def deliver(at: datetime) -> None: ...
 
-        await queue.add("deliver", {"at": "noon", "by": "Ann"})
-        await queue.add("deliver")
+        by_others = Queue(queue.name, store=queue.store)
+        await by_others.add("deliver", {"at": "noon", "by": "Ann"})
+        await by_others.add("deliver")
 
         assert_added(deliver, at="noon")
         assert_added(deliver, data=None, count=1)

@@ -92,7 +92,7 @@ class TestTime:
 
     async def test_what_nobody_advances_takes_as_long_as_it_would_anyway(self, store: FakeStore):
         queue = Queue("letters", store=store)
-        async with Worker(queue, echo).started():
+        async with Worker(queue, echo):
             job = await queue.add("letter", "late", delay=0.05)
 
             assert await job.result(timeout=20) == "late"
@@ -109,9 +109,9 @@ class TestTime:
 
     async def test_one_loop_lives_by_one_clock(self):
         first, second = (Queue(name, store=FakeStore()) for name in ("first", "second"))
-        async with Worker(first, echo).started():
+        async with Worker(first, echo):
             with pytest.raises(RopewayError, match="another FakeClock"):
-                async with Worker(second, echo).started():
+                async with Worker(second, echo):
                     raise AssertionError("it must not start")
 
     def test_a_loop_that_cannot_be_governed_is_named(self):
@@ -127,7 +127,7 @@ class TestTime:
 
 class TestWithARealWorker:
     async def test_a_long_delay_ends(self, queue: Queue, clock: FakeClock):
-        async with Worker(queue, echo).started():
+        async with Worker(queue, echo):
             job = await queue.add("letter", "here", delay="3 hours")
             await clock.advance("2 hours 59 minutes")
             assert await job.state() == "delayed"
@@ -143,7 +143,7 @@ class TestWithARealWorker:
             tried.append((clock.now() - start).total_seconds())
             raise ValueError("no luck")
 
-        async with Worker(queue, fail).started():
+        async with Worker(queue, fail):
             job = await queue.add("letter", attempts=4, backoff=Backoff.exponential(10))
             await clock.advance("2 minutes")
 
@@ -151,7 +151,7 @@ class TestWithARealWorker:
         assert tried == [0, 10, 30, 70]
 
     async def test_a_handler_runs_into_its_timeout(self, queue: Queue, clock: FakeClock):
-        async with Worker(queue, sleep_an_hour).started():
+        async with Worker(queue, sleep_an_hour):
             job = await queue.add("letter", timeout="10 minutes")
             await clock.advance("9 minutes 59 seconds")
             assert await job.state() == "active"
@@ -160,7 +160,7 @@ class TestWithARealWorker:
             assert (await job.refresh()).reason == ("AttemptTimeout: the attempt took longer than its timeout of 600 s")
 
     async def test_a_long_run_keeps_its_lock(self, queue: Queue, clock: FakeClock):
-        async with Worker(queue, sleep_an_hour, lock_duration=30).started():
+        async with Worker(queue, sleep_an_hour, lock_duration=30):
             job = await queue.add("letter")
             await clock.advance("2 hours")
             snapshot = await job.refresh()
@@ -172,7 +172,7 @@ class TestWithARealWorker:
         await Worker(queue, echo, lock_duration=30).claim()  # and is never heard of again
         worker = Worker(queue, echo)
         ear = Ear(worker, "stalled")
-        async with worker.started():
+        async with worker:
             await clock.advance(29)
             assert await job.state() == "active"
             await clock.advance(7)
@@ -182,7 +182,7 @@ class TestWithARealWorker:
         assert ear.names == ["stalled"]
 
     async def test_retention_removes_by_age(self, queue: Queue, clock: FakeClock):
-        async with Worker(queue, echo).started():
+        async with Worker(queue, echo):
             job = await queue.add("letter", remove_on_complete=Keep(age="1 hour"))
             await clock.advance("59 minutes")
             assert await queue.get(job.id) is not None
@@ -192,7 +192,7 @@ class TestWithARealWorker:
 
     async def test_a_running_job_hears_that_it_is_cancelled(self, queue: Queue, clock: FakeClock):
         gate = Gate()
-        async with Worker(queue, gate).started():
+        async with Worker(queue, gate):
             job = await queue.add("letter")
             await entered(gate.entered)
             await job.cancel("not needed")
@@ -202,7 +202,7 @@ class TestWithARealWorker:
         assert await job.state() == "cancelled"
 
     async def test_waiting_for_a_result_runs_into_its_timeout(self, queue: Queue, clock: FakeClock):
-        async with Worker(queue, sleep_an_hour).started():
+        async with Worker(queue, sleep_an_hour):
             job = await queue.add("letter")
             waiting = asyncio.create_task(job.result(timeout="10 minutes"))
             await clock.advance("10 minutes")
@@ -224,7 +224,7 @@ class TestWithARealWorker:
         worker, ready, over = Worker(queue, echo), threading.Event(), threading.Event()
 
         async def work() -> None:
-            async with worker.started():
+            async with worker:
                 ready.set()
                 await asyncio.to_thread(over.wait)
 

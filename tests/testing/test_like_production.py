@@ -162,7 +162,7 @@ SCENARIOS: Final = {
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 async def test_a_drain_ends_as_a_worker_does(scenario: Scenario, tmp_path: Path):
     async with Queue("letters", f"sqlite:///{tmp_path}/jobs.db?durability=fast") as real:
-        async with (await arranged(real, scenario)).started():
+        async with await arranged(real, scenario):
             await finished(real)
         in_production = await observed(real)
     fake = Queue("letters", store=FakeStore())
@@ -184,7 +184,7 @@ async def finished(queue: Queue) -> None:
     async with asyncio.timeout(PATIENCE):
         async for _ in queue.events("start"):
             counts = await queue.counts()
-            if not any(counts[state] for state in OPEN):
+            if not any(counts.get(state) for state in OPEN):
                 return
 
 

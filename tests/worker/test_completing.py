@@ -49,7 +49,7 @@ class TestBoth:
 
         worker = Worker(ledger.queue, handle)
         ear = Ear(worker, "completed", "failed", "lock-lost")
-        async with worker.started():
+        async with worker:
             job = await ledger.queue.add("pay")
             assert await job.result(timeout=PATIENCE) == {"paid": True}
             heard = await ear.hear("completed")
@@ -67,7 +67,7 @@ class TestBoth:
                 job.queue.sync.add("receipt", tx=tx)
                 job.complete_with(5)
 
-        async with Worker(ledger.queue, {"pay": handle}).started():
+        async with Worker(ledger.queue, {"pay": handle}):
             job = await ledger.queue.add("pay")
             assert await job.result(timeout=PATIENCE) == 5
         assert await ledger.notes() == ["paid"]
@@ -78,7 +78,7 @@ class TestBoth:
             async with job.transaction():
                 pass
 
-        async with Worker(ledger.queue, handle).started():
+        async with Worker(ledger.queue, handle):
             job = await ledger.queue.add("pay")
             assert await job.result(timeout=PATIENCE) is None
 
@@ -91,7 +91,7 @@ class TestBoth:
         async def receipt(job: Job) -> str:
             return "sent"
 
-        async with Worker(ledger.queue, {"pay": pay, "receipt": receipt}).started():
+        async with Worker(ledger.queue, {"pay": pay, "receipt": receipt}):
             job = await ledger.queue.add("pay")
             await job.result(timeout=PATIENCE)
             following = await ledger.queue.get("receipt")
@@ -105,7 +105,7 @@ class TestBoth:
 
         worker = Worker(ledger.queue, handle)
         ear = Ear(worker, "completed")
-        async with worker.started():
+        async with worker:
             job = await ledger.queue.add("pay", remove_on_complete=True)
             await ear.hear("completed")
         assert await ledger.queue.get(job.id) is None
@@ -128,7 +128,7 @@ class TestBoth:
                 job.complete_with(Receipt(amount))
             return Receipt(amount)
 
-        async with Worker(queue).started():
+        async with Worker(queue):
             assert await (await pay.add(3)).result(timeout=PATIENCE) == Receipt(3)
             assert await (await pay_too.add(4)).result(timeout=PATIENCE) == Receipt(4)
 
@@ -137,7 +137,7 @@ class TestBoth:
             async with job.transaction():
                 pass
 
-        async with Worker(ledger.queue, handle, concurrency=5, max_global_concurrency=1).started():
+        async with Worker(ledger.queue, handle, concurrency=5, max_global_concurrency=1):
             jobs = await ledger.queue.add_many([("pay", n) for n in range(20)])
             for job in jobs:
                 await job.result(timeout=PATIENCE)
@@ -170,7 +170,7 @@ class TestNeither:
                     raise Undone
             return "ignored"
 
-        async with Worker(ledger.queue, handle).started():
+        async with Worker(ledger.queue, handle):
             job = await ledger.queue.add("pay", attempts=2)
             assert await job.result(timeout=PATIENCE) == "attempt 2"
         assert await ledger.notes() == ["attempt 2"]
@@ -222,7 +222,7 @@ class TestNeither:
                 while not job.cancelled:
                     pass
 
-        async with Worker(ledger.queue, {"pay": handle, "pay-too": handle_in_thread}).started():
+        async with Worker(ledger.queue, {"pay": handle, "pay-too": handle_in_thread}):
             for name in ("pay", "pay-too"):
                 job = await ledger.queue.add(name, timeout=0.05)
                 with pytest.raises(JobFailed, match="AttemptTimeout"):
@@ -238,7 +238,7 @@ class TestNeither:
                 inside.set()
                 await asyncio.Event().wait()
 
-        async with Worker(ledger.queue, handle, grace=0).started():
+        async with Worker(ledger.queue, handle, grace=0):
             job = await ledger.queue.add("pay")
             await entered(inside)
         assert await job.state() == "waiting"
@@ -250,7 +250,7 @@ class TestNeither:
                 await tx.execute(ledger.insert, ("paid",))
                 job.complete_with(object())
 
-        async with Worker(ledger.queue, handle).started():
+        async with Worker(ledger.queue, handle):
             job = await ledger.queue.add("pay", attempts=3)
             with pytest.raises(JobFailed, match="InvalidPayload"):
                 await job.result(timeout=PATIENCE)
@@ -279,7 +279,7 @@ class TestNeither:
             async with job.transaction() as tx:
                 await tx.execute(ledger.insert, ("paid",))
 
-        async with Worker(ledger.queue, handle).started():
+        async with Worker(ledger.queue, handle):
             await job.result(timeout=PATIENCE)
         assert await ledger.notes() == ["paid"]
 
@@ -301,7 +301,7 @@ class TestOnce:
                 async with job.transaction():
                     pass
 
-        async with Worker(ledger.queue, handle).started():
+        async with Worker(ledger.queue, handle):
             job = await ledger.queue.add("pay")
             assert await job.result(timeout=PATIENCE) is None
         assert await ledger.notes() == ["second"]
@@ -316,7 +316,7 @@ class TestOnce:
         worker = Worker(ledger.queue, handle)
         ear = Ear(worker, "completed", "failed", "retrying")
         with caplog.at_level(logging.WARNING, "ropeway"):
-            async with worker.started():
+            async with worker:
                 job = await ledger.queue.add("pay", attempts=3)
                 await ear.hear("completed")
         assert (await job.refresh()).result == "paid"
@@ -337,7 +337,7 @@ class TestOnce:
         worker = Worker(ledger.queue, handle)
         ear = Ear(worker, "completed")
         with caplog.at_level(logging.WARNING, "ropeway"):
-            async with worker.started():
+            async with worker:
                 await ledger.queue.add("pay", {"n": 1})
                 await ear.hear("completed", 1)
                 assert not caplog.records
@@ -367,7 +367,7 @@ class TestOnce:
 
         worker = Worker(ledger.queue, {"go-on": go_on, "renew": renew}, lock_duration=0.4)
         ear = Ear(worker, "completed", "lock-lost")
-        async with worker.started():
+        async with worker:
             await ledger.queue.add_many(["go-on", "renew"])
             await ear.hear("completed", 2)
         assert told_to_stop == [False]
@@ -379,7 +379,7 @@ class TestOnce:
                 job.complete_with(1)
             return "returned"
 
-        async with Worker(ledger.queue, handle).started():
+        async with Worker(ledger.queue, handle):
             job = await ledger.queue.add("pay")
             assert await job.result(timeout=PATIENCE) == "returned"
 
@@ -390,7 +390,7 @@ async def test_a_handler_that_has_ended_cannot_begin_one(ledger: Ledger):
     async def handle(job: Job) -> None:
         kept.append(job)
 
-    async with Worker(ledger.queue, handle).started():
+    async with Worker(ledger.queue, handle):
         job = await ledger.queue.add("pay")
         await job.result(timeout=PATIENCE)
         with pytest.raises(JobFinished):
@@ -405,7 +405,7 @@ async def test_other_stores_say_which_can():
                 pass
 
     queue = Queue("letters", "memory://")
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         await (await queue.add("pay")).result(timeout=PATIENCE)
     await queue.close()
 
@@ -415,7 +415,7 @@ async def test_the_stream_tells_of_it_as_of_any_completion(ledger: Ledger):
         async with job.transaction():
             job.complete_with([1])
 
-    async with Worker(ledger.queue, handle).started():
+    async with Worker(ledger.queue, handle):
         job = await ledger.queue.add("pay")
         event: Event = await told(ledger.queue, "completed", job)
     assert event.data == {"result": [1]}

@@ -42,7 +42,7 @@ async def test_no_more_handlers_run_than_the_concurrency(queue: Queue, concurren
         running -= 1
 
     await queue.add_many(["send"] * 60)
-    async with Worker(queue, handle, concurrency=concurrency).started():
+    async with Worker(queue, handle, concurrency=concurrency):
         await finish_all(queue, 60)
     # That all slots are used is another test's promise: here the first job may end before the last slot begins.
     assert 0 < most <= concurrency
@@ -51,7 +51,7 @@ async def test_no_more_handlers_run_than_the_concurrency(queue: Queue, concurren
 async def test_every_slot_is_used(queue: Queue):
     gate = Gate()
     await queue.add_many(("send", n) for n in range(30))
-    async with Worker(queue, gate, concurrency=20).started() as worker:
+    async with Worker(queue, gate, concurrency=20) as worker:
         await gate.holds(20)
         assert len(worker.running) == 20
         assert await queue.counts() == {**(await queue.counts()), "active": 20, "waiting": 10}
@@ -63,7 +63,7 @@ async def test_every_slot_is_used(queue: Queue):
 async def test_a_worker_claims_no_more_than_it_can_run(queue: Queue):
     gate = Gate()
     await queue.add_many(("send", n) for n in range(5))
-    async with Worker(queue, gate, concurrency=2).started():
+    async with Worker(queue, gate, concurrency=2):
         await gate.holds(2)
         assert (await queue.counts())["active"] == 2
         gate.opened.set()
@@ -73,7 +73,7 @@ async def test_a_worker_claims_no_more_than_it_can_run(queue: Queue):
 async def test_concurrency_can_be_raised_while_jobs_run(queue: Queue):
     gate = Gate()
     await queue.add_many(("send", n) for n in range(6))
-    async with Worker(queue, gate, concurrency=2).started() as worker:
+    async with Worker(queue, gate, concurrency=2) as worker:
         await gate.holds(2)
         worker.concurrency = 5
         assert worker.concurrency == 5
@@ -100,7 +100,7 @@ async def test_concurrency_can_be_lowered_while_jobs_run(queue: Queue):
         running.discard(job.data)
 
     await queue.add_many(("send", n) for n in range(8))
-    async with Worker(queue, handle, concurrency=4).started() as worker:
+    async with Worker(queue, handle, concurrency=4) as worker:
         while len(running) < 4:
             changed.clear()
             await asyncio.wait_for(changed.wait(), PATIENCE)
@@ -111,9 +111,57 @@ async def test_concurrency_can_be_lowered_while_jobs_run(queue: Queue):
     assert most_after == 1
 
 
+async def test_a_claim_on_its_way_brings_no_more_than_a_concurrency_that_was_lowered_meanwhile(
+    tampered_queue: Queue, tampering: Tampering
+):
+    gate, door = Gate(), Door()
+    await tampered_queue.add_many(("send", n) for n in range(20))
+    tampering.after["claim"] = door.pass_through
+    async with Worker(tampered_queue, gate, concurrency=7) as worker:
+        await entered(door.reached)
+        worker.concurrency = 2
+        door.opened.set()
+        await gate.holds(2)
+        gate.opened.set()
+        await finish_all(tampered_queue, 20)
+    assert gate.most == 2
+    assert gate.runs == 20
+
+
+async def test_jobs_that_have_not_begun_are_handed_back_when_the_concurrency_is_lowered(queue: Queue):
+    gate = Gate()
+    worker = Worker(queue, gate, concurrency=7)
+    # It hears of all seven before the first of them begins.
+    worker.on("active", lambda _: setattr(worker, "concurrency", 2))
+    await queue.add_many(("send", n) for n in range(7))
+    async with worker:
+        await gate.holds(2)
+        gate.opened.set()
+        await finish_all(queue, 7)
+    assert gate.most == 2
+
+
+async def test_what_a_claim_on_its_way_brings_to_a_paused_worker_is_handed_back(
+    tampered_queue: Queue, tampering: Tampering
+):
+    gate, door = Gate(), Door()
+    job = await tampered_queue.add("send")
+    tampering.after["claim"] = door.pass_through
+    async with Worker(tampered_queue, gate) as worker:
+        await entered(door.reached)
+        worker.pause()
+        door.opened.set()
+        await asyncio.wait_for(worker.idle(), PATIENCE)
+        assert ((await job.refresh()).state, gate.runs) == ("waiting", 0)
+        worker.resume()
+        await gate.holds(1)
+        gate.opened.set()
+        await job.result(timeout=PATIENCE)
+
+
 async def test_a_lowered_concurrency_can_be_raised_again(queue: Queue):
     gate = Gate()
-    async with Worker(queue, gate, concurrency=5).started() as worker:
+    async with Worker(queue, gate, concurrency=5) as worker:
         worker.concurrency = 1
         worker.concurrency = 3
         await queue.add_many(("send", n) for n in range(4))
@@ -138,8 +186,8 @@ async def test_the_global_limit_holds_over_all_workers(queue: Queue, store: Stor
     gate = Gate()
     await queue.add_many(("send", n) for n in range(12))
     async with (
-        Worker(queue, gate, concurrency=5, max_global_concurrency=3).started(),
-        Worker(Queue(queue.name, store=store), gate, concurrency=5).started(),
+        Worker(queue, gate, concurrency=5, max_global_concurrency=3),
+        Worker(Queue(queue.name, store=store), gate, concurrency=5),
     ):
         await gate.holds(3)
         assert (await queue.counts())["active"] == 3
@@ -152,7 +200,7 @@ async def test_the_global_limit_holds_over_all_workers(queue: Queue, store: Stor
 async def test_a_raised_global_limit_is_used_at_once(queue: Queue):
     gate = Gate()
     await queue.add_many(("send", n) for n in range(4))
-    async with Worker(queue, gate, max_global_concurrency=1).started():
+    async with Worker(queue, gate, max_global_concurrency=1):
         await gate.holds(1)
         await queue.set_global_concurrency(3)
         await gate.holds(3)
@@ -164,7 +212,7 @@ async def test_a_raised_global_limit_is_used_at_once(queue: Queue):
 
 async def test_a_paused_worker_takes_no_more_and_another_does(queue: Queue, store: Store):
     gate = Gate()
-    async with Worker(queue, gate, concurrency=1).started() as worker:
+    async with Worker(queue, gate, concurrency=1) as worker:
         await queue.add("send", "before")
         await gate.holds(1)
         worker.pause()
@@ -175,7 +223,7 @@ async def test_a_paused_worker_takes_no_more_and_another_does(queue: Queue, stor
         async def other(job: Job) -> Any:
             return job.data
 
-        async with Worker(Queue(queue.name, store=store), other).started():
+        async with Worker(Queue(queue.name, store=store), other):
             assert (await told(queue, "completed")).data == {"result": "meanwhile"}
         assert gate.running == ["before"]
         await queue.add("send", "after")
@@ -190,7 +238,7 @@ async def test_a_worker_may_be_paused_before_it_starts(queue: Queue):
     worker = Worker(queue, gate)
     worker.pause()
     await queue.add("send")
-    async with worker.started():
+    async with worker:
         assert (await queue.workers())[0].paused
         assert gate.runs == 0
         worker.resume()
@@ -203,7 +251,7 @@ async def test_a_paused_queue_is_left_alone_until_it_is_resumed(queue: Queue):
     gate.opened.set()
     await queue.pause()
     await queue.add("send")
-    async with Worker(queue, gate).started():
+    async with Worker(queue, gate):
         await told(queue, "added")
         await queue.resume()
         await finish_all(queue, 1)
@@ -219,7 +267,7 @@ async def test_a_paused_name_is_skipped_until_it_is_resumed(queue: Queue):
 
     await queue.pause("send")
     await queue.add_many(["send", "post"])
-    async with Worker(queue, handle, concurrency=1).started():
+    async with Worker(queue, handle, concurrency=1):
         await finish_all(queue, 1)
         await queue.resume("send")
         await finish_all(queue, 2)
@@ -241,7 +289,7 @@ async def test_one_at_a_time_jobs_run_in_the_order_of_the_line(queue: Queue):
             ("send", "first", {"priority": -1}),
         ]
     )
-    async with Worker(queue, handle, concurrency=1).started():
+    async with Worker(queue, handle, concurrency=1):
         await finish_all(queue, 5)
     assert order == ["first", "second", "third", "fourth", "fifth"]
 
@@ -253,7 +301,7 @@ async def test_one_at_a_time_a_hundred_jobs_run_first_in_first_out(queue: Queue)
         order.append(job.data)
 
     await queue.add_many(("send", n) for n in range(100))
-    async with Worker(queue, handle, concurrency=1).started():
+    async with Worker(queue, handle, concurrency=1):
         await finish_all(queue, 100)
     assert order == list(range(100))
 
@@ -267,7 +315,7 @@ async def test_an_urgent_job_is_next_even_while_others_are_on_their_way(queue: Q
             await queue.add("send", "urgent", priority=-1)
 
     await queue.add_many(("send", n) for n in range(3))
-    async with Worker(queue, handle, concurrency=1).started():
+    async with Worker(queue, handle, concurrency=1):
         await finish_all(queue, 4)
     assert order == [0, "urgent", 1, 2]
 
@@ -279,7 +327,7 @@ async def test_two_workers_run_each_job_once(queue: Queue, store: Store):
         runs.append(job.data)
         await asyncio.sleep(0)
 
-    async with Worker(queue, handle).started(), Worker(Queue(queue.name, store=store), handle).started():
+    async with Worker(queue, handle), Worker(Queue(queue.name, store=store), handle):
         await queue.add_many(("send", n) for n in range(200))
         await finish_all(queue, 200)
     assert sorted(runs) == list(range(200))
@@ -296,7 +344,7 @@ async def test_queues_of_one_worker_are_served_in_turn(make_queue: MakeQueue):
 
     await busy.add_many(["send"] * 300)
     await quiet.add_many(["send"] * 30)
-    async with Worker([busy, quiet], handle, concurrency=2).started():
+    async with Worker([busy, quiet], handle, concurrency=2):
         await finish_all(quiet, 30)
         settled_meanwhile = (await busy.counts())["completed"]
     assert order[:20].count("quiet") >= 5
@@ -316,7 +364,7 @@ async def test_a_store_that_does_not_answer_holds_up_no_queue_of_another(
 
     await stuck.add_many(["send"] * 2)
     worker = Worker([stuck, fine], handle, concurrency=4, grace=0, lock_duration=0.5)
-    async with worker.started():
+    async with worker:
         await gate.holds(2)
         tampering.before |= dict.fromkeys(verbs, door.pass_through)
         gate.opened.set()
@@ -340,7 +388,7 @@ async def test_places_that_one_queue_does_not_fill_are_for_the_other(
     empty, full = make_queue("empty"), make_queue("full", tampered(other_handle, Tampering(), url))
     gate = Gate()
     jobs = await full.add_many(["send"] * 10)
-    async with Worker([empty, full], gate, concurrency=concurrency).started():
+    async with Worker([empty, full], gate, concurrency=concurrency):
         await gate.holds(concurrency)
         gate.opened.set()
         for job in jobs:
@@ -356,7 +404,7 @@ async def test_queues_of_one_url_are_served_in_turn(make_queue: MakeQueue, other
 
     for queue in queues:
         await queue.add_many(["send"] * 5)
-    async with Worker(queues, handle, concurrency=1).started():
+    async with Worker(queues, handle, concurrency=1):
         for queue in queues:
             await finish_all(queue, 5)
     assert "".join(served) == "ab" * 5
@@ -377,7 +425,7 @@ async def test_what_ended_in_one_queue_is_settled_while_another_is_always_full(
     worker = Worker([busy, quiet], {"send": keep_busy, "post": gate}, concurrency=3)
     job = await quiet.add("post")
     await busy.add_many(["send"] * 10)
-    async with worker.started():
+    async with worker:
         await gate.holds(1)
         gate.opened.set()
         assert await job.result(timeout=5) == "done"
@@ -390,7 +438,7 @@ async def test_a_worker_of_several_queues_runs_all_of_them(make_queue: MakeQueue
     async def handle(job: Job) -> str:
         return job.queue.name
 
-    async with Worker(queues, handle).started() as worker:
+    async with Worker(queues, handle) as worker:
         jobs = [await queue.add("send") for queue in queues]
         assert [await job.result(timeout=PATIENCE) for job in jobs] == ["a", "b", "c"]
         for queue in queues:
@@ -403,7 +451,7 @@ async def test_queues_of_one_worker_may_have_stores_of_their_own(make_queue: Mak
 
     async with Queue("elsewhere", "memory://") as elsewhere:
         here = make_queue()
-        async with Worker([here, elsewhere], handle).started():
+        async with Worker([here, elsewhere], handle):
             jobs = [await queue.add("send") for queue in (here, elsewhere)]
             urls = [await job.result(timeout=PATIENCE) for job in jobs]
         assert urls == [here.store.url, "memory://"]
@@ -424,7 +472,7 @@ def test_a_queue_cannot_be_given_twice():
 async def test_a_worker_says_who_it_is_and_what_it_does(queue: Queue):
     gate = Gate()
     worker = Worker(queue, {"send": gate}, name="postman", concurrency=7)
-    async with worker.started():
+    async with worker:
         [info] = await queue.workers()
         assert (info.id, info.name, info.queues, info.handlers, info.concurrency) == (
             worker.id,
@@ -443,7 +491,7 @@ async def test_an_active_listener_hears_of_each_job(queue: Queue):
     gate.opened.set()
     worker = Worker(queue, gate)
     ear = Ear(worker, "active")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         event = await ear.hear("active")
         assert event.job is not None
@@ -458,7 +506,7 @@ async def test_outcomes_that_come_together_go_by_two_trips_where_the_store_does_
     tampering.offers = Offers(side_by_side_from=side_by_side_from)
     gate = Gate()
     await tampered_queue.add_many(["send"] * 10)
-    async with Worker(tampered_queue, gate, concurrency=10).started():
+    async with Worker(tampered_queue, gate, concurrency=10):
         await gate.holds(10)
         gate.opened.set()
         await finish_all(tampered_queue, 10)

@@ -22,7 +22,7 @@ async def fine(job: Job) -> str:
 async def test_what_happens_in_a_queue_is_heard_whoever_brings_it_about(queue: Queue):
     worker = Worker(queue, {"mine": fine})
     ear = Ear(worker, *OF_QUEUES)
-    async with worker.started():
+    async with worker:
         await queue.pause("theirs")
         await queue.add("theirs", 1, id="a")
         await queue.add("theirs", 1, id="a")
@@ -51,7 +51,7 @@ async def test_what_happened_before_the_worker_started_is_not_heard(queue: Queue
     await queue.pause()
     worker = Worker(queue, fine)
     ear = Ear(worker, "paused", "resumed")
-    async with worker.started():
+    async with worker:
         await queue.resume()
         await ear.hear("resumed")
     assert ear.names == ["resumed"]
@@ -61,7 +61,7 @@ async def test_a_queue_that_is_emptied_last_of_all_is_heard_of(queue: Queue):
     gate = Gate()
     worker = Worker(queue, gate)
     ear = Ear(worker, "drained")
-    async with worker.started():
+    async with worker:
         await queue.add("send")
         await entered(gate.entered)
         worker.stop()
@@ -73,7 +73,7 @@ async def test_every_queue_of_a_worker_is_followed(make_queue: MakeQueue):
     one, other = make_queue("one"), make_queue("other")
     worker = Worker([one, other], fine)
     ear = Ear(worker, "paused")
-    async with worker.started():
+    async with worker:
         await one.pause()
         await ear.hear("paused")
         await other.pause()
@@ -83,7 +83,7 @@ async def test_every_queue_of_a_worker_is_followed(make_queue: MakeQueue):
 
 async def test_a_listener_may_come_while_the_worker_runs(tampered_queue: Queue, tampering: Tampering):
     worker = Worker(tampered_queue, fine)
-    async with worker.started():
+    async with worker:
         begun = tampering.answered("events")
         ear = Ear(worker, "paused")
         await asyncio.wait_for(begun, PATIENCE)
@@ -94,7 +94,7 @@ async def test_a_listener_may_come_while_the_worker_runs(tampered_queue: Queue, 
 async def test_nobody_reads_events_that_nobody_listens_to(tampered_queue: Queue, tampering: Tampering):
     worker = Worker(tampered_queue, fine)
     ear = Ear(worker, "completed")
-    async with worker.started():
+    async with worker:
         await tampered_queue.add("send")
         await ear.hear("completed")
     assert tampering.calls["events"] == 0
@@ -103,7 +103,7 @@ async def test_nobody_reads_events_that_nobody_listens_to(tampered_queue: Queue,
 async def test_a_store_that_is_away_for_a_while_hides_nothing(tampered_queue: Queue, tampering: Tampering):
     worker = Worker(tampered_queue, fine)
     ear = Ear(worker, "paused", "resumed")
-    async with worker.started():
+    async with worker:
         tampering.before["events"] = outage = Outage(2)
         await tampered_queue.pause()
         await outage.hit()
@@ -120,7 +120,7 @@ async def test_a_listener_that_raises_is_heard_as_an_error_and_the_rest_goes_on(
     def fail(_: WorkerEvent) -> None:
         raise RuntimeError("listener")
 
-    async with worker.started():
+    async with worker:
         await queue.pause()
         error = await ear.hear("error")
         await queue.resume()
@@ -136,7 +136,7 @@ async def test_a_follower_that_fails_at_the_end_keeps_no_worker_from_it(queue: Q
     monkeypatch.setattr(Follower, "catch_up", fail)
     worker = Worker(queue, fine)
     worker.on("drained", lambda _: None)
-    async with worker.started():
+    async with worker:
         assert [info.id for info in await queue.workers()] == [worker.id]
     assert await queue.workers() == []
 

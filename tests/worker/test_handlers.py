@@ -19,7 +19,7 @@ from .watching import PATIENCE, Ear, Gate, told
 
 
 async def result(queue: Queue, handler: Any, data: Any = None, **options: Any) -> Any:
-    async with Worker(queue, handler).started():
+    async with Worker(queue, handler):
         job = await queue.add("send", data, **options)
         return await job.result(timeout=PATIENCE)
 
@@ -40,7 +40,7 @@ async def test_a_def_handler_runs_in_a_thread(queue: Queue):
 
 async def test_def_handlers_run_beside_each_other(queue: Queue):
     together = threading.Barrier(3)
-    async with Worker(queue, lambda _: together.wait(PATIENCE), concurrency=3).started():
+    async with Worker(queue, lambda _: together.wait(PATIENCE), concurrency=3):
         jobs = await queue.add_many(["send"] * 3)
         assert sorted([await job.result(timeout=PATIENCE) for job in jobs]) == [0, 1, 2]
 
@@ -79,7 +79,7 @@ async def test_jobs_go_to_the_handler_of_their_name(queue: Queue):
     async def other(job: Job) -> str:
         return f"{job.name}?"
 
-    async with Worker(queue, {"send": send, "post": post, "*": other}).started():
+    async with Worker(queue, {"send": send, "post": post, "*": other}):
         jobs = await queue.add_many(["send", "post", "os.system", "__import__"])
         assert [await job.result(timeout=PATIENCE) for job in jobs] == ["sent", "posted", "os.system?", "__import__?"]
 
@@ -91,7 +91,7 @@ async def test_handlers_can_be_registered_by_decorator(queue: Queue):
     async def send(_: Job) -> str:
         return "sent"
 
-    async with worker.started():
+    async with worker:
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "sent"
 
 
@@ -99,7 +99,7 @@ async def test_a_handler_registered_later_finds_the_jobs_that_waited_for_it(queu
     worker = Worker(queue, {"send": Gate()})
     ear = Ear(worker, "unhandled")
     job = await queue.add("post")
-    async with worker.started():
+    async with worker:
         await ear.hear("unhandled")
 
         @worker.handler("post")
@@ -127,7 +127,7 @@ async def test_a_handler_registered_just_when_the_queue_ran_dry_finds_its_jobs(
     monkeypatch.setattr("ropeway.worker.exchange.SAFETY_POLL", 3_600)
     worker = Worker(queue, {"send": Gate()})
     job = await queue.add("post")
-    async with worker.started():
+    async with worker:
         assert await job.result(timeout=PATIENCE) == "posted"
 
 
@@ -138,7 +138,7 @@ async def test_a_name_without_handler_is_left_and_reported_once(queue: Queue):
     worker = Worker(queue, {"send": handle})
     ear = Ear(worker, "unhandled")
     left = await queue.add_many(["post", "post", "fax"])
-    async with worker.started():
+    async with worker:
         sent = await queue.add("send")
         await sent.result(timeout=PATIENCE)
         await ear.hear("unhandled", 2)
@@ -152,7 +152,7 @@ async def test_a_left_job_is_run_by_a_worker_that_has_its_handler(queue: Queue):
     async def handle(job: Job) -> str:
         return job.name
 
-    async with Worker(queue, {"send": handle}).started(), Worker(queue, {"post": handle}).started():
+    async with Worker(queue, {"send": handle}), Worker(queue, {"post": handle}):
         jobs = await queue.add_many(["post", "send"])
         assert [await job.result(timeout=PATIENCE) for job in jobs] == ["post", "send"]
 
@@ -285,7 +285,7 @@ async def test_a_context_variable_of_one_job_is_not_seen_by_another(queue: Queue
         colour.set(job.data)
         return before
 
-    async with Worker(queue, {"send": handle, "post": handle_in_thread}, concurrency=1).started():
+    async with Worker(queue, {"send": handle, "post": handle_in_thread}, concurrency=1):
         jobs = await queue.add_many([("send", "red"), ("post", "green"), ("send", "blue"), ("post", "black")])
         assert [await job.result(timeout=PATIENCE) for job in jobs] == ["none"] * 4
     assert colour.get() == "none"
@@ -334,7 +334,7 @@ async def test_timeouts_and_task_groups_work_inside_handlers(queue: Queue):
             heard.append("wait_for")
         return heard
 
-    async with Worker(queue, handle, concurrency=1).started():
+    async with Worker(queue, handle, concurrency=1):
         for _ in range(2):
             job = await queue.add("send")
             assert await job.result(timeout=PATIENCE) == ["timeout", "timeout", "group", "wait_for"]
@@ -351,7 +351,7 @@ async def test_a_handler_can_add_jobs_and_wait_for_them(queue: Queue):
         inner = await job.queue.add("send", job.data - 1)
         return 1 + await inner.result(timeout=PATIENCE)
 
-    async with Worker(queue, handle, concurrency=4).started():
+    async with Worker(queue, handle, concurrency=4):
         assert await (await queue.add("send", 3)).result(timeout=PATIENCE) == 4
 
 
@@ -361,7 +361,7 @@ async def test_a_worker_serves_jobs_that_waited_before_it_started(queue: Queue):
     async def handle(job: Job) -> Any:
         return -job.data
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         assert [await job.result(timeout=PATIENCE) for job in jobs] == [-n for n in range(30)]
 
 
@@ -369,7 +369,7 @@ async def test_a_delayed_job_runs_when_it_is_due_and_not_before(queue: Queue):
     async def handle(_: Job) -> str:
         return "done"
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", delay=0.15)
         assert await job.result(timeout=PATIENCE) == "done"
     added, started = [(await told(queue, name, job)).at for name in ("added", "active")]
@@ -380,7 +380,7 @@ async def test_a_misspelt_name_is_told_with_the_one_that_may_be_meant(queue: Que
     worker = Worker(queue, {"send_email": Gate()})
     ear = Ear(worker, "unhandled")
     await queue.add("send-email")
-    async with worker.started():
+    async with worker:
         await ear.hear("unhandled")
 
     assert "this worker has no handler for them, but one for 'send_email'" in caplog.text
@@ -388,13 +388,12 @@ async def test_a_misspelt_name_is_told_with_the_one_that_may_be_meant(queue: Que
 
 async def test_at_debug_the_log_tells_of_every_job(queue: Queue, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG, "ropeway")
-    async with Worker(queue, lambda _: None).started():
+    async with Worker(queue, lambda _: None):
         job = await queue.add("send")
         await job.result(timeout=PATIENCE)
     told = [message for message in caplog.messages if job.id in message]
 
-    assert [message.split(job.id)[1].partition(" in 'letters'> ")[2] for message in told] == [
-        "begins, attempt 1",
-        "completed",
-    ]
+    begins, completed = told
+    assert begins == f"send begins attempt 1 (letters {job.id})"
+    assert completed.startswith("send completed in ")
     assert caplog.messages[-1].endswith("has stopped")

@@ -19,7 +19,7 @@ async def test_a_worker_that_is_not_running_is_idle(queue: Queue):
 
 async def test_an_idle_worker_is_not_waited_for(queue: Queue):
     worker = Worker(queue, _nothing)
-    async with worker.started():
+    async with worker:
         await asyncio.wait_for(worker.idle(), PATIENCE)
         worker.pause()
         await asyncio.wait_for(worker.idle(), PATIENCE)
@@ -29,7 +29,7 @@ async def test_it_is_idle_when_its_last_job_is_settled(tampered_queue: Queue, ta
     door = Door()
     tampering.before["settle"] = door.pass_through
     worker = Worker(tampered_queue, _nothing)
-    async with worker.started():
+    async with worker:
         job = await tampered_queue.add("nothing")
         await entered(door.reached)
         idle = asyncio.create_task(worker.idle())
@@ -51,7 +51,7 @@ async def test_after_a_pause_it_gets_no_more_jobs(queue: Queue):
         await asyncio.sleep(0.001)
 
     worker, other = Worker(queue, note, concurrency=5), Worker(queue)
-    async with worker.started():
+    async with worker:
         for _ in range(10):
             await queue.add_many(["note"] * 40)
             worker.pause()
@@ -76,7 +76,7 @@ async def test_it_is_waited_for_in_all_its_queues(make_queue: MakeQueue):
         await gates[job.queue.name].wait()
 
     worker = Worker(queues, hold)
-    async with worker.started():
+    async with worker:
         jobs = [await queue.add("hold") for queue in queues]
         for each in begun.values():
             await entered(each)
@@ -99,7 +99,7 @@ async def test_who_waits_is_not_held_up_by_a_worker_that_goes_on(queue: Queue):
         await may_end.wait()
 
     worker = Worker(queue, hold)
-    async with worker.started():
+    async with worker:
         await queue.add("hold")
         await entered(begun)
         worker.pause()
@@ -123,7 +123,7 @@ async def test_a_dropped_job_is_not_waited_for(queue: Queue):
         await asyncio.Event().wait()
 
     worker = Worker(queue, hold)
-    async with worker.started():
+    async with worker:
         job = await queue.add("hold")
         await entered(begun)
         idle = asyncio.create_task(worker.idle())
@@ -139,7 +139,7 @@ async def test_who_waits_is_told_of_its_end(queue: Queue):
         await asyncio.Event().wait()
 
     worker = Worker(queue, hold, grace=0)
-    async with worker.started():
+    async with worker:
         await queue.add("hold")
         await entered(begun)
         idle = asyncio.create_task(worker.idle())
@@ -163,7 +163,7 @@ async def test_other_threads_can_wait_for_it(queue: Queue):
         return len(worker.running)
 
     loop = asyncio.get_running_loop()
-    async with worker.started():
+    async with worker:
         await queue.add("hold")
         assert await asyncio.wait_for(asyncio.to_thread(pause_and_wait), PATIENCE) == 0
 
@@ -173,7 +173,7 @@ async def _nothing(_: Job) -> None:
 
 
 async def _runtime_of(worker: Worker) -> Runtime:
-    async with worker.started():
+    async with worker:
         assert worker._runtime is not None
         return worker._runtime
 
@@ -188,7 +188,7 @@ async def test_a_job_that_ends_without_an_outcome_is_told_of_while_a_claim_is_aw
         await asyncio.Event().wait()
 
     worker, door = Worker(tampered_queue, hold), Door()
-    async with worker.started():
+    async with worker:
         job = await tampered_queue.add("hold")
         await entered(begun)
         tampering.before["claim"] = door.pass_through
@@ -204,11 +204,10 @@ async def test_a_job_that_ends_without_an_outcome_is_told_of_while_a_claim_is_aw
 
 async def test_a_loop_that_stopped_is_not_waited_for(queue: Queue):
     loop, worker = asyncio.new_event_loop(), Worker(queue, _nothing)
-    started = worker.started()
-    await asyncio.to_thread(loop.run_until_complete, started.__aenter__())
+    await asyncio.to_thread(loop.run_until_complete, worker.__aenter__())
     try:
         await asyncio.wait_for(worker.idle(), PATIENCE)
     finally:
-        await asyncio.to_thread(loop.run_until_complete, started.__aexit__(None, None, None))
+        await asyncio.to_thread(loop.run_until_complete, worker.__aexit__(None, None, None))
         await asyncio.to_thread(loop.run_until_complete, queue.store.close())
         loop.close()

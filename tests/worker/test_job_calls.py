@@ -16,7 +16,7 @@ from .watching import PATIENCE, Ear, Gate, told
 
 
 async def run(queue: Queue, handler: Any, data: Any = None, **options: Any) -> Any:
-    async with Worker(queue, handler).started():
+    async with Worker(queue, handler):
         job = await queue.add("send", data, **options)
         await job.result(timeout=PATIENCE)
         return job
@@ -32,7 +32,7 @@ async def test_progress_is_stored_announced_and_heard(queue: Queue, value: Any):
 
     worker = Worker(queue, {"send": handle, "post": handle_in_thread})
     ear = Ear(worker, "progress")
-    async with worker.started():
+    async with worker:
         for name in ("send", "post"):
             job = await queue.add(name)
             await job.result(timeout=PATIENCE)
@@ -48,7 +48,7 @@ async def test_progress_is_seen_while_the_handler_runs(queue: Queue):
         await job.progress(10)
         await gate(job)
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send")
         await gate.holds(1)
         assert (await job.refresh()).progress == 10
@@ -152,7 +152,7 @@ async def test_handlers_know_their_attempt_id_and_token(queue: Queue):
     def handle_in_thread(job: SyncJob) -> None:
         seen.append((job.id, job.attempt, job.token, job.cancelled, repr(job)))
 
-    async with Worker(queue, {"send": handle, "post": handle_in_thread}, concurrency=1).started():
+    async with Worker(queue, {"send": handle, "post": handle_in_thread}, concurrency=1):
         first = await queue.add("send", attempts=2)
         await first.result(timeout=PATIENCE)
         second = await queue.add("post")
@@ -169,7 +169,7 @@ async def test_a_moment_without_the_store_does_not_fail_a_handler(tampered_queue
         await job.progress(50)
         return "done"
 
-    async with Worker(tampered_queue, handle).started():
+    async with Worker(tampered_queue, handle):
         job = await tampered_queue.add("send")
         assert await job.result(timeout=PATIENCE) == "done"
     assert (await job.refresh()).progress == 50
@@ -191,7 +191,7 @@ async def test_a_handler_that_must_stop_does_not_wait_for_the_store(tampered_que
                 errors.append(error)
             raise
 
-    async with Worker(tampered_queue, handle).started():
+    async with Worker(tampered_queue, handle):
         job = await tampered_queue.add("send", timeout=0.05)
         with pytest.raises(JobFailed, match="AttemptTimeout"):
             await job.result(timeout=PATIENCE)
@@ -202,5 +202,5 @@ async def test_a_job_can_be_handled_and_asked_as_a_producer_would(queue: Queue):
     async def handle(job: Job) -> Any:
         return (await job.refresh()).state
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "active"

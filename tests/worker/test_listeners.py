@@ -33,7 +33,7 @@ async def test_listeners_may_be_functions_or_coroutine_functions(queue: Queue):
         heard.append(f"{event.name} later")
         later.set()
 
-    async with worker.started():
+    async with worker:
         await (await queue.add("send")).result(timeout=PATIENCE)
         await entered(later)
     assert heard == ["completed fine", "completed later"]
@@ -52,7 +52,7 @@ async def test_a_listener_that_raises_becomes_one_error_event_and_hurts_nobody(q
 
     worker.on("completed", raise_now)
     worker.on("active", raise_later)
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         assert await job.result(timeout=PATIENCE) == "fine"
         await ear.hear("error", 2)
@@ -73,7 +73,7 @@ async def test_a_listener_that_asks_what_was_cancelled_cancels_nothing_of_the_wo
     cancelled = asyncio.get_running_loop().create_future()
     cancelled.cancel()
     worker.on("completed", lambda _: cancelled.result())
-    async with worker.started():
+    async with worker:
         for _ in range(3):
             assert await (await queue.add("send")).result(timeout=PATIENCE) == "fine"
         await ear.hear("error", 3)
@@ -97,7 +97,7 @@ async def test_an_error_listener_that_raises_is_not_told_of_itself(queue: Queue)
     def begin(_: WorkerEvent) -> None:
         raise RuntimeError("first")
 
-    async with worker.started():
+    async with worker:
         await (await queue.add("send")).result(timeout=PATIENCE)
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "fine"
     assert len(calls) == 4
@@ -114,7 +114,7 @@ async def test_a_listener_that_hangs_does_not_hold_up_a_shutdown_for_ever(queue:
         finally:
             ended.append(True)
 
-    async with worker.started():
+    async with worker:
         await (await queue.add("send")).result(timeout=PATIENCE)
         async with asyncio.timeout(PATIENCE):
             await told(queue, "completed")
@@ -131,7 +131,7 @@ async def test_a_listener_that_is_at_it_is_waited_for_at_shutdown(queue: Queue):
         await asyncio.sleep(0.05)
         done.append(True)
 
-    async with worker.started():
+    async with worker:
         await (await queue.add("send")).result(timeout=PATIENCE)
     assert done == [True]
 
@@ -161,7 +161,7 @@ async def test_every_event_of_a_run_of_jobs_reaches_its_listeners(queue: Queue):
 
     worker = Worker(queue, handle, concurrency=1)
     ear = Ear(worker, *OWN)
-    async with worker.started():
+    async with worker:
         for name, last, expected in [
             ("completes", "completed", ["active", "completed"]),
             ("progresses", "completed", ["active", "progress", "completed"]),
@@ -183,7 +183,7 @@ async def test_several_listeners_of_one_event_are_called_in_their_order(queue: Q
     worker.on("completed", lambda _: heard.append(1))
     worker.on("completed", lambda _: heard.append(2))
     ear = Ear(worker, "completed")
-    async with worker.started():
+    async with worker:
         await queue.add("send")
         await ear.hear("completed")
     assert heard == [0, 1, 2]
@@ -193,7 +193,7 @@ async def test_listeners_stay_when_the_worker_is_started_again(queue: Queue):
     worker = Worker(queue, fine)
     ear = Ear(worker, "completed")
     for count in (1, 2):
-        async with worker.started():
+        async with worker:
             await queue.add("send")
             await ear.hear("completed", count)
 
@@ -203,7 +203,7 @@ async def test_a_listener_that_was_taken_off_hears_no_more(queue: Queue):
     ear, heard = Ear(worker, "completed"), Ear(worker, "completed")
     worker.off("completed", heard._hear)
     worker.off("failed", heard._hear)
-    async with worker.started():
+    async with worker:
         await queue.add("send")
         await ear.hear("completed")
 
@@ -218,7 +218,7 @@ async def test_listeners_get_the_error_itself_and_the_job_keeps_it_no_longer(que
 
     worker = Worker(queue, fail)
     ear = Ear(worker, "retrying", "failed", "retries-exhausted")
-    async with worker.started():
+    async with worker:
         await queue.add("send", attempts=2)
         await ear.hear("retries-exhausted")
 

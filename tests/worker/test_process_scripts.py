@@ -20,7 +20,7 @@ SCRIPT = """
         return 2 * number
 
     async def main() -> None:
-        async with Worker(queue).started():
+        async with Worker(queue):
             job = await double.add(21)
             try:
                 print(await job.result(timeout=60))

@@ -30,7 +30,7 @@ async def queue(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 async def outcome(queue: Queue, function: Any, data: Any = None, **options: Any) -> Any:
-    async with Worker(queue, in_process(function)).started():
+    async with Worker(queue, in_process(function)):
         job = await queue.add("crunch", data, **options)
         return await job.result(timeout=60)
 
@@ -42,7 +42,7 @@ async def reason(queue: Queue, function: Any, **options: Any) -> str:
 
 
 async def test_a_process_is_used_again_for_the_next_job(queue: Queue):
-    async with Worker(queue, in_process(handlers.answer_pid), concurrency=1).started():
+    async with Worker(queue, in_process(handlers.answer_pid), concurrency=1):
         jobs = [await queue.add("crunch") for _ in range(3)]
         pids = {await job.result(timeout=60) for job in jobs}
     assert len(pids) == 1
@@ -57,7 +57,7 @@ async def test_an_async_handler_runs_in_a_process(queue: Queue):
 
 
 async def test_progress_log_and_data_reach_the_store(queue: Queue):
-    async with Worker(queue, in_process(handlers.report)).started():
+    async with Worker(queue, in_process(handlers.report)):
         job = await queue.add("crunch", {"step": 1})
         assert await job.result(timeout=60) == {"step": 2}
     seen = await job.refresh()
@@ -102,7 +102,7 @@ async def test_a_postponed_job_runs_again(queue: Queue):
 
 
 async def test_a_timeout_kills_the_process(queue: Queue):
-    async with Worker(queue, in_process(handlers.hang)).started():
+    async with Worker(queue, in_process(handlers.hang)):
         job = await queue.add("crunch", timeout=1.5)
         with pytest.raises(JobFailed, match="AttemptTimeout"):
             await job.result(timeout=60)
@@ -110,7 +110,7 @@ async def test_a_timeout_kills_the_process(queue: Queue):
 
 
 async def test_a_cancel_kills_the_process(queue: Queue):
-    async with Worker(queue, in_process(handlers.hang)).started() as worker:
+    async with Worker(queue, in_process(handlers.hang)) as worker:
         dropped = asyncio.ensure_future(told(worker, "cancelled"))
         job = await queue.add("crunch")
         async for event in queue.events(after="start"):
@@ -124,7 +124,7 @@ async def test_a_cancel_kills_the_process(queue: Queue):
 
 
 async def test_a_shutdown_hands_the_job_back(queue: Queue):
-    async with Worker(queue, in_process(handlers.hang), grace=0).started():
+    async with Worker(queue, in_process(handlers.hang), grace=0):
         job = await queue.add("crunch")
         async for event in queue.events(after="start"):
             if event.name == "progress":
@@ -160,7 +160,7 @@ async def test_a_crash_is_noticed_though_something_that_the_handler_forked_lives
 
 async def test_a_cancel_kills_what_the_handler_has_started(queue: Queue, tmp_path: Path):
     held = tmp_path / "held"
-    async with Worker(queue, in_process(handlers.hang_with_a_child)).started():
+    async with Worker(queue, in_process(handlers.hang_with_a_child)):
         job = await queue.add("crunch", str(held))
         async for event in queue.events(after="start"):
             if event.name == "progress":
@@ -171,13 +171,13 @@ async def test_a_cancel_kills_what_the_handler_has_started(queue: Queue, tmp_pat
 
 
 async def test_a_copy_that_comes_back_from_the_handler_says_nothing(queue: Queue):
-    async with Worker(queue, in_process(handlers.return_twice), concurrency=1).started():
+    async with Worker(queue, in_process(handlers.return_twice), concurrency=1):
         for data in ("fork", 1, 2):
             assert await (await queue.add("crunch", data)).result(timeout=60) == data
 
 
 async def test_what_outlives_its_handler_cannot_use_the_job_of_the_next(queue: Queue):
-    async with Worker(queue, in_process(handlers.use_the_job_before), concurrency=1).started():
+    async with Worker(queue, in_process(handlers.use_the_job_before), concurrency=1):
         first, second = await queue.add("crunch", 1), await queue.add("crunch", 2)
         assert await second.result(timeout=60) == [first.id, first.id]
     assert (await second.refresh()).data == 2
@@ -216,7 +216,7 @@ async def test_an_idle_process_of_another_handler_makes_room(queue: Queue, monke
         return transport, protocol
 
     monkeypatch.setattr(loop, "subprocess_exec", start_if_alone)
-    async with Worker(queue, two_handlers()).started():
+    async with Worker(queue, two_handlers()):
         pids = [await (await queue.add(name)).result(timeout=60) for name in ("one", "two", "one")]
         assert pids == [transport.get_pid() for transport in started]
         for pid in pids[:-1]:

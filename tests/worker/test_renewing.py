@@ -23,7 +23,7 @@ class Held:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.told: list[Signal] = []
-        self.renewer: Final = Renewer(job.queue.store, job.queue.name, [{job}], round(LOCK * 1000), self._tell)
+        self.renewer: Final = Renewer(job.queue.store, job.queue.name, lambda: [job], round(LOCK * 1000), self._tell)
 
     def _tell(self, job: Job, signal: Signal) -> None:
         job.signal = signal

@@ -24,13 +24,13 @@ async def handle(job: Job) -> None:
 
 
 async def test_a_worker_says_it_for_jobs_that_do_not(queue: Queue):
-    async with Worker(queue, handle, remove_on_complete=Keep(age="1h"), remove_on_fail=Keep(age="2h")).started():
+    async with Worker(queue, handle, remove_on_complete=Keep(age="1h"), remove_on_fail=Keep(age="2h")):
         jobs = [await queue.add("send"), await queue.add("fail")]
         assert await _kept(queue, *jobs) == [HOUR, 2 * HOUR]
 
 
 async def test_what_a_job_says_counts_more_even_if_it_is_the_default(queue: Queue):
-    async with Worker(queue, handle, remove_on_complete=True, remove_on_fail=True).started():
+    async with Worker(queue, handle, remove_on_complete=True, remove_on_fail=True):
         sent = await queue.add("send", remove_on_complete=Keep(age="3h"))
         failed = await queue.add("fail", remove_on_fail=Keep(age="7 days"))
         assert await _kept(queue, sent, failed) == [3 * HOUR, KEEP_FAILED.age]
@@ -38,7 +38,7 @@ async def test_what_a_job_says_counts_more_even_if_it_is_the_default(queue: Queu
 
 async def test_what_a_queue_says_counts_more(make_queue: MakeQueue):
     queue = make_queue("mail", remove_on_complete=Keep(age="3h"))
-    async with Worker(queue, handle, remove_on_complete=True).started():
+    async with Worker(queue, handle, remove_on_complete=True):
         assert await _kept(queue, await queue.add("send")) == [3 * HOUR]
 
 
@@ -47,7 +47,7 @@ async def test_it_holds_for_jobs_that_a_transaction_completes(ledger: Ledger):
         async with job.transaction() as tx:
             await tx.execute(ledger.insert, ("paid",))
 
-    async with Worker(ledger.queue, pay, remove_on_complete=Keep(age="1h")).started():
+    async with Worker(ledger.queue, pay, remove_on_complete=Keep(age="1h")):
         assert await _kept(ledger.queue, await ledger.queue.add("pay")) == [HOUR]
 
 
@@ -61,7 +61,7 @@ async def test_it_holds_for_claims_by_hand(queue: Queue):
 
 
 async def test_jobs_can_be_removed_at_once(queue: Queue):
-    async with Worker(queue, handle, remove_on_complete=True).started():
+    async with Worker(queue, handle, remove_on_complete=True):
         job = await queue.add("send")
         await told(queue, "removed", job)
         assert await queue.get(job.id) is None

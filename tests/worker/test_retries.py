@@ -37,7 +37,7 @@ async def retried_after(queue: Queue, job: JobHandle, count: int = 1) -> int:
 
 async def test_a_job_is_tried_as_often_as_it_says(queue: Queue):
     handler = Flaky(2)
-    async with Worker(queue, handler).started():
+    async with Worker(queue, handler):
         job = await queue.add("send", attempts=3)
         assert await job.result(timeout=PATIENCE) == "done"
     assert handler.attempts == [1, 2, 3]
@@ -46,7 +46,7 @@ async def test_a_job_is_tried_as_often_as_it_says(queue: Queue):
 
 async def test_a_job_that_never_succeeds_fails_with_its_last_error(queue: Queue):
     handler = Flaky(9)
-    async with Worker(queue, handler).started():
+    async with Worker(queue, handler):
         job = await queue.add("send", attempts=3)
         with pytest.raises(JobFailed, match="ValueError: bad luck"):
             await job.result(timeout=PATIENCE)
@@ -58,13 +58,13 @@ async def test_a_job_that_never_succeeds_fails_with_its_last_error(queue: Queue)
 
 async def test_one_attempt_is_the_default(queue: Queue):
     handler = Flaky(9)
-    async with Worker(queue, handler).started():
+    async with Worker(queue, handler):
         with pytest.raises(JobFailed):
             await (await queue.add("send")).result(timeout=PATIENCE)
     assert handler.attempts == [1]
 
 
-async def test_without_backoff_a_retry_waits_at_once_in_its_old_place(queue: Queue):
+async def test_without_backoff_a_retry_goes_behind_those_that_wait(queue: Queue):
     order = []
 
     async def handle(job: Job) -> None:
@@ -73,9 +73,9 @@ async def test_without_backoff_a_retry_waits_at_once_in_its_old_place(queue: Que
             raise ValueError
 
     await queue.add_many([("send", "first", {"attempts": 2}), ("send", "second"), ("send", "third")])
-    async with Worker(queue, handle, concurrency=1).started():
+    async with Worker(queue, handle, concurrency=1):
         await told(queue, "completed", count=3)
-    assert order == ["first", "first", "second", "third"]
+    assert order == ["first", "second", "third", "first"]
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ async def test_without_backoff_a_retry_waits_at_once_in_its_old_place(queue: Que
     ids=["fixed", "linear", "linear with a cap", "exponential", "exponential with a cap", "text", "none"],
 )
 async def test_each_backoff_waits_as_it_says(queue: Queue, backoff: Any, delays: list[int]):
-    async with Worker(queue, Flaky(3)).started():
+    async with Worker(queue, Flaky(3)):
         job = await queue.add("send", attempts=4, backoff=backoff)
         assert await job.result(timeout=PATIENCE) == "done"
     assert [await retried_after(queue, job, count) for count in (1, 2, 3)] == delays
 
 
 async def test_jitter_shortens_a_delay_at_random(queue: Queue):
-    async with Worker(queue, Flaky(9)).started():
+    async with Worker(queue, Flaky(9)):
         jobs = await queue.add_many([("send", None, {"attempts": 2, "backoff": Backoff.fixed(60, jitter=0.5)})] * 9)
         delays = [await retried_after(queue, job) for job in jobs]
     assert all(30_000 <= delay <= 60_000 for delay in delays)
@@ -107,7 +107,7 @@ async def test_jitter_shortens_a_delay_at_random(queue: Queue):
 
 
 async def test_a_retry_with_backoff_is_delayed_until_it_is_due(queue: Queue):
-    async with Worker(queue, Flaky(1)).started():
+    async with Worker(queue, Flaky(1)):
         job = await queue.add("send", attempts=2, backoff="1 hour")
         await told(queue, "delayed", job)
         seen = await job.refresh()
@@ -134,7 +134,7 @@ async def _later(attempt: int, error: BaseException, job: Any) -> float:
     ids=["def", "async def", "zero", "text", "too long", "endless"],
 )
 async def test_a_custom_backoff_says_how_long(queue: Queue, function: Any, delay: int):
-    async with Worker(queue, Flaky(1), backoffs={"mine": function}).started():
+    async with Worker(queue, Flaky(1), backoffs={"mine": function}):
         job = await queue.add("send", attempts=2, backoff=Backoff.custom("mine"))
         assert await retried_after(queue, job) == delay
 
@@ -146,14 +146,14 @@ async def test_a_custom_backoff_sees_the_attempt_the_error_and_the_job(queue: Qu
         seen.append((attempt, str(error), job.data))
         return 0
 
-    async with Worker(queue, Flaky(2), backoffs={"mine": backoff}).started():
+    async with Worker(queue, Flaky(2), backoffs={"mine": backoff}):
         job = await queue.add("send", "data", attempts=3, backoff=Backoff.custom("mine"))
         await job.result(timeout=PATIENCE)
     assert seen == [(1, "bad luck", "data"), (2, "bad luck", "data")]
 
 
 async def test_a_negative_answer_of_a_custom_backoff_stops_retrying(queue: Queue):
-    async with Worker(queue, Flaky(9), backoffs={"mine": lambda *_: -1}).started():
+    async with Worker(queue, Flaky(9), backoffs={"mine": lambda *_: -1}):
         job = await queue.add("send", attempts=5, backoff=Backoff.custom("mine"))
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)
@@ -167,7 +167,7 @@ async def test_a_negative_answer_of_a_custom_backoff_stops_retrying(queue: Queue
 )
 async def test_a_broken_custom_backoff_delays_the_retry_and_loses_nothing(queue: Queue, function: Any):
     """Without a delay a job would burn all its attempts in no time."""
-    async with Worker(queue, Flaky(1), backoffs={"mine": function} if function else {}).started():
+    async with Worker(queue, Flaky(1), backoffs={"mine": function} if function else {}):
         job = await queue.add("send", attempts=3, backoff=Backoff.custom("mine"))
         assert await retried_after(queue, job) == 1_000
         await job.promote()
@@ -176,7 +176,7 @@ async def test_a_broken_custom_backoff_delays_the_retry_and_loses_nothing(queue:
 
 async def test_unrecoverable_fails_at_once(queue: Queue):
     handler = Flaky(9, Unrecoverable("no such customer"))
-    async with Worker(queue, handler).started():
+    async with Worker(queue, handler):
         job = await queue.add("send", attempts=5)
         with pytest.raises(JobFailed, match="Unrecoverable: no such customer"):
             await job.result(timeout=PATIENCE)
@@ -190,7 +190,7 @@ async def test_a_subclass_of_unrecoverable_and_a_def_handler_fail_at_once_too(qu
     def handle(_: SyncJob) -> None:
         raise Gone("for good")
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", attempts=5)
         with pytest.raises(JobFailed, match="Gone: for good"):
             await job.result(timeout=PATIENCE)
@@ -209,7 +209,7 @@ async def test_classify_decides_about_each_error(queue: Queue, verdict: Any, att
         return verdict
 
     handler = Flaky(9)
-    async with Worker(queue, handler, classify=classify).started():
+    async with Worker(queue, handler, classify=classify):
         job = await queue.add("send", attempts=3)
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)
@@ -226,7 +226,7 @@ async def test_a_queue_classifies_what_the_worker_leaves_to_it(
 ):
     queue = make_queue(classify=lambda error, job: of_queue)
     handler = Flaky(9)
-    async with Worker(queue, handler, classify=lambda error, job: of_worker).started():
+    async with Worker(queue, handler, classify=lambda error, job: of_worker):
         job = await queue.add("send", attempts=3)
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)
@@ -235,7 +235,7 @@ async def test_a_queue_classifies_what_the_worker_leaves_to_it(
 
 async def test_each_queue_of_a_worker_classifies_its_own_jobs(make_queue: MakeQueue):
     strict, lenient = make_queue("strict", classify=lambda error, job: "fatal"), make_queue("lenient")
-    async with Worker([strict, lenient], Flaky(9)).started():
+    async with Worker([strict, lenient], Flaky(9)):
         for queue, attempts in ((strict, 1), (lenient, 3)):
             job = await queue.add("send", attempts=3)
             with pytest.raises(JobFailed):
@@ -248,7 +248,7 @@ async def test_a_classify_that_raises_is_as_none_at_all(queue: Queue, error: typ
     def classify(*_: Any) -> None:
         raise error
 
-    async with Worker(queue, Flaky(1), classify=classify).started():
+    async with Worker(queue, Flaky(1), classify=classify):
         job = await queue.add("send", attempts=2, backoff=0.01)
         assert await job.result(timeout=PATIENCE) == "done"
     assert await retried_after(queue, job) == 10, "and its own backoff holds"
@@ -260,7 +260,7 @@ async def test_where_the_workers_classify_raises_the_queues_decides(make_queue: 
 
     queue = make_queue(classify=lambda error, job: "fatal")
     handler = Flaky(9)
-    async with Worker(queue, handler, classify=classify).started():
+    async with Worker(queue, handler, classify=classify):
         job = await queue.add("send", attempts=3)
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)
@@ -269,7 +269,7 @@ async def test_where_the_workers_classify_raises_the_queues_decides(make_queue: 
 
 async def test_a_classify_that_raises_cannot_save_what_is_unrecoverable(queue: Queue):
     handler = Flaky(9, Unrecoverable("no"))
-    async with Worker(queue, handler, classify=lambda *_: 1 / 0).started():  # type: ignore[arg-type]
+    async with Worker(queue, handler, classify=lambda *_: 1 / 0):  # type: ignore[arg-type]
         job = await queue.add("send", attempts=5)
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)
@@ -285,7 +285,7 @@ async def test_a_discarded_job_is_not_tried_again(queue: Queue):
         job.discard()
         raise ValueError("once is enough")
 
-    async with Worker(queue, {"send": handle, "post": handle_in_thread}).started():
+    async with Worker(queue, {"send": handle, "post": handle_in_thread}):
         for name in ("send", "post"):
             job = await queue.add(name, attempts=5)
             with pytest.raises(JobFailed, match="once is enough"):
@@ -298,7 +298,7 @@ async def test_a_discarded_job_that_succeeds_is_completed(queue: Queue):
         job.discard()
         return "done"
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "done"
 
 
@@ -311,7 +311,7 @@ async def test_a_postponed_job_runs_again_later_and_uses_no_attempt(queue: Queue
             job.postpone(0.01)
         return "done"
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", attempts=1)
         assert await job.result(timeout=PATIENCE) == "done"
     seen = await job.refresh()
@@ -329,7 +329,7 @@ async def test_a_def_handler_can_postpone_too_and_without_delay(queue: Queue):
             job.postpone()
         return "done"
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "done"
     assert len(runs) == 2
 
@@ -338,7 +338,7 @@ async def test_a_postponed_job_waits_for_the_time_that_was_asked_for(queue: Queu
     async def handle(job: Job) -> None:
         job.postpone("1 hour")
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send")
         event = await told(queue, "delayed", job)
         assert event.data["due_at"] - event.at == 3_600_000
@@ -351,7 +351,7 @@ async def test_a_job_is_not_started_more_often_than_max_starts(queue: Queue):
         runs.append(1)
         job.postpone()
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", max_starts=3, attempts=5)
         for _ in range(2):
             with pytest.raises(JobFailed, match="started more than allowable limit: max_starts is 3"):
@@ -363,7 +363,7 @@ async def test_a_job_is_not_started_more_often_than_max_starts(queue: Queue):
 
 async def test_a_failed_job_can_be_retried_by_hand_for_one_more_run(queue: Queue):
     handler = Flaky(3)
-    async with Worker(queue, handler).started():
+    async with Worker(queue, handler):
         job = await queue.add("send", attempts=2)
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)
@@ -377,7 +377,7 @@ async def test_a_failed_job_can_be_retried_by_hand_for_one_more_run(queue: Queue
 async def test_retries_tell_their_listeners(queue: Queue):
     worker = Worker(queue, Flaky(9))
     ear = Ear(worker, "retrying", "waiting", "failed", "retries-exhausted")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send", attempts=2)
         await ear.hear("retries-exhausted")
     assert ear.names == ["retrying", "waiting", "failed", "retries-exhausted"]
@@ -386,7 +386,7 @@ async def test_retries_tell_their_listeners(queue: Queue):
 
 
 async def test_stack_traces_are_kept_up_to_the_jobs_own_number(queue: Queue):
-    async with Worker(queue, Flaky(9)).started():
+    async with Worker(queue, Flaky(9)):
         job = await queue.add("send", attempts=5, stack_traces=2)
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)
@@ -394,7 +394,7 @@ async def test_stack_traces_are_kept_up_to_the_jobs_own_number(queue: Queue):
 
 
 async def test_finished_jobs_are_kept_as_they_say(queue: Queue):
-    async with Worker(queue, Flaky(1), concurrency=1).started():
+    async with Worker(queue, Flaky(1), concurrency=1):
         failing = await queue.add("send", remove_on_fail=True)
         succeeding = await queue.add("send", remove_on_complete=True)
         with pytest.raises(JobFailed):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ropeway.errors import StoreUnavailable
-from ropeway.worker.service import Service, run_all
+from ropeway.worker.service import Service, Services
 
 from .watching import PATIENCE
 
@@ -29,7 +29,7 @@ class Troubled(Service):
 @pytest.mark.parametrize("error", [StoreUnavailable("test://", "on purpose"), asyncio.CancelledError()], ids=repr)
 async def test_it_goes_on_after_trouble_that_is_not_its_end(error: BaseException, caplog: pytest.LogCaptureFixture):
     service = Troubled(error)
-    running = asyncio.create_task(run_all([service]))
+    running = asyncio.create_task(Services([service]).run())
     async with asyncio.timeout(PATIENCE):
         await service.works.wait()
     assert "Troubled: " in caplog.text
@@ -42,5 +42,5 @@ async def test_it_goes_on_after_trouble_that_is_not_its_end(error: BaseException
 async def test_an_error_of_one_ends_all():
     with pytest.raises(ZeroDivisionError):
         await asyncio.wait_for(
-            run_all([Troubled(ZeroDivisionError()), Troubled(StoreUnavailable("test://", ""))]), PATIENCE
+            Services([Troubled(ZeroDivisionError()), Troubled(StoreUnavailable("test://", ""))]).run(), PATIENCE
         )

@@ -81,7 +81,7 @@ async def test_when_the_grace_is_over_jobs_are_handed_back_without_using_an_atte
     assert (seen.state, seen.attempts_made, seen.stalled_count) == ("waiting", 0, 0)
     assert gate.running == []
     assert ear.names == ["waiting"]
-    async with Worker(queue, fine).started():
+    async with Worker(queue, fine):
         assert await job.result(timeout=PATIENCE) == "fine"
 
 
@@ -96,7 +96,7 @@ async def test_a_handler_that_finishes_when_it_is_told_to_stop_is_completed(queu
             return "in time"
         return "never"
 
-    async with Worker(queue, handle, grace=0).started():
+    async with Worker(queue, handle, grace=0):
         job = await queue.add("send")
         await entered(begun)
     assert (await job.refresh()).result == "in time"
@@ -104,7 +104,7 @@ async def test_a_handler_that_finishes_when_it_is_told_to_stop_is_completed(queu
 
 async def test_a_thread_is_told_that_the_grace_is_over(queue: Queue):
     gate = ThreadGate()
-    async with Worker(queue, gate, grace=0.05).started():
+    async with Worker(queue, gate, grace=0.05):
         job = await queue.add("send")
         await gate.enter()
     assert gate.saw_cancelled
@@ -207,7 +207,7 @@ async def test_one_of_two_workers_that_ends_leaves_signals_to_the_other(queue: Q
 async def test_an_embedded_worker_works_while_the_block_runs(queue: Queue):
     before = signal.getsignal(signal.SIGTERM)
     worker = Worker(queue, fine)
-    async with worker.started() as started:
+    async with worker as started:
         assert started is worker
         assert signal.getsignal(signal.SIGTERM) == before
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "fine"
@@ -221,7 +221,7 @@ async def test_an_error_in_the_block_ends_the_worker_in_good_order(queue: Queue)
     job = await queue.add("send")
 
     async def fail_in_the_block() -> None:
-        async with Worker(queue, gate, grace=0).started():
+        async with Worker(queue, gate, grace=0):
             await gate.holds(1)
             raise KeyError("mine")
 
@@ -255,7 +255,7 @@ async def test_a_worker_runs_once_at_a_time(queue: Queue):
 async def test_stopping_what_does_not_run_does_nothing(queue: Queue):
     worker = Worker(queue, fine)
     worker.stop()
-    async with worker.started():
+    async with worker:
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "fine"
     worker.stop()
 
@@ -338,7 +338,7 @@ async def test_a_worker_whose_own_tasks_were_cancelled_says_so_and_ends(queue: Q
 
 async def test_whoever_is_cancelled_with_every_other_task_is_told_just_that(queue: Queue):
     async def work() -> None:
-        async with Worker(queue, fine).started():
+        async with Worker(queue, fine):
             begun.set()
             try:
                 await asyncio.Event().wait()
@@ -478,7 +478,7 @@ async def test_a_worker_whose_store_is_closed_ends_with_that_error():
 
 
 async def test_drained_is_told_once_the_last_job_is_done(queue: Queue):
-    async with Worker(queue, fine).started():
+    async with Worker(queue, fine):
         await queue.add_many(["send"] * 5)
         await told(queue, "completed", count=5)
         await told(queue, "drained")

@@ -37,7 +37,7 @@ async def test_a_job_whose_worker_died_is_run_by_another(queue: Queue):
     job, claimed = await lost(queue)
     worker = Worker(queue, fine, **SOON)
     ear = Ear(worker, "stalled")
-    async with worker.started():
+    async with worker:
         assert await job.result(timeout=PATIENCE) == "second"
         stalled = await ear.hear("stalled")
         assert stalled.data == {"queue": queue.name, "ids": [job.id]}
@@ -57,7 +57,7 @@ async def test_a_stalled_job_keeps_its_place_ahead_of_newer_ones(queue: Queue):
     job, _ = await lost(queue)
     worker = Worker(queue, handle, concurrency=1, **SOON)
     worker.pause()
-    async with worker.started():
+    async with worker:
         await told(queue, "stalled", job)
         await queue.add("send", "newer")
         worker.resume()
@@ -67,7 +67,7 @@ async def test_a_stalled_job_keeps_its_place_ahead_of_newer_ones(queue: Queue):
 
 async def test_a_job_that_stalls_too_often_is_given_up(queue: Queue):
     job, claimed = await lost(queue, attempts=5)
-    async with Worker(queue, fine, max_stalled_count=0, **SOON).started():
+    async with Worker(queue, fine, max_stalled_count=0, **SOON):
         with pytest.raises(JobFailed, match="stalled more than allowable limit") as failed:
             await job.result(timeout=PATIENCE)
     assert str(claimed.record.worker) in failed.value.reason
@@ -76,7 +76,7 @@ async def test_a_job_that_stalls_too_often_is_given_up(queue: Queue):
 
 async def test_one_stall_is_allowed_by_default_and_a_second_is_not(queue: Queue):
     job, _ = await lost(queue)
-    async with Worker(queue, {"other": fine}, **SOON).started():
+    async with Worker(queue, {"other": fine}, **SOON):
         await told(queue, "stalled", job)
         await Worker(queue, lock_duration=0.1).claim()
         with pytest.raises(JobFailed, match="stalled more than allowable limit"):
@@ -88,7 +88,7 @@ async def test_a_worker_may_fail_what_stalls(queue: Queue):
     job, _ = await lost(queue, attempts=5)
     worker = Worker(queue, fine, on_stalled="fail", **SOON)
     ear = Ear(worker, "stalled")
-    async with worker.started():
+    async with worker:
         with pytest.raises(JobFailed, match="stalled"):
             await job.result(timeout=PATIENCE)
         assert (await ear.hear("stalled")).data["ids"] == [job.id]
@@ -100,7 +100,7 @@ async def test_a_queue_may_fail_what_stalls_if_its_worker_says_nothing_else(
 ):
     queue = make_queue(on_stalled="fail")
     job, _ = await lost(queue)
-    async with Worker(queue, fine, **of_worker, **SOON).started():
+    async with Worker(queue, fine, **of_worker, **SOON):
         with pytest.raises(JobFailed, match="stalled") if fails else nullcontext():
             await job.result(timeout=PATIENCE)
     assert await job.state() == ("failed" if fails else "completed")
@@ -125,7 +125,7 @@ def test_rules_of_a_queue_that_cannot_be_meant_are_refused(options: Any):
 @pytest.mark.parametrize("attempts", [1, 2])
 async def test_a_stall_may_count_as_an_attempt(queue: Queue, attempts: int):
     job, _ = await lost(queue, attempts=attempts)
-    async with Worker(queue, fine, stall_counts_as_attempt=True, **SOON).started():
+    async with Worker(queue, fine, stall_counts_as_attempt=True, **SOON):
         if attempts == 1:
             with pytest.raises(JobFailed, match="stalled"):
                 await job.result(timeout=PATIENCE)
@@ -153,8 +153,8 @@ async def test_a_long_job_does_not_stall(tampered_queue: Queue, tampering: Tampe
 
     queue = tampered_queue
     async with (
-        Worker(queue, {"send": handle}, lock_duration=0.5).started(),
-        Worker(queue, {"other": fine}, max_stalled_count=0, **SOON).started(),
+        Worker(queue, {"send": handle}, lock_duration=0.5),
+        Worker(queue, {"other": fine}, max_stalled_count=0, **SOON),
     ):
         job = await queue.add("send")
         assert await job.result(timeout=PATIENCE) == "first"
@@ -165,7 +165,7 @@ async def test_a_long_job_does_not_stall(tampered_queue: Queue, tampering: Tampe
 async def test_a_late_result_is_refused_and_the_other_workers_result_stands(queue: Queue, store: Store):
     job, late = await lost(queue)
     gate = Gate()
-    async with Worker(queue, gate, **SOON).started():
+    async with Worker(queue, gate, **SOON):
         await gate.holds(1)
         with pytest.raises(LockLost):
             await late.complete("first")
@@ -179,7 +179,7 @@ async def test_a_late_result_is_refused_and_the_other_workers_result_stands(queu
 
 async def test_a_late_result_is_refused_even_if_nobody_has_taken_the_job_again(queue: Queue):
     job, late = await lost(queue)
-    async with Worker(queue, {"other": fine}, **SOON).started():
+    async with Worker(queue, {"other": fine}, **SOON):
         await told(queue, "stalled", job)
     with pytest.raises(LockLost):
         await late.complete("first")
@@ -190,7 +190,7 @@ async def test_a_damaged_job_that_stalls_holds_up_no_other(queue: Queue, store: 
     await store.add([[NewJob(queue.name, "damaged", "send", "{not json", "{not json")]])
     await Worker(queue, lock_duration=0.1).claim()
     job, _ = await lost(queue)
-    async with Worker(queue, fine, **SOON).started():
+    async with Worker(queue, fine, **SOON):
         assert await job.result(timeout=PATIENCE) == "second"
         await told(queue, "failed")
     [failed] = (await queue.find("failed")).jobs
@@ -201,7 +201,7 @@ async def test_the_slot_of_a_dead_worker_comes_back_with_its_lock(queue: Queue):
     await queue.set_global_concurrency(1)
     job, _ = await lost(queue)
     second = await queue.add("send")
-    async with Worker(queue, fine, **SOON).started():
+    async with Worker(queue, fine, **SOON):
         assert await job.result(timeout=PATIENCE) == "second"
         assert await second.result(timeout=PATIENCE) == "second"
 

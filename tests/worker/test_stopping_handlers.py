@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from typing import Any
 
@@ -52,7 +53,7 @@ async def steal(store: Store, queue: Queue) -> None:
 
 async def test_an_attempt_that_takes_too_long_is_cancelled_and_fails(queue: Queue):
     gate = Gate()
-    async with Worker(queue, gate).started():
+    async with Worker(queue, gate):
         job = await queue.add("send", timeout=0.05)
         with pytest.raises(JobFailed, match=r"AttemptTimeout: the attempt took longer than its timeout of 0\.05 s"):
             await job.result(timeout=PATIENCE)
@@ -65,7 +66,7 @@ async def test_a_timeout_is_retried_like_any_error(queue: Queue):
     async def handle(job: Job) -> str:
         return await gate(job) if job.attempt == 1 else "in time"
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", timeout=0.05, attempts=2)
         assert await job.result(timeout=PATIENCE) == "in time"
     assert (await job.refresh()).attempts_made == 1
@@ -75,7 +76,7 @@ async def test_an_attempt_in_time_is_not_disturbed_by_its_timeout(queue: Queue):
     async def handle(job: Job) -> Any:
         return job.data
 
-    async with Worker(queue, handle, concurrency=1).started():
+    async with Worker(queue, handle, concurrency=1):
         jobs = [await queue.add("send", n, timeout=0.05) for n in range(3)]
         assert [await job.result(timeout=PATIENCE) for job in jobs] == [0, 1, 2]
         gate = await queue.add("send", "later", delay=0.1)
@@ -92,7 +93,7 @@ async def test_a_handler_may_clean_up_when_its_time_is_up(queue: Queue):
             await asyncio.sleep(0.01)
             cleaned.set()
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", timeout=0.02)
         with pytest.raises(JobFailed, match="AttemptTimeout"):
             await job.result(timeout=PATIENCE)
@@ -107,7 +108,7 @@ async def test_a_handler_that_answers_after_its_time_was_too_late(queue: Queue):
             return "late"
         return "never"
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", timeout=0.02)
         with pytest.raises(JobFailed, match="AttemptTimeout"):
             await job.result(timeout=PATIENCE)
@@ -117,7 +118,7 @@ async def test_an_async_handler_that_ignores_its_end_is_given_up_and_its_slot_re
     handler = Stubborn()
     worker = Worker(queue, handler, concurrency=1, cancel_grace=0.05)
     ear = Ear(worker, "leaked")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send", timeout=0.05)
         with pytest.raises(JobFailed, match="AttemptTimeout"):
             await job.result(timeout=PATIENCE)
@@ -138,7 +139,7 @@ async def test_an_async_handler_that_ignores_its_end_is_given_up_and_its_slot_re
 
 async def test_a_given_up_attempt_is_retried_if_attempts_remain(queue: Queue):
     handler = Stubborn()
-    async with Worker(queue, handler, cancel_grace=0.05).started():
+    async with Worker(queue, handler, cancel_grace=0.05):
         job = await queue.add("send", timeout=0.05, attempts=2)
         assert await job.result(timeout=PATIENCE) == "done"
         handler.opened.set()
@@ -149,7 +150,7 @@ async def test_a_given_up_attempt_is_retried_if_attempts_remain(queue: Queue):
 
 async def test_a_def_handler_sees_that_its_time_is_up(queue: Queue):
     gate = ThreadGate()
-    async with Worker(queue, gate).started() as worker:
+    async with Worker(queue, gate) as worker:
         job = await queue.add("send", timeout=0.05)
         with pytest.raises(JobFailed):
             await job.result(timeout=PATIENCE)
@@ -166,7 +167,7 @@ async def test_a_def_handler_that_never_returns_is_given_up_and_its_thread_repla
     worker = Worker(queue, handle, concurrency=1, cancel_grace=0.05)
     ear = Ear(worker, "leaked")
     try:
-        async with worker.started():
+        async with worker:
             job = await queue.add("send", "hangs", timeout=0.05)
             with pytest.raises(JobFailed, match="AttemptTimeout"):
                 await job.result(timeout=PATIENCE)
@@ -198,7 +199,7 @@ async def test_cancelling_a_job_stops_its_async_handler(queue: Queue):
     gate = Gate()
     worker = Worker(queue, gate)
     ear = Ear(worker, "cancelled", "failed", "lock-lost")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send", attempts=5)
         await gate.holds(1)
         await job.cancel("not needed")
@@ -212,11 +213,30 @@ async def test_cancelling_a_job_stops_its_async_handler(queue: Queue):
     assert gate.runs == 1
 
 
+async def test_removing_a_job_by_force_stops_its_handler_and_is_told_as_a_removal(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "ropeway")
+    gate = Gate()
+    worker = Worker(queue, gate)
+    ear = Ear(worker, "cancelled", "failed", "lock-lost", "removed")
+    async with worker:
+        job = await queue.add("send", attempts=5)
+        await gate.holds(1)
+        await queue.remove(job.id, force=True)
+        await gate.holds(0)
+        event = await ear.hear("removed")
+    assert event.data == {"prev": "active", "queue": queue.name, "job_id": job.id}
+    assert ear.names == ["removed"]
+    assert "was removed while it ran" in caplog.text
+    assert gate.runs == 1
+
+
 async def test_cancelling_a_job_is_seen_by_its_thread(queue: Queue):
     gate = ThreadGate()
     worker = Worker(queue, gate)
     ear = Ear(worker, "cancelled")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         await gate.enter()
         await job.cancel()
@@ -236,7 +256,7 @@ async def test_the_first_job_of_a_worker_can_be_cancelled_at_once(queue: Queue):
 
     worker = Worker(queue, handle)
     ear = Ear(worker, "cancelled")
-    async with worker.started():
+    async with worker:
         async with asyncio.timeout(5):
             await ear.hear("cancelled")
     assert await job.state() == "cancelled"
@@ -252,7 +272,7 @@ async def test_the_result_of_a_cancelled_job_is_dropped(queue: Queue):
 
     worker = Worker(queue, handle)
     ear = Ear(worker, "active", "cancelled", "completed", "lock-lost")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         await ear.hear("active")
         await job.cancel()
@@ -263,7 +283,7 @@ async def test_the_result_of_a_cancelled_job_is_dropped(queue: Queue):
 
 async def test_removing_a_running_job_by_force_stops_its_handler(queue: Queue):
     gate = Gate()
-    async with Worker(queue, gate).started():
+    async with Worker(queue, gate):
         job = await queue.add("send")
         await gate.holds(1)
         await job.remove(force=True)
@@ -273,7 +293,7 @@ async def test_removing_a_running_job_by_force_stops_its_handler(queue: Queue):
 
 async def test_one_cancelled_job_disturbs_no_other(queue: Queue):
     gate = Gate()
-    async with Worker(queue, gate, concurrency=3).started():
+    async with Worker(queue, gate, concurrency=3):
         jobs = await queue.add_many(("send", n) for n in range(3))
         await gate.holds(3)
         await jobs[1].cancel()
@@ -295,7 +315,7 @@ async def test_a_slot_whose_job_was_cancelled_serves_the_next_as_new(queue: Queu
             return "timed out as it should"
         return "never"
 
-    async with Worker(queue, handle, concurrency=1).started():
+    async with Worker(queue, handle, concurrency=1):
         first = await queue.add("send", "cancel me")
         await gate.holds(1)
         await first.cancel()
@@ -312,7 +332,7 @@ async def test_a_lost_lock_stops_the_handler_and_its_result_is_not_taken(queue: 
 
     worker = Worker(queue, handle, lock_duration=0.5)
     ear = Ear(worker, "lock-lost")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         await gate.holds(1)
         await steal(store, queue)
@@ -326,7 +346,7 @@ async def test_a_lost_lock_is_seen_by_a_thread(queue: Queue, store: Store):
     gate = ThreadGate()
     worker = Worker(queue, {"send": gate}, lock_duration=0.5)
     ear = Ear(worker, "lock-lost")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         await gate.enter()
         worker.pause()
@@ -352,7 +372,7 @@ async def test_a_coroutine_that_a_thread_answers_too_late_is_not_begun(queue: Qu
 
     worker = Worker(queue, handle)
     ear = Ear(worker, "cancelled")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         assert await asyncio.to_thread(entered_thread.wait, PATIENCE)
         await job.cancel()
@@ -374,7 +394,7 @@ async def test_a_handler_that_lost_its_lock_can_store_nothing_more(queue: Queue,
                 errors.append(error)
         raise ValueError("whatever")
 
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", 1, attempts=3)
         await job.result(timeout=PATIENCE)
     seen = await job.refresh()
@@ -396,7 +416,7 @@ async def test_the_first_reason_to_stop_counts(queue: Queue):
             raise
 
     worker = Worker(queue, handle, grace=0)
-    async with worker.started():
+    async with worker:
         job = await queue.add("send", timeout=0.2)
         await entered(started)
     seen = await job.refresh()
@@ -417,7 +437,7 @@ async def test_a_cancelled_job_needs_no_other_reason_to_stop(queue: Queue):
 
     worker = Worker(queue, handle)
     ear = Ear(worker, "cancelled", "lock-lost", "failed")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send", timeout=0.02)
         await entered(cleaning)
         await job.cancel()

@@ -46,7 +46,7 @@ async def test_a_verb_that_fails_for_a_while_stops_nothing_for_good(queue: Queue
     handler = Counting()
     tampering.before[verb] = Outage(3)
     await queue.add_many(("send", n) for n in range(20))
-    async with Worker(queue, {"send": handler}, lock_duration=1).started():
+    async with Worker(queue, {"send": handler}, lock_duration=1):
         jobs = await queue.add_many(("send", n) for n in range(20, 40))
         assert [await job.result(timeout=PATIENCE) for job in jobs] == list(range(20, 40))
         await told(queue, "completed", count=40)
@@ -58,7 +58,7 @@ async def test_lost_calls_and_lost_answers_lose_no_job_and_run_none_twice(queue:
     for verb in ("claim", "settle"):
         tampering.before[verb] = EveryThird()
         tampering.after[verb] = EveryThird()
-    async with Worker(queue, handler, concurrency=4).started():
+    async with Worker(queue, handler, concurrency=4):
         jobs = await queue.add_many(("send", n) for n in range(100))
         assert [await job.result(timeout=PATIENCE) for job in jobs] == list(range(100))
     assert handler.runs == dict.fromkeys(range(100), 1)
@@ -76,7 +76,7 @@ async def test_a_claim_whose_answer_was_lost_is_repeated_with_its_token(queue: Q
     handler = Counting()
     await queue.add("send", "once")
     tampering.after["claim"] = Outage(2)
-    async with Worker(queue, handler).started():
+    async with Worker(queue, handler):
         await told(queue, "completed")
     first, second, third, *_ = claims(tampering)
     assert first.token == second.token == third.token
@@ -85,7 +85,7 @@ async def test_a_claim_whose_answer_was_lost_is_repeated_with_its_token(queue: Q
 
 
 async def test_a_new_claim_has_a_new_token(queue: Queue, tampering: Tampering):
-    async with Worker(queue, Counting(), concurrency=1).started():
+    async with Worker(queue, Counting(), concurrency=1):
         await queue.add_many(("send", n) for n in range(5))
         await told(queue, "completed", count=5)
     tokens = [request.token for request in claims(tampering)]
@@ -96,7 +96,7 @@ async def test_an_outcome_whose_answer_was_lost_counts_once(queue: Queue, tamper
     tampering.after["settle"] = Outage(2)
     worker = Worker(queue, Counting())
     ear = Ear(worker, "completed", "lock-lost")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send", 1, remove_on_complete=True)
         assert await job.result(timeout=PATIENCE) == 1
         await ear.hear("completed")
@@ -109,7 +109,7 @@ async def test_a_failed_attempt_whose_answer_was_lost_counts_once(queue: Queue, 
         raise ValueError
 
     tampering.after["settle"] = Outage(2)
-    async with Worker(queue, handle).started():
+    async with Worker(queue, handle):
         job = await queue.add("send", attempts=2, backoff=60)
         await told(queue, "delayed", job)
         await told(queue, "retrying", job)
@@ -121,7 +121,7 @@ async def test_a_short_trouble_with_renewing_disturbs_no_handler(queue: Queue, t
     gate = Gate()
     worker = Worker(queue, gate, lock_duration=1, stalled_interval=0.05)
     ear = Ear(worker, "lock-lost", "stalled")
-    async with worker.started():
+    async with worker:
         job = await queue.add("send")
         await gate.holds(1)
         tampering.before["renew"] = down = Outage(3)
@@ -143,7 +143,7 @@ async def test_a_worker_that_cannot_renew_stops_its_handlers_before_others_run_t
         return await gate(job) if job.record.attempts_started == 1 else "again"
 
     worker = Worker(queue, handle, lock_duration=0.3, stalled_interval=0.05)
-    async with worker.started():
+    async with worker:
         job = await queue.add("send", attempts=1)
         await gate.holds(1)
         # All of the store is gone, for longer than the lock lasts.
@@ -163,7 +163,7 @@ async def test_a_warning_that_locks_were_not_renewed_says_why(
         await asyncio.Event().wait()
 
     tampering.before["renew"] = never_answer
-    async with Worker(queue, gate, lock_duration=0.2).started():
+    async with Worker(queue, gate, lock_duration=0.2):
         await queue.add("send")
         await gate.holds(1)
         await gate.holds(0)
@@ -183,7 +183,7 @@ async def test_jobs_of_a_claim_that_was_answered_too_late_are_not_begun_under_a_
             await asyncio.sleep(0.4)
 
     tampering.after["claim"] = answer_late
-    async with Worker(queue, handler, lock_duration=0.2, stalled_interval=0.05, max_stalled_count=5).started():
+    async with Worker(queue, handler, lock_duration=0.2, stalled_interval=0.05, max_stalled_count=5):
         await told(queue, "completed")
     assert handler.runs == {"once": 1}
 
@@ -216,7 +216,7 @@ async def test_a_store_that_must_not_be_used_ends_the_worker_with_its_error(
 
 async def test_an_embedded_worker_raises_what_ended_it_when_the_block_ends(queue: Queue, tampering: Tampering):
     async def embed() -> None:
-        async with Worker(queue, Counting()).started():
+        async with Worker(queue, Counting()):
             tampering.before["claim"] = down = Outage(1_000_000, StoreCorrupt("test://", "on purpose"))
             await queue.add("send", 1)
             await down.hit()
@@ -230,12 +230,12 @@ async def test_a_worker_that_ended_with_an_error_can_be_run_again(queue: Queue, 
     tampering.before["claim"] = Outage(1, StoreCorrupt("test://", "on purpose"))
     with pytest.raises(StoreCorrupt):
         await asyncio.wait_for(worker.run(), PATIENCE)
-    async with worker.started():
+    async with worker:
         assert await (await queue.add("send", 1)).result(timeout=PATIENCE) == 1
 
 
 async def test_the_end_of_a_worker_survives_a_store_that_is_gone(queue: Queue, tampering: Tampering):
-    async with Worker(queue, Counting()).started():
+    async with Worker(queue, Counting()):
         await (await queue.add("send", 1)).result(timeout=PATIENCE)
         tampering.before["forget"] = Outage(1_000_000)
     tampering.before.clear()

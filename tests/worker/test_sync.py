@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ropeway import Job, JobFailed, LockLost, Queue, SyncJob, SyncRefused, Worker
+from ropeway import InvalidOption, Job, JobFailed, LockLost, Queue, SyncJob, SyncRefused, Worker
+from ropeway.errors import HandlerError
 from tests.client import programs
 
 
@@ -24,6 +25,38 @@ def test_a_worker_runs_in_any_thread_until_it_is_stopped_from_another(queue: Que
     assert queue.sync.add("double", 21).result(timeout=30) == 42
     worker.stop()
     running.join()
+
+
+def test_a_worker_works_in_the_background_of_a_with_block(queue: Queue):
+    with Worker(queue, lambda job: job.data * 2) as worker:
+        assert queue.sync.add("double", 21).result(timeout=30) == 42
+        assert [info.id for info in queue.sync.workers()] == [worker.id]
+    assert queue.sync.workers() == []
+
+
+def test_a_worker_that_cannot_start_says_so_at_the_beginning_of_its_block(queue: Queue):
+    worker = Worker(queue)
+    with pytest.raises(InvalidOption, match="handler"), worker:
+        pytest.fail("the block was entered")
+    worker.handler("double")(lambda job: job.data * 2)
+    with worker:
+        assert queue.sync.add("double", 21).result(timeout=30) == 42
+
+
+def test_a_worker_that_cannot_go_on_says_so_at_the_end_of_its_block(queue: Queue):
+    stop = threading.Event()
+    leaked = threading.Event()
+    worker = Worker(queue, lambda job: stop.wait(), cancel_grace=0, max_leaked=1)
+    worker.on("leaked", lambda _: leaked.set())
+    queue.sync.add("hang", timeout=0.01)
+    with pytest.raises(HandlerError, match="1 handlers do not stop"), worker:
+        leaked.wait(30)
+    stop.set()
+
+
+async def test_a_with_block_on_the_thread_of_a_loop_is_refused(queue: Queue):
+    with pytest.raises(SyncRefused, match="async with"), Worker(queue, lambda job: None):
+        pytest.fail("the block was entered")
 
 
 def test_a_stop_before_the_thread_came_to_its_worker_is_not_lost(queue: Queue):

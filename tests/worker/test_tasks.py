@@ -33,17 +33,22 @@ WHEN = datetime(2024, 5, 6, tzinfo=UTC)
 
 
 async def result(worker: Worker, job: Any) -> Any:
-    async with worker.started():
+    async with worker:
         return await (await job).result(timeout=PATIENCE)
 
 
 async def failure(worker: Worker, job: Any) -> tuple[str, int]:
     """The reason of a failed job, and how many attempts it took."""
-    async with worker.started():
+    async with worker:
         job = await job
         with pytest.raises(JobFailed) as failed:
             await job.result(timeout=PATIENCE)
     return failed.value.reason, (await job.refresh()).attempts_made
+
+
+def by_others(queue: Queue) -> Queue:
+    """The same queue in a program that does not know its tasks, and so checks no data."""
+    return Queue(queue.name, store=queue.store)
 
 
 async def test_an_async_task_runs_on_the_loop(queue: Queue):
@@ -88,7 +93,7 @@ async def test_a_def_task_is_given_its_job(queue: Queue):
         return [job.name, title]
 
     job = await report.add("a")
-    async with Worker(queue).started():
+    async with Worker(queue):
         assert await job.result(timeout=PATIENCE) == ["report", "a"]
     assert (await job.refresh()).progress == 50
 
@@ -117,7 +122,7 @@ async def test_defaults_are_those_of_the_code_that_runs_the_job(queue: Queue, ma
     async def resize_now(path: str, width: int = 2, colors: tuple[str, ...] = ()) -> int:
         return width
 
-    async with Worker(newer).started():
+    async with Worker(newer):
         assert await job.result(timeout=PATIENCE) == 2
 
 
@@ -171,7 +176,8 @@ async def test_data_that_does_not_fit_fails_at_once(queue: Queue, data: Any, pro
         called.append(box)
 
     queue.task(name="resize")(on_loop if is_async else in_thread)
-    assert await failure(Worker(queue), queue.add("resize", data, attempts=5)) == (f"invalid payload: {problem}", 1)
+    added = by_others(queue).add("resize", data, attempts=5)
+    assert await failure(Worker(queue), added) == (f"invalid payload: {problem}", 1)
     assert not called
 
 
@@ -179,7 +185,8 @@ async def test_a_model_that_does_not_validate_fails_at_once(queue: Queue):
     @queue.task
     async def greet(person: Person) -> None: ...
 
-    reason, attempts = await failure(Worker(queue), queue.add("greet", {"person": {"name": "A"}}, attempts=5))
+    added = by_others(queue).add("greet", {"person": {"name": "A"}}, attempts=5)
+    reason, attempts = await failure(Worker(queue), added)
     assert reason.startswith("invalid payload: ")
     assert "at least 2 characters" in reason
     assert attempts == 1
@@ -189,8 +196,8 @@ async def test_invalid_jobs_can_be_removed(queue: Queue):
     @queue.task
     async def resize(box: Box) -> None: ...
 
-    async with Worker(queue, on_invalid="remove").started():
-        job = await queue.add("resize", {}, attempts=5)
+    async with Worker(queue, on_invalid="remove"):
+        job = await by_others(queue).add("resize", {}, attempts=5)
         await told(queue, "removed", job)
         with pytest.raises(JobFailed, match="invalid payload"):
             await job.result(timeout=PATIENCE)
@@ -294,10 +301,10 @@ async def test_tasks_and_handlers_share_a_worker(queue: Queue):
     async def named(job: Job) -> str:
         return f"named {job.name}"
 
-    async with Worker(queue, {"named": named, "*": other}).started():
+    async with Worker(queue, {"named": named, "*": other}):
         jobs = [await resize.add(3), await queue.add("named"), await queue.add("unknown")]
         assert [await job.result(timeout=PATIENCE) for job in jobs] == [3, "named named", "other unknown"]
-    async with Worker(queue, other).started():
+    async with Worker(queue, other):
         jobs = [await resize.add(3), await queue.add("unknown")]
         assert [await job.result(timeout=PATIENCE) for job in jobs] == [3, "other unknown"]
 
@@ -306,7 +313,7 @@ async def test_jobs_without_a_task_are_left_alone(queue: Queue):
     @queue.task
     async def ping() -> None: ...
 
-    async with Worker(queue).started() as worker:
+    async with Worker(queue) as worker:
         ear = Ear(worker, "unhandled")
         other = await queue.add("unknown")
         await (await ping.add()).result(timeout=PATIENCE)
@@ -326,7 +333,7 @@ async def test_each_queue_has_its_own_tasks(make_queue: MakeQueue):
     async def send_second(b: int) -> str:
         return f"second {b}"
 
-    async with Worker([first, second]).started():
+    async with Worker([first, second]):
         jobs = [await send_first.add(1), await send_second.add(2)]
         assert [await job.result(timeout=PATIENCE) for job in jobs] == ["first 1", "second 2"]
 
@@ -338,9 +345,9 @@ async def test_a_name_of_a_task_and_of_a_handler_is_refused(queue: Queue):
     async def handler(job: Job) -> None: ...
 
     with pytest.raises(InvalidOption, match="has a task of that name"):
-        async with Worker(queue, {"resize": handler}).started():
+        async with Worker(queue, {"resize": handler}):
             pass
-    async with Worker(queue).started() as worker:
+    async with Worker(queue) as worker:
         with pytest.raises(InvalidOption, match="has a task of that name"):
             worker.handler("resize")(handler)
 
@@ -350,7 +357,7 @@ async def test_a_task_may_stand_in_a_mapping_also_under_an_old_name(queue: Queue
     async def resize(width: int) -> int:
         return width
 
-    async with Worker(queue, {"resize": resize, "scale": resize}).started():
+    async with Worker(queue, {"resize": resize, "scale": resize}):
         old = await queue.add("scale", {"width": 4})
         assert [await old.result(timeout=PATIENCE), await (await resize.add(5)).result(timeout=PATIENCE)] == [4, 5]
 
@@ -396,7 +403,7 @@ async def test_a_cancel_reaches_a_task(queue: Queue):
             ended.set()
             raise
 
-    async with Worker(queue).started():
+    async with Worker(queue):
         job = await wait.add(3600)
         await asyncio.wait_for(began.wait(), PATIENCE)
         await job.cancel()
@@ -444,3 +451,18 @@ async def test_data_that_is_not_of_the_job_type_fails_at_once(queue: Queue):
 def test_a_handler_that_cannot_take_a_job_type_is_refused(queue: Queue, function: Any):
     with pytest.raises(InvalidOption, match="handler"):
         Worker(queue).handler(SEND)(function)
+
+
+async def test_a_worker_tells_others_which_options_its_tasks_give(make_queue: MakeQueue):
+    queue = make_queue()
+
+    @queue.task(attempts=3, timeout=5)
+    async def resize(path: str) -> None: ...
+
+    @queue.task
+    async def show(path: str) -> None: ...
+
+    async with Worker(queue):
+        [worker] = await queue.workers()
+
+    assert worker.task_options == {"resize": ("attempts", "timeout")}

@@ -15,7 +15,7 @@ from .showing import show
 @click.group(
     epilog=examples(
         "ropeway jobs list --state failed",
-        "ropeway jobs show 019a0b3c-5d7e-7f00-8a1b-2c3d4e5f6a7b",
+        "ropeway jobs show 4e5f6a7b    # the end of an id, as `ropeway top` shows it",
         "ropeway jobs retry --queue emails --state failed",
     )
 )

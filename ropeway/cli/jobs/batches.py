@@ -18,7 +18,8 @@ from ..exits import ExitCode
 from ..options import json_option, queue_option, state_option, url_option, yes_option
 from ..text import as_json as json_text
 from ..text import plural
-from .choosing import Chosen, choose, locate
+from .choosing import Chosen, choose
+from .locating import locate
 
 
 class Verb(NamedTuple):
@@ -42,6 +43,7 @@ class Moved(NamedTuple):
     queue: str
     id: str
     answer: Answer
+    hint: str = ""
 
 
 def chosen_by(states: str) -> Callable[[Callable[..., int]], Any]:
@@ -95,8 +97,9 @@ async def _move_by_id(
 ) -> list[Moved]:
     if selection.state or selection.name or selection.limit:
         raise click.UsageError("give ids, or --state, --name and --limit to choose jobs; not both")
-    chosen, missing = await locate(store, selection.ids, selection.queue)
-    return [*await _move(act, chosen), *(Moved(selection.queue or "", each, MISSING) for each in missing)]
+    located = await locate(store, selection.ids, selection.queue)
+    missing = (Moved(selection.queue or "", each, MISSING, located.hint(each)) for each in located.missing)
+    return [*await _move(act, located.chosen), *missing]
 
 
 async def _move(act: Callable[[str, list[str]], Awaitable[list[Answer]]], chosen: Sequence[Chosen]) -> list[Moved]:
@@ -167,5 +170,6 @@ def _number(moved: list[Moved], verdict: str) -> int:
 
 def _why(verb: Verb, moved: Moved) -> str:
     if moved.answer.state is None:
-        return str(JobNotFound(moved.queue, moved.id)) if moved.queue else f"no queue has a job {moved.id!r}"
+        why = str(JobNotFound(moved.queue, moved.id)) if moved.queue else f"no queue has a job {moved.id!r}"
+        return f"{why}{moved.hint}"
     return str(InvalidMove(moved.queue, moved.id, verb.name, moved.answer.state, verb.movable))

@@ -13,7 +13,7 @@ from ..payloads import read_data
 from ..spelling import instant
 from ..stores import on_store
 from ..text import as_json as json_text
-from .choosing import locate_one
+from .locating import locate_one
 
 
 @click.command(
@@ -44,7 +44,7 @@ async def change(store: Store, /, id: str, queue: str | None, as_json: bool, **o
         changes["delay"] = changes.pop("at")
     if "data" in changes:
         changes["data"] = read_data(changes["data"])
-    found = await locate_one(store, id, queue)
+    found, id = await locate_one(store, id, queue)
     await found.change(id, **changes)
     if as_json:
         click.echo(json_text({"id": id, "queue": found.name, "changed": sorted(changes)}))

@@ -1,18 +1,14 @@
-"""Which jobs a command is about: those with given ids, or those that a filter finds."""
+"""The jobs that a filter finds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import click
-
 from ...client.queue import Queue
-from ...job.names import job_id
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import BATCH
-from ..exits import NotFound
 from ..stores import known_queue, known_queues
 
 
@@ -24,32 +20,6 @@ class Chosen(NamedTuple):
 async def queues_of(store: Store, name: str | None) -> list[Queue]:
     """The one that is named, or all."""
     return [await known_queue(store, each) for each in ([name] if name else await known_queues(store))]
-
-
-async def locate(store: Store, ids: Sequence[str], queue: str | None) -> tuple[list[Chosen], list[str]]:
-    """Where jobs are, and the ids that no queue has. An id in two queues must be said with its queue."""
-    places: dict[str, list[Queue]] = {job_id(each): [] for each in ids}
-    for candidate in await queues_of(store, queue):
-        for each, record in zip(places, await store.get(candidate.name, list(places)), strict=True):
-            if record is not None:
-                places[each].append(candidate)
-    chosen: dict[str, Chosen] = {}
-    for each, found in places.items():
-        if len(found) > 1:
-            names = " and ".join(place.name for place in found)
-            raise click.UsageError(f"job {each!r} is in {names}: say which with --queue")
-        for place in found:
-            chosen.setdefault(place.name, Chosen(place, [])).ids.append(each)
-    return list(chosen.values()), [each for each, found in places.items() if not found]
-
-
-async def locate_one(store: Store, id: str, queue: str | None) -> Queue:
-    chosen, _ = await locate(store, [id], queue)
-    if not chosen:
-        where = f"queue {queue!r}" if queue else f"no queue of {store.url}"
-        said = "has no" if queue else "has a"
-        raise NotFound(f"{where} {said} job {id!r}: it was never added, or was removed after it finished")
-    return chosen[0].queue
 
 
 async def choose(

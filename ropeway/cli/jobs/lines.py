@@ -16,7 +16,7 @@ from ..options import json_option, queue_option, url_option, yes_option
 from ..stores import on_store
 from ..text import as_json as json_text
 from ..text import instant_time, iso, plural
-from .choosing import locate_one
+from .locating import locate_one
 
 
 @click.command(
@@ -34,7 +34,7 @@ from .choosing import locate_one
 @on_store()
 async def logs(store: Store, id: str, last: int | None, queue: str | None, as_json: bool) -> None:
     """Show the log lines that a job's handler wrote."""
-    lines, earlier = await _read(await locate_one(store, id, queue), id, last)
+    lines, earlier = await _read(*await locate_one(store, id, queue), last)
     if as_json:
         click.echo(json_text({**log_document(lines), "earlier_log_lines": earlier}))
         return
@@ -57,7 +57,7 @@ async def logs(store: Store, id: str, last: int | None, queue: str | None, as_js
 @on_store()
 async def clear_logs(store: Store, id: str, keep: int, yes: bool, queue: str | None, as_json: bool) -> None:
     """Forget the log lines of a job."""
-    found = await locate_one(store, id, queue)
+    found, id = await locate_one(store, id, queue)
     rest = f" but the newest {keep}" if keep else ""
     confirm(f"Forget the log of {id}{rest}", yes=yes)
     await found.clear_logs(id, keep=keep)

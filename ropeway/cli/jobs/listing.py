@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 from ...client.snapshot import Snapshot
@@ -10,11 +12,14 @@ from ...store.contract import Store
 from ...store.values import BATCH
 from ..completing import complete_name
 from ..helping import examples
+from ..ids import short_id
 from ..options import json_option, queue_option, state_option, url_option
 from ..stores import known_queue, known_queues, on_store
-from ..tables import Column, show_table
+from ..tables import Column, Wrapped, room_in_terminal, show_table
 from ..text import age, shown
 from ..text import as_json as json_text
+
+_ROOM_FOR_WHOLE_IDS: Final = 130
 
 
 @click.command(
@@ -22,7 +27,7 @@ from ..text import as_json as json_text
     epilog=examples(
         "ropeway jobs list --queue emails",
         "ropeway jobs list --state failed --state cancelled --limit 50",
-        "ropeway jobs list --name send-email --json | jq -r '.jobs[].id'",
+        "ropeway jobs list --name send_email --json | jq -r '.jobs[].id'",
     ),
 )
 @queue_option
@@ -72,19 +77,21 @@ def _show(jobs: list[Snapshot], *, with_queue: bool, with_state: bool) -> None:
     if not jobs:
         click.echo("No jobs match.", err=True)
         return
-    # What was asked for by a filter needs no column; what a job is about is worth more than the rest.
+    # What was asked for by a filter needs no column.
     columns = [
         Column("id", is_whole=True),
-        *([Column("queue", 90)] if with_queue else []),
-        Column("name", 50),
+        *([Column("queue", 60)] if with_queue else []),
+        Column("name"),
         *([Column("state")] if with_state else []),
-        Column("tries", 100, is_number=True),
-        Column("age", 90, is_number=True),
-        Column("about", 60),
+        Column("tries", 60, is_number=True),
+        Column("age", 50, is_number=True),
+        Column("about", is_note=True),
     ]
+    room = room_in_terminal()
+    shown_id = short_id if room is not None and room < _ROOM_FOR_WHOLE_IDS else str
     rows = [
         [
-            job.id,
+            shown_id(job.id),
             *([job.queue] if with_queue else []),
             job.name,
             *([job.state] if with_state else []),
@@ -106,7 +113,7 @@ def _about(job: Snapshot) -> str:
     """The most telling thing about a job in its state."""
     match job.state:
         case "failed" | "cancelled":
-            return job.reason or ""
+            return Wrapped(job.reason or "")
         case "completed":
             return "" if job.result is None else shown(job.result)
         case "delayed":

@@ -15,8 +15,8 @@ from .batches import Selection, Verb, chosen_by, move
 
 @click.command(
     epilog=examples(
-        "ropeway jobs retry 019a0b3c-5d7e-7f00-8a1b-2c3d4e5f6a7b",
-        "ropeway jobs retry --queue emails --name send-email --yes",
+        "ropeway jobs retry 4e5f6a7b welcome-42",
+        "ropeway jobs retry --queue emails --name send_email --yes",
         "ropeway jobs retry --state cancelled --reset",
     )
 )
@@ -34,7 +34,7 @@ async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_j
 @click.command(
     epilog=examples(
         "ropeway jobs cancel welcome-42 --reason 'wrong address'",
-        "ropeway jobs cancel --queue emails --state waiting --name send-newsletter",
+        "ropeway jobs cancel --queue emails --state waiting --name send_newsletter",
     )
 )
 @chosen_by("all that are not finished, unless told otherwise")

@@ -17,8 +17,8 @@ from ..stores import on_store
 from ..tables import STATE_COLOURS
 from ..text import as_json as json_text
 from ..text import clock_time, instant_time, iso, plural, shown
-from .choosing import locate_one
 from .lines import log_document, log_line
+from .locating import locate_one
 from .timeline import Step, timeline_of
 
 _LOG_LINES = 20
@@ -26,7 +26,7 @@ _LOG_LINES = 20
 
 @click.command(
     epilog=examples(
-        "ropeway jobs show 019a0b3c-5d7e-7f00-8a1b-2c3d4e5f6a7b",
+        "ropeway jobs show 4e5f6a7b    # the end of an id, as `ropeway top` shows it",
         "ropeway jobs show welcome-42 --queue emails --json | jq .job.state",
     )
 )
@@ -37,7 +37,7 @@ _LOG_LINES = 20
 @on_store()
 async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
     """Show all that is known of a job: its timeline, log lines and the trace of its last failure."""
-    found = await locate_one(store, id, queue)
+    found, id = await locate_one(store, id, queue)
     job = await found.get(id)
     if job is None:
         raise JobNotFound(found.name, id)

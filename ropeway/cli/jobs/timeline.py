@@ -24,8 +24,10 @@ async def timeline_of(queue: Queue, job: Snapshot, history: History) -> list[Ste
         async for event in queue.events("start", follow=False)
         if event.job_id == job.id
     ]
+    # A store may tell of several adds at once, at the instant of the last: the event may be younger than the job.
+    is_added = any(step.name == "added" for step in events)
     remembered = [
-        Step(instant_of(job.created_at), "added", {"name": job.name}),
+        *([] if is_added else [Step(instant_of(job.created_at), "added", {"name": job.name})]),
         *(
             Step(failed.at, "attempt failed", {"attempt": failed.attempt, "reason": failed.reason})
             for failed in history.failures

@@ -9,11 +9,12 @@ from typing import Final
 from rich.text import Text
 
 from ..cells import cut
+from ..ids import short_id
 from .figures import heights
 from .glyphs import Glyphs, columns, line
 from .grid import Column, Grid
 from .picture import Failure, HappenedEvent, QueuePicture, RunningJob, WorkerPicture, throughput_of
-from .texts import number, one_line, percent, rate, seconds, short_id, short_worker, time_of_day
+from .texts import number, one_line, percent, rate, seconds, short_worker, time_of_day
 
 EVENT_STYLES: Final = {
     "added": "blue",

@@ -59,7 +59,6 @@ def _latency(which: str) -> Callable[[QueuePicture], Cell]:
 
 COLUMNS: Final = (
     QueueColumn("waiting", 7, _count("waiting", "yellow")),
-    QueueColumn("children", 8, _count("waiting-children", "yellow")),
     QueueColumn("active", 6, _count("active", "cyan")),
     QueueColumn("delayed", 7, _count("delayed", "blue")),
     QueueColumn("completed", 9, _count("completed", "green")),
@@ -74,9 +73,9 @@ COLUMNS: Final = (
 )
 IMPORTANCE: Final = (
     *("queue", "waiting", "active", "failed", "done/s", "delayed", "oldest", "completed", "p95 wait"),
-    *("trend", "added/s", "failed/s", "p50 wait", "cancelled", "children"),
+    *("trend", "added/s", "failed/s", "p50 wait", "cancelled"),
 )
-RARE: Final[dict[str, State]] = {"children": "waiting-children", "cancelled": "cancelled"}
+RARE: Final[dict[str, State]] = {"cancelled": "cancelled"}
 """Columns that are shown only where a queue has such jobs."""
 
 

@@ -51,11 +51,6 @@ def time_of_day(instant: Instant) -> str:
     return datetime.fromtimestamp(instant / 1000).astimezone().strftime("%H:%M:%S")
 
 
-def short_id(job_id: str) -> str:
-    """The end of an id of Ropeway's making: it begins with the time, so that only its end tells neighbours apart."""
-    return job_id[-8:] if len(job_id) == 36 and job_id.count("-") == 4 else job_id
-
-
 def short_worker(name: str) -> str:
     """`host:pid` of a worker that was given no name of its own."""
     host, *rest = name.split(":")

@@ -35,7 +35,7 @@ async def clean(
 ) -> None:
     """Remove old jobs of one state."""
     found = await known_queue(store, queue)
-    most = (await found.counts())[state]
+    most = (await found.counts()).get(state, 0)
     old = f" older than {older_than}" if older_than else ""
     confirm(f"Remove up to {plural(min(most, limit or most), f'{state} job')}{old} from {queue}", yes=yes)
     _report(queue, len(await found.clean(older_than, state, limit=limit)), as_json=as_json)

@@ -12,35 +12,35 @@ from ..completing import complete_name
 from ..escaping import one_line
 from ..helping import examples
 from ..options import json_option, queue_argument, url_option
-from ..stores import known_queue, known_queues, near, on_store
+from ..stores import known_or_new_queue, known_queue, near, on_store
 from ..text import as_json as json_text
 from ..text import plural
+from ..unhandled import warn, warn_of_unhandled_name
 
 _name_option = click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only the jobs of this name.")
+_create_option = click.option("--create", is_flag=True, help="Also for a queue that has no jobs and no workers yet.")
 
 
-@click.command(epilog=examples("ropeway queues pause emails", "ropeway queues pause emails --name send-newsletter"))
+@click.command(epilog=examples("ropeway queues pause emails", "ropeway queues pause emails --name send_newsletter"))
 @queue_argument
 @_name_option
+@_create_option
 @url_option
 @json_option
-@on_store(make=True)
-async def pause(store: Store, queue: str, name: str | None, as_json: bool) -> None:
-    """Let no worker claim from a queue; what runs goes on.
-
-    A queue may be paused before its first job is there.
-    """
-    paused = Queue(queue, store=store)
+@on_store(make="create")
+async def pause(store: Store, queue: str, name: str | None, create: bool, as_json: bool) -> None:
+    """Let no worker claim from a queue; what runs goes on."""
     if name is not None:
         # Before the store is asked, and made by it.
         job_name(name)
-    known = await known_queues(store)
+    paused = await known_or_new_queue(store, queue, create=create)
     await paused.pause(name)
     await _report(paused, "paused", name, as_json=as_json)
-    _tell_if_new(queue, known, store)
+    if name is not None:
+        await warn_of_unhandled_name(paused, name)
 
 
-@click.command(epilog=examples("ropeway queues resume emails", "ropeway queues resume emails --name send-newsletter"))
+@click.command(epilog=examples("ropeway queues resume emails", "ropeway queues resume emails --name send_newsletter"))
 @queue_argument
 @_name_option
 @url_option
@@ -49,8 +49,11 @@ async def pause(store: Store, queue: str, name: str | None, as_json: bool) -> No
 async def resume(store: Store, queue: str, name: str | None, as_json: bool) -> None:
     """End a pause, of the whole queue or of one job name."""
     found = await known_queue(store, queue)
+    held = (await found.settings()).paused_names
     await found.resume(name)
     await _report(found, "resumed", name, as_json=as_json)
+    if name is not None and name not in held:
+        warn(f"jobs named {name!r} were not paused{near(name, held)}")
 
 
 def _limit(text: str) -> int | None:
@@ -65,29 +68,19 @@ def _limit(text: str) -> int | None:
 @click.command(epilog=examples("ropeway queues concurrency emails 20", "ropeway queues concurrency emails none"))
 @queue_argument
 @click.argument("limit", type=_limit)
+@_create_option
 @url_option
 @json_option
-@on_store(make=True)
-async def concurrency(store: Store, queue: str, limit: int | None, as_json: bool) -> None:
-    """Limit how many jobs of a queue run at once, over all workers.
-
-    What runs goes on. A queue may be limited before its first job is there.
-    """
-    limited = Queue(queue, store=store)
-    known = await known_queues(store)
+@on_store(make="create")
+async def concurrency(store: Store, queue: str, limit: int | None, create: bool, as_json: bool) -> None:
+    """Limit how many jobs of a queue run at once, over all workers; what runs goes on."""
+    limited = await known_or_new_queue(store, queue, create=create)
     await limited.set_global_concurrency(limit)
     if as_json:
         click.echo(json_text({"queue": queue, "max_global_concurrency": limit}))
     else:
         number = "any number of jobs" if limit is None else f"at most {plural(limit, 'job')}"
         click.echo(f"{queue} runs {number} at once")
-    _tell_if_new(queue, known, store)
-
-
-def _tell_if_new(queue: str, known: list[str], store: Store) -> None:
-    """A queue that was misspelt would hold back nobody."""
-    if queue not in known:
-        click.echo(f"It is new in {store.url}{near(queue, known) if known else ''}", err=True)
 
 
 async def _report(queue: Queue, what: str, name: str | None, *, as_json: bool) -> None:

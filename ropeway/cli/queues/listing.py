@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
 from ...client.queue import Queue
 from ...client.workers import WorkerInfo, read_workers
-from ...job.states import STATES
 from ...store.contract import Store
+from ..escaping import one_line
 from ..helping import examples
 from ..options import json_option, url_option
 from ..stores import known_queues, on_store
@@ -28,8 +29,11 @@ async def list_queues(store: Store, as_json: bool) -> None:
     workers = await read_workers(store)
     described = [await _described(Queue(name, store=store), workers) for name in await known_queues(store, workers)]
     if as_json:
-        click.echo(json_text({"queues": described}))
+        click.echo(json_text({"store": store.url, "queues": described}))
     elif described:
+        if sys.stdout.isatty():
+            # Not in a pipe, whose lines are all queues.
+            click.secho(one_line(store.url), dim=True)
         _show(described)
     else:
         click.echo(f"No queues in {store.url} yet.", err=True)
@@ -51,14 +55,13 @@ _WIDTHS = {"waiting": 0, "active": 0, "failed": 30, "delayed": 60, "completed": 
 
 
 def _show(described: list[dict[str, Any]]) -> None:
-    # Children come with flows, and limits with whoever sets one: columns of their own only where there are any.
-    states = [state for state in STATES if state in _WIDTHS or any(queue["counts"][state] for queue in described)]
+    # A column of its own only where somebody has set one.
     limits = (
         [Column("limit", 100, is_number=True)] if any(queue["max_global_concurrency"] for queue in described) else []
     )
     columns = [
         Column("queue", is_whole=True),
-        *(Column(state, _WIDTHS.get(state, 110), is_number=True) for state in states),
+        *(Column(state, width, is_number=True) for state, width in _WIDTHS.items()),
         Column("workers", 50, is_number=True),
         *limits,
         Column("paused", 80),
@@ -66,7 +69,7 @@ def _show(described: list[dict[str, Any]]) -> None:
     rows = [
         [
             queue["name"],
-            *(queue["counts"][state] for state in states),
+            *(queue["counts"][state] for state in _WIDTHS),
             queue["workers"],
             *(queue["max_global_concurrency"] or "" for _ in limits),
             _pause(queue),

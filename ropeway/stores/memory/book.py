@@ -35,6 +35,8 @@ class Book:
         self.settings = NO_SETTINGS
         self.pasts = Pasts()
         self.metrics = Metrics()
+        self.alone: dict[str, str] = {}
+        """Jobs that stalled before and now run alone, each with the token of that attempt."""
         self._shelves: dict[State, Shelf] = {state: Shelf(state, self.jobs) for state in STATES}
         self._locks = Deadlines(attrgetter("lock_until"))
         self._expiries = Deadlines(attrgetter("expires_at"))
@@ -107,6 +109,13 @@ class Book:
         """What can neither fail nor be seen by the rest of the step happens when the step has succeeded."""
         self._after.append((act, args))
 
+    def mark(self, id: str, token: str | None) -> None:
+        """Says that a job runs alone under this token, or no longer does."""
+        if token is None:
+            self.alone.pop(id, None)
+        else:
+            self.alone[id] = token
+
     def set(self, settings: Settings) -> None:
         self.settings = settings
 
@@ -133,6 +142,10 @@ class Book:
             act(*args)
         if self.pasts:
             self.pasts.forget(id for id in self._original if id not in self.jobs)
+        if self.alone:
+            for id in self._original:
+                if id not in self.jobs or self.jobs[id].state != "active":
+                    self.alone.pop(id, None)
         self._end()
         return bool(drafts)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from heapq import merge
 from itertools import accumulate
 from typing import Final, TypeAlias
 
@@ -168,3 +169,27 @@ class SortedKeys:
         self._lasts.pop(at)
         if len(self._blocks[at]) > 2 * BLOCK:
             self._split(at)
+
+
+class MergedKeys:
+    """Two lists of keys, read as one."""
+
+    __slots__ = ("_both",)
+
+    def __init__(self, one: SortedKeys, other: SortedKeys) -> None:
+        self._both = (one, other)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._both))
+
+    def __iter__(self) -> Iterator[Key]:
+        return merge(*self._both)
+
+    def first(self, count: int, before: Bound | None = None) -> list[Key]:
+        return sorted(key for keys in self._both for key in keys.first(count, before))[:count]
+
+    def after(self, bound: Bound | None, count: int) -> list[Key]:
+        return sorted(key for keys in self._both for key in keys.after(bound, count))[:count]
+
+    def back_from(self, bound: Bound | None, count: int) -> list[Key]:
+        return sorted((key for keys in self._both for key in keys.back_from(bound, count)), reverse=True)[:count]

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Final
 
 from ...job.instants import Instant, Milliseconds
-from ...store.values import Lock, Revoked
+from ...store.values import Revoked, RevokedLock
 
 KEPT: Final[Milliseconds] = 60_000
 
@@ -19,14 +19,14 @@ class RevokedLocks:
 
     def __init__(self, epoch: str) -> None:
         self._epoch = epoch
-        self._locks: deque[tuple[int, Instant, str, Lock]] = deque()
+        self._locks: deque[tuple[int, Instant, str, RevokedLock]] = deque()
         self._numbers = count(1)
         self._last = 0
 
     def __len__(self) -> int:
         return len(self._locks)
 
-    def append(self, queue: str, lock: Lock, now: Instant) -> None:
+    def append(self, queue: str, lock: RevokedLock, now: Instant) -> None:
         self.trim(now)
         self._last = next(self._numbers)
         self._locks.append((self._last, now, queue, lock))
@@ -41,7 +41,7 @@ class RevokedLocks:
             return Revoked([], cursor)
         epoch, _, number = after.partition("-")
         seen = int(number) if epoch == self._epoch and number.isascii() and number.isdecimal() else 0
-        found: list[Lock] = []
+        found: list[RevokedLock] = []
         for own, _, name, lock in reversed(self._locks):
             if own <= seen:
                 break

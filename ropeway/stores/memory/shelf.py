@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Final
 
 from ...job.record import JobRecord
-from ...job.states import State
-from .keys import Key, SortedKeys
+from ...job.states import FINAL, State
+from .keys import Key, MergedKeys, SortedKeys
 
 
 def _by_finish(job: JobRecord) -> Key:
@@ -27,7 +27,7 @@ _KEYS: Final[dict[State, Callable[[JobRecord], Key]]] = {
 }
 """By what `find` lists each state; waiting jobs are also claimed in that order.
 
-`abs(order)` is the number that the job got when it was added.
+`abs(order)` is the number that the job got when it was added, or when it last went behind others.
 """
 
 
@@ -38,20 +38,28 @@ class Shelf:
     to date from there on, and forgotten when the shelf is empty.
     """
 
-    __slots__ = ("_by_age", "_by_name", "_jobs", "_key", "keys")
+    __slots__ = ("_by_age", "_by_name", "_is_final", "_jobs", "_kept", "_key", "counted")
 
     def __init__(self, state: State, jobs: Mapping[str, JobRecord]) -> None:
-        self.keys = SortedKeys()
+        self.counted = SortedKeys()
+        """Without those that are kept for ever, whose number may be far larger."""
+        self._kept = SortedKeys()
+        self._is_final = state in FINAL
         self._key = _KEYS[state]
         self._jobs = jobs
         self._by_name: dict[str, SortedKeys] | None = None
         self._by_age: SortedKeys | None = None
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self.counted) + len(self._kept)
+
+    @property
+    def keys(self) -> SortedKeys | MergedKeys:
+        return MergedKeys(self.counted, self._kept) if self._kept else self.counted
 
     def add(self, jobs: list[JobRecord]) -> None:
-        self.keys.add([*map(self._key, jobs)])
+        for keys, part in self._parts(jobs):
+            keys.add([*map(self._key, part)])
         if self._by_name is not None:
             for job in jobs:
                 self._by_name.setdefault(job.name, SortedKeys()).add([self._key(job)])
@@ -59,8 +67,9 @@ class Shelf:
             self._by_age.add([*map(_age, jobs)])
 
     def remove(self, jobs: list[JobRecord]) -> None:
-        self.keys.remove([*map(self._key, jobs)])
-        if not self.keys:
+        for keys, part in self._parts(jobs):
+            keys.remove([*map(self._key, part)])
+        if not self:
             self._by_name = self._by_age = None
         if self._by_name is not None:
             for job in jobs:
@@ -69,6 +78,12 @@ class Shelf:
                     del self._by_name[job.name]
         if self._by_age is not None:
             self._by_age.remove([*map(_age, jobs)])
+
+    def _parts(self, jobs: list[JobRecord]) -> list[tuple[SortedKeys, list[JobRecord]]]:
+        if self._is_final and any(job.expires_at is None for job in jobs):
+            kept = [job for job in jobs if job.expires_at is None]
+            return [(self.counted, [job for job in jobs if job.expires_at is not None]), (self._kept, kept)]
+        return [(self.counted, jobs)]
 
     def first_named(self, allowed: Callable[[str], bool], names: Iterable[str] | None, count: int) -> list[Key]:
         """The first jobs whose names are allowed; `names` are all that can be, if that is known."""

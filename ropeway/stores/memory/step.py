@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from ...job.instants import Instant
-from ...store.values import Lock, Topic
+from ...store.values import RevokedLock, Topic
 from .book import Book
 from .place import Place
 
@@ -24,7 +24,7 @@ class Step:
         self.now: Instant = now or 0
         self._reads_clock = now is None
         self._books: dict[str, Book] = {}
-        self._revoked: list[tuple[str, Lock]] = []
+        self._revoked: list[tuple[str, RevokedLock]] = []
         self._wakes: set[tuple[Topic, str]] = set()
 
     def __enter__(self) -> Self:
@@ -51,8 +51,8 @@ class Step:
             book.begin()
         return book
 
-    def revoke(self, queue: str, id: str, token: str) -> None:
-        self._revoked.append((queue, Lock(id, token)))
+    def revoke(self, queue: str, lock: RevokedLock) -> None:
+        self._revoked.append((queue, lock))
         self._wakes.add(("revoked", queue))
 
     def wake(self, queue: str) -> None:

@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from ...errors import InvalidOption, StoreUnavailable
 from ...job.instants import Instant
+from ...showing import shown
 from ...store.commands import Command, Find
 from ...store.contract import Store
 from ...store.values import Page, Topic
@@ -47,7 +48,7 @@ class MemoryStore(Store):
         if read is None:
             raise InvalidOption(
                 "url",
-                f"cannot be {url!r:.120}: use memory:// for a store of its own, or memory://name, "
+                f"cannot be {shown(url)}: use memory:// for a store of its own, or memory://name, "
                 "of letters, digits, '.', '_' or '-', for one that is shared in this process",
             )
         if not create and not (read[1] and SHARED.has(read[1])):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...job.events import EVENTS_KEPT, Entry
+from ...job.events import EVENTS_KEPT, Entry, events_in, trim_entry
 from ...job.instants import Instant
 from ...job.states import State
 from ...store.values import Entries, StoredEntry
@@ -40,13 +40,15 @@ class Stream:
     They are numbered one by one. The epoch tells their ids from those of another store.
     """
 
-    __slots__ = ("_beginning", "_epoch", "_events", "_first", "_texts", "_weights")
+    __slots__ = ("_beginning", "_epoch", "_events", "_first", "_is_whole", "_texts", "_weights")
 
     def __init__(self, epoch: str, beginning: int) -> None:
         self._epoch, self._beginning, self._first = epoch, beginning, beginning + 1
         self._texts: list[bytes] = []
         self._weights: list[int] = []
         self._events = 0
+        self._is_whole = True
+        """Whether nothing was trimmed yet."""
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -63,15 +65,37 @@ class Stream:
         if self._events > SLACK * EVENTS_KEPT:
             self.trim()
 
-    def trim(self, keep: int = EVENTS_KEPT) -> None:
-        """Keeps about so many events, and always the newest entry."""
+    def trim(self) -> None:
+        """Keeps about as many events as are kept, and always the newest entry."""
         gone = 0
-        while self._events > keep and gone < len(self._texts) - 1:
+        while self._events > EVENTS_KEPT and gone < len(self._texts) - 1:
             self._events -= self._weights[gone]
             gone += 1
+        self._forget(gone)
+
+    def trim_to(self, keep: int) -> None:
+        """Keeps at most so many events, and always one job of the newest entry."""
+        excess, gone = self._events - max(0, keep), 0
+        while gone < len(self._texts) - 1 and self._weights[gone] <= excess:
+            excess -= self._weights[gone]
+            gone += 1
+        if excess > 0 and self._texts:
+            is_newest = gone == len(self._texts) - 1
+            entry = trim_entry(_decode(self._texts[gone]), self._weights[gone], excess, is_newest=is_newest)
+            if entry is None:
+                gone += 1
+            else:
+                self._texts[gone] = _encode(entry)
+                self._weights[gone] = events_in(entry.what, entry.to, len(entry.jobs))
+                self._is_whole = False
+        self._forget(gone)
+        self._events = sum(self._weights)
+
+    def _forget(self, gone: int) -> None:
         if gone:
             del self._texts[:gone], self._weights[:gone]
             self._first += gone
+            self._is_whole = False
 
     def read(self, after: str | None, *, inclusive: bool, limit: int) -> Entries:
         if after == "now":
@@ -88,7 +112,7 @@ class Stream:
 
     def _is_gap(self, number: int | None) -> bool:
         if number == self._beginning:
-            return self._first > self._beginning + 1
+            return not self._is_whole
         return number is None or number < self._first
 
     def _id(self, number: int) -> str:

@@ -13,7 +13,8 @@ import msgspec
 from psycopg import AsyncConnection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ...errors import StoreError, StoreMissing, StoreReadOnly, StoreUnavailable
+from ...errors import NotConnected, StoreMissing, StoreReadOnly, StoreUnavailable
+from ...store.doubt import said
 from ...store.sharing import Shared
 from .checks import check_schema, check_server
 from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, tell, typed
@@ -30,7 +31,9 @@ LONGEST_PAUSE: Final = 0.5
 PATIENCE: Final = 3.0
 """Seconds in which a server that worked before may come back before anybody hears of it."""
 CONNECTING: Final = 2
-"""Seconds in which a server that is there takes a connection: a producer asks twice, and shall know within 5 s."""
+"""Seconds in which a server that is there takes a connection, unless the network is slow."""
+LATEST: Final = 4.7
+"""Seconds after which a call that waits for a connection hears of it: a producer's that was cut off, within 5."""
 _USUAL: Final[dict[str, str | int]] = {
     "application_name": "ropeway",
     "client_encoding": "utf8",
@@ -38,10 +41,6 @@ _USUAL: Final[dict[str, str | int]] = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
-
-
-class NotConnected(StoreUnavailable):
-    """Nobody answered, so nothing was sent."""
 
 
 def conninfo_of(target: Target, failures: int = 0) -> str:
@@ -69,11 +68,16 @@ async def open_link(target: Target, failures: int = 0) -> Link:
     except BaseException as error:
         if link is not None:
             link.abort()
-        if isinstance(error, TimeoutError) or (isinstance(error, OperationalError) and code_of(error) is None):
-            what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else _said(error)
-            raise StoreUnavailable(target.url, f"it cannot be reached: {what}") from error
+        tell_unreachable(target, error)
         tell(target.url, error)
         raise
+
+
+def tell_unreachable(target: Target, error: BaseException) -> None:
+    """Raises `NotConnected` for an error of connecting, unless the server itself refused us."""
+    if isinstance(error, TimeoutError) or (isinstance(error, OperationalError) and code_of(error) is None):
+        what = f"no answer within {target.timeout:g} s" if isinstance(error, TimeoutError) else _said(error)
+        raise NotConnected(target.url, f"it cannot be reached: {what}") from error
 
 
 def _said(error: OperationalError) -> str:
@@ -105,6 +109,8 @@ class Lanes:
         self._links: list[Link] = []
         self._opening = Shared(target.url, self._open)
         self._was_up = False
+        self._is_reached = False
+        """Whether the server has answered: what is left to do may take long, as to make the schema."""
         self._failures = 0
         self._rehearse = Statement(in_schema("SELECT ropeway.rehearse()", target.schema))
         self._rehearses = False
@@ -176,18 +182,34 @@ class Lanes:
             if link.is_free:
                 return link
         if not links:
-            return await self._opening.result()
+            return await self._opened()
         if len(links) < MOST_LINKS:
             self._opening.begin()
         return min(links, key=lambda link: link.load)
+
+    async def _opened(self) -> Link:
+        """Waits for one, for a limited time: a slow network may bring it later, for whoever asks then."""
+        limit = asyncio.timeout(LATEST)
+        try:
+            async with limit:
+                return await self._opening.result()
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            if not self._is_reached:
+                what = f"it cannot be reached: no answer within {LATEST:g} s"
+                raise NotConnected(self._target.url, what) from error
+        return await self._opening.result()
 
     async def _open(self) -> Link:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (PATIENCE if self._was_up else 0)
         pause = FIRST_PAUSE
         while True:
+            self._is_reached = False
             try:
                 link = await open_link(self._target, self._failures)
+                self._is_reached = True
                 if not self._was_up:
                     await self._check(link)
                 self._links.append(link)
@@ -204,9 +226,10 @@ class Lanes:
                     raise
                 # One that took writes before will do it again, or another will: a failover is under way.
                 self._failures += 1
-                if loop.time() + pause > deadline:
-                    raise NotConnected(self._target.url, _reason(error)) from error
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+                left = deadline - loop.time()
+                if left <= 0:
+                    raise NotConnected(self._target.url, said(error)) from error
+            await asyncio.sleep(min(left, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - spreads load
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _check(self, link: Link) -> None:
@@ -222,7 +245,3 @@ class Lanes:
         for link in self._links:
             link.abort()
         self._links = []
-
-
-def _reason(error: StoreError) -> str:
-    return str(error).removeprefix(f"{error.store}: ")

@@ -13,6 +13,7 @@ from psycopg import AsyncCursor, Cursor, pq
 from psycopg.rows import tuple_row
 
 from ...errors import InvalidOption
+from ...showing import shown, with_article
 from .calls import Call
 
 TAKEN: Final = (
@@ -210,10 +211,10 @@ def driver_of(given: object) -> Driver:
     if not kinds.isdisjoint(_WAITED_FOR):
         raise InvalidOption(
             "tx",
-            f"is a {_name(given)}, which would block the event loop: use an async connection or session, or call "
+            f"is {_named(given)}, which would block the event loop: use an async connection or session, or call "
             "`queue.sync.add(...)` in the thread that the transaction runs in (asyncio.to_thread, sync_to_async)",
         )
-    raise InvalidOption("tx", f"cannot be {given!r:.80}: {TAKEN}")
+    raise InvalidOption("tx", f"cannot be {shown(given)}: {TAKEN}")
 
 
 def driver_here_of(given: object) -> DriverHere:
@@ -222,16 +223,16 @@ def driver_here_of(given: object) -> DriverHere:
         if kind in _WAITED_FOR:
             return _WAITED_FOR[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
     if not kinds.isdisjoint(_AWAITED):
-        raise InvalidOption("tx", f"is a {_name(given)}, which has to be awaited: use `await queue.add(...)`")
-    raise InvalidOption("tx", f"cannot be {given!r:.80}: {TAKEN}")
+        raise InvalidOption("tx", f"is {_named(given)}, which has to be awaited: use `await queue.add(...)`")
+    raise InvalidOption("tx", f"cannot be {shown(given)}: {TAKEN}")
 
 
 def _kinds(given: object) -> set[str]:
     return {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(given).__mro__}
 
 
-def _name(given: object) -> str:
-    return f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}"
+def _named(given: object) -> str:
+    return with_article(f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}")
 
 
 def _only(row: Any) -> str:

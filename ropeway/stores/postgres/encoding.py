@@ -11,6 +11,7 @@ from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
+from ...job.stalls import GIVEN_UP
 from ...store.commands import Claim
 from ...store.letters import ANSWERS
 from ...store.values import Claimed
@@ -31,6 +32,9 @@ DEFAULTS: Final[Parameter] = numbers(
 )
 """What holds for jobs that say nothing about it; verbs that end a job without its worker need it."""
 
+GIVEN_UP_FOR: Final[Parameter] = texts([GIVEN_UP["too often"], GIVEN_UP["last attempt"], GIVEN_UP["at once"]])
+"""How reasons begin of jobs that are given up, as `sql/lib/recover.sql` takes it."""
+
 _Past = tuple[int, int, int, str | None, str | None]
 _past: Final[Callable[[str], _Past]] = msgspec.json.Decoder(_Past).decode
 _FRESH: Final[_Past] = (0, 1, 0, None, None)
@@ -38,7 +42,7 @@ _FRESH: Final[_Past] = (0, 1, 0, None, None)
 
 def request_of(request: Claim | None) -> tuple[Parameter, ...]:
     if request is None:
-        return NULL, NULL, NULL, NULL, NULL, NULL
+        return NULL, NULL, NULL, NULL, NULL, NULL, NULL
     return (
         text(request.token),
         text(request.worker),
@@ -46,6 +50,7 @@ def request_of(request: Claim | None) -> tuple[Parameter, ...]:
         number(min(request.lock, LAST_INSTANT)),
         texts(request.names),
         truth(request.repeat),
+        truth(request.isolates),
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from ...errors import StoreClosed
+from ...errors import StoreClosed, StoreUnavailable
 from ...job.instants import Instant
 from ...store import forks
 from .floors import Floors
@@ -78,7 +79,9 @@ class Executor:
             self._steps[queue] = steps = self._steps.get(queue, 0) + 1
             if steps >= FOLD_AFTER:
                 self._steps[queue] = 0
-                await self.ask("fold_soon", text(queue))
+                # The add itself is stored, and workers fold too.
+                with suppress(StoreUnavailable):
+                    await self.ask("fold_soon", text(queue))
 
     def _statement(self, function: str, parameters: int) -> Statement:
         statement = self._statements.get(function)

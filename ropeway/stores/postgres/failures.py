@@ -17,6 +17,7 @@ from ...errors import (
     StoreRefused,
     StoreUnavailable,
 )
+from ...store.doubt import unknown
 
 UNDONE: Final = frozenset(
     {
@@ -75,7 +76,7 @@ def tell(url: str, error: BaseException) -> None:
 
 def _typed(url: str, code: str | None, said: str) -> StoreError:
     if code is None or code in _GONE or code.startswith("08"):
-        return StoreUnavailable(url, f"{said}; whether the call took effect is unknown")
+        return unknown(url, said)
     for codes, error, what in _TOLD:
         if code.startswith(codes):
             return error(url, what.format(said))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
-from ...job.events import Entry
+from ...job.events import Entry, events_in, trim_entry
 from ...job.record import JobRecord
 from ...job.states import State
 from ...store.commands import Find
@@ -49,6 +49,10 @@ class Place(msgspec.Struct, frozen=True):
     entry: int | None = None
 
 
+Step: TypeAlias = list[Entry | None] | None
+"""The entries of a step, with None for those that were trimmed; None if it is damaged."""
+
+
 def read_place(after: str) -> Place | None:
     step, dash, entry = after.partition("-")
     parts = (step, entry) if dash else (step,)
@@ -62,7 +66,8 @@ def entries_of(row: Row, after: str | None, *, inclusive: bool, limit: int) -> E
     numbers, bodies, events_from, newest = row
     if after == "now":
         return Entries([], str(newest))
-    steps = [(number, _read(body)) for number, body in zip(numbers or (), bodies or (), strict=True)]
+    gone = -1 - events_from if events_from is not None and events_from < 0 else 0
+    steps = [(number, _read(body, number, gone)) for number, body in zip(numbers or (), bodies or (), strict=True)]
     place = read_place(after) if after is not None else None
     gap = any(entries is None and (place is None or number != place.step) for number, entries in steps)
     if after is not None and not _is_known(place, steps, events_from, inclusive=inclusive):
@@ -71,31 +76,39 @@ def entries_of(row: Row, after: str | None, *, inclusive: bool, limit: int) -> E
         StoredEntry(f"{number}-{n}", entry)
         for number, entries in steps
         for n, entry in enumerate(entries or ())
-        if place is None or not _is_read(place, number, n, inclusive=inclusive)
+        if entry is not None and (place is None or not _is_read(place, number, n, inclusive=inclusive))
     ]
     if len(unread) > limit:
         return Entries(unread[:limit], unread[limit - 1].id, gap)
     # Behind a whole step one stands well even when it is gone, and is not told of its damage again.
-    cursor = str(steps[-1][0]) if steps else after if after is not None else str(events_from or 0)
+    cursor = str(steps[-1][0]) if steps else after if after is not None else str(max(0, events_from or 0))
     return Entries(unread, cursor, gap)
 
 
-def _read(body: str) -> list[Entry] | None:
+def _read(body: str, last: int, gone: int) -> Step:
+    """Takes a step, its number, and that of the last event that was trimmed."""
     try:
-        return _entries(f"[{body}]")
+        entries: list[Entry | None] = [*_entries(f"[{body}]")]
     except msgspec.DecodeError:
         # Damaged by somebody: the others are still worth reading.
         return None
+    for n in reversed(range(len(entries))) if gone else ():
+        entry = entries[n]
+        assert entry is not None
+        entries[n] = trim_entry(entry, last, gone, is_newest=False)
+        last -= events_in(entry.what, entry.to, len(entry.jobs))
+    return entries
 
 
 def _is_known(
-    place: Place | None, steps: Sequence[tuple[int, list[Entry] | None]], events_from: int | None, *, inclusive: bool
+    place: Place | None, steps: Sequence[tuple[int, Step]], events_from: int | None, *, inclusive: bool
 ) -> bool:
     """Whether that is a place in the stream, or where it begins if that was never trimmed."""
     if place is None:
         return False
     if steps and steps[0][0] == place.step:
-        return place.entry is None or place.entry < len(steps[0][1] or ())
+        entries = steps[0][1] or ()
+        return place.entry is None or (place.entry < len(entries) and entries[place.entry] is not None)
     return place.step == events_from and place.entry is None and not inclusive
 
 

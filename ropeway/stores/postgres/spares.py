@@ -14,9 +14,8 @@ from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor, Error, Iso
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from ...errors import StoreUnavailable
 from ...store import forks
-from .connection import conninfo_of
+from .connection import conninfo_of, tell_unreachable
 from .target import Target
 
 MOST: Final = 10
@@ -64,9 +63,9 @@ class Spares:
         try:
             async with asyncio.timeout(self._target.timeout):
                 connection = await AsyncConnection.connect(conninfo_of(self._target), **_KIND)
-        except TimeoutError as error:
-            what = f"it cannot be reached: no answer within {self._target.timeout:g} s"
-            raise StoreUnavailable(self._target.url, what) from error
+        except (TimeoutError, Error) as error:
+            tell_unreachable(self._target, error)
+            raise
         await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         return await self._begin(connection)
 
@@ -129,7 +128,11 @@ class SparesHere:
                 break
             except Error:
                 loan.close()
-        loan.connection = Connection.connect(conninfo_of(self._target), **_KIND)
+        try:
+            loan.connection = Connection.connect(conninfo_of(self._target), **_KIND)
+        except Error as error:
+            tell_unreachable(self._target, error)
+            raise
         loan.connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         return self._begin(loan, loan.connection)
 

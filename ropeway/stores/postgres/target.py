@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Self
+from collections.abc import Mapping
+from typing import Any, Final, Self
 from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
@@ -11,7 +12,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import Error
 
 from ...errors import InvalidOption
-from ...store.url import parts_of
+from ...showing import shown, told_by
+from ...store.url import LONGEST_HOST, checked_host, checked_port, parts_of
 
 DEFAULT_SCHEMA: Final = "ropeway"
 _OURS: Final = ("schema", "timeout", "listen", "migrate")
@@ -40,17 +42,20 @@ class Target(msgspec.Struct, frozen=True):
         given = parse_qsl(parts.query, keep_blank_values=True)
         ours = {option: value for option, value in given if option in _OURS}
         rest = urlencode([pair for pair in given if pair[0] not in _OURS], quote_via=quote)
-        shown = without_password(url)
+        safe = without_password(url)
         conninfo = parts._replace(scheme="postgresql", query=rest).geturl()
         if not parts.netloc:
             # `geturl` leaves out the two slashes that libpq wants.
             conninfo = "postgresql://" + conninfo.removeprefix("postgresql:").removeprefix("//")
         try:
-            conninfo_to_dict(conninfo)
+            _check_places(conninfo_to_dict(conninfo))
         except Error as wrong:
-            raise InvalidOption("url", f"cannot be {shown!r}: {str(wrong).strip()}") from None
+            raise InvalidOption("url", f"cannot be {shown(safe)}: {told_by(wrong)}") from None
+        except ValueError:
+            remedy = f"a host has at most {LONGEST_HOST} letters, a port is 1 to 65535, and all is UTF-8"
+            raise InvalidOption("url", f"cannot be {shown(safe)}: {remedy}") from None
         return cls(
-            shown,
+            safe,
             conninfo,
             _schema(ours.get("schema", DEFAULT_SCHEMA)),
             _timeout(ours.get("timeout", "10")),
@@ -58,6 +63,16 @@ class Target(msgspec.Struct, frozen=True):
             _switch(ours, "migrate"),
             create,
         )
+
+
+def _check_places(said: Mapping[str, Any]) -> None:
+    """Raises `ValueError`. A host that begins with a slash or an @ is a folder of Unix sockets."""
+    for host in str(said.get("host") or "").split(","):
+        if not host.startswith(("/", "@")):
+            checked_host(host)
+    for port in str(said.get("port") or "").split(","):
+        if port:
+            checked_port(port)
 
 
 def without_password(url: str) -> str:
@@ -74,7 +89,7 @@ def without_password(url: str) -> str:
 def _schema(given: str) -> str:
     if not _SCHEMA.fullmatch(given) or given.startswith("pg_"):
         raise InvalidOption(
-            "schema", f"cannot be {given!r}: use 1 to 48 small letters, digits or '_', not a digit or 'pg_' first"
+            "schema", f"cannot be {shown(given)}: use 1 to 48 small letters, digits or '_', not a digit or 'pg_' first"
         )
     return given
 
@@ -85,12 +100,12 @@ def _timeout(given: str) -> float:
     except ValueError:
         seconds = 0
     if not 0 < seconds <= 3600:
-        raise InvalidOption("timeout", f"cannot be {given!r}: use seconds, more than 0 and at most 3600")
+        raise InvalidOption("timeout", f"cannot be {shown(given)}: use seconds, more than 0 and at most 3600")
     return seconds
 
 
 def _switch(options: dict[str, str], option: str) -> bool:
     given = options.get(option, "on")
     if given not in ("on", "off"):
-        raise InvalidOption(option, f"cannot be {given!r}: use on or off")
+        raise InvalidOption(option, f"cannot be {shown(given)}: use on or off")
     return given == "on"

@@ -10,8 +10,9 @@ from typing import Any, Final, cast
 
 import hiredis
 
-from ...errors import StoreUnavailable
+from ...errors import NotConnected, StoreUnavailable
 from ...store import forks
+from ...store.doubt import said
 from . import connection
 from .checks import leaves_disk_to_saves, probe, refuse_without_channels, warn_if_nothing_is_saved
 from .failures import PASSING, code_of, typed
@@ -124,7 +125,7 @@ class BlockingLinks:
             if code_of(error) not in PASSING:
                 raise
             refused = error
-        for pause in connection.pauses(connection.PATIENCE):
+        for pause in connection.Tries(connection.PATIENCE).pauses():
             time.sleep(pause)
             try:
                 return self._ask(command)
@@ -178,22 +179,22 @@ class BlockingLinks:
 
     def _open(self) -> BlockingLink:
         """Gives a server that worked before some time to come back."""
-        pauses = connection.pauses(connection.PATIENCE if self._was_up else 0)
+        tries = connection.Tries(connection.PATIENCE if self._was_up else 0)
+        pauses = tries.pauses()
         while True:
             try:
-                link = open_blocking_link(self._target)
-                break
-            except StoreUnavailable:
+                link = open_blocking_link(self._target, tries.patience())
+                if not self._was_up:
+                    self._check(link)
+                    self._was_up = True
+                return link
+            except StoreUnavailable as error:
                 pause = next(pauses, None)
                 if pause is None:
                     # Whoever asks next need not wait as long; and what comes back may be another server.
                     self._was_up = False
-                    raise
+                    raise NotConnected(self._target.url, said(error)) from error
             time.sleep(pause)
-        if not self._was_up:
-            self._check(link)
-            self._was_up = True
-        return link
 
     def _check(self, link: BlockingLink) -> None:
         try:
@@ -210,7 +211,7 @@ class BlockingLinks:
             link.close()
             if not is_ours(error):
                 raise
-            raise typed(self._target.url, error) from error
+            raise connection.unreachable(self._target, error, self._target.timeout) from error
 
     def close(self) -> None:
         """What is under way goes on to its end."""
@@ -225,10 +226,10 @@ class BlockingLinks:
                 break
 
 
-def open_blocking_link(target: Target) -> BlockingLink:
+def open_blocking_link(target: Target, patience: float) -> BlockingLink:
     """A link that is logged in. Raises what `open_link` would."""
     link = None
-    patience = min(connection.CONNECTING, target.timeout)
+    patience = min(patience, target.timeout)
     try:
         link = BlockingLink(_connect(target, patience), target.timeout)
         # Whoever took the connection has as long as for any call.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 import hiredis
 
 from ...errors import StoreReadOnly, StoreRefused, StoreVersion
+from ...logger import log
 from .link import Link
 from .target import Target
-
-log: Final = logging.getLogger("ropeway")
 
 OLDEST: Final = (6, 2)
 _warned: set[str] = set()

@@ -12,11 +12,12 @@ from ...errors import StoreError, StoreUnavailable
 from ...job.ids import new_token
 from ...job.outcomes import Outcome
 from ...store.commands import Claim
+from ...store.listening import HearsForAll
 from ...store.values import Served
 from .connection import LONGEST_PAUSE
 from .failures import reading
 from .standing import Run, Standing
-from .wake import Ear, RedisListener
+from .wake import RedisListener
 
 LONGEST: Final = 5.0
 """Seconds for which a claim stands, if nobody says less: a worker that froze must not be given jobs for long."""
@@ -31,7 +32,7 @@ class ClaimingListener(RedisListener):
 
     def __init__(
         self,
-        ear: Callable[[], Ear],
+        ear: Callable[[], HearsForAll],
         channels: Sequence[str],
         usable: Callable[[], None],
         url: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InvalidOption
+from ...showing import shown
 from .target import PORTS, SCHEMES, Kind, Target
 
 
@@ -20,14 +21,14 @@ def target_of(client: Any) -> Target:
     if sentinels is None:
         return _target(client, "server", said, [])
     if not getattr(pool, "is_master", True):
-        raise InvalidOption("url", f"cannot be {client!r:.80}: it reads from replicas; use `master_for`")
+        raise InvalidOption("url", f"cannot be {shown(client)}: it reads from replicas; use `master_for`")
     seeds = [_place(sentinel.connection_pool.connection_kwargs, "sentinel") for sentinel in sentinels.sentinels]
     return _target(client, "sentinel", said, seeds, str(getattr(pool, "service_name", "")))
 
 
 def _target(client: Any, kind: Kind, said: Any, seeds: list[tuple[str, int]], service: str = "") -> Target:
     if not isinstance(said, dict) or said.get("credential_provider") is not None:
-        raise InvalidOption("url", f"cannot be {client!r:.80}: use a client with a plain password, or a URL")
+        raise InvalidOption("url", f"cannot be {shown(client)}: use a client with a plain password, or a URL")
     connection = said.get("connection_class") or getattr(client, "connection_pool", client)
     connection = getattr(connection, "connection_class", connection)
     uses_tls = bool(said.get("ssl")) or "SSL" in getattr(connection, "__name__", "")

@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import random
 from binascii import crc_hqx
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import hiredis
 
-from ...errors import StoreError, StoreUnavailable
+from ...errors import NotConnected, StoreUnavailable
 from ...store.sharing import Shared
-from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, NotConnected, open_link
+from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, open_link
 from .failures import code_of, typed
+from .hedging import first_answer
 from .link import Argument
 from .scripts import Script
 from .target import Target
@@ -25,13 +27,19 @@ from .target import Target
 MOST_HOPS: Final = 16
 PATIENCE: Final = 5.0
 """Seconds in which a slot may find its next primary before anybody hears of it."""
+HEAD_START: Final = 0.3
+"""Seconds that a server has to say who has which slot, before the next one is asked too."""
+
+Place: TypeAlias = tuple[str, int]
 
 
 class Cluster(Commands):
     def __init__(self, target: Target) -> None:
         super().__init__(target)
-        self._places: dict[int, tuple[str, int]] = {}
-        self._connections: dict[tuple[str, int], Connection] = {}
+        self._places: dict[int, Place] = {}
+        """Where each slot is; one that was found in trouble is taken out, and looked up when it is used again."""
+        self._connections: dict[Place, Connection] = {}
+        self._said_last: Place | None = None
         self._reading = Shared(target.url, self._ask_for_map)
 
     async def open(self) -> None:
@@ -51,23 +59,18 @@ class Cluster(Commands):
         deadline = asyncio.get_running_loop().time() + PATIENCE
         pause = FIRST_PAUSE
         for _ in range(MOST_HOPS):
-            place = self._places.get(slot)
-            if place is None:
-                await self._read_map()
-                place = self._places.get(slot)
-            if place is None:
-                raise StoreUnavailable(self.target.url, f"no server of the cluster has slot {slot}")
+            place = await self._place_of(slot)
             try:
                 return await self._connection(place).ask(key, *command)
             except NotConnected:
                 # Nothing was sent. Its replica may take over.
-                self._places.clear()
+                self._doubt(slot, place)
                 if asyncio.get_running_loop().time() + pause > deadline:
                     raise
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
                 pause = min(pause * 2, LONGEST_PAUSE)
             except StoreUnavailable:
-                self._places.clear()
+                self._doubt(slot, place)
                 raise
             except hiredis.ReplyError as error:
                 answer = await self._follow(slot, place, error, command)
@@ -75,7 +78,28 @@ class Cluster(Commands):
                     return answer
         raise StoreUnavailable(self.target.url, f"the servers of the cluster do not agree on who has slot {slot}")
 
-    async def _follow(self, slot: int, place: tuple[str, int], error: hiredis.ReplyError, command: Any) -> Any:
+    async def where(self, key: str, *, anew: bool = False) -> Target:
+        """The server that has a key, as far as is known; `anew` asks who has it now."""
+        slot = slot_of(key)
+        if anew:
+            self._places.pop(slot, None)
+        return self.target.at(*await self._place_of(slot))
+
+    async def _place_of(self, slot: int) -> Place:
+        place = self._places.get(slot)
+        if place is None:
+            await self._read_map()
+            place = self._places.get(slot)
+        if place is None:
+            raise StoreUnavailable(self.target.url, f"no server of the cluster has slot {slot}")
+        return place
+
+    def _doubt(self, slot: int, place: Place) -> None:
+        """Of this slot alone: what is known of others is still true, and to ask takes time."""
+        if self._places.get(slot) == place:
+            del self._places[slot]
+
+    async def _follow(self, slot: int, place: Place, error: hiredis.ReplyError, command: Any) -> Any:
         """Goes where the server says that the slot is: for good, or for this once."""
         code, *there = str(error).split(" ")
         if code not in ("MOVED", "ASK"):
@@ -99,46 +123,41 @@ class Cluster(Commands):
         except OSError as lost:
             raise typed(self.target.url, lost) from lost
 
-    def _connection(self, place: tuple[str, int]) -> Connection:
+    def _connection(self, place: Place) -> Connection:
         connection = self._connections.get(place)
         if connection is None:
             connection = self._connections[place] = Connection(self.target.at(*place), patience=0)
         return connection
 
-    def any_place(self) -> Target:
-        """Some server that is likely to be there."""
-        places = [*set(self._places.values()), *self.target.seeds]
-        return self.target.at(*random.choice(places))  # noqa: S311 - spreads load
-
     async def _read_map(self) -> None:
-        """Asks one server after the other who has which slot; callers at the same time share it."""
+        """Asks who has which slot; callers at the same time share it."""
         await self._reading.result()
 
     async def _ask_for_map(self) -> None:
-        trouble: StoreError | None = None
-        for place in dict.fromkeys([*self._connections, *self.target.seeds]):
-            try:
-                link = await open_link(self.target.at(*place))
-            except StoreError as error:
-                trouble = error
-                continue
-            try:
-                said = await link.ask("CLUSTER", "SLOTS")
-            except hiredis.ReplyError as error:
-                raise typed(self.target.url, error) from error
-            except OSError as error:
-                raise typed(self.target.url, error) from error
-            finally:
-                link.abort()
-                await link.closed.wait()
-            self._places = {
-                slot: (primary[0].decode() or place[0], primary[1])
-                for first, last, primary, *_ in said
-                for slot in range(first, last + 1)
-            }
-            return
-        assert trouble is not None, "a cluster has seeds"
-        raise NotConnected(self.target.url, str(trouble)) from trouble
+        """Asks one server after the other, and does not wait long for one that is silent."""
+        first = () if self._said_last is None else (self._said_last,)
+        places = dict.fromkeys([*first, *self._connections, *self.target.seeds])
+        try:
+            self._said_last, self._places = await first_answer(
+                (partial(self._map_of, place) for place in places), HEAD_START
+            )
+        except StoreUnavailable as error:
+            raise NotConnected(self.target.url, str(error)) from error
+
+    async def _map_of(self, place: Place) -> tuple[Place, dict[int, Place]]:
+        link = await open_link(self.target.at(*place))
+        try:
+            said = await link.ask("CLUSTER", "SLOTS")
+        except (hiredis.ReplyError, OSError) as error:
+            raise typed(self.target.url, error) from error
+        finally:
+            link.abort()
+            await link.closed.wait()
+        return place, {
+            slot: (primary[0].decode() or place[0], primary[1])
+            for first, last, primary, *_ in said
+            for slot in range(first, last + 1)
+        }
 
 
 _ASK_THERE: Final = object()

@@ -6,12 +6,14 @@ import asyncio
 import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Iterator
+from functools import partial
+from typing import Any, Final, Protocol
 
 import hiredis
 
-from ...errors import StoreRefused, StoreUnavailable
+from ...errors import NotConnected, StoreRefused, StoreUnavailable
+from ...store.doubt import said
 from ...store.sharing import Shared
 from .checks import check
 from .failures import PASSING, code_of, typed
@@ -22,18 +24,24 @@ from .target import Target
 FIRST_PAUSE: Final = 0.02
 LONGEST_PAUSE: Final = 0.5
 CONNECTING: Final = 2.3
-"""Seconds in which a server that is there takes a connection: a producer asks twice, and shall know within 5 s."""
+"""Seconds in which a server that is there takes a connection."""
 PATIENCE: Final = 3.0
 """Seconds in which a server that worked before may come back before anybody hears of it."""
+LAST_TRY: Final = 1.7
+"""Seconds that are left to the last try to connect: a producer whose call was cut off shall know within 5."""
 
-Find: TypeAlias = Callable[[], Awaitable[Target]]
+
+class Opens(Protocol):
+    """Makes a link to whichever server is the right one now; it has `patience` seconds to take the connection."""
+
+    def __call__(self, hear: Hear | None = None, patience: float = CONNECTING) -> Awaitable[Link]: ...
 
 
-async def open_link(target: Target, hear: Hear | None = None) -> Link:
-    """A link that is logged in. Raises what `failures.typed` makes of whatever went wrong."""
+async def open_link(target: Target, hear: Hear | None = None, patience: float = CONNECTING) -> Link:
+    """A link that is logged in. Raises what `unreachable` makes of whatever went wrong."""
     loop = asyncio.get_running_loop()
     link = Link(target.timeout)
-    patience = min(CONNECTING, target.timeout)
+    patience = min(patience, target.timeout)
     try:
         async with asyncio.timeout(patience):
             if target.path is not None:
@@ -73,17 +81,24 @@ def logins(target: Target) -> list[tuple[Argument, ...]]:
     return commands
 
 
-def pauses(seconds: float) -> Iterator[float]:
-    """How long to wait before each further try, for so many seconds in all."""
-    deadline = time.monotonic() + seconds
-    pause = FIRST_PAUSE
-    while time.monotonic() + pause <= deadline:
-        yield pause * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load
-        pause = min(pause * 2, LONGEST_PAUSE)
+class Tries:
+    """Tries that may begin for `seconds` from now on."""
 
+    def __init__(self, seconds: float) -> None:
+        self._since = time.monotonic()
+        self._seconds = seconds
 
-class NotConnected(StoreUnavailable):
-    """Nobody answered, so nothing was sent."""
+    def pauses(self) -> Iterator[float]:
+        """How long to wait before each further one; the last begins when the time is over."""
+        pause = FIRST_PAUSE
+        while (left := self._since + self._seconds - time.monotonic()) > 0:
+            yield min(left, pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def patience(self) -> float:
+        """Seconds for one to connect that begins now."""
+        end = self._since + max(CONNECTING, self._seconds + LAST_TRY)
+        return min(CONNECTING, end - time.monotonic())
 
 
 class Commands:
@@ -124,10 +139,10 @@ class Commands:
 class Connection(Commands):
     """All commands of one handle to one server go through it, side by side."""
 
-    def __init__(self, target: Target, find: Find | None = None, patience: float = PATIENCE) -> None:
-        """`find` says where the server is now; without it, where it always was."""
+    def __init__(self, target: Target, opens: Opens | None = None, patience: float = PATIENCE) -> None:
+        """`opens` knows where the server is now; without it, it is where it always was."""
         super().__init__(target)
-        self._find = find
+        self._opens: Opens = opens or partial(open_link, target)
         self._patience = patience
         self._link: Link | None = None
         self._opening = Shared(target.url, self._open)
@@ -151,10 +166,8 @@ class Connection(Commands):
             raise typed(self.target.url, error) from error
 
     async def _insist(self, command: tuple[Argument, ...], error: hiredis.ReplyError) -> Any:
-        for pause in pauses(PATIENCE):
-            if code_of(error) == "READONLY":
-                # The primary is another one now: whoever knows it is asked when the next link is made.
-                self.drop()
+        for pause in Tries(PATIENCE).pauses():
+            await self._look_elsewhere(code_of(error))
             await asyncio.sleep(pause)
             try:
                 link = await self.link()
@@ -167,6 +180,11 @@ class Connection(Commands):
                 raise typed(self.target.url, lost) from lost
         raise typed(self.target.url, error) from error
 
+    async def _look_elsewhere(self, code: str) -> None:
+        if code == "READONLY":
+            # The primary is another one now: whoever knows it is asked when the next link is made.
+            self.drop()
+
     async def link(self) -> Link:
         """The link that is up, or another; callers at the same time share the making of it."""
         if self._link is not None and self._link.is_up:
@@ -174,10 +192,11 @@ class Connection(Commands):
         return await self._opening.result()
 
     async def _open(self) -> Link:
-        waits = pauses(self._patience if self._was_up else 0)
+        tries = Tries(self._patience if self._was_up else 0)
+        waits = tries.pauses()
         while True:
             try:
-                link = await open_link(await self._find() if self._find else self.target)
+                link = await self._opens(patience=tries.patience())
                 if not self._was_up:
                     await self._check(link)
                 self._link, self._was_up = link, True
@@ -185,7 +204,7 @@ class Connection(Commands):
             except StoreUnavailable as error:
                 pause = next(waits, None)
                 if pause is None:
-                    raise NotConnected(self.target.url, _reason(error)) from error
+                    raise NotConnected(self.target.url, said(error)) from error
             await asyncio.sleep(pause)
 
     async def _check(self, link: Link) -> None:
@@ -194,7 +213,7 @@ class Connection(Commands):
         except BaseException as error:
             link.abort()
             await link.closed.wait()
-            raise typed(self.target.url, error) from error
+            raise unreachable(self.target, error, self.target.timeout) from error
 
     def drop(self) -> None:
         if self._link is not None:
@@ -206,7 +225,3 @@ class Connection(Commands):
             self._link.abort()
             await self._link.closed.wait()
             self._link = None
-
-
-def _reason(error: StoreUnavailable) -> str:
-    return str(error).removeprefix(f"{error.store}: ")

@@ -73,13 +73,16 @@ def bounded(number: int) -> int:
 def request_of(request: Claim) -> tuple[Any, ...]:
     names: Sequence[str] | bool = False if request.names is None else request.names
     worker = as_json(request.worker).decode()
-    return request.token, request.worker, worker, request.limit, min(request.lock, LAST_INSTANT), names, request.repeat
+    lock = min(request.lock, LAST_INSTANT)
+    return request.token, request.worker, worker, request.limit, lock, names, request.repeat, request.isolates
 
 
-def change_of(change: JobUpdate) -> tuple[Any, ...]:
-    progress = False if change.progress is None else change.progress
-    data = False if change.data is None else change.data
-    return shortened(change.id), change.token or False, progress, data, change.log, change.keep_logs
+def update_of(update: JobUpdate) -> tuple[Any, ...]:
+    progress = False if update.progress is None else update.progress
+    data = False if update.data is None else update.data
+    # A text, because Lua leaves out what is nil and has no third truth.
+    mark = "" if update.alone is None else "alone" if update.alone else "beside"
+    return shortened(update.id), update.token or False, progress, data, update.log, update.keep_logs, mark
 
 
 _ARRAY: Final = b"\xdd"

@@ -12,6 +12,7 @@ import hiredis
 import msgspec
 
 from ...errors import RopewayError, StoreCorrupt, StoreError, StoreFull, StoreRefused, StoreUnavailable
+from ...store.doubt import unknown
 
 NEEDED: Final = "Redis 6.2 or newer, or Valkey, is needed"
 PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "BUSY", "NOREPLICAS"})
@@ -58,9 +59,7 @@ def typed(url: str, error: BaseException) -> BaseException:
         case hiredis.ReplyError():
             found = _refused(url, error)
         case OSError():
-            found = StoreUnavailable(
-                url, f"{str(error) or type(error).__name__}; whether the call took effect is unknown"
-            )
+            found = unknown(url, str(error) or type(error).__name__)
         case _:
             return error
     found.__cause__ = error

@@ -6,18 +6,20 @@ from functools import partial
 
 from ...store import loops
 from .blocking import BlockingLinks
+from .keys import Keys
+from .listing import Listing
 from .reaching import reach
 from .target import Target
-from .wake import Ear
 
 
 class Here(loops.Place):
     def __init__(self, target: Target, everywhere: loops.Everywhere[Here]) -> None:
         super().__init__(everywhere)
-        self.commands, find = reach(target)
-        self.ear = Ear(find)
+        self.commands, self.ear = reach(target)
+        self.listing = Listing(self.commands, Keys(target.prefix).queues)
 
     async def close(self) -> None:
+        await self.listing.close()
         await self.ear.close()
         await self.commands.close()
 

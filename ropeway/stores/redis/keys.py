@@ -7,6 +7,7 @@ Ids are as `ids.py` shortens them; places, orders and sequences are bytes (see l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from ...store.values import Topic
@@ -26,6 +27,7 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "failed": "sorted set by finished_at: sequence and id",
     "cancelled": "sorted set by finished_at: sequence and id",
     "expiring:": "sorted set per final state, by expires_at: sequence and id",
+    "kept:": "sorted set per final state, by finished_at: sequence and id of those that are kept for ever",
     "past": "hash: id to the number of log lines ever written, for jobs with failures or a log",
     "failures:": "list per job: failed attempts, oldest first",
     "log:": "list per job: log lines, oldest first",
@@ -67,3 +69,6 @@ class Keys:
         """Where wakes are published. What wakes `jobs` is an event too, and told only once."""
         topics: list[Topic] = ["events", "jobs"] if topic == "events" else [topic]
         return [f"{self.queue(queue)}:{each}" for each in topics]
+
+    def all_channels(self, topic: Topic, queues: Iterable[str]) -> list[str]:
+        return [channel for queue in queues for channel in self.channels(topic, queue)]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import force_setattr
 
-from ...job.events import Entry
+from ...job.events import Entry, trim_entry
 from ...job.rules import MetricName
 from ...job.states import STATES
 from ...store.values import (
@@ -98,14 +98,16 @@ def row_of(stored: bytes | None) -> Row:
 
 
 def entries_of(answer: list[Any]) -> Entries:
-    found, newest, gap = answer
+    found, newest, gap, gone = answer
     is_gap = bool(gap)
     entries: list[StoredEntry] = []
     for id, body in found:
         try:
             entry = _entry(body)
             force_setattr(entry, "jobs", [(text_of(job_id), detail) for job_id, detail in entry.jobs])
-            entries.append(StoredEntry(id.decode(), entry))
+            left = trim_entry(entry, int(id.partition(b"-")[0]), gone, is_newest=False)
+            if left is not None:
+                entries.append(StoredEntry(id.decode(), left))
         except (msgspec.DecodeError, *DAMAGED):
             # Damaged by somebody: the others are still worth reading.
             is_gap = True

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from ...errors import StoreUnavailable
 from ...job.ids import new_token
 from ...job.instants import Instant, Milliseconds
 from ...store.values import BATCH
@@ -31,6 +32,8 @@ LATEST: Final[Milliseconds] = 60_000
 """How long a parcel may be under way; after that it is read anew."""
 ASKED_AFTER: Final[Milliseconds] = 10_000
 """Most parcels have left their outbox long before."""
+SOON: Final = 0.3
+"""Seconds in which a node that is to take parcels tells the time: one that hangs holds up no others."""
 
 _WIDTH: Final = 32
 _TOO_LATE: Final = 1
@@ -90,12 +93,22 @@ async def hand_over(
 
 
 async def deliver(keys: Keys, call: Call, home: str, now: Instant | None) -> None:
-    """Sends on what a crash left in the outbox of a queue."""
+    """Sends on what a crash left in the outbox of a queue; what goes to a node that is away stays there."""
     seen = await _read(keys, call, home)
-    began = await clocks(keys, call, (to for entry in seen for to, *_ in entry.parcels), now)
+    names = {to for entry in seen for to, *_ in entry.parcels}
+    said = await asyncio.gather(*(_clock_soon(keys, call, name, now) for name in names))
+    began = {name: clock for name, clock in zip(names, said, strict=True) if clock is not None}
     for entry in await _read(keys, call, home):
         if all(to in began for to, *_ in entry.parcels):
             await hand_over(keys, call, entry, began, now)
+
+
+async def _clock_soon(keys: Keys, call: Call, queue: str, now: Instant | None) -> Instant | None:
+    try:
+        async with asyncio.timeout(SOON):
+            return (await clocks(keys, call, [queue], now))[queue]
+    except (StoreUnavailable, TimeoutError):
+        return None
 
 
 async def _read(keys: Keys, call: Call, home: str) -> list[Entry]:

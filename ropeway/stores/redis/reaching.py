@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from .cluster import Cluster
-from .connection import Commands, Connection, Find
-from .sentinel import Sentinels
+from .connection import Commands, Connection, open_link
+from .ears import Ears
+from .primary import PrimaryConnection, Sentinels
 from .target import Target
+from .wake import Ear
 
 
-def reach(target: Target) -> tuple[Commands, Find]:
-    """What takes commands, and what says where to subscribe."""
+def reach(target: Target) -> tuple[Commands, Ear | Ears]:
+    """What takes commands, and what hears wakes."""
     if target.kind == "cluster":
         cluster = Cluster(target)
-
-        async def some_node() -> Target:
-            return cluster.any_place()
-
-        return cluster, some_node
+        return cluster, Ears(cluster)
     if target.kind == "sentinel":
         sentinels = Sentinels(target)
-        return Connection(target, sentinels.primary), sentinels.primary
-
-    async def itself() -> Target:
-        return target
-
-    return Connection(target), itself
+        return PrimaryConnection(target, sentinels), Ear(sentinels.open_link)
+    return Connection(target), Ear(partial(open_link, target))

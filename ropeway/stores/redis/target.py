@@ -10,7 +10,8 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from ...errors import InvalidOption
-from ...store.url import parts_of
+from ...showing import shown
+from ...store.url import LONGEST_HOST, checked_host, checked_port, digits, parts_of
 
 Kind: TypeAlias = Literal["server", "cluster", "sentinel"]
 
@@ -22,6 +23,7 @@ SCHEMES: Final[dict[str, tuple[Kind, bool]]] = {
 """What each leads to, and whether it speaks TLS."""
 PORTS: Final[dict[Kind, int]] = {"server": 6379, "cluster": 6379, "sentinel": 26379}
 DEFAULT_PREFIX: Final = "ropeway"
+LAST_DATABASE: Final = 2**31 - 1
 _KNOWN: Final = ("prefix", "timeout", "allow_eviction", "ca_file", "cert_file", "key_file", "unix")
 _PREFIX: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -59,14 +61,14 @@ class Target(msgspec.Struct, frozen=True):
         `redis+cluster://host:6379,other:6379`; `redis+sentinel://host:26379,other:26379/service/0`.
         """
         parts = parts_of(url)
+        safe = _without_password(url)
         if parts.scheme not in SCHEMES:
-            raise InvalidOption("url", f"cannot be {url!r}: use redis://host:6379/0 or rediss:// for TLS")
+            raise InvalidOption("url", f"cannot be {shown(safe)}: use redis://host:6379/0 or rediss:// for TLS")
         kind, uses_tls = SCHEMES[parts.scheme]
-        shown = _without_password(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         for option in options:
             if option not in _KNOWN:
-                raise InvalidOption(option, f"is unknown in {shown!r}; there are {', '.join(_KNOWN)}")
+                raise InvalidOption(option, f"is unknown in {shown(safe)}; there are {', '.join(_KNOWN)}")
         login, _, places = parts.netloc.rpartition("@")
         user, colon, password = login.partition(":")
         service, _, number = parts.path.strip("/").rpartition("/") if kind == "sentinel" else ("", "", parts.path[1:])
@@ -74,22 +76,26 @@ class Target(msgspec.Struct, frozen=True):
             service, number = number, "0"
         try:
             seeds = tuple(_place(place, PORTS[kind]) for place in places.split(","))
-            database = int(number.strip("/") or "0")
+            database = digits(number.strip("/") or "0", 0, LAST_DATABASE)
             timeout = float(options.get("timeout", "10"))
+            # Server, password and paths are sent as UTF-8.
+            unquote(url).encode()
         except ValueError:
             raise InvalidOption(
-                "url", f"cannot be {shown!r}: port, database and timeout are numbers, an IPv6 address is [::1]"
+                "url",
+                f"cannot be {shown(safe)}: a host has at most {LONGEST_HOST} letters, a port is 1 to 65535, "
+                "database and timeout are numbers from 0, an IPv6 address is [::1]",
             ) from None
-        if database < 0 or not 0 < timeout <= 3600 or (kind == "cluster" and database):
+        if not 0 < timeout <= 3600 or (kind == "cluster" and database):
             raise InvalidOption(
-                "url", f"cannot be {shown!r}: the database is 0 or more (0 in a cluster), the timeout 0 to 3600 s"
+                "url", f"cannot be {shown(safe)}: the timeout is 0 to 3600 s, the database of a cluster 0"
             )
         if kind == "sentinel" and not service:
             raise InvalidOption(
-                "url", f"cannot be {shown!r}: name the service, as in redis+sentinel://host:26379/main/0"
+                "url", f"cannot be {shown(safe)}: name the service, as in redis+sentinel://host:26379/main/0"
             )
         return cls(
-            shown,
+            safe,
             *seeds[0],
             path=options.get("unix"),
             username=unquote(user) or None,
@@ -139,7 +145,7 @@ def _place(given: str, port: int) -> tuple[str, int]:
     is_bracketed = host.startswith("[") and host.endswith("]")
     if not is_bracketed and not {*"[:]"}.isdisjoint(host):
         raise ValueError(host)
-    return host.strip("[]") or "localhost", int(number)
+    return checked_host(host.strip("[]") or "localhost"), checked_port(number)
 
 
 def _without_password(url: str) -> str:
@@ -151,12 +157,12 @@ def _without_password(url: str) -> str:
 
 def _prefix(given: str) -> str:
     if not _PREFIX.fullmatch(given):
-        raise InvalidOption("prefix", f"cannot be {given!r}: use 1 to 64 letters, digits, '.', '_' or '-'")
+        raise InvalidOption("prefix", f"cannot be {shown(given)}: use 1 to 64 letters, digits, '.', '_' or '-'")
     return given
 
 
 def _switch(options: dict[str, str], option: str) -> bool:
     given = options.get(option, "0")
     if given not in ("0", "1"):
-        raise InvalidOption(option, f"cannot be {given!r}: use 1 or 0")
+        raise InvalidOption(option, f"cannot be {shown(given)}: use 1 or 0")
     return given == "1"

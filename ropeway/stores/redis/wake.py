@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ...errors import StoreError
-from ...store.listening import EarListener
-from .connection import FIRST_PAUSE, Find, open_link
+from ...store.listening import EarListener, HearsForAll
+from .connection import FIRST_PAUSE, Opens
 from .link import Link
 
 LONGEST_PAUSE: Final = 2.0
@@ -24,15 +24,16 @@ WATCH: Final = 5.0
 class Ear:
     """Subscribes to what the listeners of one handle want to hear, and keeps the connection alive."""
 
-    def __init__(self, find: Find) -> None:
-        self._find = find
+    def __init__(self, opens: Opens) -> None:
+        self._opens = opens
         self._listeners: dict[str, set[RedisListener]] = {}
         self._link: Link | None = None
         self._task: asyncio.Task[None] | None = None
         self._heard_at = 0.0
 
-    def add(self, listener: RedisListener) -> None:
-        for channel in listener.channels:
+    def add(self, listener: RedisListener, channels: Sequence[str] | None = None) -> None:
+        """Hears all channels of the listener for it, or only some."""
+        for channel in listener.channels if channels is None else channels:
             listeners = self._listeners.setdefault(channel, set())
             if self._link is not None:
                 # Also where others listen already: the answer wakes the new one.
@@ -59,7 +60,7 @@ class Ear:
         pause = FIRST_PAUSE
         while True:
             try:
-                link = await open_link(await self._find(), self._hear)
+                link = await self._opens(self._hear)
             except StoreError:
                 # Whoever waits has a safety poll, which tells what is wrong.
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
@@ -106,8 +107,10 @@ class Ear:
                     listener.wake()
 
 
-class RedisListener(EarListener[Ear]):
-    def __init__(self, ear: Callable[[], Ear], channels: Sequence[str], usable: Callable[[], None], url: str) -> None:
+class RedisListener(EarListener[HearsForAll]):
+    def __init__(
+        self, ear: Callable[[], HearsForAll], channels: Sequence[str], usable: Callable[[], None], url: str
+    ) -> None:
         self.channels: Final = list(dict.fromkeys(channels))
         super().__init__(ear, usable, url)
 

@@ -56,6 +56,7 @@ def _take(tx: Transaction, row: QueueRow, request: Claim, now: Instant) -> list[
         "worker": request.worker,
         "now": now,
         "lock_until": now + request.lock,
+        "alone": not request.isolates,
     }
     if tx.arrival is not None and row.counts["waiting"] == 1:
         jobs = _take_arrival(tx, row, request, values, tx.arrival)

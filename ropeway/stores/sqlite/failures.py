@@ -17,6 +17,7 @@ from ...errors import (
     StoreRefused,
     StoreUnavailable,
 )
+from ...store.doubt import unknown
 
 RECOVERY: Final = (
     "nothing was written to it. Stop all workers, keep a copy of the file with its -wal, -shm and -inbox, and restore "
@@ -56,7 +57,7 @@ def typed(path: str, error: BaseException) -> BaseException:
             # A signal handler's, not the system's: a TimeoutError, say.
             return error
         case apsw.Error() | OSError() | MemoryError():
-            found = StoreUnavailable(path, f"{type(error).__name__}: {error}; whether the call took effect is unknown")
+            found = unknown(path, f"{type(error).__name__}: {error}")
         case _:
             return error
     found.__cause__ = error

@@ -9,14 +9,14 @@ import msgspec
 
 from ...errors import InvalidOption
 from ...job.codec import JsonText
-from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, events_in
+from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, trim_entry
 from ...job.instants import Milliseconds
 from ...job.states import FINAL, State
-from ...store.values import BATCH, Cleaned, Lock, Settings
+from ...store.values import BATCH, Cleaned, RevokedLock, Settings
 from .moving import Leaving, erase, leaving, oldest_finished, remove_all, revoke
 from .reading import reader
 from .statements import statements
-from .transaction import QueueRow, Transaction
+from .transaction import QueueRow, Transaction, as_json
 
 TRIMMED_EVERY: Final = 1_000
 """Events, where they are published and nobody ticks."""
@@ -74,30 +74,36 @@ def trim_events(tx: Transaction, queue: str, keep: int) -> None:
     row = tx.queue(queue)
     # Entries of this round may have to go, too.
     tx.save(row)
-    excess = row.events - max(0, keep)
-    if excess <= 0:
+    gone = row.events - max(1, keep)
+    if gone <= 0:
         return
-    last = row.first_event + _last_to_go(tx, row, excess)
-    if tx.change(_SQL["events"], {"first": row.first_event, "last": last}):
+    last, is_trimmed = _trim_entry(tx, row, gone)
+    if tx.change(_SQL["events"], {"first": row.first_event, "last": last}) or is_trimmed:
         row.events_from = None
         row.is_changed = True
 
 
-def _last_to_go(tx: Transaction, row: QueueRow, excess: int) -> int:
-    """A number up to which entries go: those with an event up to `excess`, but never the newest entry."""
-    bounds = {"first": row.first_event + excess, "last": row.first_event + row.events - 1}
-    found = tx.get(_EVENTS["entry_from"], bounds)
+def _trim_entry(tx: Transaction, row: QueueRow, gone: int) -> tuple[int, bool]:
+    """Trims the entry that has the first event behind the number `gone`.
+
+    Answers the id of the last entry to go as a whole, and whether something of that one is gone.
+    """
+    newest, last = row.first_event + row.events, row.first_event + gone
+    found = tx.get(_EVENTS["entry_from"], {"first": last + 1, "last": newest})
     if found is None:
-        return row.events - 1
+        return last, False
     id, body = found
-    number: int = id - row.first_event
     try:
         entry = _entry(body)
-        begins_after = number - events_in(entry.what, entry.to, len(entry.jobs))
     except msgspec.DecodeError:
         # Damaged: it stays until all of it is in excess.
-        begins_after = number - 1
-    return number if begins_after < excess else excess - 1
+        return last, False
+    left = trim_entry(entry, id - row.first_event, gone, is_newest=id == newest)
+    if left is None:
+        return id, False
+    if left is not entry:
+        tx.run(_EVENTS["replace"], {"id": id, "body": as_json(left)})
+    return last, left is not entry
 
 
 def clean(tx: Transaction, queue: str, state: State, older_than: Milliseconds, limit: int) -> Cleaned:
@@ -133,7 +139,7 @@ def obliterate(tx: Transaction, queue: str, force: bool) -> Cleaned:
     if row.counts["active"] and not force:
         return Cleaned([], active=row.counts["active"])
     jobs = _any(tx.get(_SQL["any_of_queue"], {"queue": row.id, "limit": BATCH}))
-    revoke(tx, row, [Lock(id, token or "") for _, id, state, token in jobs if state == "active"], now)
+    revoke(tx, row, [RevokedLock(id, token or "", "removed") for _, id, state, token in jobs if state == "active"], now)
     if jobs:
         erase(tx, row, [(seq, id, state) for seq, id, state, _ in jobs])
     more = any(row.counts.values())

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from ...job.events import Entry
-from ...store.values import Entries, Lock, Revoked, StoredEntry
+from ...store.values import Entries, Revoked, RevokedLock, StoredEntry, Why
 from .reading import reader
 from .statements import statements
 from .transaction import EVENT_BITS, QueueRow, Transaction
@@ -16,7 +16,7 @@ from .transaction import EVENT_BITS, QueueRow, Transaction
 _SQL: Final = statements("events")
 _page: Final[Callable[[bytes], list[tuple[int, str]]]] = reader(list[tuple[int, str]])
 _entry: Final = msgspec.json.Decoder(Entry).decode
-_revoked: Final[Callable[[bytes], list[tuple[int, str, str]]]] = reader(list[tuple[int, str, str]])
+_revoked: Final[Callable[[bytes], list[tuple[int, str, str, Why]]]] = reader(list[tuple[int, str, str, Why]])
 
 _NUMBER: Final = (1 << EVENT_BITS) - 1
 
@@ -64,4 +64,4 @@ def revoked(tx: Transaction, queue: str, after: str | None) -> Revoked:
     number = _read(after) or 0
     found = _revoked(tx.get(_SQL["revoked"], {"queue": row.id, "after": number}))
     cursor = str(found[-1][0]) if found else after
-    return Revoked([Lock(id, token) for _, id, token in found], cursor)
+    return Revoked([RevokedLock(id, token, why) for _, id, token, why in found], cursor)

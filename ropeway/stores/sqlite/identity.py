@@ -18,10 +18,11 @@ from .lane import LOG
 CHECK_EVERY: Final = 1.0
 WAL_ALARM: Final = 64 * 1024 * 1024
 ALARM_EVERY: Final = 60.0
+_HEADER: Final = 100
 
 
 class Watch:
-    """Looks at most once a second, unless asked to be thorough."""
+    """Looks at most once a second, unless asked to be thorough; but whether files were truncated at every look."""
 
     def __init__(self, path: str, steady: Callable[[], float] = time.monotonic) -> None:
         self._path, self._wal, self._shm, self._inbox = path, f"{path}-wal", f"{path}-shm", f"{path}-inbox"
@@ -29,9 +30,14 @@ class Watch:
         self.file = identity(path)
         self._open: WeakSet[apsw.Connection] = WeakSet()
         """This process's connections. Weak: one that a signal leaves to nobody is closed, and in here no longer."""
+        self._size = size_of(path) or 0
+        """The file's, as far as is known: it only grows, unless somebody vacuums it."""
+        self._probe: int | None = None
+        """The file, to read its header by. Open as long as a connection is: to close it would drop SQLite's locks."""
         self._wal_file: tuple[int, int] | None = None
         self._shm_file: tuple[int, int] | None = None
         self._inbox_file: tuple[int, int] | None = None
+        self._inbox_size = 0
         self._looked_at = self._alarmed_at = -ALARM_EVERY
         self._refusal: tuple[type[StoreRefused], str] | None = None
         self._lock = threading.Lock()
@@ -48,22 +54,28 @@ class Watch:
         """Ends a connection; a second time does nothing."""
         with self._lock:
             try:
-                if self._is_damaged or self._is_replaced():
+                self._notice_truncation()
+                if self._is_corrupt or self._is_replaced():
                     leave_wal(connection)
                 # First: a signal in between must not leave a closed one among the open ones.
                 self._open.discard(connection)
                 connection.close()
             except apsw.Error:
                 connection.close(force=True)
+            if not self._open and self._probe is not None:
+                probe, self._probe = self._probe, None
+                os.close(probe)
 
     def use_inbox(self, *, is_open: bool) -> None:
         """From now on it must be there, or need not: the last one to close it takes it away."""
         with self._lock:
             self._inbox_file = identity(self._inbox) if is_open else None
+            self._inbox_size = (size_of(self._inbox) or 0) if is_open else 0
 
     def look(self, *, thorough: bool = False) -> None:
-        """Raises StoreRefused, then and ever after, if somebody replaced, moved or deleted any of its files."""
-        if self._refusal:
+        """Raises StoreRefused, then and ever after, if somebody replaced, moved, deleted or truncated its files."""
+        if self._refusal or self.is_damaged():
+            assert self._refusal is not None, "or it is not damaged"
             kind, what = self._refusal
             raise kind(self._path, what)
         now = self._steady()
@@ -74,13 +86,42 @@ class Watch:
             self._compare()
             self._alarm(now)
 
+    def is_damaged(self) -> bool:
+        """Costs a stat: asked before every write, so that not even one is made to a file that was truncated."""
+        if not self._is_corrupt:
+            size = size_of(self._path)
+            # One that is not there was not truncated, but moved or deleted: `look` will say so.
+            if size is not None and size < self._size:
+                with self._lock:
+                    self._notice_truncation()
+            elif size is not None:
+                self._size = size
+        return self._is_corrupt
+
+    def _notice_truncation(self) -> None:
+        size = size_of(self._path)
+        if self._is_corrupt or size is None or size >= self._size or identity(self._path) != self.file:
+            return
+        if self._probe is None:
+            self._probe = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        size = os.fstat(self._probe).st_size
+        if size < _least_size(os.pread(self._probe, _HEADER, 0)):
+            what = f"the file was truncated while it was open, from {self._size} bytes to {size}: {RECOVERY}"
+            self._refusal = StoreCorrupt, what
+        else:
+            self._size = size
+
     def _compare(self) -> None:
         if identity(self._path) != self.file:
             raise self._refuse("the file was moved, deleted or replaced while it was open")
         if self._open:
             self._compare_beside()
-        if self._inbox_file and identity(self._inbox) != self._inbox_file:
-            raise self._refuse("its -inbox file, which holds new jobs, was deleted or replaced while it was open")
+        if self._inbox_file and (
+            identity(self._inbox) != self._inbox_file or (size_of(self._inbox) or 0) < self._inbox_size
+        ):
+            raise self._refuse(
+                "its -inbox file, which holds new jobs, was deleted, replaced or truncated while it was open"
+            )
 
     def _compare_beside(self) -> None:
         wal = identity(self._wal)
@@ -94,7 +135,7 @@ class Watch:
         self._shm_file = shm
 
     @property
-    def _is_damaged(self) -> bool:
+    def _is_corrupt(self) -> bool:
         return self._refusal is not None and self._refusal[0] is StoreCorrupt
 
     def _is_replaced(self) -> bool:
@@ -124,6 +165,22 @@ class Watch:
                 self._wal,
                 size // 1024 // 1024,
             )
+
+
+def size_of(path: str) -> int | None:
+    try:
+        return os.stat(path).st_size  # noqa: PTH116 - text paths are enough
+    except OSError as error:
+        let_through(error)
+        return None
+
+
+def _least_size(header: bytes) -> int:
+    """Of a file that begins so: what SQLite last wrote there says how many pages it has."""
+    if len(header) < _HEADER:
+        return _HEADER
+    page_size = int.from_bytes(header[16:18], "big")
+    return int.from_bytes(header[28:32], "big") * (65536 if page_size == 1 else page_size)
 
 
 def leave_wal(connection: apsw.Connection) -> None:

@@ -58,6 +58,11 @@ class Inbox:
         """Whether the file itself is on the disk, and its name."""
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it was not truncated. Ask before the map is read: behind the file's end that ends the process."""
+        return os.fstat(self._file).st_size >= _SIZE
+
+    @property
     def freed(self) -> int:
         """Up to where the file has everything on the disk."""
         (position,) = _mark.unpack_from(self._map, _FREED)
@@ -81,6 +86,7 @@ class Inbox:
 
     def has_more(self, taken: int) -> bool:
         """Whether anything was put behind a position. Who stands before `freed` learns that from the file alone."""
+        self._refuse_if_truncated()
         return taken < self.freed or self._record(taken) is not None
 
     def put(self, body: bytes) -> bool:
@@ -93,6 +99,7 @@ class Inbox:
             try:
                 if not self._take_turn():
                     return False
+                self._refuse_if_truncated()
                 freed = self.freed
                 tail = self._find_tail(freed)
                 if tail + size > freed + CAPACITY:
@@ -121,6 +128,7 @@ class Inbox:
 
         Call it in a write transaction: then nobody else takes in, and nothing behind the position can be freed.
         """
+        self._refuse_if_truncated()
         bodies: list[bytes] = []
         while (body := self._record(taken)) is not None:
             bodies.append(body)
@@ -129,6 +137,7 @@ class Inbox:
 
     def free(self, taken: int) -> None:
         """The room up to there may be used again: what lay there is on the disk in the file."""
+        self._refuse_if_truncated()
         if taken <= self.freed:
             return
         with self._lock:
@@ -139,18 +148,24 @@ class Inbox:
             finally:
                 self._end_turn()
 
-    def close(self) -> None:
-        """The last one takes the file away, unless something in it is nowhere else on the disk."""
+    def close(self, *, is_kept: bool = False) -> None:
+        """The last one takes the file away, unless it is to be kept, or something in it is nowhere else on the disk."""
         try:
             # Until the file is closed: of two who leave at once, each would find the other still there.
             self._take_turn()
-            if _lock(self._file, fcntl.F_WRLCK) and not self.has_unfreed and _is_named(self._file, self._path):
+            if is_kept or not self.is_whole or not _lock(self._file, fcntl.F_WRLCK):
+                return
+            if not self.has_unfreed and _is_named(self._file, self._path):
                 os.unlink(self._path)  # noqa: PTH108
         except OSError as error:
             LOG.warning("%s could not be removed (%s); it is empty", self._path, error)
         finally:
             self._map.close()
             os.close(self._file)
+
+    def _refuse_if_truncated(self) -> None:
+        if not self.is_whole:
+            raise OSError(errno.EIO, "it was truncated", self._path)
 
     def _find_tail(self, freed: int) -> int:
         """Past what others have put."""

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from ...errors import InvalidOption
 from ...job.outcomes import Outcome
 from ...job.record import NewJob
+from ...showing import shown
 from ...store.values import Added, Answer
 from .adding import add
 from .own import Own, Parameters, Row
@@ -96,11 +97,11 @@ def own_of(tx: object, kind: type[SQLiteTransaction | SyncSQLiteTransaction], pa
     if isinstance(tx, SQLiteTransaction | SyncSQLiteTransaction):
         if not isinstance(tx, kind):
             other = "queue.sync.add" if kind is SQLiteTransaction else "await queue.add"
-            raise InvalidOption("tx", f"is {tx!r:.80}, which does not fit this call: use `{other}`")
+            raise InvalidOption("tx", f"is {shown(tx)}, which does not fit this call: use `{other}`")
         if tx.own.path != path:
             raise InvalidOption("tx", f"is a transaction on {tx.own.path}, and this queue is on {path}")
         return tx.own
-    raise InvalidOption("tx", f"cannot be {tx!r:.80}: {TAKEN}")
+    raise InvalidOption("tx", f"cannot be {shown(tx)}: {TAKEN}")
 
 
 async def _apart(own: Own, function: Callable[[], T]) -> T:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import threading
 import time
 from collections import defaultdict
@@ -15,13 +14,14 @@ from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
+from ... import logger
 from ...errors import StoreClosed
 from ...job.instants import Instant
 from .threads import Promise
 
 T = TypeVar("T")
 
-LOG: Final = logging.getLogger("ropeway")
+LOG: Final = logger.log
 LOOK_EVERY: Final = 0.5
 MOST_CALLS: Final = 1_000
 """A round ends with this many calls, so that its transaction does not grow without bound."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from ...job.instants import LAST_INSTANT, Instant
+from ...job.instants import Instant
 from ...job.retention import Retention
 from ...job.states import State
-from ...store.values import BATCH, Lock
+from ...store.values import BATCH, RevokedLock
 from .places import leave
 from .reading import reader
 from .statements import statements
@@ -42,8 +42,8 @@ def promote(tx: Transaction, row: QueueRow, jobs: Sequence[tuple[int, str]], now
     tx.wake("jobs", row)
 
 
-def revoke(tx: Transaction, row: QueueRow, locks: Iterable[Lock], now: Instant) -> None:
-    if encoded := [(lock.id, lock.token) for lock in locks]:
+def revoke(tx: Transaction, row: QueueRow, locks: Iterable[RevokedLock], now: Instant) -> None:
+    if encoded := [(lock.id, lock.token, lock.why) for lock in locks]:
         tx.run(_REVOKE, {"queue": row.id, "now": now, "locks": as_json(encoded)})
         tx.wake("revoked", row)
 
@@ -71,9 +71,17 @@ def apply_retention(
     """What finishing these jobs (sequence number, id and how long each is kept) removes at once."""
     remove_all(tx, row, [(seq, id, state) for seq, id, keep in finished if keep.removes_at_once], now)
     counts = [keep.count for _, _, keep in finished if keep.count]
-    beyond = row.counts[state] - min(counts) if counts else 0
-    if beyond > 0:
-        remove_all(tx, row, oldest_finished(tx, row, state, LAST_INSTANT, min(beyond, BATCH)), now)
+    if counts and row.counts[state] > min(counts):
+        remove_all(tx, row, _beyond(tx, row, state, min(counts)), now)
+
+
+def _beyond(tx: Transaction, row: QueueRow, state: State, count: int) -> list[Leaving]:
+    """The oldest that are more than this count, without those that are kept for ever."""
+    values = {"queue": row.id, "state": state, "count": count, "limit": BATCH}
+    if tx.get(_REMOVE["has_kept"], values):
+        return leaving(tx.get(_REMOVE["oldest_beyond"], values))
+    values["limit"] = min(row.counts[state] - count, BATCH)
+    return leaving(tx.get(_REMOVE["oldest_counted"], values))
 
 
 def oldest_finished(tx: Transaction, row: QueueRow, state: State, until: Instant, limit: int) -> list[Leaving]:

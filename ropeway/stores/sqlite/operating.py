@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.retention import KEEP_FAILED
 from ...job.states import FINAL, State
-from ...store.values import MISSING, Answer, JobChange, Lock
+from ...store.values import MISSING, Answer, JobChange, RevokedLock
 from . import moving
 from .moving import apply_retention, remove_all, revoke
 from .places import TABLES, Place, find_places, leave, options_of
@@ -50,7 +50,7 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
         tx.run(_CANCEL, {"now": now, "reason": reason, "cancelled": cancelled})
         leave(tx, [(place.seq, state) for place, state in reached])
         running = [place for place, state in reached if state == "active"]
-        revoke(tx, row, [Lock(place.id, place.token or "") for place in running], now)
+        revoke(tx, row, [RevokedLock(place.id, place.token or "", "cancelled") for place in running], now)
         for _, state in reached:
             row.move(state, "cancelled")
         jobs: list[tuple[str, Detail]] = [(place.id, {"prev": state}) for place, state in reached]
@@ -140,7 +140,7 @@ def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list
             reached.append((place, place.state))
             place.state = None
     running = [place for place, state in reached if state == "active"]
-    revoke(tx, row, [Lock(place.id, place.token or "") for place in running], now)
+    revoke(tx, row, [RevokedLock(place.id, place.token or "", "removed") for place in running], now)
     remove_all(tx, row, [(place.seq, place.id, state) for place, state in reached], now)
     if running and row.max_active is not None:
         tx.wake("jobs", row)

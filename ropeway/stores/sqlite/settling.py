@@ -80,7 +80,7 @@ def _target(outcome: Outcome) -> State:
 
 
 def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    by_expiry: defaultdict[Instant, list[tuple[int, str | None]]] = defaultdict(list)
+    by_expiry: defaultdict[Instant | None, list[tuple[int, str | None]]] = defaultdict(list)
     jobs: list[tuple[str, Detail]] = []
     for place, outcome in group:
         result = outcome.result
@@ -121,6 +121,8 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
     """Retries, postponements and jobs handed back: all of one move."""
     move = group[0][1].move
     is_retry = move == "retry"
+    if move != "hand back":
+        _go_behind(tx, [place for place, outcome in group if _target(outcome) == "waiting"])
     back: dict[State, list[tuple[int, Instant | None, int, str | None]]] = {"waiting": [], "delayed": []}
     jobs: dict[State, list[tuple[str, Detail]]] = {"waiting": [], "delayed": []}
     for place, outcome in group:
@@ -144,6 +146,18 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
             row.move("active", target, len(moved))
             row.announce(move, now, target, moved)
     tx.wake("jobs", row)
+
+
+def _go_behind(tx: Transaction, places: Sequence[Place]) -> None:
+    """Gives jobs new sequence numbers, as if they were added now, so that they wait behind all of their priority."""
+    if not places:
+        return
+    first = tx.take_seqs(len(places))
+    renumbered = {"renumbered": as_json([(place.seq, first + n) for n, place in enumerate(places)])}
+    for table in ("job", "active", "failure", "log"):
+        tx.run(_SQL[f"renumber_{table}"], renumbered)
+    for n, place in enumerate(places):
+        place.seq = first + n
 
 
 def _leave(tx: Transaction, row: QueueRow, group: Ended) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 import apsw
 import msgspec
 
-from ...errors import RopewayError, StoreCorrupt, StoreUnavailable
+from ...errors import RopewayError, StoreCorrupt
 from ...job.instants import Instant
+from ...store.doubt import unknown
 from ...store.values import Topic
 from .adding import Bundles, Left, add_left
 from .clock import Clock
@@ -104,17 +105,19 @@ class Intake:
             self._watch.use_inbox(is_open=False)
             self._is_asked_for = False
             if inbox is not None:
-                inbox.close()
+                # With a damaged file it stays as it is: it may have jobs that are nowhere else.
+                inbox.close(is_kept=self._watch.is_damaged())
 
     @property
     def has_unfreed(self) -> bool:
         """Whether it has jobs that are not known to be on the disk in the file."""
-        return self._inbox is not None and self._inbox.has_unfreed
+        # Of one that was truncated, whoever tries to take them in will say so.
+        return self._inbox is not None and (not self._inbox.is_whole or self._inbox.has_unfreed)
 
     @property
     def has_own(self) -> bool:
         """The same of what this process knows of; there is none once it is closed."""
-        return self._inbox is not None and self._inbox.unfreed > 0
+        return self._inbox is not None and (not self._inbox.is_whole or self._inbox.unfreed > 0)
 
     def leave_here(self, bundles: Bundles, now: Instant | None) -> bool:
         """On a thread of the caller's, who need not wait for the writer: False if he must."""
@@ -166,9 +169,7 @@ class Intake:
                 raise typed(self._path, error) from error
             if self._is_in_doubt(self._inbox):
                 # Another thread's sync failed since: the system tells only the first to ask.
-                raise StoreUnavailable(
-                    self._path, "its -inbox could not be synced; whether the call took effect is unknown"
-                )
+                raise unknown(self._path, "its -inbox could not be synced")
 
     def _is_in_doubt(self, inbox: Inbox) -> bool:
         return bool(self._doubted) and inbox.freed < self._doubted
@@ -179,8 +180,8 @@ class Intake:
         try:
             # Others may have left some while it was not open here.
             return inbox.has_more(taken) if inbox is not None else not self._is_unusable
-        except ValueError:
-            # Closed in this moment.
+        except (ValueError, OSError):
+            # Closed in this moment, or truncated.
             return True
 
     def take_in_here(self, tx: Transaction) -> None:
@@ -193,7 +194,12 @@ class Intake:
         self._is_asked_for = False
         if self._inbox is None:
             return
-        bodies, taken = self._inbox.read(tx.taken())
+        try:
+            bodies, taken = self._inbox.read(tx.taken())
+        except OSError:
+            # That it was truncated is for good.
+            self._watch.look(thorough=True)
+            raise
         if not bodies:
             return
         add_left(tx, [one for body in bodies for one in self._jobs(body)])

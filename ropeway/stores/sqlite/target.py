@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from ...errors import InvalidOption
+from ...showing import shown
 from ...store.url import parts_of
 
 _KNOWN: Final = ("durability", "allow_network")
@@ -18,6 +19,7 @@ class Target(msgspec.Struct, frozen=True):
     path: str
     """Absolute, so that a later change of folder means nothing."""
     url: str
+    """With an absolute path, so that whoever reads it knows which file it is."""
     is_durable: bool = True
     """Whether every answer is on the disk before it is given."""
     allows_network: bool = False
@@ -33,24 +35,38 @@ class Target(msgspec.Struct, frozen=True):
         """Three slashes for a path from the current folder, four for one from the root."""
         parts = parts_of(url)
         slash, path = parts.path[:1], unquote(parts.path[1:])
-        if parts.scheme != "sqlite" or parts.netloc or slash != "/" or not path or "\0" in path:
+        if parts.scheme != "sqlite" or parts.netloc or slash != "/" or not path or not _is_path(path):
             raise InvalidOption(
-                "url", f"cannot be {url!r}: use sqlite:///file.db, or sqlite:////folder/file.db from the root"
+                "url", f"cannot be {shown(url)}: use sqlite:///file.db, or sqlite:////folder/file.db from the root"
             )
         if path == ":memory:":
             # SQLite's own word, and SQLAlchemy's; here it would be a file of that name.
-            raise InvalidOption("url", f"cannot be {url!r}: for jobs in memory use memory://")
+            raise InvalidOption("url", f"cannot be {shown(url)}: for jobs in memory use memory://")
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         for option in options:
             if option not in _KNOWN:
-                raise InvalidOption(option, f"is unknown in {url!r}; there are {', '.join(_KNOWN)}")
+                raise InvalidOption(option, f"is unknown in {shown(url)}; there are {', '.join(_KNOWN)}")
+        place = os.path.abspath(path)  # noqa: PTH100 - pathlib would keep ".." in it
         return cls(
-            os.path.abspath(path),  # noqa: PTH100 - pathlib would keep ".." in it
-            url,
+            place,
+            url if path.startswith("/") else _url_of(place, parts.query),
             _one_of(options, "durability", {"full": True, "fast": False}, default="full"),
             _one_of(options, "allow_network", {"1": True, "0": False}, default="0"),
             create,
         )
+
+
+def _is_path(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
+def _url_of(path: str, query: str) -> str:
+    for letter in "%?#":
+        path = path.replace(letter, f"%{ord(letter):X}")
+    return f"sqlite:///{path}?{query}" if query else f"sqlite:///{path}"
 
 
 def _one_of(options: dict[str, str], option: str, choices: dict[str, bool], default: str) -> bool:
@@ -58,4 +74,4 @@ def _one_of(options: dict[str, str], option: str, choices: dict[str, bool], defa
     try:
         return choices[given]
     except KeyError:
-        raise InvalidOption(option, f"cannot be {given!r}: use {' or '.join(choices)}") from None
+        raise InvalidOption(option, f"cannot be {shown(given)}: use {' or '.join(choices)}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -11,7 +11,7 @@ from ...job.events import EVENTS_KEPT
 from ...job.instants import Instant
 from ...job.options import readable_options
 from ...job.retention import KEEP_FAILED
-from ...job.rules import is_given_up, stall_reason
+from ...job.stalls import GIVEN_UP, StallVerdict, judge_stall, stall_reason
 from ...store.values import BATCH, StallRules, Ticked
 from .moving import apply_retention, leaving, promote_due, remove_all
 from .places import leave
@@ -36,6 +36,7 @@ class Late(msgspec.Struct, array_like=True):
     attempts_made: int
     stalled_count: int
     renewed_at: Instant | None
+    alone: int
     options: str
 
 
@@ -69,71 +70,72 @@ def _recover(tx: Transaction, row: QueueRow, rules: StallRules, now: Instant) ->
     late = _late(tx.get(_SQL["stalled"], {"queue": row.id, "now": now, "limit": BATCH}))
     if not late:
         return [], []
-    verdicts = [(job, _is_lost(job, rules)) for job in late]
-    lost = [job for job, is_lost in verdicts if is_lost]
-    kept = [job for job, is_lost in verdicts if not is_lost]
+    stalls = [_judged(job, rules) for job in late]
+    lost = [stall for stall in stalls if stall.verdict in GIVEN_UP]
+    kept = [stall for stall in stalls if stall.verdict not in GIVEN_UP]
     failures = [
-        (
-            job.seq,
-            job.attempts_started,
-            job.worker,
-            _reason(job, given_up=is_lost),
-            "",
-            readable_options(job.options).stack_traces,
-        )
-        for job, is_lost in verdicts
+        (job.seq, job.attempts_started, job.worker, reason, "", readable_options(job.options).stack_traces)
+        for job, _, reason, _ in stalls
     ]
     remember_failures(tx, failures, now)
     if kept:
-        _stall(tx, row, kept, rules, now)
+        _stall(tx, row, kept, now)
     if lost:
-        _give_up(tx, row, lost, rules, now)
+        _give_up(tx, row, lost, now)
     tx.wake("jobs", row)
-    return [job.id for job in kept], [job.id for job in lost]
+    return [stall.job.id for stall in kept], [stall.job.id for stall in lost]
 
 
-def _is_lost(job: Late, rules: StallRules) -> bool:
-    return is_given_up(
-        stalled_count=job.stalled_count + 1,
-        attempts_made=job.attempts_made + rules.counts_as_attempt,
+class Stall(NamedTuple):
+    job: Late
+    verdict: StallVerdict
+    reason: str
+    uses: int
+    """How many attempts."""
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {"worker": self.job.worker, "stalled_count": self.job.stalled_count + 1}
+
+
+def _judged(job: Late, rules: StallRules) -> Stall:
+    verdict = judge_stall(
+        stalled_count=job.stalled_count,
+        attempts_made=job.attempts_made,
         attempts=readable_options(job.options).attempts,
+        is_alone=bool(job.alone),
         max_stalled_count=rules.max_stalled_count,
         on_stalled=rules.on_stalled,
         counts_as_attempt=rules.counts_as_attempt,
     )
+    uses = int(rules.counts_as_attempt and verdict != "spared")
+    return Stall(job, verdict, stall_reason(verdict, job.worker, job.renewed_at, rules.ends), uses)
 
 
-def _stall(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, now: Instant) -> None:
-    used = int(rules.counts_as_attempt)
-    stalled = [(job.seq, used, _reason(job, given_up=False)) for job in jobs]
+def _stall(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant) -> None:
+    stalled = [(stall.job.seq, stall.uses, stall.reason) for stall in stalls]
     tx.run(_SQL["stall"], {"stalled": as_json(stalled)})
-    leave(tx, [(job.seq, "active") for job in jobs])
-    row.move("active", "waiting", len(jobs))
-    row.announce("stall", now, "waiting", [(job.id, _detail(job)) for job in jobs])
+    leave(tx, [(stall.job.seq, "active") for stall in stalls])
+    row.move("active", "waiting", len(stalls))
+    row.announce("stall", now, "waiting", [(stall.job.id, stall.detail) for stall in stalls])
 
 
-def _give_up(tx: Transaction, row: QueueRow, jobs: list[Late], rules: StallRules, now: Instant) -> None:
-    used = int(rules.counts_as_attempt)
-    keeps = [readable_options(job.options).keep_failed or KEEP_FAILED for job in jobs]
-    reasons = [_reason(job, given_up=True) for job in jobs]
+def _give_up(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant) -> None:
+    keeps = [readable_options(stall.job.options).keep_failed or KEEP_FAILED for stall in stalls]
     given_up = [
-        (job.seq, used, reason, keep.until(now)) for job, reason, keep in zip(jobs, reasons, keeps, strict=True)
+        (stall.job.seq, stall.uses, stall.reason, keep.until(now)) for stall, keep in zip(stalls, keeps, strict=True)
     ]
     tx.run(_SQL["give_up"], {"now": now, "given_up": as_json(given_up)})
-    leave(tx, [(job.seq, "active") for job in jobs])
-    row.move("active", "failed", len(jobs))
-    details = [(job.id, {**(_detail(job) or {}), "reason": reason}) for job, reason in zip(jobs, reasons, strict=True)]
-    row.announce("give up", now, "failed", details)
-    kept = [(job.seq, job.id, keep) for job, keep in zip(jobs, keeps, strict=True)]
+    leave(tx, [(stall.job.seq, "active") for stall in stalls])
+    row.move("active", "failed", len(stalls))
+    row.announce("give up", now, "failed", [(stall.job.id, _end_detail(stall)) for stall in stalls])
+    kept = [(stall.job.seq, stall.job.id, keep) for stall, keep in zip(stalls, keeps, strict=True)]
     apply_retention(tx, row, "failed", kept, now)
 
 
-def _detail(job: Late) -> Detail:
-    return {"worker": job.worker, "stalled_count": job.stalled_count + 1}
-
-
-def _reason(job: Late, *, given_up: bool) -> str:
-    return stall_reason(job.worker, job.renewed_at, given_up=given_up)
+def _end_detail(stall: Stall) -> Detail:
+    detail = {**stall.detail, "reason": stall.reason}
+    return {**detail, "exhausted": True} if stall.verdict == "last attempt" else detail
 
 
 def _expire(tx: Transaction, row: QueueRow, now: Instant) -> int:

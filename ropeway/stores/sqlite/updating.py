@@ -53,6 +53,8 @@ def update(tx: Transaction, queue: str, changes: Sequence[JobUpdate]) -> list[An
         )
     if logging := [(place, change) for place, change in allowed if change.log]:
         _log(tx, logging, now)
+    if marks := {place.seq: change.alone for place, change in allowed if change.alone is not None}:
+        tx.run(_SQL["mark"], {"marks": as_json(list(marks.items()))})
     _note(tx, allowed)
     return answers
 

@@ -287,7 +287,7 @@ class Writer:
         if pages < self._checked_at:
             # It was emptied, and is written from its beginning again.
             self._checked_at = 0
-        if pages - self._checked_at < CHECKPOINT_AT:
+        if pages - self._checked_at < CHECKPOINT_AT or self._watch.is_damaged():
             return
         self._checked_at = pages
         try:

@@ -46,7 +46,7 @@ from .promote import TestPromote
 from .remember import TestRemember, TestRememberForAWhile, TestRememberWithExpectation
 from .remove import TestRemove
 from .renew import TestRenew
-from .retention import TestSettleRetention, TestTickRetention
+from .retention import TestKeptForEver, TestSettleRetention, TestTickRetention
 from .retry import TestRetryByHand
 from .revoked import TestRevoked
 from .settle import (
@@ -60,7 +60,15 @@ from .settle import (
     TestSettleThenClaim,
 )
 from .standing import TestStandingClaim
-from .tick import TestTick, TestTickGivesUp, TestTickPromotes, TestTickRecovers, TestTickTimer
+from .tick import (
+    TestTick,
+    TestTickGivesUp,
+    TestTickPromotes,
+    TestTickRecovers,
+    TestTickSaysWhy,
+    TestTickSpares,
+    TestTickTimer,
+)
 from .update import TestUpdate
 
 __all__ = [
@@ -91,6 +99,7 @@ __all__ = [
     "TestFork",
     "TestGet",
     "TestHistory",
+    "TestKeptForEver",
     "TestListen",
     "TestListener",
     "TestLog",
@@ -129,6 +138,8 @@ __all__ = [
     "TestTickPromotes",
     "TestTickRecovers",
     "TestTickRetention",
+    "TestTickSaysWhy",
+    "TestTickSpares",
     "TestTickTimer",
     "TestTrimEvents",
     "TestUpdate",

@@ -5,9 +5,9 @@ import pytest
 from ...job.retention import Keep
 from ...job.states import State
 from ...store.contract import Store
-from ...store.values import Answer, Lock
+from ...store.values import Answer
 from ..arrange import active, add, cancelled, claim, events_of, is_gone, job_in, read, snapshot
-from ..factories import DAY, NOW, QUEUE, SECOND, WORKER, new_job, new_jobs, token_of
+from ..factories import DAY, NOW, QUEUE, SECOND, WORKER, new_job, new_jobs, revoked_lock
 
 
 class TestCancel:
@@ -62,7 +62,7 @@ class TestCancel:
 
         await store.cancel(QUEUE, [held.id], now=NOW)
 
-        assert (await store.revoked(QUEUE, start)).locks == [Lock(held.id, token_of(held))]
+        assert (await store.revoked(QUEUE, start)).locks == [revoked_lock(held)]
 
     async def test_the_worker_of_a_running_job_stays_known(self, store: Store) -> None:
         held = await active(store)

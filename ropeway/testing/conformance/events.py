@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from ...job.codec import encode
-from ...job.events import EVENTS_KEPT, expand
+from ...job.events import EVENTS_KEPT, Event, expand
 from ...job.retention import Retention
 from ...store.contract import Store
-from ...store.values import JobUpdate, StallRules
+from ...store.values import JobUpdate, StallRules, StoredEntry
 from ..arrange import active, add, cancelled, claim_one, completed, delayed, entries
 from ..factories import (
     DAY,
@@ -249,8 +249,12 @@ class TestEventsTrimmed:
         assert sum(len(entry.jobs) for entry in await entries(store)) >= 1
 
 
+def expanded(stored: StoredEntry) -> list[Event]:
+    return [*expand(QUEUE, stored.id, stored.entry)]
+
+
 class TestTrimEvents:
-    async def test_about_as_many_stay_as_were_asked_for(self, store: Store) -> None:
+    async def test_as_many_stay_as_were_asked_for(self, store: Store) -> None:
         held = await active(store)
         for number in range(40):
             await store.update(QUEUE, [JobUpdate(held.id, held.token, progress=str(number))], now=NOW)
@@ -270,7 +274,60 @@ class TestTrimEvents:
             await store.trim_events(QUEUE, keep=keep)
             kept.append([len(entry.jobs) for entry in await entries(store)])
 
-        assert kept == [[5, 6, 7], [6, 7], [6, 7], [7], [7]]
+        assert kept == [[5, 6, 7], [4, 6, 7], [6, 7], [5, 7], [6]]
+
+    @pytest.mark.parametrize("keep", [1, 2, 10, 499, 500])
+    async def test_of_jobs_added_together_the_newest_stay(self, store: Store, keep: int) -> None:
+        jobs = new_jobs(250)
+        await store.add([jobs], now=NOW)
+
+        await store.trim_events(QUEUE, keep=keep)
+
+        assert [id for entry in await entries(store) for id, _ in entry.jobs] == [
+            job.id for job in jobs[-max(1, keep // 2) :]
+        ]
+
+    async def test_of_jobs_added_one_by_one_the_newest_stay(self, store: Store) -> None:
+        jobs = new_jobs(50, is_fresh=True)
+        for job in jobs:
+            await store.add([[job]])
+
+        await store.trim_events(QUEUE, keep=10)
+
+        assert [id for entry in await entries(store) for id, _ in entry.jobs] == [job.id for job in jobs[-5:]]
+
+    async def test_what_is_trimmed_of_an_entry_does_not_come_back(self, store: Store) -> None:
+        await add(store, *new_jobs(5))
+        await store.trim_events(QUEUE, keep=1)
+        held = await claim_one(store)
+        await store.settle(QUEUE, [complete(held)], now=NOW)
+
+        assert [(entry.what, len(entry.jobs)) for entry in await entries(store)] == [
+            ("add", 1),
+            ("claim", 1),
+            ("complete", 1),
+        ]
+        await store.trim_events(QUEUE, keep=3)
+        assert [entry.what for entry in await entries(store)] == ["claim", "complete"]
+
+    async def test_the_events_of_an_entry_keep_their_ids(self, store: Store) -> None:
+        await add(store, *new_jobs(5))
+        before = [event.id for stored in (await store.events(QUEUE)).entries for event in expanded(stored)]
+
+        await store.trim_events(QUEUE, keep=4)
+
+        after = [event.id for stored in (await store.events(QUEUE)).entries for event in expanded(stored)]
+        assert after == before[-4:]
+
+    async def test_a_reader_from_the_beginning_is_told_what_was_trimmed_of_the_first_entry(self, store: Store) -> None:
+        beginning = (await store.events(QUEUE, "now")).cursor
+        await add(store, *new_jobs(5))
+        read = (await store.events(QUEUE, beginning)).cursor
+
+        await store.trim_events(QUEUE, keep=4)
+
+        assert (await store.events(QUEUE, beginning)).gap
+        assert not (await store.events(QUEUE, read)).gap
 
     async def test_the_newest_entry_stays(self, store: Store) -> None:
         await add(store, new_job("a"))

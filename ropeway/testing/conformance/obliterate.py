@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from ...store.contract import Store
-from ...store.values import BATCH, Lock, Settings
+from ...store.values import BATCH, Settings
 from ..arrange import ARRANGED, active, add, claim, completed, entries, is_gone, job_in, snapshot
-from ..factories import NOW, QUEUE, new_job, new_jobs, token_of
+from ..factories import NOW, QUEUE, new_job, new_jobs, revoked_lock
 
 
 class TestObliterate:
@@ -48,7 +48,7 @@ class TestObliterate:
         cleaned = await store.obliterate(QUEUE, force=True, now=NOW)
 
         assert cleaned.ids == [held.id]
-        assert (await store.revoked(QUEUE, start)).locks == [Lock(held.id, token_of(held))]
+        assert (await store.revoked(QUEUE, start)).locks == [revoked_lock(held, "removed")]
 
     async def test_a_large_queue_goes_a_batch_at_a_time(self, store: Store) -> None:
         await store.add([new_jobs(BATCH + 1)], now=NOW)

@@ -7,19 +7,23 @@ from typing import Final
 
 import pytest
 
+from ...job.outcomes import Outcome
 from ...job.record import JobRecord
+from ...store.commands import Find
 from ...store.contract import Store
-from ...store.values import JobChange, StallRules
-from ..arrange import active, add, add_one, claim, completed
+from ...store.values import JobChange, JobUpdate, StallRules
+from ..arrange import active, add, add_one, claim, completed, is_gone, read
 from ..factories import (
     DAY,
     LOCK,
     NOW,
     QUEUE,
     SECOND,
+    claim_request,
     hand_back,
     new_job,
     new_jobs,
+    postpone,
     retry,
 )
 
@@ -92,12 +96,78 @@ class TestClaimOrder:
 
         assert ids(await claim(store, 20, now=NOW + SECOND)) == ids(jobs)
 
-    async def test_a_retried_job_keeps_its_place(self, store: Store) -> None:
-        first = await active(store)
-        second = await add_one(store)
-        await store.settle(QUEUE, [retry(first)], now=NOW)
+    @pytest.mark.parametrize("sent_back", [retry, postpone])
+    @pytest.mark.parametrize("lifo", [False, True])
+    async def test_a_job_retried_or_postponed_at_once_goes_behind_those_of_its_priority(
+        self, store: Store, sent_back: Callable[[JobRecord], Outcome], lifo: bool
+    ) -> None:
+        first = await active(store, lifo=lifo)
+        await add(store, new_job("second"), new_job("late", priority=1))
+        await store.settle(QUEUE, [sent_back(first)], now=NOW)
+        await add(store, new_job("newer"))
 
-        assert ids(await claim(store, 2)) == [first.id, second.id]
+        assert ids(await claim(store, 4)) == ["second", first.id, "newer", "late"]
+
+    async def test_jobs_that_go_behind_together_keep_their_order(self, store: Store) -> None:
+        await add(store, *new_jobs(3))
+        held = await claim(store, 3)
+        await add(store, new_job("waiting"))
+        await store.settle(QUEUE, [retry(job) for job in held], now=NOW)
+
+        assert ids(await claim(store, 4)) == ["waiting", *ids(held)]
+
+    async def test_a_failing_job_does_not_keep_the_others_waiting(self, store: Store) -> None:
+        await add(store, *new_jobs(3))
+        [job] = await claim(store)
+        started = [job.id]
+        for _ in range(5):
+            settled = await store.settle(QUEUE, [retry(job)], claim_request(), now=NOW)
+            assert settled.claimed is not None
+            [job] = settled.claimed.jobs
+            started.append(job.id)
+
+        assert started[3:] == started[:3]
+        assert len({*started}) == 3
+
+    async def test_a_job_that_went_behind_keeps_its_new_place(self, store: Store) -> None:
+        first = await active(store, lifo=True)
+        await add(store, new_job("second"))
+        await store.settle(QUEUE, [retry(first)], now=NOW)
+        await add(store, new_job("newer"))
+        for held in await claim(store, 2):
+            await store.settle(QUEUE, [hand_back(held)], now=NOW)
+
+        assert ids(await claim(store, 3)) == ["second", first.id, "newer"]
+
+    async def test_a_job_that_went_behind_keeps_all_that_is_known_of_it(self, store: Store) -> None:
+        held = await active(store, data='"a letter"', priority=-3, attempts=9)
+        await add(store, *new_jobs(2, priority=-3))
+        change = JobUpdate(held.id, held.token, progress="50", log=("stamped",))
+        await store.update(QUEUE, [change], now=NOW)
+        await store.settle(QUEUE, [retry(held, reason="no ink")], now=NOW)
+
+        job = await read(store, held.id)
+        history = await store.history(QUEUE, held.id)
+
+        assert (job.data, job.priority, job.progress, job.created_at) == ('"a letter"', -3, "50", NOW)
+        assert (job.state, job.attempts_made, job.reason, job.token) == ("waiting", 1, "no ink", held.token)
+        assert history is not None
+        assert ([each.reason for each in history.failures], [line.text for line in history.log]) == (
+            ["no ink"],
+            ["stamped"],
+        )
+
+    async def test_a_job_that_went_behind_can_be_moved_and_removed(self, store: Store) -> None:
+        held = await active(store)
+        await add(store, new_job("second"))
+        await store.settle(QUEUE, [retry(held)], now=NOW)
+        await store.change(QUEUE, [JobChange(held.id, lifo=True)], now=NOW)
+        assert ids((await store.find(Find(QUEUE, ("waiting",)))).jobs) == [held.id, "second"]
+
+        await store.remove(QUEUE, [held.id], now=NOW)
+
+        assert ids(await claim(store, 2)) == ["second"]
+        assert await is_gone(store, held.id)
 
     async def test_a_job_retried_after_a_delay_keeps_its_place(self, store: Store) -> None:
         first = await active(store)

@@ -4,9 +4,9 @@ import pytest
 
 from ...job.states import State
 from ...store.contract import Store
-from ...store.values import Answer, JobUpdate, Lock
+from ...store.values import Answer, JobUpdate
 from ..arrange import active, add, claim, events_of, is_gone, job_in, read, snapshot
-from ..factories import NOW, QUEUE, new_job, new_jobs, token_of
+from ..factories import NOW, QUEUE, new_job, new_jobs, revoked_lock
 
 
 class TestRemove:
@@ -36,7 +36,7 @@ class TestRemove:
 
         assert answers == [Answer("done", "active")]
         assert await is_gone(store, held.id)
-        assert (await store.revoked(QUEUE, start)).locks == [Lock(held.id, token_of(held))]
+        assert (await store.revoked(QUEUE, start)).locks == [revoked_lock(held, "removed")]
 
     async def test_a_removed_job_is_never_claimed(self, store: Store) -> None:
         await add(store, new_job("a"), new_job("b"))

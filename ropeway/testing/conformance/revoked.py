@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from ...store.contract import Store
-from ...store.values import Lock, StallRules
+from ...store.values import StallRules
 from ..arrange import active
-from ..factories import MINUTE, NOW, QUEUE, SECOND, complete, lock_of
+from ..factories import MINUTE, NOW, QUEUE, SECOND, complete, revoked_lock
 
 
 class TestRevoked:
@@ -23,7 +23,11 @@ class TestRevoked:
         await store.remove(QUEUE, [third.id], force=True, now=NOW)
         await store.cancel(QUEUE, [first.id], now=NOW)
 
-        assert (await store.revoked(QUEUE, start)).locks == [lock_of(second), lock_of(third), lock_of(first)]
+        assert (await store.revoked(QUEUE, start)).locks == [
+            revoked_lock(second),
+            revoked_lock(third, "removed"),
+            revoked_lock(first),
+        ]
 
     async def test_the_cursor_goes_on_where_reading_ended(self, store: Store) -> None:
         first, second = [await active(store) for _ in range(2)]
@@ -32,8 +36,8 @@ class TestRevoked:
         read = await store.revoked(QUEUE, start)
         await store.cancel(QUEUE, [second.id], now=NOW)
 
-        assert read.locks == [lock_of(first)]
-        assert (await store.revoked(QUEUE, read.cursor)).locks == [lock_of(second)]
+        assert read.locks == [revoked_lock(first)]
+        assert (await store.revoked(QUEUE, read.cursor)).locks == [revoked_lock(second)]
 
     async def test_a_lock_that_ended_by_itself_is_not_revoked(self, store: Store) -> None:
         first, _ = [await active(store) for _ in range(2)]
@@ -58,7 +62,7 @@ class TestRevoked:
 
         await store.tick(QUEUE, StallRules(), now=NOW + MINUTE - SECOND)
 
-        assert (await store.revoked(QUEUE, start)).locks == [lock_of(held)]
+        assert (await store.revoked(QUEUE, start)).locks == [revoked_lock(held)]
 
     async def test_then_they_are_forgotten(self, store: Store) -> None:
         held = await active(store)
@@ -78,7 +82,7 @@ class TestRevoked:
         await store.cancel(QUEUE, [second.id], now=NOW + MINUTE)
         await store.tick(QUEUE, StallRules(10), now=NOW + MINUTE + SECOND)
 
-        assert (await store.revoked(QUEUE, place)).locks == [lock_of(second)]
+        assert (await store.revoked(QUEUE, place)).locks == [revoked_lock(second)]
 
     async def test_queues_are_apart(self, store: Store) -> None:
         other = await active(store, queue="parcels")
@@ -87,4 +91,4 @@ class TestRevoked:
         await store.cancel("parcels", [other.id], now=NOW)
 
         assert (await store.revoked(QUEUE, start)).locks == []
-        assert (await store.revoked("parcels", there)).locks == [Lock(other.id, other.token or "")]
+        assert (await store.revoked("parcels", there)).locks == [revoked_lock(other)]

@@ -282,7 +282,7 @@ class TestSettleThenClaim:
         held = await active(store, attempts=2)
         await add(store, new_job())
 
-        settled = await store.settle(QUEUE, [retry(held)], claim_request(), now=NOW)
+        settled = await store.settle(QUEUE, [hand_back(held)], claim_request(), now=NOW)
 
         assert settled.claimed is not None
         assert [job.id for job in settled.claimed.jobs] == [held.id]

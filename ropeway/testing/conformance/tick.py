@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+from ...job.record import JobRecord
 from ...job.retention import Keep
+from ...job.stalls import stall_reason
 from ...store.contract import Store
-from ...store.values import BATCH, StallRules
+from ...store.values import BATCH, JobUpdate, StallRules
 from ..arrange import (
     active,
     add,
@@ -20,6 +23,7 @@ from ..arrange import (
 )
 from ..factories import (
     DAY,
+    FOREIGN,
     LOCK,
     MINUTE,
     NOW,
@@ -31,6 +35,7 @@ from ..factories import (
     lock_of,
     new_job,
     new_jobs,
+    token_of,
 )
 
 RULES = StallRules()
@@ -253,6 +258,160 @@ class TestTickGivesUp:
         assert ticked.given_up == [held.id]
         assert await is_gone(store, held.id)
         assert await events_of(store, "remove") == [(held.id, {"prev": "failed"})]
+
+
+class TestTickSpares:
+    """A job that stalled before is given up only for a stall that no other job of its process can have caused."""
+
+    async def test_a_job_that_ran_beside_others_waits_again(self, store: Store) -> None:
+        held = await _claimed_again(store)
+
+        ticked = await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK)
+
+        job = await read(store, held.id)
+        assert (ticked.stalled, ticked.given_up) == ([held.id], [])
+        assert (job.state, job.stalled_count, job.token, job.lock_until) == ("waiting", 2, None, None)
+        assert job.reason is not None
+        assert job.reason.startswith(f"stalled: worker {WORKER} ")
+        assert [id for id, _ in await events_of(store, "stall")] == [held.id, held.id]
+
+    async def test_a_job_that_ran_alone_is_given_up(self, store: Store) -> None:
+        held = await _claimed_again(store)
+        await _mark(store, held, alone=True)
+
+        ticked = await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK)
+
+        assert (ticked.stalled, ticked.given_up) == ([], [held.id])
+
+    async def test_a_renewed_lock_keeps_the_mark(self, store: Store) -> None:
+        held = await _claimed_again(store)
+        await _mark(store, held, alone=True)
+        await store.renew(QUEUE, [lock_of(held)], LOCK, now=NOW + LOCK + SECOND)
+
+        assert (await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK + SECOND)).given_up == [held.id]
+
+    async def test_a_mark_can_be_withdrawn(self, store: Store) -> None:
+        held = await _claimed_again(store)
+        await _mark(store, held, alone=True)
+        await _mark(store, held, alone=False)
+
+        assert (await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK)).stalled == [held.id]
+
+    async def test_a_mark_is_of_one_attempt(self, store: Store) -> None:
+        held = await _claimed_again(store)
+        await _mark(store, held, alone=True)
+        await store.settle(QUEUE, [hand_back(held)], claim_request(isolates=True), now=NOW + LOCK)
+
+        assert (await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK)).stalled == [held.id]
+
+    async def test_a_stale_token_marks_nothing(self, store: Store) -> None:
+        held = await _claimed_again(store)
+
+        [answer] = await store.update(QUEUE, [JobUpdate(held.id, FOREIGN, alone=True)], now=NOW + LOCK)
+
+        assert answer.verdict == "lost"
+        assert (await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK)).stalled == [held.id]
+
+    async def test_a_mark_shows_nowhere_else(self, store: Store) -> None:
+        held = await _claimed_again(store)
+        before = await snapshot(store), await entries(store)
+
+        await _mark(store, held, alone=True)
+
+        assert (await snapshot(store), await entries(store)) == before
+
+    async def test_a_repeated_claim_keeps_the_mark(self, store: Store) -> None:
+        held = await _claimed_again(store)
+        await _mark(store, held, alone=True)
+        request = claim_request(token=held.token, isolates=True, repeat=True)
+
+        assert (await store.claim(request, now=NOW + LOCK)).jobs == [held]
+        assert (await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK)).given_up == [held.id]
+
+    async def test_the_first_stall_ends_a_job_that_may_not_stall(self, store: Store) -> None:
+        await add(store, new_job())
+        held = await claim_one(store, isolates=True)
+
+        assert (await store.tick(QUEUE, StallRules(0), now=NOW + LOCK)).given_up == [held.id]
+
+    async def test_a_queue_that_fails_what_stalls_spares_nobody(self, store: Store) -> None:
+        held = await _claimed_again(store)
+
+        assert (await store.tick(QUEUE, StallRules(on_stalled="fail"), now=NOW + 2 * LOCK)).given_up == [held.id]
+
+    async def test_a_spared_stall_uses_no_attempt(self, store: Store) -> None:
+        rules = StallRules(9, counts_as_attempt=True)
+        held = await _claimed_again(store, rules, attempts=2)
+        assert held.attempts_made == 1
+
+        ticked = await store.tick(QUEUE, rules, now=NOW + 2 * LOCK)
+
+        job = await read(store, held.id)
+        assert ticked.stalled == [held.id]
+        assert (job.state, job.attempts_made, job.stalled_count) == ("waiting", 1, 2)
+
+    async def test_many_are_judged_one_by_one(self, store: Store) -> None:
+        await add(store, *(new_job(id) for id in ("a", "b", "c")))
+        await claim(store, 2)
+        await store.tick(QUEUE, RULES, now=NOW + LOCK)
+        one, _, fresh = await claim(store, 3, now=NOW + LOCK, isolates=True)
+        await _mark(store, one, alone=True)
+
+        ticked = await store.tick(QUEUE, RULES, now=NOW + 2 * LOCK)
+
+        assert (ticked.given_up, sorted(ticked.stalled), fresh.id) == (["a"], ["b", "c"], "c")
+
+
+class TestTickSaysWhy:
+    async def test_a_stall_that_used_the_last_attempt_says_so(self, store: Store) -> None:
+        held = await active(store, attempts=1)
+
+        await store.tick(QUEUE, StallRules(5, counts_as_attempt=True), now=NOW + LOCK)
+
+        job = await read(store, held.id)
+        assert job.reason == stall_reason("last attempt", WORKER, NOW)
+        [(_, detail)] = await events_of(store, "give up")
+        assert detail["exhausted"] is True
+
+    async def test_too_many_stalls_say_so_and_exhaust_no_attempts(self, store: Store) -> None:
+        held = await active(store)
+
+        await store.tick(QUEUE, StallRules(0), now=NOW + LOCK)
+
+        assert (await read(store, held.id)).reason == stall_reason("too often", WORKER, NOW)
+        [(_, detail)] = await events_of(store, "give up")
+        assert "exhausted" not in detail
+
+    async def test_a_queue_that_fails_what_stalls_says_so(self, store: Store) -> None:
+        held = await active(store)
+
+        await store.tick(QUEUE, StallRules(5, on_stalled="fail"), now=NOW + LOCK)
+
+        assert (await read(store, held.id)).reason == stall_reason("at once", WORKER, NOW)
+
+    async def test_the_reason_says_how_the_process_ended_where_that_is_known(self, store: Store) -> None:
+        await add(store, new_job("a"), new_job("b"))
+        await claim_one(store, worker="host:7:abc")
+        await claim_one(store, worker="host:8:def")
+        ends = {"host:7": "was killed by SIGKILL", "host:9": "ended with exit code 1"}
+
+        await store.tick(QUEUE, StallRules(0, ends=ends), now=NOW + LOCK)
+
+        assert (await read(store, "a")).reason == stall_reason("too often", "host:7:abc", NOW, ends)
+        assert "host:7:abc was killed by SIGKILL and last renewed" in str((await read(store, "a")).reason)
+        assert (await read(store, "b")).reason == stall_reason("too often", "host:8:def", NOW)
+
+
+async def _claimed_again(store: Store, rules: StallRules = RULES, **job: Any) -> JobRecord:
+    """A job that stalled once, held by a claimer that marks what runs alone."""
+    await active(store, **job)
+    await store.tick(QUEUE, rules, now=NOW + LOCK)
+    return await claim_one(store, now=NOW + LOCK, isolates=True)
+
+
+async def _mark(store: Store, held: JobRecord, *, alone: bool) -> None:
+    [answer] = await store.update(QUEUE, [JobUpdate(held.id, token_of(held), alone=alone)], now=NOW + LOCK)
+    assert answer.verdict == "done"
 
 
 class TestTickTimer:

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
 from ...errors import InvalidOption
+from ...showing import shown, with_article
 from .landing import Landing
 
 TAKEN: Final = (
@@ -198,14 +199,14 @@ def transactional(given: object, *, awaited: bool) -> Transactional:
     name = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}"
     if kinds & others.keys():
         other = "queue.sync.add(...)` in a thread" if awaited else "await queue.add(...)`"
-        raise InvalidOption("tx", f"is a {name}, which does not fit this call: use `{other}")
+        raise InvalidOption("tx", f"is {with_article(name)}, which does not fit this call: use `{other}")
     if name.startswith(_SILENT):
         raise InvalidOption(
             "tx",
-            f"is a {name}, which tells nobody of its commit: test what adds to it on a queue of the same database, "
-            "Queue(name, url)",
+            f"is {with_article(name)}, which tells nobody of its commit: "
+            "test what adds to it on a queue of the same database, Queue(name, url)",
         )
-    raise InvalidOption("tx", f"cannot be {given!r:.80}: {TAKEN}")
+    raise InvalidOption("tx", f"cannot be {shown(given)}: {TAKEN}")
 
 
 def _innermost(session: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import apsw
 
 from ...errors import InvalidInput, InvalidOption
+from ...showing import shown
 from .landing import Landing
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
@@ -120,7 +121,7 @@ def own_of(tx: object, kind: type[FakeTransaction | SyncFakeTransaction], databa
         return None
     if not isinstance(tx, kind):
         other = "queue.sync.add" if kind is FakeTransaction else "await queue.add"
-        raise InvalidOption("tx", f"is {tx!r:.80}, which does not fit this call: use `{other}`")
+        raise InvalidOption("tx", f"is {shown(tx)}, which does not fit this call: use `{other}`")
     if tx.own.database is not database:
         raise InvalidOption("tx", "is a transaction of another test's store")
     return tx.own

@@ -17,8 +17,8 @@ def url(tmp_path: Path) -> str:
 
     async def fill() -> None:
         async with Queue("emails", made) as emails:
-            await emails.add_many([("send-email", {"to": n}) for n in range(3)])
-            await Queue("images", store=emails.store).add("resize-image")
+            await emails.add_many([("send_email", {"to": n}) for n in range(3)])
+            await Queue("images", store=emails.store).add("resize_image")
 
     made = f"sqlite:///{tmp_path}/jobs.db"
     asyncio.run(fill())

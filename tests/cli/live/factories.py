@@ -25,7 +25,7 @@ def queue(name: str = "emails", counts: dict[str, int] | None = None, **parts: A
     return QueuePicture(name, full, **{"rates": Rates(4.5, 4.0, 0.5), "throughput": (1.0, 4.0, 2.0), **parts})
 
 
-def running_job(name: str = "send-email", **parts: Any) -> RunningJob:
+def running_job(name: str = "send_email", **parts: Any) -> RunningJob:
     given: dict[str, Any] = {
         "queue": "emails",
         "id": UUID,
@@ -38,11 +38,11 @@ def running_job(name: str = "send-email", **parts: Any) -> RunningJob:
 
 
 def event(name: str = "completed", **parts: Any) -> HappenedEvent:
-    return HappenedEvent(**{"at": NOW, "queue": "emails", "event": name, "count": 1, "names": ("send-email",), **parts})
+    return HappenedEvent(**{"at": NOW, "queue": "emails", "event": name, "count": 1, "names": ("send_email",), **parts})
 
 
 def failure(reason: str = "ValueError: no address", **parts: Any) -> Failure:
-    given = {"at": NOW, "queue": "emails", "id": UUID, "name": "send-email", "attempts": 3}
+    given = {"at": NOW, "queue": "emails", "id": UUID, "name": "send_email", "attempts": 3}
     return Failure(reason=reason, **{**given, **parts})
 
 
@@ -61,7 +61,7 @@ def worker(name: str = "web-1", **parts: Any) -> WorkerPicture:
 def picture(**parts: Any) -> Picture:
     given: dict[str, Any] = {
         "queues": (queue(latency=Latency(0.012, 0.25, 40), oldest_waiting=3.4), queue("images"), queue("orders")),
-        "running": (running_job("resize-image", progress=40, queue="images"), running_job()),
+        "running": (running_job("resize_image", progress=40, queue="images"), running_job()),
         "workers": (worker(),),
         "events": (event("added", count=1_000), event()),
         "failures": (failure(),),

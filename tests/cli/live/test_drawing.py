@@ -68,7 +68,7 @@ def test_80_by_24_shows_queues_jobs_failures_and_events():
 
     for needed in ("emails", "images", "orders", "waiting", "done/s", "p95 wait", "250ms", "completed/s"):
         assert needed in text
-    for needed in ("resize-image", "40%", "ValueError: no address", "×1,000", "1 worker, 3/10 busy", "q quit"):
+    for needed in ("resize_image", "40%", "ValueError: no address", "×1,000", "1 worker, 3/10 busy", "q quit"):
         assert needed in text
 
 
@@ -92,7 +92,7 @@ def test_120_by_40_shows_workers_rates_and_a_chart():
 def test_40_columns_show_what_matters_most():
     text = text_of(picture(), 40, 12)
 
-    for needed in ("emails", "waiting", "active", "failed", "resize-image", "40%"):
+    for needed in ("emails", "waiting", "active", "failed", "resize_image", "40%"):
         assert needed in text
 
 
@@ -127,7 +127,7 @@ def test_a_selected_queue_hides_the_jobs_of_others():
     text = text_of(picture(), selected="images")
 
     assert "▸ images" in text
-    assert "resize-image" in text
+    assert "resize_image" in text
     assert "ValueError" not in text
     assert "emails" in text
 
@@ -162,7 +162,7 @@ def test_a_bar_is_known_without_colour():
 def test_newest_come_first():
     lines = lines_of(picture(events=(event("added"), event("active"), event("completed"))))
     order = [
-        next(n for n, line in enumerate(lines) if f" {name} " in line and "send-email" in line)
+        next(n for n, line in enumerate(lines) if f" {name} " in line and "send_email" in line)
         for name in ("completed", "active")
     ]
 

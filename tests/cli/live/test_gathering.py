@@ -76,7 +76,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> list[CountingStore]:
 async def run_all(queue: Queue, **handlers: Any) -> None:
     """Runs what waits, until nothing does."""
     events = queue.events()
-    async with Worker(queue, handlers or do_nothing, concurrency=5).started():
+    async with Worker(queue, handlers or do_nothing, concurrency=5):
         async for event in events:
             if event.name == "drained":
                 break
@@ -119,7 +119,7 @@ async def test_only_the_queues_asked_for_are_looked_at(store: Store, queue: Queu
 
 
 async def test_a_queue_that_only_has_a_worker_is_there(store: Store, queue: Queue, gatherer: Gatherer):
-    async with Worker(queue, do_nothing).started():
+    async with Worker(queue, do_nothing):
         assert names(await gatherer.look()) == names(await Gatherer(store.url, ["emails"]).look()) == ["emails"]
 
 
@@ -152,7 +152,7 @@ async def test_the_named_worker_is_shown_with_what_it_holds(queue: Queue, gather
 
     pictures_seen: list[Picture] = []
     job = await queue.add("send")
-    async with Worker(queue, look, name="web-1").started():
+    async with Worker(queue, look, name="web-1"):
         await job.result(timeout=30)
 
     [running], [worker] = pictures_seen[0].running, pictures_seen[0].workers

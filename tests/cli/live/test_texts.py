@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ropeway.cli.live.texts import number, one_line, percent, rate, seconds, short_id, short_worker
+from ropeway.cli.live.texts import number, one_line, percent, rate, seconds, short_worker
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,6 @@ def test_rates_are_short(value: float, text: str):
 )
 def test_only_a_number_up_to_a_hundred_is_a_bar(progress: object, share: float | None):
     assert percent(progress) == share
-
-
-def test_an_id_of_ours_is_known_by_its_end():
-    assert short_id("0190b3f2-5c5e-7a2b-9d4e-1f2a3b4c5d6e") == "3b4c5d6e"
-    assert short_id("welcome-42") == "welcome-42"
 
 
 def test_a_worker_without_a_name_is_its_host_and_process():

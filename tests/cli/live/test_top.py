@@ -143,6 +143,7 @@ def test_an_unknown_queue_is_said(url: str):
     [
         ["--url", "carrier-pigeon://loft"],
         ["--interval", "0"],
+        ["--interval", "nan"],
         ["--interval", "often"],
         ["--queue", ""],
         ["--json", "--plain"],

@@ -259,7 +259,7 @@ class TestAdding:
 
         async with psycopg_async() as given:
             await queue.add("send", tx=given.tx)
-            async with Worker(queue, handle).started():
+            async with Worker(queue, handle):
                 job = await queue.add("send")
                 await queue.add_many([("send", n) for n in range(10)])
                 await entered(done)
@@ -336,7 +336,7 @@ class TestCompleting:
                     assert (place.rows(), await job.state()) == (0, "active")
                 assert (place.rows(), await job.state()) == (1, "completed")
 
-        async with Worker(place.queue, {"pay": handle}).started():
+        async with Worker(place.queue, {"pay": handle}):
             job = await place.queue.add("pay")
             assert await job.result(timeout=PATIENCE) == "paid"
         assert await place.waiting() == 1
@@ -353,7 +353,7 @@ class TestCompleting:
                     assert place.rows() == 0
                 assert place.rows() == 1
 
-        async with Worker(place.queue, {"pay": handle}).started():
+        async with Worker(place.queue, {"pay": handle}):
             job = await place.queue.add("pay")
             assert await job.result(timeout=PATIENCE) == "paid"
         assert await place.waiting() == 1
@@ -459,7 +459,7 @@ class TestCompleting:
 
         worker = Worker(place.queue, handle)
         ear = Ear(worker, "cancelled")
-        async with worker.started():
+        async with worker:
             job = await place.queue.add("pay")
             await entered(inside)
             await job.cancel()

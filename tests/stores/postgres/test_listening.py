@@ -83,7 +83,7 @@ async def test_where_listening_is_off_a_wait_ends_soon_anyway(open_store: OpenSt
 
 async def test_nobody_is_woken_while_all_workers_are_busy(server: DatabaseProcess):
     gate = Gate()
-    async with Queue("letters", server.url()) as queue, Worker(queue, gate, concurrency=1).started():
+    async with Queue("letters", server.url()) as queue, Worker(queue, gate, concurrency=1):
         await queue.add("send")
         await gate.holds(1)
         # Until the last of its waits is over, and nobody is told any more.
@@ -102,7 +102,7 @@ async def test_an_idle_worker_is_woken_by_one_notification(server: DatabaseProce
     async def handle(job: Job) -> None:
         ran.append(job.data)
 
-    async with Queue("letters", server.url()) as queue, Worker(queue, handle).started():
+    async with Queue("letters", server.url()) as queue, Worker(queue, handle):
         await until(lambda: server.execute(_LISTENERS))
         with server.session() as session:
             session.execute('LISTEN "ropeway.wake"')

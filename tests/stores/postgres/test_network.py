@@ -9,11 +9,10 @@ from collections.abc import Awaitable
 import pytest
 
 from ropeway import Queue
-from ropeway.client.adds import PAUSE_BEFORE_REPEAT
 from ropeway.errors import StoreUnavailable
 from ropeway.store.values import Added
 from ropeway.stores.postgres import PostgresStore
-from ropeway.stores.postgres.connection import CONNECTING, MOST_LINKS
+from ropeway.stores.postgres.connection import MOST_LINKS
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
@@ -178,7 +177,6 @@ async def test_a_producer_hears_at_once_that_nobody_is_there():
 
 
 async def test_a_producer_hears_soon_of_a_machine_that_does_not_answer():
-    assert 2 * CONNECTING + PAUSE_BEFORE_REPEAT < 5
     with socket.create_server(("127.0.0.1", 0)) as silent:
         queue = Queue("letters", f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/none?timeout=0.1")
         with pytest.raises(StoreUnavailable, match=r"no answer within 0\.1 s"):

@@ -65,7 +65,7 @@ async def test_a_worker_polls_behind_a_pooler_and_leaves_nothing_in_its_sessions
     async def handle(job: Job) -> None:
         runs[job.data] += 1
 
-    async with Queue("letters", pooler.url()) as queue, Worker(queue, handle, concurrency=4).started():
+    async with Queue("letters", pooler.url()) as queue, Worker(queue, handle, concurrency=4):
         await queue.add_many([("send", number) for number in range(100)])
         await until(lambda: len(runs) == 100)
         await queue.add("send", 100, delay=0.1)

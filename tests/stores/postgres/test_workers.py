@@ -23,7 +23,7 @@ async def test_locks_are_kept_while_the_connections_of_claims_and_outcomes_are_d
     queue = Queue("letters", proxy.url(timeout="1"))
     worker = Worker(queue, {"hold": gate}, lock_duration=3, stalled_interval=0.05)
     ear = Ear(worker, *TROUBLE)
-    async with worker.started():
+    async with worker:
         await queue.add("hold")
         await gate.holds(1)
         for link in queue.store._executor._everywhere.here().lanes._links:  # type: ignore[attr-defined]
@@ -44,7 +44,7 @@ async def test_locks_survive_a_restart_and_work_goes_on(
     async with Queue("letters", server.url()) as queue:
         worker = Worker(queue, {"hold": gate, "send": counting}, lock_duration=10)
         ear = Ear(worker, *TROUBLE)
-        async with worker.started():
+        async with worker:
             held = await queue.add("hold", -1)
             await gate.holds(1)
             for number in range(100):
@@ -80,7 +80,7 @@ async def test_a_worker_whose_sessions_are_ended_again_and_again_neither_crashes
     async with Queue("letters", server.url()) as queue:
         jobs = await queue.add_many([("send", number) for number in range(100)])
         worker = Worker(queue, counting, concurrency=5)
-        async with worker.started():
+        async with worker:
             for _ in range(5):
                 server.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ropeway'"
@@ -93,7 +93,7 @@ async def test_a_worker_whose_sessions_are_ended_again_and_again_neither_crashes
 
 async def test_outcomes_wait_for_a_full_disk_to_have_room(server: DatabaseProcess, caplog: pytest.LogCaptureFixture):
     gate = Gate()
-    async with Queue("letters", server.url()) as queue, Worker(queue, gate).started():
+    async with Queue("letters", server.url()) as queue, Worker(queue, gate):
         job = await queue.add("send")
         await gate.holds(1)
         server.execute(

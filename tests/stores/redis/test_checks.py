@@ -49,12 +49,12 @@ async def test_a_full_server_says_so_and_nothing_is_half_done(start_server: Star
     server = start_server()
     store = open_store(server.url())
     await add(store, new_job("before"))
-    await store._execute("CONFIG", "SET", "maxmemory", "1")
+    await store._executor.execute("CONFIG", "SET", "maxmemory", "1")
 
     with pytest.raises(StoreFull, match="memory is full"):
         await store.add([[new_job("a")]])
 
-    await store._execute("CONFIG", "SET", "maxmemory", "0")
+    await store._executor.execute("CONFIG", "SET", "maxmemory", "0")
     assert await store.get("letters", ["a"]) == [None]
     assert (await read(store, "before")).state == "waiting"
 
@@ -110,7 +110,7 @@ async def test_a_job_whose_data_was_evicted_does_not_stop_its_queue(store: Redis
     await add(store, new_job("lost"), new_job("kept"), new_job("later", delay=1), new_job("gone", delay=1))
     held = await claim(store, 1)
     for id in ("gone", held[0].id):
-        await store._execute("HDEL", f"{store._keys.queue(QUEUE)}:jobs", id)
+        await store._executor.execute("HDEL", f"{store._executor.keys.queue(QUEUE)}:jobs", id)
 
     ticked = await store.tick(QUEUE, StallRules(), now=NOW + LOCK)
 
@@ -122,7 +122,7 @@ async def test_a_job_whose_data_was_evicted_does_not_stop_its_queue(store: Redis
 
 async def test_a_line_that_was_evicted_does_not_stop_its_queue(store: RedisStore):
     await add(store, new_job("lost", name="send"), new_job("kept", name="print"))
-    await store._execute("UNLINK", f"{store._keys.queue(QUEUE)}:waiting:send")
+    await store._executor.execute("UNLINK", f"{store._executor.keys.queue(QUEUE)}:waiting:send")
 
     assert [job.id for job in await claim(store, 1)] == []
     assert [job.id for job in await claim(store, 1)] == ["kept"]
@@ -162,7 +162,7 @@ async def test_a_claim_of_more_names_than_lua_takes_arguments(store: RedisStore)
 async def test_heads_that_were_evicted_come_back_with_the_next_job(store: RedisStore, evicted: tuple[str, ...]):
     for id in ("a", "b"):
         await add(store, new_job(id, name="send"))
-    await store._execute("UNLINK", *(f"{store._keys.queue(QUEUE)}:{what}" for what in evicted))
+    await store._executor.execute("UNLINK", *(f"{store._executor.keys.queue(QUEUE)}:{what}" for what in evicted))
     await add(store, new_job("c", name="send"))
     assert await claim(store, 1) == []
 
@@ -174,12 +174,12 @@ async def test_heads_that_were_evicted_come_back_with_the_next_job(store: RedisS
 
 async def test_a_row_of_another_format_is_refused(store: RedisStore):
     await add(store, new_job("a"))
-    await store._execute("SETRANGE", store._keys.queue(QUEUE), "0", struct.pack("<d", 1))
+    await store._executor.execute("SETRANGE", store._executor.keys.queue(QUEUE), "0", struct.pack("<d", 1))
 
     for call in (store.add([[new_job("b")]]), store.add([new_jobs(2)]), store.claim(claim_request(1))):
         with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
             await call
-    assert await store._execute("HLEN", f"{store._keys.queue(QUEUE)}:jobs") == 1
+    assert await store._executor.execute("HLEN", f"{store._executor.keys.queue(QUEUE)}:jobs") == 1
 
 
 DAMAGE = {
@@ -194,7 +194,7 @@ DAMAGE = {
 @pytest.mark.parametrize("stored", DAMAGE.values(), ids=DAMAGE)
 async def test_a_row_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: RedisStore, stored: bytes):
     await add(store, new_job("a"))
-    await store._execute("SET", store._keys.queue(QUEUE), stored)
+    await store._executor.execute("SET", store._executor.keys.queue(QUEUE), stored)
 
     for call in (store.count(QUEUE), store.settings(QUEUE), store.queues(), store.get(QUEUE, ["a"])):
         with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
@@ -205,7 +205,7 @@ async def test_a_row_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: 
 async def test_a_job_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: RedisStore, stored: bytes):
     await add(store, new_job("a"), new_job("b"))
     for id in ("a", "b"):
-        await store._execute("HSET", f"{store._keys.queue(QUEUE)}:jobs", id, stored)
+        await store._executor.execute("HSET", f"{store._executor.keys.queue(QUEUE)}:jobs", id, stored)
 
     with closing(store.listen("jobs", [QUEUE])) as listener:
         for call in (
@@ -230,7 +230,7 @@ DAMAGED_RECORDS = {
 async def test_a_record_that_cannot_be_read_is_named(store: RedisStore, stored: bytes):
     for key in ("a", "b"):
         await store.remember(Record("worker", key, "x"))
-    await store._execute("HSET", store._keys.kind("worker"), "b", stored)
+    await store._executor.execute("HSET", store._executor.keys.kind("worker"), "b", stored)
 
     for call in (store.recall("worker"), store.recall("worker", "b")):
         with pytest.raises(StoreCorrupt, match=r"the record 'b' in \{.*\}:records:worker is damaged.*HDEL"):
@@ -242,7 +242,7 @@ async def test_a_record_that_cannot_be_read_is_named(store: RedisStore, stored: 
 
 
 async def test_a_record_that_cannot_be_read_can_be_replaced_and_removed(store: RedisStore):
-    await store._execute("HSET", store._keys.kind("worker"), "a", pack(5), "b", pack(5))
+    await store._executor.execute("HSET", store._executor.keys.kind("worker"), "a", pack(5), "b", pack(5))
 
     written = await store.remember(Record("worker", "a", "x"))
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from ropeway.errors import StoreUnavailable
+from ropeway.job.record import NewJob
+from ropeway.store.values import StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import NOW, QUEUE, complete, new_job, new_jobs
 from tests.stores.places import empty_folder
 from tests.stores.servers import ClusterProcesses, new_prefix, shared_cluster
+from tests.stores.waiting import until
 
 from .conftest import OpenStore
 
@@ -85,6 +92,45 @@ async def test_jobs_that_run_while_their_slot_moves_are_neither_lost_nor_run_twi
 
     assert len(ran) == len(set(ran)) == 300
     assert (await store.count(QUEUE))["completed"] == 300
+
+
+async def test_parcels_for_a_node_that_hangs_hold_up_no_others(open_store: OpenStore):
+    with empty_folder() as folder:
+        cluster = ClusterProcesses(folder, 3, "--cluster-require-full-coverage", "no")
+        try:
+            await asyncio.to_thread(cluster.start)
+            home, hung, well = (cluster.queue_on(node) for node in cluster.nodes)
+            store = open_store(cluster.url(timeout="60"))
+            for number, to in enumerate((hung, well)):
+                await _leave_in_outbox(store, [new_job(f"{number}", queue=home), new_job("x", queue=to)])
+            os.kill(cluster.nodes[1].pid, signal.SIGSTOP)
+
+            await until(lambda: _ticked_until_there(store, home, well))
+
+            os.kill(cluster.nodes[1].pid, signal.SIGCONT)
+            await until(lambda: _ticked_until_there(store, home, hung))
+        finally:
+            cluster.kill()
+
+
+async def _leave_in_outbox(store: RedisStore, bundle: list[NewJob]) -> None:
+    """As a producer does that dies before it delivers."""
+    call = store._executor.call
+
+    async def instead(script: str, keys: tuple[str, ...], *arguments: Any) -> Any:
+        if script == "receive":
+            raise StoreUnavailable(store.url, "on purpose")
+        return await call(script, keys, *arguments)
+
+    store._executor.call = instead  # type: ignore[method-assign]  # the one way to be between two trips
+    with pytest.raises(StoreUnavailable):
+        await store.add([bundle])
+    store._executor.call = call  # type: ignore[method-assign]  # as before
+
+
+async def _ticked_until_there(store: RedisStore, home: str, queue: str) -> bool:
+    await store.tick(home, StallRules())
+    return (await store.count(queue))["waiting"] == 1
 
 
 def _move_slot(cluster: ClusterProcesses, key: str) -> None:

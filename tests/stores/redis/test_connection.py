@@ -20,7 +20,7 @@ async def test_a_connection_cut_while_idle_is_made_anew_and_nobody_hears_of_it(
     store: RedisStore, open_store: OpenStore
 ):
     await add(store, new_job("a"))
-    await open_store(store._target.url)._execute("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    await open_store(store._target.url)._executor.execute("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
     assert (await read(store, "a")).state == "waiting"
 
@@ -31,7 +31,7 @@ async def test_a_listener_whose_connection_was_cut_hears_what_it_missed(store: R
     other = open_store(store._target.url)
     waiting = asyncio.create_task(hears(listener))
 
-    await other._execute("CLIENT", "KILL", "TYPE", "pubsub")
+    await other._executor.execute("CLIENT", "KILL", "TYPE", "pubsub")
     await add(other, new_job())
 
     assert await waiting
@@ -59,7 +59,7 @@ async def test_a_server_that_hangs_is_given_up_after_its_time(start_server: Star
     server = start_server()
     store = open_store(server.url(timeout="0.2"))
     await add(store, new_job())
-    await store._execute("CLIENT", "PAUSE", "60000", "ALL")
+    await store._executor.execute("CLIENT", "PAUSE", "60000", "ALL")
 
     with pytest.raises(StoreUnavailable, match=r"0\.2 s"):
         await store.count(QUEUE)
@@ -85,7 +85,7 @@ async def test_a_queue_works_again_after_somebody_emptied_the_server(start_serve
     await add(store, *new_jobs(2))
     [job] = await claim(store, 1)
     place = (await store.events(QUEUE)).cursor
-    await store._execute("FLUSHALL", "SYNC")
+    await store._executor.execute("FLUSHALL", "SYNC")
 
     settled = await store.settle(QUEUE, [complete(job)])
     await add(store, new_job("after"))

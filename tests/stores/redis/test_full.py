@@ -25,7 +25,7 @@ async def store(start_server: StartServer, open_store: OpenStore) -> RedisStore:
 
 
 async def fill(store: RedisStore) -> None:
-    await store._execute("CONFIG", "SET", "maxmemory", "1")
+    await store._executor.execute("CONFIG", "SET", "maxmemory", "1")
     with pytest.raises(StoreFull, match="memory is full"):
         await store.add([[new_job("one too many")]])
 
@@ -110,7 +110,7 @@ async def test_workers_start_and_catch_up_and_then_there_is_room_again(start_ser
     async with Queue("letters", url, remove_on_complete=True) as queue:
         added = await add_until_full(queue)
         assert added > 0
-        async with Worker(queue, handle, concurrency=100).started(), asyncio.timeout(PATIENCE):
+        async with Worker(queue, handle, concurrency=100), asyncio.timeout(PATIENCE):
             while (await queue.counts())["waiting"]:  # noqa: ASYNC110 - its events are beside the point
                 await asyncio.sleep(0.01)
         assert done == added

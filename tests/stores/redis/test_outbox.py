@@ -42,15 +42,15 @@ def producer(open_store: OpenStore, url: str) -> RedisStore:
 
 def before(producer: RedisStore, awaited: str, act: Callable[[], Awaitable[object]]) -> None:
     """Does something when the producer is about to call a script."""
-    call = producer._call
+    call = producer._executor.call
 
-    async def instead(verb: str, keys: tuple[str, ...], *arguments: Any) -> Any:
-        if verb == awaited:
-            producer._call = call  # type: ignore[method-assign]  # from here on as ever
+    async def instead(script: str, keys: tuple[str, ...], *arguments: Any) -> Any:
+        if script == awaited:
+            producer._executor.call = call  # type: ignore[method-assign]  # from here on as ever
             await act()
-        return await call(verb, keys, *arguments)
+        return await call(script, keys, *arguments)
 
-    producer._call = instead  # type: ignore[method-assign]  # the one way to be between two trips
+    producer._executor.call = instead  # type: ignore[method-assign]  # the one way to be between two trips
 
 
 async def die() -> None:
@@ -82,8 +82,8 @@ async def tick(store: RedisStore, now: int = NOW) -> None:
 
 
 async def known_senders(store: RedisStore) -> int:
-    key = store._keys.queue(AWAY)
-    return sum([await store._execute("ZCARD", f"{key}:{kind}") for kind in ("arrived", "delivered")])
+    key = store._executor.keys.queue(AWAY)
+    return sum([await store._executor.execute("ZCARD", f"{key}:{kind}") for kind in ("arrived", "delivered")])
 
 
 async def test_what_a_crash_left_in_the_outbox_is_delivered_by_a_tick(store: RedisStore, producer: RedisStore):
@@ -177,14 +177,14 @@ async def test_a_sender_is_kept_while_its_jobs_are_in_the_outbox(store: RedisSto
 
 
 async def test_a_producer_that_was_stopped_for_long_leaves_delivery_to_a_tick(store: RedisStore, producer: RedisStore):
-    call = producer._call
+    call = producer._executor.call
 
-    async def late(verb: str, keys: tuple[str, ...], *arguments: Any) -> Any:
+    async def late(script: str, keys: tuple[str, ...], *arguments: Any) -> Any:
         # Its jobs began to travel when it asked for the time.
-        said = await call(verb, keys, *arguments)
-        return said - LATEST - 1 if verb == "clock" else said
+        said = await call(script, keys, *arguments)
+        return said - LATEST - 1 if script == "clock" else said
 
-    producer._call = late  # type: ignore[method-assign]  # stops it between two trips
+    producer._executor.call = late  # type: ignore[method-assign]  # stops it between two trips
     await producer.add([bundle()])
     assert await store.get(AWAY, ["b"]) == [None]
 

@@ -37,10 +37,10 @@ def test_scripts_use_only_the_keys_that_are_listed(verb: str):
 
 async def test_a_server_that_forgot_its_scripts_is_told_them_again(store: RedisStore):
     await add(store, *new_jobs(3))
-    await store._execute("SCRIPT", "FLUSH")
+    await store._executor.execute("SCRIPT", "FLUSH")
 
     [job, *_] = await claim(store, 1)
-    await store._execute("SCRIPT", "FLUSH")
+    await store._executor.execute("SCRIPT", "FLUSH")
     settled = await store.settle(QUEUE, [complete(job)])
 
     assert [answer.verdict for answer in settled.answers] == ["done"]
@@ -48,7 +48,7 @@ async def test_a_server_that_forgot_its_scripts_is_told_them_again(store: RedisS
 
 async def test_many_calls_at_once_find_their_scripts_again(store: RedisStore):
     await add(store, new_job())
-    await store._execute("SCRIPT", "FLUSH")
+    await store._executor.execute("SCRIPT", "FLUSH")
 
     answers = await asyncio.gather(*(store.add([[new_job(f"many-{n}")]]) for n in range(50)))
 

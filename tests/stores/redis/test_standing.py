@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from functools import partial
 
 import pytest
@@ -12,16 +13,18 @@ from ropeway.store.values import Served
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.claiming import ClaimingListener
 from ropeway.stores.redis.standing import Standing
+from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, read
 from ropeway.testing.conformance.listen import calm
 from ropeway.testing.factories import QUEUE, claim_request, new_job
 from tests.stores.waiting import PATIENCE
+from tests.worker.watching import Gate, told
 
 from .conftest import OpenStore
 
 
 async def standing_in(store: RedisStore, queue: str = QUEUE) -> int:
-    return int(await store._execute("ZCARD", f"{store._keys.queue(queue)}:standing"))
+    return int(await store._executor.execute("ZCARD", f"{store._executor.keys.queue(queue)}:standing"))
 
 
 async def until_they_stand(store: RedisStore, queue: str = QUEUE, number: int = 1) -> None:
@@ -100,7 +103,9 @@ async def test_the_one_that_stands_longest_is_served_first(store: RedisStore, ur
 async def test_one_whose_worker_is_gone_gets_nothing(store: RedisStore, number: int):
     await add(store, new_job("first"))
     await store.remove(QUEUE, ["first"])
-    await Standing(partial(store._run_packed, QUEUE), claim_request(token="dead"), "nobody hears this").leave(60)
+    await Standing(partial(store._executor.run_packed, QUEUE), claim_request(token="dead"), "nobody hears this").leave(
+        60
+    )
 
     await add(store, *(new_job(f"job-{n}") for n in range(number)))
 
@@ -123,7 +128,7 @@ async def test_a_message_that_was_lost_is_made_good_for(store: RedisStore, monke
 async def test_a_connection_that_broke_while_it_stood_costs_nothing(store: RedisStore):
     listener, leaving = await leave(store)
 
-    await store._execute("CLIENT", "KILL", "TYPE", "pubsub")
+    await store._executor.execute("CLIENT", "KILL", "TYPE", "pubsub")
 
     # It is woken when the subscription stands again, and looks for itself.
     assert ids_of(await leaving) == []
@@ -162,7 +167,7 @@ async def test_a_worker_that_runs_a_job_leaves_no_claim(store: RedisStore):
         await done.wait()
 
     queue = Queue("mail", store=store)
-    async with Worker(queue, handler, concurrency=10).started():
+    async with Worker(queue, handler, concurrency=10):
         await queue.add("send")
         await running.wait()
         standing_beside_it = await standing_in(store, "mail")
@@ -170,3 +175,48 @@ async def test_a_worker_that_runs_a_job_leaves_no_claim(store: RedisStore):
         await until_they_stand(store, "mail")
 
     assert standing_beside_it == 0
+
+
+@pytest.fixture
+async def idle_worker(store: RedisStore) -> AsyncIterator[tuple[Worker, Gate]]:
+    """One of seven places, whose claim stands."""
+    gate, queue = Gate(), Queue("mail", store=store)
+    gate.opened.set()
+    async with Worker(queue, gate, concurrency=7) as worker:
+        await (await queue.add("send")).result(timeout=PATIENCE)
+        await until_they_stand(store, "mail")
+        gate.opened.clear()
+        yield worker, gate
+        gate.opened.set()
+
+
+def _add_at_once(store: RedisStore, number: int) -> None:
+    """The claim is served before this returns, and its worker hears of it after that."""
+    assert isinstance(store, ServerStore)
+    store.add_blocking([[new_job(f"job-{n}", queue="mail") for n in range(number)]])
+
+
+async def test_what_it_is_given_beyond_a_concurrency_that_was_lowered_meanwhile_is_handed_back(
+    store: RedisStore, idle_worker: tuple[Worker, Gate]
+):
+    worker, gate = idle_worker
+    _add_at_once(store, 20)
+    worker.concurrency = 2
+    await gate.holds(2)
+    gate.opened.set()
+    await told(worker.queues[0], "completed", count=21)
+
+    assert gate.most == 2
+    assert gate.runs == 21
+
+
+async def test_what_it_is_given_although_its_worker_is_paused_is_handed_back(
+    store: RedisStore, idle_worker: tuple[Worker, Gate]
+):
+    worker, gate = idle_worker
+    _add_at_once(store, 5)
+    worker.pause()
+    await worker.idle()
+
+    assert (await store.count("mail"))["waiting"] == 5
+    assert gate.runs == 1

@@ -39,7 +39,7 @@ async def test_a_server_that_forgets_its_scripts_under_work_disturbs_nobody(queu
 
     worker = Worker(queue, forget, concurrency=5, lock_duration=1)
     ear = Ear(worker, *TROUBLE)
-    async with worker.started():
+    async with worker:
         await asyncio.gather(*(queue.add("send", n) for n in range(100)))
         await told(queue, "completed", count=100)
     assert ear.names == []
@@ -49,7 +49,7 @@ async def test_workers_are_told_when_somebody_empties_the_server(queue: Queue, s
     gate = Gate()
     worker = Worker(queue, {"hold": gate, "send": Counting()}, lock_duration=1, stalled_interval=0.05)
     ear = Ear(worker, "store-reset", "lock-lost", "cancelled", "completed")
-    async with worker.started():
+    async with worker:
         await queue.add("hold", 1)
         await gate.holds(1)
         life = Keys(DEFAULT_PREFIX).life
@@ -72,7 +72,7 @@ def _exists(server: ServerProcess, key: str) -> bool:
 async def test_a_queue_that_was_obliterated_is_no_emptied_server(queue: Queue):
     worker = Worker(queue, Counting(), stalled_interval=0.05)
     ear = Ear(worker, "store-reset")
-    async with worker.started():
+    async with worker:
         await (await queue.add("send", 1)).result(timeout=PATIENCE)
         await queue.obliterate()
         await queue.resume()
@@ -83,7 +83,7 @@ async def test_a_queue_that_was_obliterated_is_no_emptied_server(queue: Queue):
 async def test_jobs_whose_data_was_evicted_are_told_of(queue: Queue, server: ServerProcess):
     job = await queue.add("send", 1)
     server.ask("HDEL", "{ropeway:letters}:jobs", shortened(job.id))
-    async with Worker(queue, Counting()).started():
+    async with Worker(queue, Counting()):
         lost = await told(queue, "removed", job)
 
         assert lost.data == {"prev": "waiting", "reason": "the server lost its data"}

@@ -14,11 +14,11 @@ import apsw
 import pytest
 
 from ropeway import Queue
-from ropeway.errors import StoreRefused
+from ropeway.errors import StoreCorrupt, StoreRefused
 from ropeway.store.values import StallRules
 from ropeway.stores.sqlite import SQLiteStore, identity
 from ropeway.stores.sqlite.identity import Watch
-from ropeway.testing.factories import QUEUE, new_job
+from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
 from . import processes
 
@@ -89,6 +89,89 @@ async def test_it_stops_the_store_after_transactions_too(running: SQLiteStore, p
     Path(f"{path}{beside}").unlink()
 
     await refuses_for_good(running)
+
+
+CHECKPOINT = """
+import apsw
+apsw.Connection(path).pragma("wal_checkpoint")
+"""
+CONTENTS = """
+from hashlib import sha256
+from pathlib import Path
+for suffix in ("", "-wal", "-inbox"):
+    say(sha256(Path(path + suffix).read_bytes()).hexdigest())
+"""
+VACUUM = """
+import apsw
+connection = apsw.Connection(path)
+connection.execute("VACUUM")
+connection.pragma("wal_checkpoint")
+"""
+
+
+@pytest.fixture
+async def filled(running: SQLiteStore, path: Path) -> SQLiteStore:
+    """Its file has many pages."""
+    await running.add([new_jobs(500, data=f'"{"x" * 1_000}"')])
+    await asyncio.to_thread(processes.run, CHECKPOINT, path)
+    await running.tick(QUEUE, StallRules())
+    return running
+
+
+@pytest.mark.parametrize("left", [0, 50, 4096, 100_000])
+async def test_a_truncated_file_is_not_written_to_and_nothing_is_acknowledged(
+    filled: SQLiteStore, path: Path, left: int
+):
+    await filled.add([[new_job(is_fresh=True)]])
+    os.truncate(path, left)
+    before = await asyncio.to_thread(processes.run, CONTENTS, path)
+
+    with pytest.raises(StoreCorrupt, match="truncated while it was open"):
+        await filled.add([[new_job(is_fresh=True)]])
+    with pytest.raises(StoreCorrupt):
+        await filled.tick(QUEUE, StallRules())
+    with pytest.raises(StoreCorrupt):
+        await filled.count(QUEUE)
+    await filled.close()
+
+    assert await asyncio.to_thread(processes.run, CONTENTS, path) == before
+
+
+@pytest.mark.parametrize("left", [0, 100_000])
+async def test_closing_writes_nothing_to_a_file_that_was_truncated(filled: SQLiteStore, path: Path, left: int):
+    await filled.add([[new_job(is_fresh=True)]])
+    os.truncate(path, left)
+    before = await asyncio.to_thread(processes.run, CONTENTS, path)
+
+    await filled.close()
+
+    assert await asyncio.to_thread(processes.run, CONTENTS, path) == before
+
+
+async def test_a_file_that_somebody_vacuumed_is_used_on(filled: SQLiteStore, path: Path):
+    size = path.stat().st_size
+    await filled.obliterate(QUEUE)
+    await asyncio.to_thread(processes.run, VACUUM, path)
+    assert path.stat().st_size < size
+
+    await filled.add([[new_job("a")]])
+    await filled.close()
+
+    assert await asyncio.to_thread(processes.run, CHECK, path) == "1\nok\n"
+
+
+@pytest.mark.parametrize("left", [0, 5_000])
+async def test_a_truncated_inbox_stops_the_store(running: SQLiteStore, path: Path, left: int):
+    await running.add([[new_job(is_fresh=True)]])
+    os.truncate(f"{path}-inbox", left)
+
+    with pytest.raises(StoreRefused, match="-inbox"):
+        await running.add([[new_job(is_fresh=True)]])
+    with pytest.raises(StoreRefused, match="-inbox"):
+        await running.count(QUEUE)
+    await running.close()
+
+    assert Path(f"{path}-inbox").stat().st_size == left
 
 
 async def test_who_joins_without_the_shm_of_the_others_overwrites_nothing(running: SQLiteStore, path: Path):

@@ -30,14 +30,18 @@ HOT = {
     "cancel": ("cancel", "revoke"),
     "retry": ("wait",),
     "change": tuple(statements("change")),
-    "remove": ("jobs", "failures", "log", "oldest_finished", "any_of_queue", "metrics", "events"),
-    "events": ("page", "exists", "entry_from", "revoked"),
+    "remove": (
+        "jobs", "failures", "log", "oldest_finished", "has_kept", "oldest_counted", "oldest_beyond", "any_of_queue",
+        "metrics", "events",
+    ),
+    "events": ("page", "exists", "entry_from", "replace", "revoked"),
 }  # fmt: skip
 
 SORTS = {
     ("claim", "choose_named"), ("claim", "held"), ("find", "active"), ("find", "active_reversed"), ("tick", "stalled"),
+    ("find", "finished"), ("find", "finished_reversed"), ("remove", "oldest_finished"),
 }  # fmt: skip
-"""Those sort the few rows that they found: at most the limit for each name, and what is active."""
+"""Those sort the few rows that they found: at most the limit for each name or kind, and what is active."""
 
 
 def plan(connection: apsw.Connection, sql: str) -> list[str]:

@@ -16,6 +16,22 @@ def test_three_slashes_mean_the_current_folder(monkeypatch: pytest.MonkeyPatch, 
     assert Target.from_url("sqlite:///jobs/today.db").path == str(tmp_path / "jobs/today.db")
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:///jobs.db", "{folder}/jobs.db"),
+        ("sqlite:///../my%20jobs%3F%25.db?durability=fast", "{parent}/my jobs%3F%25.db?durability=fast"),
+        ("sqlite:////srv/jobs.db?durability=fast", "/srv/jobs.db?durability=fast"),
+    ],
+)
+def test_the_url_of_a_store_tells_the_whole_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str, shown: str):
+    monkeypatch.chdir(tmp_path)
+    store = SQLiteStore.from_url(url)
+
+    assert store.url == "sqlite:///" + shown.format(folder=tmp_path, parent=tmp_path.parent)
+    assert Target.from_url(store.url).path == Target.from_url(url).path
+
+
 def test_four_slashes_mean_the_root():
     assert Target.from_url("sqlite:////srv/jobs.db").path == "/srv/jobs.db"
 

@@ -30,9 +30,9 @@ async def batches(store: SQLiteStore) -> SQLiteStore:
 
 @pytest.mark.parametrize(
     ("keep", "left"),
-    [(36, [5, 6, 7]), (35, [6, 7]), (26, [6, 7]), (25, [7]), (14, [7]), (13, [7]), (0, [7]), (-1, [7])],
+    [(36, [5, 6, 7]), (35, [4, 6, 7]), (26, [6, 7]), (25, [5, 7]), (14, [7]), (13, [6]), (0, [1]), (-1, [1])],
 )
-async def test_an_entry_goes_while_more_events_remain(batches: SQLiteStore, keep: int, left: list[int]):
+async def test_jobs_go_while_more_events_remain(batches: SQLiteStore, keep: int, left: list[int]):
     await batches.trim_events(QUEUE, keep=keep)
 
     assert await sizes(batches) == left

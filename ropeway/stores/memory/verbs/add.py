@@ -7,6 +7,7 @@ from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.options import LEAST_URGENT, MOST_URGENT
 from ....job.record import JobRecord, NewJob
+from ....showing import shown
 from ....store.commands import Add
 from ....store.values import Added
 from ..step import Step
@@ -28,7 +29,7 @@ def _check(job: NewJob) -> None:
     """What cannot be compared, announced or read again would spoil the queue for every other job."""
     for field in (job.queue, job.id, job.name, job.data, job.options):
         if not isinstance(field, str):
-            raise InvalidOption("job", f"has {field!r:.80} where text belongs")
+            raise InvalidOption("job", f"has {shown(field)} where text belongs")
     whole("priority", job.priority, MOST_URGENT, LEAST_URGENT)
     whole("delay", job.delay, 0, LAST_INSTANT)
     if job.due_at is not None:

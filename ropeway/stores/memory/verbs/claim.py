@@ -22,18 +22,23 @@ def claim(step: Step, request: Claim) -> Claimed:
         jobs = _take(step, book, request)
         if promoted > len(jobs):
             step.wake(book.name)
-    due = book.shelf("delayed").keys.least if len(jobs) < request.limit else None
+    due = book.shelf("delayed").counted.least if len(jobs) < request.limit else None
     return Claimed(jobs, step.now, due[0] if due else None)
 
 
 def promote_due(step: Step, book: Book) -> int:
     """At most `BATCH` jobs, in the order in which they became due."""
-    due = book.shelf("delayed").keys.first(BATCH, before=(step.now + 1,))
+    due = book.shelf("delayed").counted.first(BATCH, before=(step.now + 1,))
     for _, _, id in due:
         job = book.jobs[id]
         book.put(replace(job, state="waiting", due_at=None))
         book.entry("promote", "waiting").append((id, None))
     return len(due)
+
+
+def mark_alone(book: Book, job: JobRecord, *, alone: bool) -> None:
+    """Only of a job that stalled before does anybody ask."""
+    book.afterwards(book.mark, job.id, job.token if alone and job.stalled_count else None)
 
 
 def _held(book: Book, token: str) -> list[JobRecord]:
@@ -60,6 +65,8 @@ def _take(step: Step, book: Book, request: Claim) -> list[JobRecord]:
             lock_until=lock_until,
         )
         book.put(claimed)
+        if job.stalled_count and not request.isolates:
+            mark_alone(book, claimed, alone=True)
         entries.append((id, None))
         taken.append(claimed)
     return taken
@@ -72,7 +79,7 @@ def _next(book: Book, request: Claim) -> list[Key]:
     if settings.max_active is not None:
         limit = max(0, min(limit, settings.max_active - len(book.shelf("active"))))
     if not settings.paused_names and request.names is None:
-        return waiting.keys.first(limit)
+        return waiting.counted.first(limit)
     paused, names = frozenset(settings.paused_names), request.names
     wanted = None if names is None else frozenset(names)
     return waiting.first_named(lambda name: name not in paused and (wanted is None or name in wanted), wanted, limit)

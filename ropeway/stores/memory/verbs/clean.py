@@ -39,7 +39,7 @@ def obliterate(step: Step, command: Obliterate) -> Cleaned:
         for state in STATES:
             ids += [id for _, _, id in book.shelf(state).keys.first(BATCH - len(ids))]
         for id in ids:
-            revoke(step, book.jobs[id])
+            revoke(step, book.jobs[id], "removed")
             book.drop(id)
     book.keep_quiet()
     if is_refused or book.jobs:

@@ -14,6 +14,7 @@ from ....store.values import Answer, JobUpdate
 from ..book import Book
 from ..step import Step
 from .answers import DONE, LOST, MISSING, REFUSED
+from .claim import mark_alone
 
 
 def renew(step: Step, command: Renew) -> list[Answer]:
@@ -63,6 +64,8 @@ def _apply(step: Step, book: Book, job: JobRecord, update: JobUpdate) -> None:
         book.entry("changed").append((job.id, {"data": True}))
     if update.log:
         book.afterwards(book.pasts.write, job.id, step.now, tuple(update.log), update.keep_logs)
+    if update.alone is not None and job.state == "active":
+        mark_alone(book, job, alone=update.alone)
     if update.progress is not None or update.data is not None:
         progress = job.progress if update.progress is None else update.progress
         data = job.data if update.data is None else update.data

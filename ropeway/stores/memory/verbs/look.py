@@ -20,7 +20,7 @@ def count(step: Step, command: commands.Count) -> Counts:
 
 
 def count_waiting(step: Step, command: commands.CountWaiting) -> list[int]:
-    return step.place.book(command.queue).shelf("waiting").keys.counts(command.priorities)
+    return step.place.book(command.queue).shelf("waiting").counted.counts(command.priorities)
 
 
 def metrics(step: Step, command: commands.ReadMetrics) -> list[Metric]:

@@ -14,7 +14,7 @@ def publish(step: Step, command: Publish) -> None:
 
 
 def trim_events(step: Step, command: TrimEvents) -> None:
-    step.place.book(command.queue).stream.trim(command.keep)
+    step.place.book(command.queue).stream.trim_to(command.keep)
 
 
 def remember(step: Step, command: Remember) -> Remembered:

@@ -11,7 +11,7 @@ from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED
 from ....job.states import FINAL
 from ....store.commands import Cancel, Promote, Remove, Retry
-from ....store.values import Answer
+from ....store.values import Answer, RevokedLock, Why
 from ..book import Book
 from ..step import Step
 from .answers import DONE, MISSING, REFUSED
@@ -26,7 +26,7 @@ def cancel(step: Step, command: Cancel) -> list[Answer]:
     def act(job: JobRecord) -> bool:
         if job.state in FINAL:
             return job.state == "cancelled"
-        revoke(step, job)
+        revoke(step, job, "cancelled")
         cancelled = replace(
             job,
             state="cancelled",
@@ -93,17 +93,17 @@ def remove(step: Step, command: Remove) -> list[Answer]:
     def act(job: JobRecord) -> bool:
         if job.state == "active" and not command.force:
             return False
-        revoke(step, job)
+        revoke(step, job, "removed")
         drop(book, job)
         return True
 
     return _each(book, command.ids, act)
 
 
-def revoke(step: Step, job: JobRecord) -> None:
+def revoke(step: Step, job: JobRecord, why: Why) -> None:
     """Tells the worker that runs the job, if one does; its place is free for another."""
     if job.state == "active" and job.token is not None:
-        step.revoke(job.queue, job.id, job.token)
+        step.revoke(job.queue, RevokedLock(job.id, job.token, why))
         if step.book(job.queue).settings.max_active is not None:
             step.wake(job.queue)
 

@@ -30,7 +30,7 @@ def retain(book: Book, finished: Iterable[tuple[JobRecord, Retention]]) -> None:
             counts[job.state] = min(keep.count, counts.get(job.state, keep.count))
     allowance = BATCH
     for state, count in counts.items():
-        keys = book.shelf(state).keys
+        keys = book.shelf(state).counted
         surplus = keys.first(min(len(keys) - count, allowance)) if len(keys) > count else []
         for _, _, id in surplus:
             drop(book, book.jobs[id])

@@ -13,7 +13,6 @@ from ....job.outcomes import Outcome
 from ....job.record import JobRecord
 from ....job.retention import Retention
 from ....job.rules import is_repeat
-from ....job.states import State
 from ....store.commands import Settle
 from ....store.values import Answer, FailedAttempt, Settled
 from ..book import Book
@@ -48,9 +47,9 @@ def _settle_one(step: Step, book: Book, outcome: Outcome, finished: list[tuple[J
         case "fail":
             _fail(book, job, outcome, step.now)
         case "retry":
-            _retry(book, job, outcome, step.now)
+            _retry(step, book, job, outcome)
         case "postpone" | "hand back":
-            _give_back(book, job, outcome, step.now)
+            _give_back(step, book, job, outcome)
         case unknown:
             raise InvalidOption("move", f"cannot be {unknown!r}")
     if outcome.move in ("complete", "fail"):
@@ -93,21 +92,18 @@ def _fail(book: Book, job: JobRecord, outcome: Outcome, now: Instant) -> None:
     book.entry("fail", "failed").append((job.id, detail))
 
 
-def _retry(book: Book, job: JobRecord, outcome: Outcome, now: Instant) -> None:
-    reason = _note_failure(book, job, outcome, now)
-    state, due_at = _after_delay(outcome, now)
-    again = replace(
-        job, state=state, attempts_made=job.attempts_made + 1, due_at=due_at, lock_until=None, reason=reason
-    )
-    book.put(again)
+def _retry(step: Step, book: Book, job: JobRecord, outcome: Outcome) -> None:
+    reason = _note_failure(book, job, outcome, step.now)
+    again = _sent_back(step, job, outcome)
+    book.put(replace(again, attempts_made=job.attempts_made + 1, reason=reason))
     detail = {"reason": reason, "attempt": job.attempts_started, "delay": outcome.delay}
-    book.entry("retry", state).append((job.id, detail))
+    book.entry("retry", again.state).append((job.id, detail))
 
 
-def _give_back(book: Book, job: JobRecord, outcome: Outcome, now: Instant) -> None:
-    state, due_at = _after_delay(outcome, now) if outcome.move == "postpone" else ("waiting", None)
-    book.put(replace(job, state=state, due_at=due_at, lock_until=None))
-    book.entry(outcome.move, state).append((job.id, None if due_at is None else {"due_at": due_at}))
+def _give_back(step: Step, book: Book, job: JobRecord, outcome: Outcome) -> None:
+    back = _sent_back(step, job, outcome)
+    book.put(back)
+    book.entry(outcome.move, back.state).append((job.id, None if back.due_at is None else {"due_at": back.due_at}))
 
 
 def _note_failure(book: Book, job: JobRecord, outcome: Outcome, now: Instant) -> str:
@@ -118,6 +114,11 @@ def _note_failure(book: Book, job: JobRecord, outcome: Outcome, now: Instant) ->
     return reason
 
 
-def _after_delay(outcome: Outcome, now: Instant) -> tuple[State, Instant | None]:
+def _sent_back(step: Step, job: JobRecord, outcome: Outcome) -> JobRecord:
+    """The job after its delay; in the place that it had, or without a delay behind those that wait."""
+    if outcome.move == "hand back":
+        return replace(job, state="waiting", lock_until=None)
     delay = whole("delay", outcome.delay, 0, LAST_INSTANT)
-    return ("delayed", min(now + delay, LAST_INSTANT)) if delay else ("waiting", None)
+    if delay:
+        return replace(job, state="delayed", due_at=min(step.now + delay, LAST_INSTANT), lock_until=None)
+    return replace(job, state="waiting", lock_until=None, order=next(step.place.sequence))

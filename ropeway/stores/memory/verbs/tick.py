@@ -6,7 +6,7 @@ from ....job.instants import Instant
 from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED
-from ....job.rules import is_given_up, stall_reason
+from ....job.stalls import GIVEN_UP, judge_stall, stall_reason
 from ....store.commands import Tick
 from ....store.values import BATCH, FailedAttempt, StallRules, Ticked
 from ..book import Book
@@ -48,23 +48,24 @@ def _recover(step: Step, book: Book, rules: StallRules) -> tuple[list[str], list
 def _stall(step: Step, book: Book, job: JobRecord, rules: StallRules) -> JobRecord:
     options, now = readable_options(job.options), step.now
     stalled_count = job.stalled_count + 1
-    attempts_made = job.attempts_made + rules.counts_as_attempt
-    gives_up = is_given_up(
-        stalled_count=stalled_count,
-        attempts_made=attempts_made,
+    verdict = judge_stall(
+        stalled_count=job.stalled_count,
+        attempts_made=job.attempts_made,
         attempts=options.attempts,
+        is_alone=book.alone.get(job.id) == job.token,
         max_stalled_count=rules.max_stalled_count,
         on_stalled=rules.on_stalled,
         counts_as_attempt=rules.counts_as_attempt,
     )
-    reason = stall_reason(job.worker, job.renewed_at, given_up=gives_up)
+    gives_up = verdict in GIVEN_UP
+    reason = stall_reason(verdict, job.worker, job.renewed_at, rules.ends)
     attempt = FailedAttempt(job.attempts_started, now, job.worker, reason)
     book.afterwards(book.pasts.fail, job.id, attempt, options.stack_traces)
     after = replace(
         job,
         state="failed" if gives_up else "waiting",
         stalled_count=stalled_count,
-        attempts_made=attempts_made,
+        attempts_made=job.attempts_made + (rules.counts_as_attempt and verdict != "spared"),
         token=None,
         lock_until=None,
         finished_at=now if gives_up else None,
@@ -74,7 +75,8 @@ def _stall(step: Step, book: Book, job: JobRecord, rules: StallRules) -> JobReco
     book.put(after)
     detail = {"worker": job.worker, "stalled_count": stalled_count}
     if gives_up:
-        book.entry("give up", "failed").append((job.id, {**detail, "reason": reason}))
+        exhausted = {"exhausted": True} if verdict == "last attempt" else {}
+        book.entry("give up", "failed").append((job.id, {**detail, "reason": reason, **exhausted}))
     else:
         book.entry("stall", "waiting").append((job.id, detail))
     return after
@@ -88,5 +90,5 @@ def _expire(step: Step, book: Book) -> int:
 
 
 def _next_at(book: Book) -> Instant | None:
-    heads = (book.shelf("delayed").keys.least, book.locks.least, book.expiries.least)
+    heads = (book.shelf("delayed").counted.least, book.locks.least, book.expiries.least)
     return min((head[0] for head in heads if head), default=None)

@@ -38,14 +38,14 @@ BEGIN
         letters := letters || CASE WHEN prev IN ('completed', 'failed') THEN 'r' ELSE 'd' END || ropeway.letter(prev);
         CONTINUE WHEN prev IN ('completed', 'failed', 'cancelled');
         IF prev = 'active' THEN
-            PERFORM ropeway.revoke(queue.id, job.id, job.token, instant);
+            PERFORM ropeway.revoke(queue.id, job.id, job.token, 'cancelled', instant);
             revokes := true;
         END IF;
         PERFORM ropeway.leave(job);
         keep := ropeway.stored_options(job.options, defaults);
         job.state := 'cancelled';
         job.finished_at := instant;
-        job.expires_at := least(coalesce(instant + keep.age, 253402300799999), 253402300799999);
+        job.expires_at := ropeway.expiry(instant, keep.age, keep.count);
         job.reason := cancel.reason;
         -- The worker still runs the handler: without its token a late result is refused.
         job.token := NULL;

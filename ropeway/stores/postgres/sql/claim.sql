@@ -1,10 +1,9 @@
 -- Gives waiting jobs to one worker.
--- Takes the queue, the request (token, worker, how many, how long the lock lasts, names or null, whether it is repeated), from where to
--- look (nulls: from the very start), the
--- instant, and whether it may wake listeners.
+-- Takes the queue, the request as `take` takes it, from where to look (nulls: from the very start), the instant, and whether it
+-- may wake listeners.
 -- Returns the instant, what `take` gives, and the wakes as `wake` says them.
 CREATE OR REPLACE FUNCTION ropeway.claim(
-    queue_name text, token text, worker text, most integer, lock bigint, names text[], repeats boolean,
+    queue_name text, token text, worker text, most integer, lock bigint, names text[], repeats boolean, isolates boolean,
     from_priority integer, from_ord bigint, from_due bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT instant bigint, OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[],
@@ -33,7 +32,7 @@ BEGIN
         RETURN;
     END IF;
     taken := ropeway.take(
-        s, queue, instant, token, worker, most, lock, names, repeats, from_priority, from_ord, from_due
+        s, queue, instant, token, worker, most, lock, names, repeats, isolates, from_priority, from_ord, from_due
     );
     s := taken.s;
     again_at := taken.again_at;

@@ -24,9 +24,21 @@ BEGIN
     -- One more than may go says whether others remain. No index is kept for those that are not finished: all are looked at.
     IF of_state IN ('completed', 'failed', 'cancelled') THEN
         ids := ARRAY(
-            SELECT f.id FROM ropeway.finished AS f
-            WHERE f.queue = queue_id AND f.state = of_state AND f.finished_at <= last
-            ORDER BY f.finished_at, f.seq LIMIT most + 1 FOR UPDATE SKIP LOCKED
+            SELECT old.id
+            FROM (
+                SELECT * FROM (
+                    SELECT f.id, f.finished_at, f.seq FROM ropeway.finished AS f
+                    WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NOT NULL AND f.finished_at <= last
+                    ORDER BY f.finished_at, f.seq LIMIT most + 1 FOR UPDATE SKIP LOCKED
+                ) AS counted
+                UNION ALL
+                SELECT * FROM (
+                    SELECT f.id, f.finished_at, f.seq FROM ropeway.finished AS f
+                    WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NULL AND f.finished_at <= last
+                    ORDER BY f.finished_at, f.seq LIMIT most + 1 FOR UPDATE SKIP LOCKED
+                ) AS kept
+            ) AS old
+            ORDER BY old.finished_at, old.seq LIMIT most + 1
         );
     ELSIF of_state = 'waiting' THEN
         ids := ARRAY(

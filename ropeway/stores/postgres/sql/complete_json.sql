@@ -20,7 +20,7 @@ BEGIN
         done_count => (call ->> 'count')::bigint,
         other_ids => NULL, other_tokens => NULL, moves => NULL, results => NULL, reasons => NULL, traces => NULL,
         delays => NULL, ages => NULL, counts => NULL, exhausted => NULL, stack_traces => NULL,
-        token => NULL, worker => NULL, most => NULL, lock => NULL, names => NULL, repeats => NULL,
+        token => NULL, worker => NULL, most => NULL, lock => NULL, names => NULL, repeats => NULL, isolates => NULL,
         from_priority => NULL, from_ord => NULL, from_due => NULL,
         may_wake => true
     ) AS settled;

@@ -1,7 +1,7 @@
 -- Reads the stream of events of a queue. What is not folded yet is folded first.
 -- Takes the queue, the number of the step to begin with (null: the oldest), and how many steps at most.
--- Returns the numbers and entries of steps (json, comma separated), where the stream began (null once that was trimmed), and the
--- number of the newest event.
+-- Returns the numbers and entries of steps (json, comma separated), where the stream began (as `tally` says it), and the number of
+-- the newest event.
 CREATE OR REPLACE FUNCTION ropeway.events(
     queue_name text, from_number bigint, most integer,
     OUT numbers bigint[], OUT entries text[], OUT events_from bigint, OUT newest bigint

@@ -102,19 +102,43 @@ BEGIN
         WHEN 'completed', 'failed', 'cancelled' THEN
             SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
             FROM (
-                SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
-                WHERE w.queue = queue_id AND w.state = of_state AND (w.finished_at, w.seq) > (first, second)
-                    AND (of_name IS NULL OR w.name = of_name)
-                ORDER BY w.finished_at, w.seq
+                (
+                    SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                    WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NOT NULL
+                        AND (w.finished_at, w.seq) > (first, second) AND (of_name IS NULL OR w.name = of_name)
+                    ORDER BY w.finished_at, w.seq
+                    LIMIT most
+                )
+                UNION ALL
+                (
+                    SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                    WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NULL
+                        AND (w.finished_at, w.seq) > (first, second) AND (of_name IS NULL OR w.name = of_name)
+                    ORDER BY w.finished_at, w.seq
+                    LIMIT most
+                )
+                ORDER BY a, b
                 LIMIT most
             ) AS page;
         WHEN 'completed backwards', 'failed backwards', 'cancelled backwards' THEN
             SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
             FROM (
-                SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
-                WHERE w.queue = queue_id AND w.state = of_state AND (w.finished_at, w.seq) < (first, second)
-                    AND (of_name IS NULL OR w.name = of_name)
-                ORDER BY w.finished_at DESC, w.seq DESC
+                (
+                    SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                    WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NOT NULL
+                        AND (w.finished_at, w.seq) < (first, second) AND (of_name IS NULL OR w.name = of_name)
+                    ORDER BY w.finished_at DESC, w.seq DESC
+                    LIMIT most
+                )
+                UNION ALL
+                (
+                    SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                    WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NULL
+                        AND (w.finished_at, w.seq) < (first, second) AND (of_name IS NULL OR w.name = of_name)
+                    ORDER BY w.finished_at DESC, w.seq DESC
+                    LIMIT most
+                )
+                ORDER BY a DESC, b DESC
                 LIMIT most
             ) AS page;
     END CASE;

@@ -1,8 +1,8 @@
 -- Locks of running jobs that were taken away.
 -- Takes the queue, and the number of the last one known (null: only where to begin).
--- Returns ids and tokens in order, and the number of the newest of all.
+-- Returns ids, tokens and what became of the jobs in order, and the number of the newest of all.
 CREATE OR REPLACE FUNCTION ropeway.revoked(
-    queue_name text, after bigint, OUT ids text[], OUT tokens text[], OUT newest bigint
+    queue_name text, after bigint, OUT ids text[], OUT tokens text[], OUT whys text[], OUT newest bigint
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -13,8 +13,10 @@ DECLARE
     queue_id integer;
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    SELECT array_agg(r.id ORDER BY r.number), array_agg(r.token ORDER BY r.number), max(r.number)
-    INTO ids, tokens, newest
+    SELECT
+        array_agg(r.id ORDER BY r.number), array_agg(r.token ORDER BY r.number), array_agg(r.why ORDER BY r.number),
+        max(r.number)
+    INTO ids, tokens, whys, newest
     FROM ropeway.revoked AS r WHERE r.queue = queue_id AND r.number > coalesce(after, 0);
     newest := coalesce(newest, after, 0);
 END

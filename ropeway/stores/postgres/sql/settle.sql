@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION ropeway.settle(
     queue_name text, done_ids text[], done_tokens text[], done_results text[], done_age bigint, done_count bigint,
     other_ids text[], other_tokens text[], moves text[], results text[], reasons text[], traces text[], delays bigint[],
     ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[],
-    token text, worker text, most integer, lock bigint, names text[], repeats boolean,
+    token text, worker text, most integer, lock bigint, names text[], repeats boolean, isolates boolean,
     from_priority integer, from_ord bigint, from_due bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT done_letters text, OUT other_letters text, OUT instant bigint, OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[],
@@ -78,7 +78,7 @@ BEGIN
 
     IF token IS NOT NULL THEN
         taken := ropeway.take(
-            s, queue, instant, token, worker, most, lock, names, repeats, from_priority, from_ord, from_due
+            s, queue, instant, token, worker, most, lock, names, repeats, isolates, from_priority, from_ord, from_due
         );
         -- More became due than were taken.
         brings_work := brings_work OR (

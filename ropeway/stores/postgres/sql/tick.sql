@@ -4,7 +4,8 @@
 -- Returns how many were promoted, the ids that stalled and were given up, how many were removed, when it is next needed, whether
 -- there is more to do now, the instant, and the wakes as `wake` says them.
 CREATE OR REPLACE FUNCTION ropeway.tick(
-    queue_name text, max_stalled bigint, fails boolean, uses_attempt boolean, defaults bigint[], events_kept integer,
+    queue_name text, max_stalled bigint, fails boolean, uses_attempt boolean, given_up_for text[], processes text[],
+    ends text[], defaults bigint[], events_kept integer,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT promoted integer, OUT stalled text[], OUT given_up text[], OUT removed integer, OUT next_at bigint,
     OUT more boolean, OUT instant bigint, OUT wakes text[]
@@ -28,7 +29,9 @@ BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     due := ropeway.promote_due(s, queue_id, instant, NULL);
     promoted := due.promoted;
-    late := ropeway.recover(due.s, queue_id, max_stalled, fails, uses_attempt, defaults, instant);
+    late := ropeway.recover(
+        due.s, queue_id, max_stalled, fails, uses_attempt, given_up_for, processes, ends, defaults, instant
+    );
     s := late.s;
     stalled := late.stalled;
     given_up := late.given_up;

@@ -1,7 +1,9 @@
--- Forgets the oldest steps of a queue while more events remain than are to be kept, but never the newest step.
--- Takes the queue and how many events to keep.
+-- Forgets the oldest events of a queue while more remain than are to be kept. Steps go when all of their events do: of the one
+-- that is left in part, readers leave out what `events_from` says is gone.
+-- Takes the queue, how many events to keep (one at least), and the moves that are two events of each job.
 -- Returns nothing.
-CREATE OR REPLACE FUNCTION ropeway.trim_events(queue_name text, events_kept bigint) RETURNS void
+CREATE OR REPLACE FUNCTION ropeway.trim_events(queue_name text, events_kept bigint, double_moves text[])
+RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET jit = off
@@ -19,14 +21,14 @@ BEGIN
         EXIT WHEN ropeway.fold(queue_id) < 5000;
     END LOOP;
     SELECT t.events INTO newest FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
-    last_gone := newest - greatest(events_kept, 1);
-    -- All of the step that has the first event to keep goes if some of it are too many, unless it is the newest.
-    SELECT least(CASE WHEN step.number - step.events < last_gone THEN step.number ELSE last_gone END, newest - 1)
-    INTO last_gone
-    FROM ropeway.step
-    WHERE step.queue = queue_id AND step.number IS NOT NULL AND step.number > last_gone AND step.events > 0
-    ORDER BY step.number
-    LIMIT 1;
+    last_gone := newest - events_kept;
+    IF events_kept = 1 AND ropeway.newest_move(queue_id, newest) = ANY (double_moves) THEN
+        -- What happened to one job last stays whole.
+        last_gone := newest - 2;
+    END IF;
     PERFORM ropeway.forget_steps(queue_id, last_gone, NULL);
+    UPDATE ropeway.tally AS t SET events_from = -1 - last_gone WHERE t.ctid = (
+        SELECT last.ctid FROM ropeway.tally AS last WHERE last.queue = queue_id ORDER BY last.fold DESC LIMIT 1
+    ) AND last_gone > coalesce(CASE WHEN t.events_from < 0 THEN -1 - t.events_from ELSE t.events_from END, 0);
 END
 $$;

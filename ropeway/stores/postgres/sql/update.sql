@@ -1,9 +1,10 @@
 -- What handlers, or others, add to jobs.
 -- Takes the queue, and for each change the job's id, token (null: it must not be final), progress, data, log lines (json, a list;
--- null: none) and how many of them to keep; the instant, and whether it may wake listeners.
+-- null: none), how many of them to keep, and whether it runs alone (null: as before); the instant, and whether it may wake listeners.
 -- Returns two letters for each (the verdict and the state), and the wakes as `wake` says them.
 CREATE OR REPLACE FUNCTION ropeway.update(
     queue_name text, ids text[], tokens text[], progresses text[], datas text[], lines text[], keep_lines integer[],
+    alones boolean[],
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
@@ -55,6 +56,9 @@ BEGIN
         IF datas[n] IS NOT NULL THEN
             UPDATE ropeway.job AS j SET data = datas[n] WHERE j.queue = queue_id AND j.id = job.id;
             changed := changed || ('["' || job.id || '",{"data":true}]');
+        END IF;
+        IF alones[n] IS NOT NULL THEN
+            UPDATE ropeway.active AS a SET alone = alones[n] WHERE a.queue = queue_id AND a.id = job.id;
         END IF;
         IF progresses[n] IS NULL AND lines[n] IS NULL THEN
             CONTINUE;

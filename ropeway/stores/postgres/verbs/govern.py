@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ....errors import InvalidOption
-from ....job.events import EVENTS_KEPT
+from ....job.events import DOUBLE_MOVES, EVENTS_KEPT
 from ....job.instants import Instant
 from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
 from ....store.values import BATCH, Cleaned, Settings
@@ -37,7 +37,7 @@ async def publish(on: Executor, command: Publish, now: Instant | None) -> None:
 
 
 async def trim_events(on: Executor, command: TrimEvents, _: Instant | None) -> None:
-    await on.ask("trim_events", text(command.queue), amount(command.keep))
+    await on.ask("trim_events", text(command.queue), amount(max(1, command.keep)), texts(DOUBLE_MOVES))
 
 
 async def clean(on: Executor, command: Clean, now: Instant | None) -> Cleaned:

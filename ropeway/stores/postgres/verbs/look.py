@@ -9,7 +9,7 @@ from ....job.record import JobRecord
 from ....job.states import STATES, State
 from ....store import commands
 from ....store.commands import Find
-from ....store.values import Counts, Entries, History, Lock, LogPage, Metric, Page, Revoked, Settings
+from ....store.values import Counts, Entries, History, LogPage, Metric, Page, Revoked, RevokedLock, Settings
 from .. import looking
 from ..executor import Executor
 from ..link import Row
@@ -99,7 +99,8 @@ async def revoked(on: Executor, command: commands.ReadRevoked, _: Instant | None
     after = command.after
     is_known = after is not None and after.isascii() and after.isdecimal() and len(after) < 19
     last = int(after) if is_known and after is not None else None if after is None else 0
-    [(ids, tokens, newest)] = await on.ask("revoked", text(command.queue), number(last))
+    [(ids, tokens, whys, newest)] = await on.ask("revoked", text(command.queue), number(last))
     if after is None:
         return Revoked([], str(newest))
-    return Revoked([Lock(*lock) for lock in zip(ids or (), tokens or (), strict=True)], str(newest))
+    locks = zip(ids or (), tokens or (), whys or (), strict=True)
+    return Revoked([RevokedLock(*lock) for lock in locks], str(newest))

@@ -8,9 +8,9 @@ from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
 from ....store.letters import answers_of
 from ....store.values import Added, Answer, Claimed, Settled, Ticked
 from .. import adding
-from ..encoding import DEFAULTS, HELD, as_json, claimed_of, request_of
+from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of
 from ..executor import Executor
-from ..parameters import NULL, number, numbers, text, texts, truth
+from ..parameters import NULL, number, numbers, text, texts, truth, truths
 from ..settling import Settlement
 
 
@@ -70,12 +70,13 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
         texts([update.data for update in updates]),
         texts([as_json(update.log).decode() if update.log else None for update in updates]),
         numbers([update.keep_logs for update in updates]),
+        truths([update.alone for update in updates]),
     )
     return answers_of(letters)
 
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
-    rules = command.rules
+    rules, ends = command.rules, dict(command.rules.ends)
     promoted, stalled, given_up, removed, next_at, more, at = await on.act(
         "tick",
         [command.queue],
@@ -84,6 +85,9 @@ async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
         number(rules.max_stalled_count),
         truth(rules.on_stalled == "fail"),
         truth(rules.counts_as_attempt),
+        GIVEN_UP_FOR,
+        texts(list(ends)),
+        texts(list(ends.values())),
         DEFAULTS,
         number(EVENTS_KEPT),
     )

@@ -12,7 +12,7 @@ local function cancel(job)
   local keep = read_stored_options(q, job.value, defaults).keep
   leave(q, job)
   if job.state == 'active' then
-    revoke(q, id, run)
+    revoke(q, id, run, 'cancelled')
     if q.row[MAX_ACTIVE] > 0 then
       wake(q, 'jobs')
     end

@@ -47,7 +47,7 @@ local function change(job, edit)
       changes[#changes + 1] = '"lifo":' .. tostring(lifo)
     end
     job.place = make_place(priority, order)
-    value = sub(value, 1, -17) .. job.place .. sub(value, -6)
+    value = with_place(value, job.place)
     if job.state == 'delayed' then
       call('ZADD', base .. ':delayed', due_at or job.due, sub(job.place, 4) .. id)
     else

@@ -27,6 +27,7 @@ else
   end
   if #members > 0 then
     remove_finished(q, LETTERS[state], members, true)
+    call_with('ZREM', q.base .. ':kept:' .. state, members)
   end
 end
 if #removed > 0 then

@@ -1,6 +1,7 @@
 -- Reads the stream of a queue from a place on.
 -- Takes the queue's base; [number or false, epoch or false, inclusive, limit, whether a place was given].
--- Returns [id, entry] pairs, the newest place, and whether entries were missed.
+-- Returns [id, entry] pairs, the newest place, whether entries were missed, and the number of the last event that is
+-- gone, though its entry may still be there.
 -- Uses: queue
 local number, epoch, inclusive, limit, is_given = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
@@ -22,4 +23,4 @@ local found = limit > 0 and call('XRANGE', stream, from, '+', 'COUNT', limit) or
 for i = 1, #found do
   found[i] = { found[i][1], found[i][2][2] }
 end
-return { found, newest, gap and 1 or 0 }
+return { found, newest, gap and 1 or 0, row[EVENTS_FROM] < 0 and -1 - row[EVENTS_FROM] or 0 }

@@ -6,7 +6,7 @@
 local now, locks, lock = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local ids, answers, runs, scores = {}, {}, {}, {}
-local renewed, locked = pack_time(q.now), 'a' .. pack_time(q.now + lock) .. NEVER
+local renewed, locked = pack_time(q.now), 'a' .. pack_time(q.now + lock)
 for i = 1, #locks do
   ids[i] = locks[i][1]
 end
@@ -15,7 +15,7 @@ for i = 1, #locks do
   local id, run = ids[i], stored[i]
   if run and is_held(run, pack_text(locks[i][2])) then
     runs[#runs + 1] = id
-    runs[#runs + 1] = locked .. sub(run, STARTED_AT, RENEWED_AT - 1) .. renewed .. sub(run, MADE)
+    runs[#runs + 1] = locked .. sub(run, FINISHED_AT, RENEWED_AT - 1) .. renewed .. sub(run, MADE)
     scores[#scores + 1] = q.now + lock
     scores[#scores + 1] = id
     answers[i] = 'da'

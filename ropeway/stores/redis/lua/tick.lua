@@ -1,10 +1,11 @@
 -- Promotes what is due, recovers what stalled, removes what retention ends, trims what is old.
--- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, default options].
+-- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, how reasons begin of jobs that are
+-- given up (by verdict), how processes ended (by process), default options].
 -- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and
 -- how many bundles are in the outbox.
 -- Uses: room, telling, promotion, history, changing, options
 local METRICS_KEPT, REVOKED_KEPT, MINUTES_TRIMMED = 14 * 86400000, 60000, 500
-local now, most_stalls, fails_at_once, is_attempt, defaults = unpack(cmsgpack.unpack(ARGV[1]))
+local now, most_stalls, fails_at_once, is_attempt, given_up_for, ended, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, row = q.base, q.row
 local stalled, given_up = {}, {}
@@ -28,9 +29,26 @@ local function date_of(instant)
     instant % 1000)
 end
 
-local function reason_of(worker, run, is_lost)
-  return (is_lost and 'stalled more than allowable limit' or 'stalled') .. ': worker ' .. (worker or 'unknown')
-    .. ' last renewed its lock at ' .. date_of(time_at(run, RENEWED_AT))
+-- As `stall_reason` of job/stalls.py.
+local function reason_of(verdict, worker, run)
+  local how = worker and ended[string.match(worker, '^(.*):')]
+  return (given_up_for[verdict] or 'stalled') .. ': worker ' .. (worker or 'unknown') .. ' '
+    .. (how and how .. ' and ' or '') .. 'last renewed its lock at ' .. date_of(time_at(run, RENEWED_AT))
+end
+
+-- As `judge_stall` of job/stalls.py.
+local function judge(run, attempts)
+  if fails_at_once then
+    return 'at once'
+  end
+  local stalls, verdict = count_at(run, STALLED), 'waits'
+  if stalls + 1 > most_stalls then
+    verdict = 'too often'
+  elseif is_attempt and count_at(run, MADE) + 1 >= attempts then
+    verdict = 'last attempt'
+  end
+  local is_alone = sub(run, FINISHED_AT, STARTED_AT - 1) == ALONE
+  return verdict ~= 'waits' and stalls > 0 and not is_alone and 'spared' or verdict
 end
 
 local function recover()
@@ -45,17 +63,18 @@ local function recover()
     if value and run then
       local options = read_stored_options(q, value, defaults)
       local stalls = count_at(run, STALLED) + 1
-      local made = count_at(run, MADE) + (is_attempt and 1 or 0)
-      local is_lost = fails_at_once or stalls > most_stalls or (is_attempt and made >= options.attempts)
-      local worker = worker_of(run)
-      local reason = reason_of(worker, run, is_lost)
+      local verdict, worker = judge(run, options.attempts), worker_of(run)
+      local is_lost = given_up_for[verdict]
+      local made = count_at(run, MADE) + (is_attempt and verdict ~= 'spared' and 1 or 0)
+      local reason = reason_of(verdict, worker, run)
       local detail = '["' .. id .. '",{"worker":' .. cjson.encode(worker or cjson.null) .. ',"stalled_count":' .. stalls
       local until_piece, finished = NEVER, NEVER
       remember_failure(q, id, run, reason, '', options.stack_traces)
       if is_lost then
         until_piece, finished = options.keep.piece, pack_time(q.now)
         finish(q, ends, 'f', sequence_of(run) .. id, options.keep)
-        told_lost[#told_lost + 1] = detail .. ',"reason":' .. cjson.encode(reason) .. '}]'
+        told_lost[#told_lost + 1] = detail .. ',"reason":' .. cjson.encode(reason)
+          .. (verdict == 'last attempt' and ',"exhausted":true}]' or '}]')
         given_up[#given_up + 1] = id
       else
         add_to(lines, name_of(value), sub(run, -10) .. id)
@@ -107,8 +126,9 @@ local function trim()
   if row[EVENTS] > EVENTS_KEPT then
     local oldest = call('XRANGE', base .. ':events', '-', '+', 'COUNT', 1)[1]
     if oldest and tonumber(string.match(oldest[1], '^%d+')) <= row[EVENTS] - EVENTS_KEPT then
-      call('XTRIM', base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0')
-      row[EVENTS_FROM], q.changed = -1, true
+      if call('XTRIM', base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0') > 0 then
+        row[EVENTS_FROM], q.changed = -1, true
+      end
     end
   end
   local minutes = call('ZRANGEBYSCORE', base .. ':minutes', '-inf', '(' .. whole(q.now - METRICS_KEPT), 'LIMIT', 0,

@@ -1,5 +1,6 @@
 -- Writes down progress, data and log lines of jobs.
--- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs]]] with false for what is not given.
+-- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, mark]]] with false for what is not given;
+-- the mark says of an active job that it runs 'alone' in its process, or 'beside' others, or is empty.
 -- Returns two letters for each change: its verdict and the job's state.
 -- Uses: telling, changing
 local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
@@ -45,6 +46,11 @@ local function apply(job, change)
   end
   if #change[5] > 0 then
     log(id, change[5], change[6])
+  end
+  if change[7] ~= '' and job.state == 'active' then
+    local run = call('HGET', base .. ':runs', id)
+    call('HSET', base .. ':runs', id, sub(run, 1, FINISHED_AT - 1) .. (change[7] == 'alone' and ALONE or NEVER)
+      .. sub(run, STARTED_AT))
   end
 end
 

@@ -63,11 +63,11 @@ SELECT CAST(json_group_array(name) AS BLOB) FROM found WHERE name IS NOT NULL;
 -- all up to there. Nobody can have moved them: the transaction that chose them is the only writer.
 INSERT INTO active (
     seq, queue, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, lock_until, reason, progress
+    token, worker, started_at, renewed_at, lock_until, alone, reason, progress
 )
 SELECT
     abs(ord), queue, name, attempts_made, attempts_started + 1, stalled_count, logged,
-    :token, :worker, :now, :now, :lock_until, reason, progress
+    :token, :worker, :now, :now, :lock_until, :alone, reason, progress
 FROM waiting
 WHERE queue = :queue AND (priority, ord) <= (:priority, :ord);
 
@@ -78,11 +78,11 @@ DELETE FROM waiting WHERE queue = :queue AND (priority, ord) <= (:priority, :ord
 -- As the two before, for those that `choose_named` chose: :keys (json, a list of priority and order).
 INSERT INTO active (
     seq, queue, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, lock_until, reason, progress
+    token, worker, started_at, renewed_at, lock_until, alone, reason, progress
 )
 SELECT
     abs(ord), queue, name, attempts_made, attempts_started + 1, stalled_count, logged,
-    :token, :worker, :now, :now, :lock_until, reason, progress
+    :token, :worker, :now, :now, :lock_until, :alone, reason, progress
 FROM waiting
 WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FROM jsonb_each(:keys));
 
@@ -94,9 +94,9 @@ WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FRO
 -- A job that was just added, and did not have to wait.
 INSERT INTO active (
     seq, queue, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, lock_until
+    token, worker, started_at, renewed_at, lock_until, alone
 )
-VALUES (:seq, :queue, :name, 0, 1, 0, 0, :token, :worker, :now, :now, :lock_until);
+VALUES (:seq, :queue, :name, 0, 1, 0, 0, :token, :worker, :now, :now, :lock_until, :alone);
 
 -- statement: held
 -- What is still active under :token, in the order of claiming. Returns a list of seqs.

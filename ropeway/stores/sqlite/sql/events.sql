@@ -16,10 +16,13 @@ SELECT id FROM event WHERE id BETWEEN :first AND :last ORDER BY id LIMIT 1;
 -- Takes :first and :last (ids). Returns id and body of the oldest entry there.
 SELECT id, CAST(body AS BLOB) FROM event WHERE id BETWEEN :first AND :last ORDER BY id LIMIT 1;
 
+-- statement: replace
+UPDATE event SET body = :body WHERE id = :id;
+
 -- statement: revoked
--- Takes :queue, :after. Returns a list of number, id and token.
-SELECT CAST(json_group_array(json_array(number, id, token)) AS BLOB)
-FROM (SELECT number, id, token FROM revoked WHERE queue = :queue AND number > :after ORDER BY number);
+-- Takes :queue, :after. Returns a list of number, id, token and why.
+SELECT CAST(json_group_array(json_array(number, id, token, why)) AS BLOB)
+FROM (SELECT number, id, token, why FROM revoked WHERE queue = :queue AND number > :after ORDER BY number);
 
 -- statement: newest_revoked
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'revoked'), 0);

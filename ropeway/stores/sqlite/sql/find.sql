@@ -84,9 +84,21 @@ FROM (
 -- statement: finished
 SELECT CAST(json_group_array(json_array(seq, finished_at, seq)) AS BLOB)
 FROM (
-    SELECT seq, finished_at FROM finished
-    WHERE queue = :queue AND state = :state AND (finished_at, seq) > (:first, :second)
-        AND (:name IS NULL OR name = :name)
+    SELECT * FROM (
+        SELECT seq, finished_at FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 0 AND (finished_at, seq) > (:first, :second)
+            AND (:name IS NULL OR name = :name)
+        ORDER BY finished_at, seq
+        LIMIT :limit
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT seq, finished_at FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 1 AND (finished_at, seq) > (:first, :second)
+            AND (:name IS NULL OR name = :name)
+        ORDER BY finished_at, seq
+        LIMIT :limit
+    )
     ORDER BY finished_at, seq
     LIMIT :limit
 );
@@ -94,9 +106,21 @@ FROM (
 -- statement: finished_reversed
 SELECT CAST(json_group_array(json_array(seq, finished_at, seq)) AS BLOB)
 FROM (
-    SELECT seq, finished_at FROM finished
-    WHERE queue = :queue AND state = :state AND (finished_at, seq) < (:first, :second)
-        AND (:name IS NULL OR name = :name)
+    SELECT * FROM (
+        SELECT seq, finished_at FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 0 AND (finished_at, seq) < (:first, :second)
+            AND (:name IS NULL OR name = :name)
+        ORDER BY finished_at DESC, seq DESC
+        LIMIT :limit
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT seq, finished_at FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 1 AND (finished_at, seq) < (:first, :second)
+            AND (:name IS NULL OR name = :name)
+        ORDER BY finished_at DESC, seq DESC
+        LIMIT :limit
+    )
     ORDER BY finished_at DESC, seq DESC
     LIMIT :limit
 );

@@ -14,8 +14,50 @@ DELETE FROM log WHERE seq IN (SELECT value FROM json_each(:seqs));
 -- Takes :queue, :state, :until, :limit. Returns a list of seq, id and state.
 SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
 FROM (
+    SELECT * FROM (
+        SELECT seq, finished_at FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 0 AND finished_at <= :until
+        ORDER BY finished_at, seq
+        LIMIT :limit
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT seq, finished_at FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 1 AND finished_at <= :until
+        ORDER BY finished_at, seq
+        LIMIT :limit
+    )
+    ORDER BY finished_at, seq
+    LIMIT :limit
+) AS oldest
+CROSS JOIN job ON job.seq = oldest.seq;
+
+-- statement: has_kept
+-- Takes :queue, :state. Whether some are kept for ever.
+SELECT EXISTS (SELECT 1 FROM finished WHERE queue = :queue AND state = :state AND is_kept = 1);
+
+-- statement: oldest_counted
+-- Takes :queue, :state, :limit. Returns as the ones before, without those that are kept for ever.
+SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
+FROM (
     SELECT seq FROM finished
-    WHERE queue = :queue AND state = :state AND finished_at <= :until
+    WHERE queue = :queue AND state = :state AND is_kept = 0
+    ORDER BY finished_at, seq
+    LIMIT :limit
+) AS oldest
+CROSS JOIN job ON job.seq = oldest.seq;
+
+-- statement: oldest_beyond
+-- The same for those beyond the newest :count: where some are kept for ever, nobody knows how many others there are.
+SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
+FROM (
+    SELECT seq FROM finished
+    WHERE queue = :queue AND state = :state AND is_kept = 0 AND (finished_at, seq) <= (
+        SELECT finished_at, seq FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 0
+        ORDER BY finished_at DESC, seq DESC
+        LIMIT 1 OFFSET :count
+    )
     ORDER BY finished_at, seq
     LIMIT :limit
 ) AS oldest

@@ -5,7 +5,7 @@
 SELECT CAST(json_group_array(
     json_array(
         late.seq, job.id, late.worker, late.attempts_started, late.attempts_made, late.stalled_count,
-        late.renewed_at, job.options
+        late.renewed_at, late.alone, job.options
     )
 ) AS BLOB)
 FROM (
@@ -33,11 +33,11 @@ CROSS JOIN job ON job.seq = active.seq;
 -- statement: give_up
 -- Takes :now, :given_up (json, a list of seq, attempts used, reason, expires_at).
 INSERT INTO finished (
-    queue, state, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
+    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
     worker, started_at, renewed_at, reason, progress
 )
 SELECT
-    queue, 'failed', :now, seq, given_up.value ->> 3, name,
+    queue, 'failed', given_up.value ->> 3 IS NULL, :now, seq, given_up.value ->> 3, name,
     attempts_made + (given_up.value ->> 1), attempts_started, stalled_count + 1, logged,
     worker, started_at, renewed_at, given_up.value ->> 2, progress
 FROM jsonb_each(:given_up) AS given_up

@@ -23,6 +23,12 @@ UPDATE later SET
 FROM jsonb_each(:notes) AS note
 WHERE later.seq = note.value ->> 0;
 
+-- statement: mark
+-- Takes :marks (json, a list of seq and whether it runs alone).
+UPDATE active SET alone = mark.value ->> 1
+FROM jsonb_each(:marks) AS mark
+WHERE active.seq = mark.value ->> 0;
+
 -- statement: data
 -- Takes :changes (json, a list of seq and data).
 UPDATE job SET data = change.value ->> 1

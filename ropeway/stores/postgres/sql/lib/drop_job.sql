@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION ropeway.drop_job(job ropeway.place, instant bigint) R
 LANGUAGE plpgsql AS $$
 BEGIN
     IF job.state = 'active' THEN
-        PERFORM ropeway.revoke(job.queue, job.id, job.token, instant);
+        PERFORM ropeway.revoke(job.queue, job.id, job.token, 'removed', instant);
     END IF;
     PERFORM ropeway.leave(job);
     PERFORM ropeway.forget_past(ARRAY[abs(job.ord)]);

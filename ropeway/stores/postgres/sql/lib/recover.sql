@@ -1,17 +1,22 @@
 -- Takes back active jobs whose lock ran out, at most a batch: they wait again, or are given up.
--- Takes the step, the queue, the rules (how often a job may stall, whether stalling fails it, whether it uses an attempt), the
--- defaults of options, and the instant.
+-- Takes the step, the queue, the rules (how often a job may stall, whether stalling fails it, whether it uses an attempt), how the
+-- reasons begin of jobs that are given up (too often, in the last attempt, at once), processes of which is known how they
+-- ended, and how; the defaults of options, and the instant.
 -- Returns the step, and the ids of both.
 CREATE OR REPLACE FUNCTION ropeway.recover(
-    INOUT s ropeway.step, queue_id integer, max_stalled bigint, fails boolean, uses_attempt boolean, defaults bigint[],
-    instant bigint, OUT stalled text[], OUT given_up text[]
+    INOUT s ropeway.step, queue_id integer, max_stalled bigint, fails boolean, uses_attempt boolean, given_up_for text[],
+    processes text[], ends text[], defaults bigint[], instant bigint, OUT stalled text[], OUT given_up text[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
     late record;
     job ropeway.place;
     said record;
-    is_lost boolean;
+    -- What ran out: a place in given_up_for; null if nothing did, or another job of its process may be to blame.
+    lost_by integer;
+    is_spared boolean;
+    ended text;
+    exhausted integer := 0;
     detail text;
     waiting text[];
     failed text[];
@@ -29,7 +34,7 @@ BEGIN
         FOR UPDATE SKIP LOCKED
     ));
     FOR late IN
-        SELECT a.id FROM ropeway.active AS a
+        SELECT a.id, a.alone FROM ropeway.active AS a
         WHERE a.queue = queue_id AND a.lock_until <= instant
         ORDER BY a.lock_until, a.started_at, abs(a.ord)
         LIMIT 1000
@@ -37,11 +42,22 @@ BEGIN
     LOOP
         SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = late.id;
         said := ropeway.stored_options(job.options, defaults);
+        -- As `judge_stall` and `stall_reason` of job/stalls.py.
+        lost_by := CASE
+            WHEN fails THEN 3
+            WHEN job.stalled_count + 1 > max_stalled THEN 1
+            WHEN uses_attempt AND job.attempts_made + 1 >= said.attempts THEN 2
+        END;
+        is_spared := lost_by < 3 AND job.stalled_count > 0 AND NOT late.alone;
+        IF is_spared THEN
+            lost_by := NULL;
+        ELSIF uses_attempt THEN
+            job.attempts_made := job.attempts_made + 1;
+        END IF;
         job.stalled_count := job.stalled_count + 1;
-        job.attempts_made := job.attempts_made + CASE WHEN uses_attempt THEN 1 ELSE 0 END;
-        is_lost := fails OR job.stalled_count > max_stalled OR (uses_attempt AND job.attempts_made >= said.attempts);
-        job.reason := CASE WHEN is_lost THEN 'stalled more than allowable limit' ELSE 'stalled' END
-            || ': worker ' || job.worker || ' last renewed its lock at '
+        ended := ends[array_position(processes, substring(job.worker FROM '^(.*):'))];
+        job.reason := coalesce(given_up_for[lost_by], 'stalled')
+            || ': worker ' || job.worker || ' ' || coalesce(ended || ' and ', '') || 'last renewed its lock at '
             || to_char(to_timestamp(job.renewed_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
         PERFORM ropeway.fail_attempt(
             abs(job.ord), job.attempts_started, job.worker, job.reason, '', said.stack_traces::integer, instant
@@ -49,10 +65,10 @@ BEGIN
         PERFORM ropeway.leave(job);
         job.token := NULL;
         detail := '"worker":' || to_json(job.worker) || ',"stalled_count":' || job.stalled_count;
-        IF is_lost THEN
+        IF lost_by IS NOT NULL THEN
             job.state := 'failed';
             job.finished_at := instant;
-            job.expires_at := least(coalesce(instant + said.age, 253402300799999), 253402300799999);
+            job.expires_at := ropeway.expiry(instant, said.age, said.count);
             PERFORM ropeway.finish(job);
             IF said.age = 0 OR said.count = 0 THEN
                 at_once := at_once || job.id;
@@ -60,7 +76,9 @@ BEGIN
                 keeps := least(keeps, said.count);
             END IF;
             given_up := given_up || job.id;
-            failed := failed || ('["' || job.id || '",{' || detail || ',"reason":' || to_json(job.reason) || '}]');
+            failed := failed || ('["' || job.id || '",{' || detail || ',"reason":' || to_json(job.reason)
+                || CASE WHEN lost_by = 2 THEN ',"exhausted":true}]' ELSE '}]' END);
+            exhausted := exhausted + CASE WHEN lost_by = 2 THEN 1 ELSE 0 END;
         ELSE
             PERFORM ropeway.stand_in_line(job);
             stalled := stalled || job.id;
@@ -75,7 +93,7 @@ BEGIN
     END IF;
     IF failed IS NOT NULL THEN
         s := ropeway.told(
-            s, ropeway.entry('give up', instant, 'failed', array_to_string(failed, ',')), 2 * cardinality(failed)
+            s, ropeway.entry('give up', instant, 'failed', array_to_string(failed, ',')), 2 * cardinality(failed) + exhausted
         );
         s := ropeway.moved(s, 'active', 'failed', cardinality(failed));
         s.metric_failed := cardinality(failed);

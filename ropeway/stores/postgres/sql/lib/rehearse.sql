@@ -13,10 +13,10 @@ BEGIN
         PERFORM ropeway.add(
             ARRAY[stage], NULL, NULL, ARRAY['1'], ARRAY[''], ARRAY[''], NULL, NULL, NULL, NULL, NULL, NULL, false
         );
-        PERFORM ropeway.claim(stage, '1', '', 1, 1, NULL, false, NULL, NULL, NULL, NULL, false);
+        PERFORM ropeway.claim(stage, '1', '', 1, 1, NULL, false, true, NULL, NULL, NULL, NULL, false);
         PERFORM ropeway.settle(
             stage, ARRAY['1'], ARRAY['1'], NULL, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-            '2', '', 1, 1, NULL, false, NULL, NULL, NULL, NULL, false
+            '2', '', 1, 1, NULL, false, true, NULL, NULL, NULL, NULL, false
         );
         RAISE EXCEPTION 'done';
     EXCEPTION

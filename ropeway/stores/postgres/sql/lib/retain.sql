@@ -1,4 +1,5 @@
--- Removes what is not kept of the jobs that a call has finished, and the oldest beyond the count that it asks for.
+-- Removes what is not kept of the jobs that a call has finished, and the oldest beyond the count that it asks for. Those that are
+-- kept for ever are neither counted nor removed.
 -- Takes the step, the queue, the state, the ids that go at once, the count (null: none), how many the call finished, and the
 -- instant.
 -- Returns the step.
@@ -22,9 +23,11 @@ BEGIN
     IF keeps IS NULL OR random() > 10.0 * amount / greatest(keeps - 100, 1) THEN
         RETURN;
     END IF;
-    IF keeps <= 1000 THEN
+    IF keeps <= 1000 OR EXISTS (
+        SELECT FROM ropeway.finished AS f WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NULL
+    ) THEN
         SELECT f.finished_at, f.seq INTO newest FROM ropeway.finished AS f
-        WHERE f.queue = queue_id AND f.state = of_state
+        WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NOT NULL
         ORDER BY f.finished_at DESC, f.seq DESC
         OFFSET keeps LIMIT 1;
         IF NOT FOUND THEN
@@ -32,7 +35,8 @@ BEGIN
         END IF;
         spots := ARRAY(
             SELECT f.ctid FROM ropeway.finished AS f
-            WHERE f.queue = queue_id AND f.state = of_state AND (f.finished_at, f.seq) <= (newest.finished_at, newest.seq)
+            WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NOT NULL
+                AND (f.finished_at, f.seq) <= (newest.finished_at, newest.seq)
             ORDER BY f.finished_at, f.seq
             LIMIT 1000
             FOR UPDATE SKIP LOCKED
@@ -48,7 +52,7 @@ BEGIN
         END IF;
         spots := ARRAY(
             SELECT f.ctid FROM ropeway.finished AS f
-            WHERE f.queue = queue_id AND f.state = of_state
+            WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NOT NULL
             ORDER BY f.finished_at, f.seq
             LIMIT beyond
             FOR UPDATE SKIP LOCKED

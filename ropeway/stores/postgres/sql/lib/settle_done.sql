@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION ropeway.settle_done(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    expires_at CONSTANT bigint := least(coalesce(instant + age, 253402300799999), 253402300799999);
+    expires_at CONSTANT bigint := ropeway.expiry(instant, age, keeps);
     goes_at_once CONSTANT boolean := coalesce(age = 0, false) OR coalesce(keeps = 0, false);
     amount integer;
     completed text[];

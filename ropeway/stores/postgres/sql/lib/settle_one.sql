@@ -66,6 +66,9 @@ BEGIN
         );
     ELSE
         entered := 'waiting';
+        IF move <> 'hand back' THEN
+            held.ord := ropeway.go_behind(queue_id, job_id, abs(held.ord));
+        END IF;
         INSERT INTO ropeway.waiting (
             ord, queue, priority, attempts_made, attempts_started, stalled_count, logged, id, name,
             started_at, renewed_at, token, worker, reason, progress
@@ -88,7 +91,7 @@ BEGIN
     END;
     s := ropeway.told(
         s, ropeway.entry(move, instant, entered::text, '["' || job_id || '",' || coalesce(detail, 'null') || ']'),
-        CASE WHEN move = 'retry' OR exhausted THEN 2 ELSE 1 END
+        CASE WHEN move = 'retry' THEN 2 ELSE 1 END
     );
     s := ropeway.moved(s, 'active', entered);
     s.metric_completed := coalesce(s.metric_completed, 0) + CASE move WHEN 'complete' THEN 1 ELSE 0 END;

@@ -21,7 +21,7 @@ BEGIN
     FOR n IN 1 .. cardinality(ids) LOOP
         one := ropeway.settle_one(
             s, queue_id, ids[n], tokens[n], moves[n], results[n], reasons[n], traces[n], delays[n],
-            least(coalesce(instant + ages[n], 253402300799999), 253402300799999), exhausted[n], stack_traces[n],
+            ropeway.expiry(instant, ages[n], counts[n]), exhausted[n], stack_traces[n],
             instant
         );
         s := one.s;

@@ -1,12 +1,12 @@
 -- Gives waiting jobs to one worker. Jobs whose delay has ended are promoted first.
 -- Takes the step, the queue's row, the instant, and the request: token, worker, how many, how long the lock lasts, names
--- (null: all), whether it is repeated, and from where to look: the priority and ord of a job behind which to begin, and the
--- least due_at (nulls: from the very start).
+-- (null: all), whether it is repeated, whether the claimer marks what runs alone, and from where to look: the priority and ord
+-- of a job behind which to begin, and the least due_at (nulls: from the very start).
 -- Returns the step, when asking again may help, how many entries of indexes it passed in vain, and the jobs, an array for
 -- each field; null for those that have only what is usual: no options, priority 0, never run before, held since now.
 CREATE OR REPLACE FUNCTION ropeway.take(
     INOUT s ropeway.step, queue ropeway.queue, instant bigint, token text, worker text, most integer, lock bigint,
-    names text[], repeats boolean, from_priority integer, from_ord bigint, from_due bigint,
+    names text[], repeats boolean, isolates boolean, from_priority integer, from_ord bigint, from_due bigint,
     OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[], OUT options text[],
     OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[], OUT held bigint[],
     OUT passed bigint
@@ -107,12 +107,12 @@ BEGIN
     ), taken AS (
         INSERT INTO ropeway.active (
             ord, started_at, renewed_at, lock_until, queue, priority, attempts_made, attempts_started, stalled_count,
-            logged, id, name, token, worker, reason, progress
+            logged, alone, id, name, token, worker, reason, progress
         )
         SELECT
             gone.ord, instant, instant, instant + lock, gone.queue, gone.priority, gone.attempts_made,
-            gone.attempts_started + 1, gone.stalled_count, gone.logged, gone.id, gone.name, take.token, take.worker,
-            gone.reason, gone.progress
+            gone.attempts_started + 1, gone.stalled_count, gone.logged, NOT isolates, gone.id, gone.name, take.token,
+            take.worker, gone.reason, gone.progress
         FROM gone
     )
     SELECT

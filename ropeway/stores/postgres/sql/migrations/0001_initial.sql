@@ -75,6 +75,8 @@ CREATE TABLE ropeway.active (
     attempts_started integer NOT NULL CHECK (attempts_started > 0),
     stalled_count integer NOT NULL,
     logged integer NOT NULL,
+    -- Whether no other handler of its process can be to blame if it stalls.
+    alone boolean NOT NULL,
     id text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
     token text COLLATE "C" NOT NULL,
@@ -118,7 +120,8 @@ CREATE INDEX later_children ON ropeway.later (queue, abs(ord)) WHERE due_at IS N
 CREATE TABLE ropeway.finished (
     seq bigint NOT NULL,
     finished_at bigint NOT NULL,
-    expires_at bigint NOT NULL,
+    -- Null if it is kept for ever.
+    expires_at bigint,
     state ropeway.state NOT NULL CHECK (state IN ('completed', 'failed', 'cancelled')),
     queue integer NOT NULL,
     attempts_made integer NOT NULL,
@@ -137,8 +140,10 @@ CREATE TABLE ropeway.finished (
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
-CREATE INDEX finished_by_time ON ropeway.finished (queue, state, finished_at, seq);
--- Without the jobs that are kept for ever: those expire at the last instant of all.
+-- Those that are kept for ever lie apart, because counts pass them over.
+CREATE INDEX finished_by_time ON ropeway.finished (queue, state, finished_at, seq) WHERE expires_at IS NOT NULL;
+CREATE INDEX finished_kept ON ropeway.finished (queue, state, finished_at, seq) WHERE expires_at IS NULL;
+-- Without those that only a count removes: they expire at the last instant of all.
 CREATE INDEX finished_expiring ON ropeway.finished (queue, expires_at) WHERE expires_at < 253402300799999;
 
 -- Failed attempts; a job's numbers have no gaps between the oldest and the newest kept.
@@ -208,7 +213,8 @@ CREATE TABLE ropeway.tally (
     completed bigint NOT NULL DEFAULT 0,
     failed bigint NOT NULL DEFAULT 0,
     cancelled bigint NOT NULL DEFAULT 0,
-    -- The number of the newest event, and where the stream began; null once its beginning was trimmed.
+    -- The number of the newest event, and where the stream began: null once its beginning was trimmed, or -1 less the
+    -- number of the last event that is gone, where its step may still be there.
     events bigint NOT NULL DEFAULT 0,
     events_from bigint DEFAULT 0,
     queue integer NOT NULL,
@@ -236,7 +242,9 @@ CREATE TABLE ropeway.revoked (
     at bigint NOT NULL,
     queue integer NOT NULL,
     id text COLLATE "C" NOT NULL,
-    token text COLLATE "C" NOT NULL
+    token text COLLATE "C" NOT NULL,
+    -- What became of the job: cancelled or removed.
+    why text NOT NULL
 );
 
 CREATE INDEX revoked_of_queue ON ropeway.revoked (queue, number);

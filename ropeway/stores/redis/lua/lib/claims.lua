@@ -123,7 +123,8 @@ local function activate(q, request, members)
     return {}, {}, false
   end
   local now, lock_until, score = pack_time(q.now), pack_time(q.now + request.lock), whole(q.now + request.lock)
-  local holder, times = pack_text(request.token) .. pack_text(request.worker), 'a' .. lock_until .. NEVER .. now .. now
+  local holder = pack_text(request.token) .. pack_text(request.worker)
+  local times = 'a' .. lock_until .. (request.isolates and NEVER or ALONE) .. now .. now
   local first_run = times .. NONE .. pack_count(1) .. NONE .. holder
   for i = 1, number do
     local id, run, place = ids[i], before[i], sub(members[i], 1, 10)
@@ -149,7 +150,7 @@ end
 local function claim(q, request)
   request = {
     token = request[1], worker = request[2], worker_json = request[3], limit = request[4], lock = request[5],
-    names = request[6], is_repeat = request[7],
+    names = request[6], is_repeat = request[7], isolates = request[8],
   }
   local row = q.row
   if row[DELAYED] > 0 then

@@ -7,7 +7,8 @@ local LAST_INSTANT = 253402300799999
 -- How long a job is kept that ends now.
 local function make_keep(q, age, most)
   local keep = { age = age, count = most, expires_at = age and math.min(q.now + age, LAST_INSTANT) or LAST_INSTANT }
-  keep.score, keep.piece = whole(keep.expires_at), pack_time(keep.expires_at)
+  keep.is_forever = not age and not most
+  keep.score, keep.piece = whole(keep.expires_at), keep.is_forever and NEVER or pack_time(keep.expires_at)
   return keep
 end
 
@@ -15,7 +16,7 @@ end
 local function finish(q, ends, letter, member, keep)
   local state = ends[letter]
   if not state then
-    state = { scores = {}, expiring = {}, at_once = {}, number = 0, expire = 0, now = whole(q.now) }
+    state = { scores = {}, expiring = {}, at_once = {}, kept = {}, number = 0, expire = 0, now = whole(q.now) }
     ends[letter] = state
   end
   local number = state.number + 2
@@ -32,6 +33,9 @@ local function finish(q, ends, letter, member, keep)
   end
   if keep.count then
     state.count = math.min(keep.count, state.count or keep.count)
+  elseif keep.is_forever then
+    state.kept[#state.kept + 1] = state.now
+    state.kept[#state.kept + 1] = member
   end
 end
 
@@ -51,6 +55,25 @@ local function erase(q, ids)
       call_with('HDEL', base .. what, ids)
     end
   end
+end
+
+-- The oldest of a state without those that are kept for ever, which stand in both sets, in the same order: as long as
+-- both have the same member at a rank (the second counted from behind those that were chosen), nothing else is before it.
+local function oldest_counted(set, kept_set, kept, number)
+  local members, low = {}, 0
+  for i = 0, number - 1 do
+    local high = kept
+    while low < high do
+      local middle = math.floor((low + high) / 2)
+      if call('ZRANGE', set, middle + i, middle + i)[1] == call('ZRANGE', kept_set, middle, middle)[1] then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+    members[i + 1] = call('ZRANGE', set, low + i, low + i)[1]
+  end
+  return members
 end
 
 -- Removes finished jobs by their members in the set of their state, and says so.
@@ -79,9 +102,16 @@ local function retain(q, ends)
     if #ended.at_once > 0 then
       remove_finished(q, letter, ended.at_once)
     end
+    call_with('ZADD', q.base .. ':kept:' .. FINAL[letter], ended.kept)
     local beyond = ended.count and q.row[ENDED[letter]] - ended.count or 0
     if beyond > 0 then
-      remove_finished(q, letter, call('ZRANGE', set, 0, math.min(beyond, BATCH) - 1), true)
+      local kept_set = q.base .. ':kept:' .. FINAL[letter]
+      local kept = call('ZCARD', kept_set)
+      if kept == 0 then
+        remove_finished(q, letter, call('ZRANGE', set, 0, math.min(beyond, BATCH) - 1), true)
+      elseif beyond > kept then
+        remove_finished(q, letter, oldest_counted(set, kept_set, kept, math.min(beyond - kept, BATCH)))
+      end
     end
   end
 end

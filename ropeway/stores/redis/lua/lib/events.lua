@@ -43,8 +43,9 @@ local function announce(q, what, to, number, jobs, detail)
   end
   -- Producers alone, without a worker that ticks, must not fill the memory with events.
   if math.floor(row[EVENTS] / EVENTS_KEPT) > math.floor(before / EVENTS_KEPT) and row[EVENTS] > 2 * EVENTS_KEPT then
-    call('XTRIM', q.base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0', 'LIMIT', 0)
-    row[EVENTS_FROM] = -1
+    if call('XTRIM', q.base .. ':events', 'MINID', '~', whole(row[EVENTS] - EVENTS_KEPT) .. '-0', 'LIMIT', 0) > 0 then
+      row[EVENTS_FROM] = -1
+    end
   end
   q.changed = true
   wake(q, 'events')

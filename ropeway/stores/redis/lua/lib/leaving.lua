@@ -35,5 +35,6 @@ local function leave(q, job)
     local member = sequence_of(job.place) .. job.id
     call('ZREM', q.base .. ':' .. state, member)
     call('ZREM', q.base .. ':expiring:' .. state, member)
+    call('ZREM', q.base .. ':kept:' .. state, member)
   end
 end

@@ -40,6 +40,12 @@ local function fail(q, s, outcome, id, run)
   return ended_run(run, 'f', keep.piece, s.stamp, made)
 end
 
+-- A new place, behind all of the same priority.
+local function last_place(q, run)
+  q.row[SEQ], q.changed = q.row[SEQ] + 1, true
+  return sub(run, -10, -8) .. sub(make_place(0, q.row[SEQ]), 4)
+end
+
 local function send_back(q, s, outcome, id, run)
   local move, delay = outcome[MOVE], outcome[MOVE] ~= 'hand back' and outcome[DELAY] or 0
   local due_at = delay > 0 and math.min(q.now + delay, LAST_INSTANT)
@@ -49,10 +55,12 @@ local function send_back(q, s, outcome, id, run)
     detail = '{"reason":' .. outcome[REASON_JSON] .. ',"attempt":' .. count_at(run, STARTS) .. ',"delay":'
       .. whole(delay) .. '}'
   end
-  s.back[#s.back + 1] = { id = id, place = sub(run, -10), due_at = due_at }
+  local goes_behind = not due_at and move ~= 'hand back'
+  local place = goes_behind and last_place(q, run) or sub(run, -10)
+  s.back[#s.back + 1] = { id = id, place = place, due_at = due_at, goes_behind = goes_behind }
   s.went[id] = due_at and 'delayed' or 'waiting'
   add_to(s.told, move .. '|' .. s.went[id], '["' .. id .. '",' .. detail .. ']')
-  return ended_run(run, 'o', NEVER, NEVER, made)
+  return sub(ended_run(run, 'o', NEVER, NEVER, made), 1, -11) .. place
 end
 
 -- The outcomes after the completions, which are `first` in number.
@@ -77,7 +85,7 @@ local function settle_others(q, s, ids, stored, outcomes, first)
 end
 
 local function put_back(q, back)
-  local ids, lines, delayed = {}, {}, {}
+  local ids, lines, delayed, moved = {}, {}, {}, {}
   for i = 1, #back do
     ids[i] = back[i].id
   end
@@ -89,8 +97,13 @@ local function put_back(q, back)
       delayed[#delayed + 1] = sub(job.place, 4) .. job.id
     elseif values[i] then
       add_to(lines, name_of(values[i]), job.place .. job.id)
+      if job.goes_behind then
+        moved[#moved + 1] = job.id
+        moved[#moved + 1] = with_place(values[i], job.place)
+      end
     end
   end
+  call_with('HSET', q.base .. ':jobs', moved)
   put_all_in_line(q, lines)
   call_with('ZADD', q.base .. ':delayed', delayed)
   wake(q, 'jobs')

@@ -22,6 +22,10 @@ local function place_of(value)
   return sub(value, -16, -7)
 end
 
+local function with_place(value, place)
+  return sub(value, 1, -17) .. place .. sub(value, -6)
+end
+
 local function pack_created(created_at)
   return struct.pack('>I6', created_at)
 end

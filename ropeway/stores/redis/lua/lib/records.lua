@@ -21,8 +21,9 @@ local function pack_rest(job, reason, progress, result)
   local limit, finished = sub(run, UNTIL, FINISHED_AT - 1), sub(run, FINISHED_AT, STARTED_AT - 1)
   local token, worker = holder_of(run)
   local is_active = job.state == 'active'
+  finished = is_active and NEVER or finished
   return sub(run, MADE, TOKEN - 1) .. due .. token .. worker .. or_nil(sub(run, STARTED_AT, RENEWED_AT - 1))
     .. or_nil(sub(run, RENEWED_AT, MADE - 1)) .. (is_active and limit or NIL) .. or_nil(finished)
-    .. ((is_active or finished == NEVER) and NIL or limit) .. text_or_nil(reason) .. text_or_nil(progress)
+    .. ((is_active or finished == NEVER) and NIL or or_nil(limit)) .. text_or_nil(reason) .. text_or_nil(progress)
     .. text_or_nil(result)
 end

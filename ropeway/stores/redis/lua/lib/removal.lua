@@ -6,7 +6,7 @@ local function remove(q, jobs, is_silent)
     local job = jobs[i]
     leave(q, job)
     if job.state == 'active' then
-      revoke(q, job.id, job.run)
+      revoke(q, job.id, job.run, 'removed')
       if q.row[MAX_ACTIVE] > 0 then
         wake(q, 'jobs')
       end

@@ -2,6 +2,7 @@
 
 -- What moves do not change, so a large payload is written once. Priority and ord say where a job waits, whenever it does.
 CREATE TABLE job (
+    -- A job that goes behind others gets a new one, here and wherever it is named.
     seq INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     id TEXT NOT NULL,
@@ -54,6 +55,8 @@ CREATE TABLE active (
     started_at INTEGER NOT NULL,
     renewed_at INTEGER NOT NULL,
     lock_until INTEGER NOT NULL,
+    -- Whether no other handler of its process can be to blame if it stalls.
+    alone INTEGER NOT NULL,
     reason TEXT,
     progress TEXT
 ) STRICT;
@@ -84,9 +87,11 @@ CREATE INDEX later_children ON later (queue, seq) WHERE due_at IS NULL;
 CREATE TABLE finished (
     queue INTEGER NOT NULL,
     state TEXT NOT NULL,
+    -- For ever: those have no expires_at, and lie apart, because counts pass them over.
+    is_kept INTEGER NOT NULL,
     finished_at INTEGER NOT NULL,
     seq INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL,
+    expires_at INTEGER,
     name TEXT NOT NULL,
     attempts_made INTEGER NOT NULL,
     attempts_started INTEGER NOT NULL,
@@ -99,11 +104,11 @@ CREATE TABLE finished (
     reason TEXT,
     progress TEXT,
     result TEXT,
-    PRIMARY KEY (queue, state, finished_at, seq)
+    PRIMARY KEY (queue, state, is_kept, finished_at, seq)
 ) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX finished_by_seq ON finished (seq);
--- Without the jobs that are kept for ever: those expire at the last instant of all.
+-- Without those that only a count removes: they expire at the last instant of all.
 CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at < 253402300799999;
 
 -- A job and where it stands; ask for it by seq, or by queue and id. Once it is found, the tables left are not looked into.
@@ -214,6 +219,8 @@ CREATE TABLE revoked (
     queue INTEGER NOT NULL,
     id TEXT NOT NULL,
     token TEXT NOT NULL,
+    -- What became of the job: cancelled or removed.
+    why TEXT NOT NULL,
     at INTEGER NOT NULL
 ) STRICT;
 

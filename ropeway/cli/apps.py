@@ -1,0 +1,37 @@
+"""An app as those see it who add jobs to one of its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from ..client.queue import Queue
+from .loading import load_worker, narrow
+from .stores import near
+
+
+class App(NamedTuple):
+    target: str
+    queue: Queue
+    handled: tuple[str, ...] | None
+    """The job names that it has handlers for, besides the queue's tasks; None has one for every name."""
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuses what the app cannot run: its name was misspelt, or it is another app's."""
+        if self.handled is None:
+            return
+        known = [*self.queue.tasks, *self.handled]
+        for name in names:
+            if name not in known:
+                raise click.UsageError(
+                    f"{self.target} has no task {name!r} in queue {self.queue.name!r}{near(name, known)}"
+                )
+
+
+def load_app(target: str, app_dir: Path, queue: str) -> App:
+    worker = load_worker(target, app_dir)
+    narrow(worker, [queue])
+    return App(target, worker.queues[0], worker.info.handlers)

@@ -1,0 +1,10 @@
+-- When a job expires that ends now.
+-- Takes the instant, and the age and the count to keep it for (null: none).
+-- Returns null if it is kept for ever; the last instant of all if only a count removes it.
+CREATE OR REPLACE FUNCTION ropeway.expiry(instant bigint, age bigint, count bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE
+        WHEN age IS NOT NULL THEN least(instant + age, 253402300799999)
+        WHEN count IS NOT NULL THEN 253402300799999
+    END
+$$;

@@ -1,0 +1,93 @@
+"""The store in a cluster, where some keys are on other nodes than the queue that a command is about.
+
+Adding, claiming and settling ask the queue's own node only. The list of queues, the records and the outboxes of other
+queues are in other slots: they are waited for briefly, and what was not done is done later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import ClassVar, Final, TypeVar
+
+from msgspec.structs import replace
+
+from ...errors import StoreUnavailable
+from ...job.instants import Instant
+from ...store import commands
+from ...store.commands import Add, Tick
+from ...store.contract import Listener
+from ...store.values import Added, Ticked, Topic
+from .across import add_across
+from .executor import Executor
+from .outbox import deliver, forget_senders
+from .store import RedisStore
+from .target import Target
+from .verbs import VERBS, Verbs, run
+from .wake import RedisListener
+
+T = TypeVar("T")
+
+BRIEFLY: Final = 1.0
+"""Seconds that a tick waits for nodes that do not hold its queue."""
+
+
+class ClusterExecutor(Executor):
+    async def register(self, queues: Sequence[str]) -> None:
+        new = [queue for queue in queues if queue not in self.registered]
+        if new and await (await self.settled()).listing.note(new):
+            self.registered.update(new)
+
+
+async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Added]]:
+    queues = [*dict.fromkeys(job.queue for bundle in command.bundles for job in bundle)]
+    if len(queues) < 2:
+        return await run.add(on, command, now)
+    await on.register(queues)
+    answers, new = await add_across(on.keys, on.call, command.bundles, now)
+    await on.notice_new(new)
+    return answers
+
+
+async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
+    queue = command.queue
+    answer, records, _ = await asyncio.gather(
+        run.tick_queue(on, queue, command.rules, now),
+        _briefly(run.expire_records(on, now)),
+        # Whoever added its first job may have ended before the list could be reached.
+        on.register([queue]),
+    )
+    ticked = run.ticked(on, answer, records)
+    if ticked.reset:
+        on.registered.clear()
+    *_, in_outbox = answer
+    if in_outbox:
+        await _briefly(deliver(on.keys, on.call, queue, now))
+    more = await _briefly(forget_senders(on.keys, on.call, queue, now))
+    return replace(ticked, more=True) if more else ticked
+
+
+class ClusterStore(RedisStore):
+    verbs: ClassVar[Verbs] = {**VERBS, commands.Add: add, commands.Tick: tick}
+
+    def new_executor(self, target: Target) -> Executor:
+        return ClusterExecutor(target)
+
+    def domain_of(self, queue: str | None = None) -> str:
+        """Each queue by itself: one slot can be in trouble while others of its node are not."""
+        return self.url if queue is None else f"{self.url}#{queue}"
+
+    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+        # Without standing claims: no server of a cluster can tell whether somebody still hears a channel.
+        on = self._executor
+        on.check()
+        return RedisListener(lambda: on.here().ear, on.keys.all_channels(topic, queues), on.check, self.url)
+
+
+async def _briefly(call: Awaitable[T]) -> T | None:
+    """None if its nodes cannot be reached, or do not answer soon."""
+    try:
+        async with asyncio.timeout(BRIEFLY):
+            return await call
+    except (StoreUnavailable, TimeoutError):
+        return None

@@ -1,0 +1,58 @@
+"""What concerns a whole queue: its settings, its events, and taking many jobs away."""
+
+from __future__ import annotations
+
+from ....errors import InvalidOption
+from ....job.events import DOUBLE_MOVES
+from ....job.instants import Instant
+from ....job.states import FINAL
+from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
+from ....store.values import BATCH, Cleaned, Settings
+from ..encoding import as_json, bounded, given
+from ..executor import Executor
+from ..finding import oldest
+from ..ids import all_shortened, texts_of
+
+
+async def configure(on: Executor, command: Configure, now: Instant | None) -> Settings:
+    queue = command.queue
+    to_pause, to_resume = (
+        [(name, as_json(name).decode()) for name in names] for names in (command.pause_names, command.resume_names)
+    )
+    await on.register([queue])
+    answer = await on.run("configure", queue, given(now), command.pause, to_pause, to_resume, command.max_active)
+    is_paused, names, limit, is_new = answer
+    await on.notice_new([queue] if is_new else [])
+    return Settings(bool(is_paused), tuple(sorted(name.decode() for name in names)), limit or None)
+
+
+async def publish(on: Executor, command: Publish, now: Instant | None) -> None:
+    # Whoever adds the first job finds a row, and would not note the queue again after somebody emptied the server.
+    await on.register([command.queue])
+    detail = f'{{"name":{as_json(command.name).decode()},"data":{command.data}}}'
+    is_new = await on.run("publish", command.queue, given(now), detail)
+    await on.notice_new([command.queue] if is_new else [])
+
+
+async def trim_events(on: Executor, command: TrimEvents, _: Instant | None) -> None:
+    await on.run("trim_events", command.queue, bounded(max(1, command.keep)), DOUBLE_MOVES)
+
+
+async def clean(on: Executor, command: Clean, now: Instant | None) -> Cleaned:
+    queue, state = command.queue, command.state
+    if state == "active":
+        raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
+    limit = max(0, min(command.limit, BATCH))
+    ids: list[str] | bool = False
+    more = False
+    if state not in FINAL:
+        clock = now if now is not None else await on.call("clock", (on.keys.queue(queue),))
+        found = await oldest(on.run, queue, state, clock - command.older_than, limit + 1)
+        ids, more = all_shortened(found[:limit]), len(found) > limit
+    removed, others = await on.run("clean", queue, given(now), state, command.older_than, limit, ids)
+    return Cleaned(texts_of(removed), more=more or bool(others))
+
+
+async def obliterate(on: Executor, command: Obliterate, now: Instant | None) -> Cleaned:
+    removed, more, active = await on.run("obliterate", command.queue, given(now), command.force)
+    return Cleaned(texts_of(removed), more=bool(more), active=active)

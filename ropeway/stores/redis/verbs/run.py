@@ -1,0 +1,114 @@
+"""Adding jobs, running them, and keeping them in order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ....job.ids import new_token
+from ....job.instants import LAST_INSTANT, Instant
+from ....job.stalls import GIVEN_UP
+from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
+from ....store.values import BATCH, Added, Answer, Claimed, Settled, StallRules, Ticked
+from .. import adding
+from ..encoding import DEFAULTS, answers_of, claimed_of, given, pack, request_of, update_of
+from ..executor import Executor
+from ..failures import reading
+from ..ids import shortened, texts_of
+from ..scripts import SCRIPTS
+from ..settling import in_order, settlement
+
+ADD_ONE = SCRIPTS["add_one"]
+
+
+async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Added]]:
+    if job := adding.alone(command.bundles):
+        # Written out here: for a lone job each further step is felt.
+        here = on.here()
+        if not here.is_settled:
+            await here.settle()
+        if job.queue not in on.registered:
+            await on.register([job.queue])
+        keys = (on.keys.queue(job.queue),)
+        answer = await here.commands.run(ADD_ONE, keys, *adding.arguments_of(job, now))
+        if answer == b"c":
+            return [[Added(job.id, "created")]]
+        letters, new = answer
+        await on.notice_new([job.queue for _ in new])
+        return adding.answers_of(command.bundles, letters.decode())
+    load = adding.Load(on.keys, command.bundles, now)
+    if not load.queues:
+        on.check()
+        return [[] for _ in command.bundles]
+    await on.register(load.queues)
+    letters, new = await on.call("add", load.keys, *load.arguments)
+    await on.notice_new([load.queues[number - 1] for number in new])
+    return adding.answers_of(command.bundles, letters.decode())
+
+
+async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
+    answer = await on.run("claim", command.queue, given(now), request_of(command))
+    with reading(on.target.url):
+        return claimed_of(command, answer)
+
+
+async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
+    then = command.then
+    packed, ordered = settlement(command.outcomes, then, now)
+    letters, claimed = await on.run_packed(command.queue, "settle", packed)
+    answers = in_order(command.outcomes, ordered, answers_of(letters))
+    with reading(on.target.url):
+        return Settled(answers, claimed_of(then, claimed) if then else None)
+
+
+async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answer]:
+    held = [(shortened(lock.id), lock.token) for lock in command.locks]
+    return answers_of(await on.run("renew", command.queue, given(now), held, min(command.lock, LAST_INSTANT)))
+
+
+async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
+    packed = [update_of(update) for update in command.updates]
+    return answers_of(await on.run("update", command.queue, given(now), packed))
+
+
+async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
+    ticking = tick_queue(on, command.queue, command.rules, now)
+    return ticked(on, *await asyncio.gather(ticking, expire_records(on, now)))
+
+
+async def tick_queue(on: Executor, queue: str, rules: StallRules, now: Instant | None) -> list[Any]:
+    answer: list[Any] = await on.run(
+        "tick",
+        queue,
+        given(now),
+        rules.max_stalled_count,
+        rules.on_stalled == "fail",
+        rules.counts_as_attempt,
+        GIVEN_UP,
+        dict(rules.ends),
+        DEFAULTS,
+    )
+    return answer
+
+
+async def expire_records(on: Executor, now: Instant | None) -> tuple[int, bytes]:
+    """How many it removed, and the name of the store's life. Records are in a slot of their own."""
+    keys = on.keys.expiring, on.keys.kinds, on.keys.life
+    expired, life = await on.call("expire_records", keys, pack((given(now), new_token())))
+    return expired, life
+
+
+def ticked(on: Executor, answer: list[Any], records: tuple[int, bytes] | None) -> Ticked:
+    expired, life = records or (0, on.life)
+    known, on.life = on.life, life
+    promoted, stalled, given_up, removed, next_at, more, at, _ = answer
+    return Ticked(
+        promoted,
+        texts_of(stalled),
+        texts_of(given_up),
+        removed,
+        next_at,
+        more=bool(more) or expired == BATCH,
+        now=at,
+        reset=known not in (None, life),
+    )

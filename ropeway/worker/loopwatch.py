@@ -1,0 +1,155 @@
+"""Noticing that the worker's loop is blocked, and seeing to its jobs meanwhile; on the keeper's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Protocol, TypeAlias
+
+from .context import Stage
+from .job import Job
+from .rescue import Rescue
+from .service import Service, log
+
+SLOW_LOOP: Final = 0.25
+"""Seconds after which a loop that does not answer counts as slow: that is told when it has answered."""
+BLOCKED_LOOP: Final = 1.0
+"""Seconds after which it counts as blocked: that is told at once, and others see to what waits for it."""
+LOOK_EVERY: Final = 0.1
+"""Seconds between two looks at the loop, while jobs run."""
+WARN_EVERY: Final = 60.0
+RELIEVE_EVERY: Final = 5.0
+"""Seconds between two tries to hand back what the store could not be told of."""
+
+LAST_WORDS: Final = 0.7
+"""Seconds that the store has for each call when the worker ends."""
+
+
+class Shutdown(Protocol):
+    def ends_at(self) -> float | None:
+        """When it should be over, on the monotonic clock; None while nobody has asked for it."""
+        ...
+
+    async def end_without_loop(self) -> None:
+        """Ends what the loop cannot end; also the process, if that is the worker's."""
+        ...
+
+
+Report: TypeAlias = Callable[[Job | None, float, str], None]
+"""Tells which handler blocks the loop, if it is one, for how many seconds by now, and where in the code."""
+
+
+class LoopWatch(Service):
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        thread: int,
+        stage: Stage,
+        rescue: Rescue,
+        shutdown: Shutdown,
+        report_slow: Report,
+        report_blocked: Report,
+    ) -> None:
+        self.is_blocked = False
+        self._loop = loop
+        self._thread = thread
+        self._stage = stage
+        self._rescue = rescue
+        self._shutdown = shutdown
+        self._report_slow = report_slow
+        self._report_blocked = report_blocked
+        self._free_at = time.monotonic()
+        """When the loop was last known not to be blocked."""
+
+    async def step(self) -> None:
+        if not self._rescue.is_needed and self._shutdown.ends_at() is None:
+            self._free_at = time.monotonic()
+            await asyncio.sleep(SLOW_LOOP)
+            return
+        answered: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self._loop.call_soon_threadsafe(_answer, answered)
+        if not await _within(SLOW_LOOP, answered):
+            culprit, where = self._stage.job, self._stack()
+            if not await _within(BLOCKED_LOOP - SLOW_LOOP, answered):
+                await self._attend(answered)
+            # Not from when it was asked: it may have been blocked for a while by then. So the time is never too short,
+            # and too long by no more than the time between two looks.
+            self._report_slow(culprit, await answered - self._free_at, where)
+        self._free_at = await answered
+        await asyncio.sleep(LOOK_EVERY)
+
+    async def _attend(self, answered: asyncio.Future[float]) -> None:
+        """Returns when the loop answers."""
+        self.is_blocked = True
+        relieving = asyncio.create_task(self._relieve())
+        warn_at = 0.0
+        last_end: float | None = None
+        try:
+            while not answered.done():
+                now = time.monotonic()
+                if now >= warn_at:
+                    warn_at = now + WARN_EVERY
+                    self._report_blocked(self._stage.job, now - self._free_at, self._stack())
+                end = self._shutdown.ends_at()
+                if end is not None and end != last_end:
+                    last_end = end
+                    log.warning("stopping: the loop is blocked, and has %.1f s to come back", max(0, end - now))
+                if end is not None and now >= end and not relieving.cancelled():
+                    await _cancel(relieving)
+                    await self._give_up(now - self._free_at)
+                await _within(SLOW_LOOP, answered)
+        finally:
+            self.is_blocked = False
+            await _cancel(relieving)
+
+    async def _relieve(self) -> None:
+        while True:
+            if handed_back := await self._rescue.relieve():
+                log.warning("the loop is blocked: %d jobs that had not begun were handed back", handed_back)
+            await asyncio.sleep(RELIEVE_EVERY)
+
+    async def _give_up(self, seconds: float) -> None:
+        """A shutdown that should be over by now is ended without the loop."""
+        given_up = await self._rescue.give_up(LAST_WORDS)
+        log.error(
+            "the loop has been blocked for %.0f s, and the worker ends without it: %d jobs were handed back, "
+            "%d outcomes were settled",
+            seconds,
+            given_up.handed_back,
+            given_up.settled,
+        )
+        if given_up.left:
+            log.error("%d jobs could not be handed back or settled: they run again", given_up.left)
+        await self._shutdown.end_without_loop()
+
+    def _stack(self) -> str:
+        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - there is no other way to see it
+        return "".join(traceback.format_stack(frame, limit=5)) if frame else ""
+
+
+def _answer(answered: asyncio.Future[float]) -> None:
+    """Tells the thread that asked when the worker's loop came round to it."""
+    with suppress(RuntimeError):  # Whoever asked may be gone, and its loop closed.
+        answered.get_loop().call_soon_threadsafe(_resolve, answered, time.monotonic())
+
+
+def _resolve(answered: asyncio.Future[float], at: float) -> None:
+    if not answered.done():
+        answered.set_result(at)
+
+
+async def _within(seconds: float, answered: asyncio.Future[float]) -> bool:
+    await asyncio.wait([answered], timeout=seconds)
+    return answered.done()
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    """Returns when it has ended; raises what it had raised before."""
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()

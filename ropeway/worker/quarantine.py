@@ -1,0 +1,232 @@
+"""Running a job alone that may not stall again, so that a stall can be blamed on it and on nobody else.
+
+A handler that kills its process stalls every job that the process holds. Most of them are innocent, and which one is
+not cannot be told while they run side by side. So the store gives up a job that stalled before only if its last attempt
+ran alone (`job/stalls.py`), and a worker sees to it that such an attempt does:
+
+    claimed -- never stalled, or may stall again ------------------------------------------> runs beside the others
+       |
+       +-- a suspect: waits here, while its worker claims nothing more
+              | no other handler is in this process            | others run on for all of its patience
+              v                                                v
+           marked as alone in the store, then runs          runs beside the others, unmarked
+              | settled                | runs on for all of its patience
+              v                        v
+           over                     mark withdrawn: the others go on beside it
+
+A worker has one suspect at a time and hands further ones back, for other workers; after one it claims single jobs until
+one comes that is no suspect. Patience doubles with each stall, so that a job which never gets to run alone beside long
+neighbours does so in the end. Handlers in processes of their own do not count as neighbours: they kill only themselves.
+
+The mark stays until the outcome is stored: a worker that dies before that stalls the job too. Other workers of the same
+process stand back meanwhile (`neighbours.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from ..client.queue import Queue
+from ..errors import StoreUnavailable
+from ..job.options import readable_options
+from ..job.outcomes import Outcome
+from ..job.stalls import judge_stall
+from ..store.values import JobUpdate, StallRules
+from .handlers import Handlers
+from .job import Job
+from .neighbours import NEIGHBOURS
+from .service import Service, insist, log
+from .slots import Slots
+
+PATIENCE: Final = 60.0
+"""Seconds that a suspect waits for its neighbours to end, and seconds that they then wait for it."""
+MOST_DOUBLINGS: Final = 10
+
+
+class Quarantine(Service):
+    """Isolates the suspects among the jobs of one worker."""
+
+    def __init__(self, slots: Slots, handlers: Handlers, stalls_in: Callable[[Queue], StallRules]) -> None:
+        self.suspect: Job | None = None
+        """It waits to run alone, or does, or its outcome is on its way."""
+        self.is_alert = False
+        """Whether what is claimed must be looked at: there is a suspect, or more may come."""
+        self.unsettled: Collection[Job] = ()
+        """Jobs whose outcome the store does not know yet."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called when `limit` may have another answer."""
+        self._slots = slots
+        self._handlers = handlers
+        self._stalls_in = stalls_in
+        self._is_closed = False
+        self._kept_back: list[Job] = []
+        """Held, and not to start before the quarantine is over."""
+        self._news = asyncio.Event()
+        self.loop = asyncio.get_running_loop()
+        self.stands_back_for: object = None
+        """While another worker of this process has a suspect, this one starts nothing: see `Neighbour`."""
+        slots.ended_one = self.look
+
+    async def run(self) -> None:
+        NEIGHBOURS.join(self)
+        try:
+            await super().run()
+        finally:
+            NEIGHBOURS.leave(self)
+
+    def look(self) -> None:
+        """Something that it may wait for has happened."""
+        if self.suspect is not None:
+            self._news.set()
+        if self.stands_back_for is not None:
+            NEIGHBOURS.tell()
+
+    def stand_back(self, request: object) -> None:
+        self.stands_back_for = request
+        self.is_alert = True
+        self._start_kept_back()
+        self.changed()
+        self.look()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a death of this process would hit no handler of it, nor an outcome that is yet to be stored.
+
+        The suspect, and what waits for its end, have not begun.
+        """
+        if self._slots.leaked or self.unsettled:
+            return False
+        # list() holds the interpreter's lock while it copies: another thread may ask.
+        return all(job in self._kept_back or self._is_apart(job) for job in list(self._slots.held))
+
+    def limit(self, wanted: int, under_way: int = 0) -> int:
+        """How many of the jobs that the worker wants it may claim, beside those that a claim under way may bring."""
+        if self.suspect is not None or self.stands_back_for is not None:
+            return 0
+        return min(wanted, 1 - under_way) if self.is_alert else wanted
+
+    def divide(self, jobs: Iterable[Job]) -> tuple[list[Job], list[Job]]:
+        """Those that the worker may keep, and suspects to be handed back. Of the first, `start` starts some later."""
+        kept, back = [], []
+        self.is_alert = self.suspect is not None or self.stands_back_for is not None
+        for job in jobs:
+            if not self._is_suspect(job):
+                kept.append(job)
+            elif self.suspect is None:
+                self.suspect, self.is_alert = job, True
+                self._kept_back.append(job)
+                kept.append(job)
+            else:
+                back.append(job)
+        self.look()
+        return kept, back
+
+    def start(self, jobs: Collection[Job]) -> None:
+        """Starts all but the suspect; while one runs alone, here or in another worker, they wait for its end."""
+        if self._is_closed or self.stands_back_for is not None:
+            self._kept_back += [job for job in jobs if job is not self.suspect]
+        self._slots.hold(jobs)
+        self._slots.start([job for job in jobs if job not in self._kept_back])
+
+    def leave(self) -> None:
+        """What has not started goes back: the worker ends."""
+        kept_back, self._kept_back = self._kept_back, []
+        for job in kept_back:
+            self._slots.abandon(job, Outcome(job.id, job.token, "hand back"))
+        self.look()
+
+    async def step(self) -> None:
+        await self._until(lambda: self.suspect is not None)
+        assert self.suspect is not None
+        try:
+            await self._isolate(self.suspect)
+        finally:
+            # Also of one that was not even started, should this have been cancelled.
+            self._open()
+
+    async def _isolate(self, job: Job) -> None:
+        log.info("%r stalled before and may not again: it is run alone", job)
+        patience = self._patience(job)
+        if not await self._within(patience, lambda: job.ended or self._close()):
+            log.warning("%r could not be run alone within %.0f s: it is run beside others", job, patience)
+        if job.ended or not self._is_closed:
+            return
+        if not await self._mark(job, alone=True, unless=lambda: job.cancelled or job.ended):
+            return
+        self._kept_back.remove(job)
+        self._slots.start([job])
+        if not await self._within(patience, lambda: self._is_over(job)):
+            log.info("%r has run alone for %.0f s: others go on beside it", job, patience)
+            await self._mark(job, alone=False, unless=lambda: self._is_over(job))
+
+    async def _mark(self, job: Job, *, alone: bool, unless: Callable[[], bool]) -> bool:
+        """Whether the store has noted it, and there was no reason to let it be."""
+        store, queue = job.queue.store, job.queue.name
+        change = JobUpdate(job.id, job.token, alone=alone)
+        try:
+            [answer] = await insist(lambda _: store.update(queue, [change]), "update", unless=unless)
+        except StoreUnavailable:
+            return False
+        if answer.verdict != "done":
+            self._slots.signal(job, "lost")
+        return not unless()
+
+    def _close(self) -> bool:
+        """Whether the suspect is alone, and stays so until `_open`."""
+        others_are_quiet = NEIGHBOURS.close(self) and self.stands_back_for is None
+        self._is_closed = others_are_quiet and self.is_quiet
+        return self._is_closed
+
+    def _open(self) -> None:
+        self.suspect, self._is_closed = None, False
+        NEIGHBOURS.open(self)
+        self._start_kept_back()
+        self.changed()
+
+    def _start_kept_back(self) -> None:
+        if self._is_closed or self.stands_back_for is not None:
+            return
+        waiting, self._kept_back = self._kept_back, [job for job in self._kept_back if job is self.suspect]
+        self._slots.start([job for job in waiting if job is not self.suspect and not job.ended])
+
+    def _is_suspect(self, job: Job) -> bool:
+        record = job.record
+        if not record.stalled_count:
+            return False
+        rules = self._stalls_in(job.queue)
+        verdict = judge_stall(
+            stalled_count=record.stalled_count,
+            attempts_made=record.attempts_made,
+            attempts=readable_options(record.options).attempts,
+            is_alone=True,
+            max_stalled_count=rules.max_stalled_count,
+            on_stalled=rules.on_stalled,
+            counts_as_attempt=rules.counts_as_attempt,
+        )
+        return verdict in ("too often", "last attempt")
+
+    def _patience(self, job: Job) -> float:
+        beyond = job.record.stalled_count - self._stalls_in(job.queue).max_stalled_count
+        return float(PATIENCE * 2 ** min(max(beyond, 0), MOST_DOUBLINGS))
+
+    def _is_over(self, job: Job) -> bool:
+        return job.ended and job not in self.unsettled
+
+    def _is_apart(self, job: Job) -> bool:
+        handler = self._handlers.find(job.queue.name, job.name)
+        return handler is not None and handler.run_in == "process"
+
+    async def _within(self, seconds: float, condition: Callable[[], bool]) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._until(condition)
+        except TimeoutError:
+            return condition()
+        return True
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self._news.clear()
+            await self._news.wait()

@@ -1,0 +1,132 @@
+"""What waits for a blocked loop is taken by one side only: the loop, or the thread that stands in for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any, Final, cast
+
+from ropeway import Job, Queue, Worker
+from ropeway.job.outcomes import Outcome
+from ropeway.job.record import JobRecord
+from ropeway.worker.attempts import Attempts
+from ropeway.worker.job import Job as RunningJob
+from ropeway.worker.slots import Slots
+from tests.client.tampering import Tampering
+
+from .watching import PATIENCE, Ear, entered, told
+
+MANY: Final = 20_000
+
+
+def running_job(queue: Queue, id: str) -> RunningJob:
+    return RunningJob(queue, JobRecord(queue.name, id, "send", "null", "{}", "active", 0, 0, 0, token="a"), 0)
+
+
+class Counted:
+    """Attempts that only note the jobs they are given."""
+
+    def __init__(self) -> None:
+        self.run_ids: list[str] = []
+
+    async def run(self, job: RunningJob) -> Outcome:
+        self.run_ids.append(job.id)
+        return Outcome(job.id, job.token, "complete")
+
+
+async def test_a_job_is_either_begun_or_handed_back(queue: Queue):
+    attempts, taken = Counted(), list[str]()
+    slots = Slots(5, cast(Attempts, attempts), lambda job, _: slots.held.discard(job))
+    jobs = [running_job(queue, str(number)) for number in range(MANY)]
+    is_over = threading.Event()
+
+    def take() -> None:
+        while not is_over.is_set():
+            found = slots.take_ready()
+            taken.extend(job.id for job in found)
+            slots.held.difference_update(found)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    try:
+        for start in range(0, MANY, 10):
+            slots.start(jobs[start : start + 10])
+            await asyncio.sleep(0)
+        async with asyncio.timeout(PATIENCE):
+            while slots.held:  # noqa: ASYNC110 - the thread tells nobody
+                await asyncio.sleep(0.01)
+    finally:
+        is_over.set()
+        thread.join()
+        slots.close()
+    assert sorted([*attempts.run_ids, *taken], key=int) == [job.id for job in jobs]
+
+
+async def test_jobs_of_a_claim_whose_answer_was_not_read_are_handed_back(tampered_queue: Queue, tampering: Tampering):
+    """And run once, by whoever claims them next."""
+    queue, loop_thread, beside = tampered_queue, threading.get_ident(), asyncio.Event()
+    returned = threading.Event()
+    blocks: list[Any] = []
+
+    def block(answer: Any) -> None:
+        if threading.get_ident() == loop_thread and answer.jobs and answer.jobs[0].name == "second" and not blocks:
+            blocks.append(returned.wait(PATIENCE))
+
+    def note(_: Any) -> None:
+        if threading.get_ident() != loop_thread:
+            returned.set()
+
+    async def wait(_: Job) -> None:
+        await beside.wait()
+
+    runs: list[str] = []
+
+    async def run(job: Job) -> None:
+        runs.append(job.id)
+
+    worker = Worker(queue, {"first": wait, "second": run})
+    ear = Ear(worker, "lock-lost", "stalled")
+    async with worker:
+        first = await queue.add("first")
+        await told(queue, "active", first)
+        tampering.after["claim"], tampering.after["settle"] = block, note
+        second = await queue.add("second")
+        await second.result(timeout=PATIENCE)
+        beside.set()
+    assert blocks == [True]
+    assert runs == [second.id]
+    assert (await second.refresh()).stalled_count == 0
+    assert ear.names == []
+
+
+async def test_a_worker_in_a_thread_hands_back_its_jobs_when_its_shutdown_is_over(queue: Queue):
+    begun, let_go = asyncio.Event(), threading.Event()
+    here = asyncio.get_running_loop()
+
+    async def block(_: Job) -> None:
+        here.call_soon_threadsafe(begun.set)
+        let_go.wait(PATIENCE)
+
+    worker = Worker(queue, block, grace=0, cancel_grace=0)
+    job = await queue.add("block")
+    running = asyncio.create_task(asyncio.to_thread(worker.run_sync))
+    await entered(begun)
+    worker.stop()
+    await told(queue, "active", job)
+    while await job.state() != "waiting":  # noqa: ASYNC110 - its loop is blocked
+        await asyncio.sleep(0.01)
+    let_go.set()
+    await asyncio.wait_for(running, PATIENCE)
+    assert (await job.refresh()).attempts_made == 0
+
+
+async def test_what_a_handler_returned_in_its_thread_is_known_before_the_loop_sees_it(queue: Queue):
+    job = running_job(queue, "1")
+    attempts = Attempts(cast(Any, None), cast(Any, None), cast(Any, None), cast(Any, None), lambda _: None)
+    assert attempts.completed_in_thread(job) is None
+    attempts._returned[job] = {"sent": 1}
+    outcome = attempts.completed_in_thread(job)
+    assert outcome is not None
+    assert (outcome.move, outcome.result) == ("complete", '{"sent":1}')
+    attempts._returned[job] = object()
+    assert attempts.completed_in_thread(job) is None
