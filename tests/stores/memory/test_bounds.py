@@ -28,7 +28,7 @@ from .audit import book_of
 def kept_keys(store: MemoryStore) -> int:
     """All the places that the queue's jobs take in any order."""
     book = book_of(store, QUEUE)
-    orders = [book.locks, book.expiries, *(book.shelf(state).keys for state in STATES)]
+    orders = [book.locks, book.expiries, *(book.shelf(state).counted for state in STATES)]
     return sum(len(block) for keys in orders for block in keys._blocks)
 
 
@@ -43,7 +43,7 @@ async def test_cancelled_jobs_leave_the_line(store: MemoryStore):
     await store.add([jobs], now=NOW)
     await store.cancel(QUEUE, [job.id for job in jobs[::-1]], now=NOW)
 
-    assert book_of(store, QUEUE).shelf("waiting").keys._blocks == []
+    assert book_of(store, QUEUE).shelf("waiting").counted._blocks == []
 
 
 async def test_removed_jobs_leave_nothing(store: MemoryStore):
