@@ -304,10 +304,15 @@ class Runtime:
                 wait.cancel()
 
     async def _settle_the_rest(self) -> None:
-        """Outcomes are waited for as long as the grace lasts. Claims on their way may bring jobs, to be handed back."""
+        """Outcomes are waited for as long as the grace lasts, and their locks: afterwards they would be refused.
+
+        A claim on its way may bring jobs, which are to be handed back.
+        """
         if self._exchanging is None or self._exchanging.done():
             return
-        rest = (self.ends_at() or 0) - time.monotonic() if self.exchange.unsettled else SECOND_WAIT
+        rest = SECOND_WAIT
+        if self.exchange.unsettled:
+            rest = min(self._rules.lock / 1000, (self.ends_at() or 0) - time.monotonic())
         settled = asyncio.ensure_future(self.exchange.settle_all())
         hurried = asyncio.ensure_future(self.hurried.wait())
         try:

@@ -228,7 +228,7 @@ async def test_removing_a_job_by_force_stops_its_handler_and_is_told_as_a_remova
         event = await ear.hear("removed")
     assert event.data == {"prev": "active", "queue": queue.name, "job_id": job.id}
     assert ear.names == ["removed"]
-    assert "was removed while it ran" in caplog.text
+    assert "was removed after" in caplog.text
     assert gate.runs == 1
 
 
