@@ -44,6 +44,7 @@ _JOB_OPTIONS: Final = (
     click.option("--at", type=instant, help="Wait until this instant, as in 2030-01-31T09:00+01:00."),
     click.option("--priority", type=int, help="Lower goes first; 0 by default."),
     click.option("--lifo", is_flag=True, default=None, help="Ahead of all others of its priority."),
+    click.option("--tag", "tags", multiple=True, help="A word to find it by; can be repeated."),
     click.option("--attempts", type=int, help="How often to try, the first time included."),
     click.option("--backoff", type=backoff, help="Pause before a retry: 5s, exponential:1s,max=1h,jitter=0.5."),
     click.option("--timeout", type=duration, help="How long one attempt may take."),
@@ -60,7 +61,7 @@ def with_job_options(command: Callable[..., None]) -> Any:
     @wraps(command)
     def packed(**given: Any) -> None:
         options = {name: given.pop(name) for name in _names}
-        command(options={name: value for name, value in options.items() if value is not None}, **given)
+        command(options={name: value for name, value in options.items() if value not in (None, ())}, **given)
 
     decorated: Any = packed
     for option in reversed(_JOB_OPTIONS):

@@ -16,7 +16,7 @@ from ..job.durations import Duration, milliseconds
 from ..job.events import EVENTS_KEPT, Event
 from ..job.instants import instant_of
 from ..job.moves import MOVES, MoveName
-from ..job.names import job_id, job_name, queue_name
+from ..job.names import job_id, job_name, queue_name, tag_name
 from ..job.numbers import whole
 from ..job.options import JobOptions, priority_of, read_options
 from ..job.outcomes import Classify
@@ -174,6 +174,7 @@ class Queue(Attached, Guided):
         limit: int = 100,
         after: str | None = None,
         newest_first: bool = False,
+        tag: str | None = None,
     ) -> JobPage:
         """A page of jobs of the given states, or of all of them, state by state.
 
@@ -186,6 +187,7 @@ class Queue(Attached, Guided):
             whole("limit", limit, 1, BATCH),
             after,
             yes_or_no("newest_first", newest_first),
+            None if tag is None else tag_name(tag),
         )
         page = await self.store.find(query)
         return JobPage([found_job(self, record) for record in page.jobs], page.next)

@@ -104,4 +104,5 @@ def new_job(
         place.delay,
         place.due_at,
         is_fresh=not place.id,
+        tags=place.tags,
     )

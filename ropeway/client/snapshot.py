@@ -46,6 +46,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
     progress: Json = None
     result: Json = None
+    tags: tuple[str, ...] = ()
     corrupt: tuple[str, ...] = ()
     """What of it cannot be read, damaged or written by another version; each stands here as if never given."""
 
@@ -85,5 +86,6 @@ def snapshot_of(record: JobRecord) -> Snapshot:
         reason=record.reason,
         progress=read("progress", record.progress, decode, None),
         result=read("result", record.result, decode, None),
+        tags=record.tags,
         corrupt=tuple(corrupt),
     )

@@ -183,12 +183,15 @@ class SyncQueue(Guided):
         limit: int = 100,
         after: str | None = None,
         newest_first: bool = False,
+        tag: str | None = None,
     ) -> SyncJobPage:
         """A page of jobs of the given states, or of all of them, state by state.
 
         Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
         """
-        return run(self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first)).sync
+        return run(
+            self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first, tag=tag)
+        ).sync
 
     def counts(self) -> Counts:
         """How many jobs are in each state."""

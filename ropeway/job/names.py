@@ -11,6 +11,7 @@ _QUEUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,255}")
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 LONGEST_JOB_NAME: Final = 255
+LONGEST_TAG: Final = 64
 
 
 def queue_name(given: object) -> str:
@@ -35,6 +36,12 @@ def job_name(given: object) -> str:
     ):
         return _plain(given)
     raise InvalidName("job name", given, f"use text of 1 to {LONGEST_JOB_NAME} characters without control characters")
+
+
+def tag_name(given: object) -> str:
+    if isinstance(given, str) and 0 < len(given) <= LONGEST_TAG and not _UNPRINTABLE.search(given):
+        return _plain(given)
+    raise InvalidName("tag", given, f"use text of 1 to {LONGEST_TAG} characters without control characters")
 
 
 def _plain(given: str) -> str:

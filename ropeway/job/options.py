@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final, TypedDict
 
 import msgspec
@@ -17,7 +18,7 @@ from .choices import yes_or_no
 from .codec import JsonText
 from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
-from .names import job_id
+from .names import job_id, tag_name
 from .numbers import whole
 from .retention import KeepOption, Retention, retention
 
@@ -26,6 +27,7 @@ LEAST_URGENT: Final = 2**21
 LOG_LINES: Final = 1_000
 STACK_TRACES: Final = 10
 MOST_ATTEMPTS: Final = 1_000_000
+MOST_TAGS: Final = 10
 
 
 class JobOptions(TypedDict, total=False):
@@ -49,6 +51,8 @@ class JobOptions(TypedDict, total=False):
     """How long a completed job is kept: True or 0 for not at all, a count, `Keep(age=, count=)`, or False for ever."""
     remove_on_fail: KeepOption
     """The same for failed and cancelled jobs."""
+    tags: Iterable[str]
+    """Words to find it by: up to 10, of up to 64 characters each."""
     max_starts: int
     """How often the job may be started at all, postponements and stalls included."""
     keep_logs: int
@@ -80,6 +84,7 @@ class Placement(msgspec.Struct, frozen=True):
     due_at: Instant | None = None
     priority: int = 0
     lifo: bool = False
+    tags: tuple[str, ...] = ()
 
 
 def priority_of(given: object) -> int:
@@ -188,6 +193,15 @@ def _read_timeout(option: str, value: Any) -> tuple[str, Any]:
     return option, limit
 
 
+def _read_tags(option: str, value: Any) -> tuple[str, Any]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidOption(option, f"cannot be {shown(value)}: give a list of words")
+    tags = tuple(dict.fromkeys(map(tag_name, islice(value, MOST_TAGS + 1))))
+    if len(tags) > MOST_TAGS:
+        raise InvalidOption(option, f"cannot be more than {MOST_TAGS}")
+    return option, tags
+
+
 _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "id": lambda option, value: (option, None if value is None else job_id(value)),
     "delay": _read_delay,
@@ -198,6 +212,7 @@ _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "timeout": _read_timeout,
     "remove_on_complete": lambda option, value: ("keep_completed", retention(option, value)),
     "remove_on_fail": lambda option, value: ("keep_failed", retention(option, value)),
+    "tags": _read_tags,
     "max_starts": _whole(1, MOST_ATTEMPTS),
     "keep_logs": _whole(0, 100_000),
     "stack_traces": _whole(0, 1_000),

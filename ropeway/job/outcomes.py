@@ -13,6 +13,7 @@ from .codec import JsonText
 from .failure import Failure
 from .instants import Milliseconds
 from .options import StoredOptions
+from .record import NewJob
 from .retention import KEEP_COMPLETED, Retention
 
 SettlingMove: TypeAlias = Literal["complete", "retry", "fail", "postpone", "hand back"]
@@ -37,6 +38,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     exhausted: bool = False
     """It failed because no attempts remain."""
     stack_traces: int = 10
+    adds: tuple[NewJob, ...] = ()
+    """Jobs that are added in the same step, if the outcome is accepted; an id that exists is left as it is."""
 
 
 def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> bool:

@@ -25,6 +25,7 @@ class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An absolute instant instead of a delay; one that has passed means now."""
     is_fresh: bool = False
     """Whether the id was made for this job: no other can have it, so nobody need look."""
+    tags: tuple[str, ...] = ()
 
 
 class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -64,6 +65,7 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Of the last failed attempt, of giving up, or of the cancellation."""
     progress: JsonText | None = None
     result: JsonText | None = None
+    tags: tuple[str, ...] = ()
 
     def read_data(self) -> Json:
         return decode(self.data)

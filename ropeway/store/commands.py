@@ -238,6 +238,8 @@ class Find(Command[Page], frozen=True):
     """The `next` of the page before."""
     newest_first: bool = False
     """All of it the other way round, the order of the states too."""
+    tag: str | None = None
+    """Only jobs that have it."""
 
 
 class Count(Command[Counts], frozen=True):

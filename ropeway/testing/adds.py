@@ -27,13 +27,14 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
     """From when it was added until it was due; 0 if that was at once."""
     priority: int
     lifo: bool
+    tags: tuple[str, ...]
     options: StoredOptions
     """The rest: attempts, backoff, timeout and so on."""
     added_at: Instant
 
     def option(self, option: str) -> Any:
         """What it was given for an option, as far as that is kept."""
-        if option in ("id", "delay", "priority", "lifo"):
+        if option in ("id", "delay", "priority", "lifo", "tags"):
             return getattr(self, option)
         return getattr(self.options, _FIELDS.get(option, option))
 
@@ -43,12 +44,17 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
         match option:
             case "delay":
                 return _delay(place.delay, place.due_at, self.added_at)
-            case "id" | "priority" | "lifo":
+            case "id" | "priority" | "lifo" | "tags":
                 return getattr(place, option)
         return getattr(stored_options(stored), _FIELDS.get(option, option))
 
     def __str__(self) -> str:
-        placed = {"delay": str(self.delay) if self.delay else None, "priority": self.priority, "lifo": self.lifo}
+        placed = {
+            "delay": str(self.delay) if self.delay else None,
+            "priority": self.priority,
+            "lifo": self.lifo,
+            "tags": self.tags,
+        }
         kept = msgspec.to_builtins(self.options)
         said = "".join(f" {option}={value}" for option, value in {**placed, **kept}.items() if value)
         return f"{self.name} {self.data!r}{said}"
@@ -63,6 +69,7 @@ def added_job(job: NewJob, at: Instant) -> AddedJob:
         delay=_delay(job.delay, job.due_at, at),
         priority=job.priority,
         lifo=job.lifo,
+        tags=job.tags,
         options=stored_options(job.options),
         added_at=at,
     )

@@ -42,12 +42,13 @@ def new_job(  # noqa: PLR0913 - it stands for all that can be said of a job
     priority: int = 0,
     lifo: bool = False,
     is_fresh: bool = False,
+    tags: tuple[str, ...] = (),
     **options: Any,
 ) -> NewJob:
     """`options` are those of `JobOptions` that stay with the job, as users write them."""
     _, stored = read_options(options)
     id = id or f"job-{next(_numbers)}"
-    return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at, is_fresh)
+    return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at, is_fresh, tags)
 
 
 def new_jobs(count: int, **common: Any) -> list[NewJob]:

@@ -33,17 +33,20 @@ _ROOM_FOR_WHOLE_IDS: Final = 130
 @queue_option
 @state_option("Only jobs of this state; can be repeated.", multiple=True)
 @click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only jobs of this name.")
+@click.option("--tag", metavar="TAG", help="Only jobs that have this tag.")
 @click.option("--limit", type=click.IntRange(1, BATCH), default=20, show_default=True, help="The most jobs to list.")
 @click.option("--after", metavar="CURSOR", help="Go on behind a page that said there are more.")
 @click.option("--oldest-first", is_flag=True, help="The other way round.")
 @url_option
 @json_option
 @on_store()
-async def list_jobs(
+async def list_jobs(  # noqa: PLR0913 - each is an option
     store: Store,
     queue: str | None,
     state: tuple[State, ...],
     name: str | None,
+    tag: str | None,
+    *,
     limit: int,
     after: str | None,
     oldest_first: bool,
@@ -57,7 +60,7 @@ async def list_jobs(
     cursor, more = None, False
     for queue_name in names:
         page = await (await known_queue(store, queue_name)).find(
-            *state, name=name, limit=limit - len(found), after=after, newest_first=not oldest_first
+            *state, name=name, tag=tag, limit=limit - len(found), after=after, newest_first=not oldest_first
         )
         found += [job.snapshot for job in page]
         cursor, more = page.next, page.next is not None

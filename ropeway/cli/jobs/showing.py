@@ -61,6 +61,7 @@ def _show_facts(job: Snapshot) -> None:
         "queue": job.queue,
         "state": f"{state}{f' · {one_line(job.reason)}' if job.reason else ''}",
         "priority": job.priority or "",
+        "tags": one_line(", ".join(job.tags)),
         "attempts": f"{job.attempts_made} of {job.attempts} failed, {job.attempts_started} started",
         "stalled": job.stalled_count or "",
         "added": clock_time(job.created_at),

@@ -6,6 +6,8 @@ from types import TracebackType
 from typing import Self
 
 from ...job.instants import Instant
+from ...job.record import JobRecord
+from ...job.retention import Retention
 from ...store.values import RevokedLock, Topic
 from .book import Book
 from .place import Place
@@ -17,12 +19,14 @@ class Step:
     `now` is the same instant for all that happens in it.
     """
 
-    __slots__ = ("_books", "_reads_clock", "_revoked", "_wakes", "now", "place")
+    __slots__ = ("_books", "_reads_clock", "_revoked", "_wakes", "ended", "now", "place")
 
     def __init__(self, place: Place, now: Instant | None) -> None:
         self.place = place
         self.now: Instant = now or 0
         self._reads_clock = now is None
+        self.ended: list[tuple[JobRecord, Retention]] = []
+        """Jobs that became final in it, and how long each is kept."""
         self._books: dict[str, Book] = {}
         self._revoked: list[tuple[str, RevokedLock]] = []
         self._wakes: set[tuple[Topic, str]] = set()

@@ -13,6 +13,7 @@ here `docs/store-contract.md` says in words.
 """
 
 from .add import TestAdd
+from .adds import TestSettleAdds
 from .cancel import TestCancel
 from .change import TestChange
 from .claim import (
@@ -60,6 +61,7 @@ from .settle import (
     TestSettleThenClaim,
 )
 from .standing import TestStandingClaim
+from .tags import TestTags
 from .tick import (
     TestTick,
     TestTickGivesUp,
@@ -121,6 +123,7 @@ __all__ = [
     "TestRepeatedSettle",
     "TestRetryByHand",
     "TestRevoked",
+    "TestSettleAdds",
     "TestSettleBack",
     "TestSettleBatch",
     "TestSettleComplete",
@@ -132,6 +135,7 @@ __all__ = [
     "TestSettleRetry",
     "TestSettleThenClaim",
     "TestStandingClaim",
+    "TestTags",
     "TestThreads",
     "TestTick",
     "TestTickGivesUp",

@@ -85,6 +85,7 @@ def _store(step: Step, job: NewJob) -> None:
         order,
         now,
         due_at=due_at if is_delayed else None,
+        tags=job.tags,
     )
     book.put(record)
     detail = {"name": job.name, "due_at": due_at} if is_delayed else {"name": job.name}

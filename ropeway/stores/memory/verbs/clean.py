@@ -9,8 +9,8 @@ from ....job.states import FINAL, STATES, state_named
 from ....store.commands import Clean, Obliterate
 from ....store.values import BATCH, Cleaned
 from ..step import Step
+from .ending import drop
 from .operate import revoke
-from .retention import drop
 
 
 def clean(step: Step, command: Clean) -> Cleaned:

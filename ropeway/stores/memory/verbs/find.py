@@ -17,7 +17,7 @@ from ..book import Book
 from ..keys import Bound, Key
 
 STRIDE: Final = 2_000
-"""How many jobs one look for a name passes, so that a search for a rare one holds nobody up."""
+"""How many jobs one look for a name or tag passes, so that a search for a rare one holds nobody up."""
 
 _read_cursor: Final = cursor_reader(PairCursor)
 
@@ -39,7 +39,7 @@ class Search:
         """None: not done yet."""
         passed = 0
         while self._states:
-            if passed >= STRIDE and self._query.name is not None:
+            if passed >= STRIDE and self._is_picky:
                 return None
             passed += self._pass(book, self._states[0])
             if len(self._found) > self._limit:
@@ -47,14 +47,22 @@ class Search:
                 return Page([job for _, _, job in self._found[: self._limit]], str(PairCursor(state, key[0], key[1])))
         return Page([job for _, _, job in self._found])
 
+    @property
+    def _is_picky(self) -> bool:
+        return self._query.name is not None or self._query.tag is not None
+
+    def _wants(self, job: JobRecord) -> bool:
+        name, tag = self._query.name, self._query.tag
+        return (name is None or job.name == name) and (tag is None or tag in job.tags)
+
     def _pass(self, book: Book, state: State) -> int:
         """Goes through some jobs of a state, and on to the next state after the last."""
-        keys, name = book.shelf(state).keys, self._query.name
-        count = self._limit + 1 - len(self._found) if name is None else STRIDE
+        keys = book.shelf(state).keys
+        count = STRIDE if self._is_picky else self._limit + 1 - len(self._found)
         ask = keys.back_from if self._query.newest_first else keys.after
         passed = ask(self._bound, count)
         jobs = ((key, book.jobs[key[2]]) for key in passed)
-        self._found.extend((state, key, job) for key, job in jobs if name is None or job.name == name)
+        self._found.extend((state, key, job) for key, job in jobs if self._wants(job))
         if len(passed) < count:
             del self._states[0]
             self._bound = None

@@ -6,44 +6,30 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from ....job.options import readable_options
 from ....job.record import JobRecord
-from ....job.retention import KEEP_FAILED
 from ....job.states import FINAL
 from ....store.commands import Cancel, Promote, Remove, Retry
 from ....store.values import Answer, RevokedLock, Why
 from ..book import Book
 from ..step import Step
 from .answers import DONE, MISSING, REFUSED
-from .retention import drop, retain
+from .ending import apply_retention, drop, end, keep_of_failed
 
 
 def cancel(step: Step, command: Cancel) -> list[Answer]:
-    book, reason, now = step.book(command.queue), command.reason, step.now
-    detail = None if reason is None else {"reason": reason}
-    finished: list[JobRecord] = []
+    book, reason = step.book(command.queue), command.reason
+    common = None if reason is None else {"reason": reason}
 
     def act(job: JobRecord) -> bool:
         if job.state in FINAL:
             return job.state == "cancelled"
         revoke(step, job, "cancelled")
-        cancelled = replace(
-            job,
-            state="cancelled",
-            due_at=None,
-            token=None,
-            lock_until=None,
-            finished_at=now,
-            expires_at=(readable_options(job.options).keep_failed or KEEP_FAILED).until(now),
-            reason=reason,
-        )
-        book.put(cancelled)
-        book.entry("cancel", "cancelled", detail).append((job.id, {"prev": job.state}))
-        finished.append(cancelled)
+        detail, keep = {"prev": job.state}, keep_of_failed(job)
+        end(step, job, "cancel", "cancelled", keep, detail=detail, common=common, token=None, reason=reason)
         return True
 
     answers = _each(book, command.ids, act)
-    retain(book, [(job, readable_options(job.options).keep_failed or KEEP_FAILED) for job in finished])
+    apply_retention(step, book)
     return answers
 
 

@@ -11,28 +11,27 @@ from ....job.instants import LAST_INSTANT, Instant
 from ....job.numbers import whole
 from ....job.outcomes import Outcome
 from ....job.record import JobRecord
-from ....job.retention import Retention
 from ....job.rules import is_repeat
-from ....store.commands import Settle
+from ....store.commands import Add, Settle
 from ....store.values import Answer, FailedAttempt, Settled
 from ..book import Book
 from ..step import Step
+from .add import add
 from .answers import DONE, LOST, MISSING
 from .claim import claim
-from .retention import retain
+from .ending import apply_retention, end
 
 
 def settle(step: Step, command: Settle) -> Settled:
     book = step.book(command.queue)
-    finished: list[tuple[JobRecord, Retention]] = []
-    answers = [_settle_one(step, book, outcome, finished) for outcome in command.outcomes]
-    retain(book, finished)
+    answers = [_settle_one(step, book, outcome) for outcome in command.outcomes]
+    apply_retention(step, book)
     if book.settings.max_active is not None:
         step.wake(command.queue)
     return Settled(answers, None if command.then is None else claim(step, command.then))
 
 
-def _settle_one(step: Step, book: Book, outcome: Outcome, finished: list[tuple[JobRecord, Retention]]) -> Answer:
+def _settle_one(step: Step, book: Book, outcome: Outcome) -> Answer:
     job = book.jobs.get(outcome.id)
     if job is None:
         return MISSING
@@ -43,53 +42,35 @@ def _settle_one(step: Step, book: Book, outcome: Outcome, finished: list[tuple[J
         return LOST[job.state]
     match outcome.move:
         case "complete":
-            _complete(book, job, outcome, step.now)
+            _complete(step, job, outcome)
         case "fail":
-            _fail(book, job, outcome, step.now)
+            _fail(step, book, job, outcome)
         case "retry":
             _retry(step, book, job, outcome)
         case "postpone" | "hand back":
             _give_back(step, book, job, outcome)
         case unknown:
             raise InvalidOption("move", f"cannot be {unknown!r}")
-    if outcome.move in ("complete", "fail"):
-        finished.append((book.jobs[job.id], outcome.keep))
-    else:
+    if outcome.adds:
+        add(step, Add([[new] for new in outcome.adds]))
+    if outcome.move not in ("complete", "fail"):
         step.wake(book.name)
     return DONE["active"]
 
 
-def _complete(book: Book, job: JobRecord, outcome: Outcome, now: Instant) -> None:
-    done = replace(
-        job,
-        state="completed",
-        lock_until=None,
-        finished_at=now,
-        expires_at=outcome.keep.until(now),
-        reason=None,
-        result=outcome.result,
-    )
-    book.put(done)
+def _complete(step: Step, job: JobRecord, outcome: Outcome) -> None:
     result = None if outcome.result is None else decode(outcome.result)
-    book.entry("complete", "completed").append((job.id, None if result is None else {"result": result}))
+    detail = None if result is None else {"result": result}
+    end(step, job, "complete", "completed", outcome.keep, detail=detail, reason=None, result=outcome.result)
 
 
-def _fail(book: Book, job: JobRecord, outcome: Outcome, now: Instant) -> None:
-    reason = _note_failure(book, job, outcome, now)
-    failed = replace(
-        job,
-        state="failed",
-        attempts_made=job.attempts_made + 1,
-        lock_until=None,
-        finished_at=now,
-        expires_at=outcome.keep.until(now),
-        reason=reason,
-    )
-    book.put(failed)
+def _fail(step: Step, book: Book, job: JobRecord, outcome: Outcome) -> None:
+    reason = _note_failure(book, job, outcome, step.now)
     detail: dict[str, Any] = {"reason": reason, "attempt": job.attempts_started}
     if outcome.exhausted:
         detail["exhausted"] = True
-    book.entry("fail", "failed").append((job.id, detail))
+    made = job.attempts_made + 1
+    end(step, job, "fail", "failed", outcome.keep, detail=detail, attempts_made=made, reason=reason)
 
 
 def _retry(step: Step, book: Book, job: JobRecord, outcome: Outcome) -> None:

@@ -5,14 +5,13 @@ from msgspec.structs import replace
 from ....job.instants import Instant
 from ....job.options import readable_options
 from ....job.record import JobRecord
-from ....job.retention import KEEP_FAILED
 from ....job.stalls import GIVEN_UP, judge_stall, stall_reason
 from ....store.commands import Tick
 from ....store.values import BATCH, FailedAttempt, StallRules, Ticked
 from ..book import Book
 from ..step import Step
 from .claim import promote_due
-from .retention import drop, retain
+from .ending import apply_retention, drop, end, keep_of_failed
 
 
 def tick(step: Step, command: Tick) -> Ticked:
@@ -34,20 +33,17 @@ def tick(step: Step, command: Tick) -> Ticked:
 def _recover(step: Step, book: Book, rules: StallRules) -> tuple[list[str], list[str]]:
     """Ids that wait again, and ids that are given up."""
     stalled: list[str] = []
-    given_up: list[JobRecord] = []
+    given_up: list[str] = []
     for _, _, id in book.locks.first(BATCH, before=(step.now + 1,)):
-        job = _stall(step, book, book.jobs[id], rules)
-        if job.state == "failed":
-            given_up.append(job)
-        else:
-            stalled.append(id)
-    retain(book, [(job, readable_options(job.options).keep_failed or KEEP_FAILED) for job in given_up])
-    return stalled, [job.id for job in given_up]
+        is_given_up = _stall(step, book, book.jobs[id], rules)
+        (given_up if is_given_up else stalled).append(id)
+    apply_retention(step, book)
+    return stalled, given_up
 
 
-def _stall(step: Step, book: Book, job: JobRecord, rules: StallRules) -> JobRecord:
-    options, now = readable_options(job.options), step.now
-    stalled_count = job.stalled_count + 1
+def _stall(step: Step, book: Book, job: JobRecord, rules: StallRules) -> bool:
+    """Whether the job was given up."""
+    options = readable_options(job.options)
     verdict = judge_stall(
         stalled_count=job.stalled_count,
         attempts_made=job.attempts_made,
@@ -57,29 +53,25 @@ def _stall(step: Step, book: Book, job: JobRecord, rules: StallRules) -> JobReco
         on_stalled=rules.on_stalled,
         counts_as_attempt=rules.counts_as_attempt,
     )
-    gives_up = verdict in GIVEN_UP
     reason = stall_reason(verdict, job.worker, job.renewed_at, rules.ends)
-    attempt = FailedAttempt(job.attempts_started, now, job.worker, reason)
+    attempt = FailedAttempt(job.attempts_started, step.now, job.worker, reason)
     book.afterwards(book.pasts.fail, job.id, attempt, options.stack_traces)
-    after = replace(
+    stalled = replace(
         job,
-        state="failed" if gives_up else "waiting",
-        stalled_count=stalled_count,
+        stalled_count=job.stalled_count + 1,
         attempts_made=job.attempts_made + (rules.counts_as_attempt and verdict != "spared"),
         token=None,
-        lock_until=None,
-        finished_at=now if gives_up else None,
-        expires_at=(options.keep_failed or KEEP_FAILED).until(now) if gives_up else None,
         reason=reason,
     )
-    book.put(after)
-    detail = {"worker": job.worker, "stalled_count": stalled_count}
-    if gives_up:
+    detail = {"worker": job.worker, "stalled_count": stalled.stalled_count}
+    if verdict in GIVEN_UP:
         exhausted = {"exhausted": True} if verdict == "last attempt" else {}
-        book.entry("give up", "failed").append((job.id, {**detail, "reason": reason, **exhausted}))
-    else:
-        book.entry("stall", "waiting").append((job.id, detail))
-    return after
+        detail |= {"reason": reason, **exhausted}
+        end(step, stalled, "give up", "failed", keep_of_failed(job), detail=detail)
+        return True
+    book.put(replace(stalled, state="waiting", lock_until=None))
+    book.entry("stall", "waiting").append((job.id, detail))
+    return False
 
 
 def _expire(step: Step, book: Book) -> int:
