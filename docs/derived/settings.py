@@ -34,6 +34,7 @@ def job_options() -> str:
         "timeout": "none",
         "remove_on_complete": _kept(KEEP_COMPLETED),
         "remove_on_fail": _kept(KEEP_FAILED),
+        "tags": "none",
         "max_starts": "no limit",
         "keep_logs": f"{stored.keep_logs:,}",
         "stack_traces": f"{stored.stack_traces}",
