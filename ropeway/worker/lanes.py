@@ -68,11 +68,12 @@ class Lanes:
     def part_of(self, free: int, size: int, *, all_answer: bool) -> int:
         """How many of the free places may be claimed for: claims that are not answered leave some to other domains.
 
-        While all of them answer, most places; when one does not, an equal share.
+        While all of them answer, three in four; when one does not, an equal share.
         """
         if not self.has_others:
             return free
-        return free - free // 4 if all_answer else min(free, -(-size // self._domains) - self.reserved)
+        share = size - size // 4 if all_answer else -(-size // self._domains)
+        return min(free, share - self.reserved)
 
     @property
     def is_dry(self) -> bool:
