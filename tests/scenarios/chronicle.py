@@ -10,7 +10,7 @@ from ropeway import JobHandle, Queue
 from ropeway.job.events import Entry
 from ropeway.job.instants import instant_of
 from ropeway.job.record import JobRecord
-from ropeway.job.states import IN_USE, State
+from ropeway.job.states import IN_USE, STATES, State
 from ropeway.store.commands import Find
 from ropeway.testing.ledger import Ledger
 
