@@ -40,9 +40,9 @@ from .neighbours import NEIGHBOURS
 from .service import Service, insist, log
 from .slots import Slots
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 1.0
 """Seconds that a suspect waits for its neighbours to end, and seconds that they then wait for it."""
-MOST_DOUBLINGS: Final = 10
+MOST_DOUBLINGS: Final = 14
 
 
 class Quarantine(Service):
