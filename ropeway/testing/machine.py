@@ -93,7 +93,8 @@ class StoreMachine(RuleBasedStateMachine):
         failure = Failure("no luck", "a trace")
         outcomes = [
             Outcome(id, self._token(id, held), move, '"sent"', failure, delay, keep, stack_traces=2)
-            for id in self._aimed(ids, aim)
+            # In this order: of several that go behind the others in one call, a store may settle any first.
+            for id in sorted(self._aimed(ids, aim))
         ]
         self.last_settle = outcomes
         self._settle(outcomes, claim_request(**then) if then else None)

@@ -23,9 +23,8 @@ from .lanes import Lane, Lanes, by_domain
 from .quarantine import Quarantine
 from .service import Service, insist
 from .slots import Slots
+from .turns import TRIPS_AT_ONCE, Places, Turns
 
-TRIPS_AT_ONCE: Final = 2
-"""To each failure domain. What ends while one trip is under way need not wait for its return."""
 SAFETY_POLL: Final = 5.0
 LATE: Final = 0.5
 """Seconds after which a claim that is not answered keeps no places from other domains."""
@@ -49,7 +48,7 @@ class Exchange:
         settled: Callable[[Job, Outcome, Answer], None],
         claimed: Callable[[list[Job]], None],
     ) -> None:
-        self.lanes = [Lane(queue, self.slots_changed) for queue in queues]
+        self.lanes = [Lane(queue, self._woken) for queue in queues]
         self.claiming = True
         """If not, it claims no more, and hands back what a claim on its way still brings."""
         self.leaving = False
@@ -73,7 +72,7 @@ class Exchange:
         self._names = names
         self._settled = settled
         self._claimed = claimed
-        self._news = asyncio.Event()
+        self._turns = Turns(slots)
         self._calm = asyncio.Event()
         self._calm.set()
         self._under_way = 0
@@ -90,7 +89,9 @@ class Exchange:
 
     def ended(self, job: Job, outcome: Outcome) -> None:
         self.keep_ended(job, outcome)
-        self._tell()
+        # Whoever waits for its place goes first: its own queue would take it with the trip that settles it.
+        self._turns.wake_next()
+        self._by_queue[job.queue.name].group.news.set()
 
     def keep_ended(self, job: Job, outcome: Outcome) -> None:
         """From any thread: the next trip carries it."""
@@ -118,9 +119,8 @@ class Exchange:
 
     def slots_changed(self) -> None:
         """What is wanted from the store may be another thing now."""
-        if self._left_with is not None:
-            self._left_with.interrupt()
-        self._tell()
+        for lane in self.lanes:
+            self._woken(lane)
 
     def look_again(self) -> None:
         """Jobs that were passed over before may be wanted now."""
@@ -143,8 +143,9 @@ class Exchange:
         """Waits until there is something to do in one of the lanes, and does it."""
         while (plan := self._plan(lanes)) is None:
             self._calm.set()
-            self._news.clear()
-            await self._news.wait()
+            self._turns.pass_on()
+            lanes.news.clear()
+            await lanes.news.wait()
         lane, wanted = plan
         most = len(lane.ended)
         if not lanes.under_way and most >= lane.queue.store.offers.side_by_side_from:
@@ -155,7 +156,8 @@ class Exchange:
         if not ended and not wanted:
             return  # Settled by another thread meanwhile.
         places = Places(self._slots, wanted)
-        late = self._loop.call_later(LATE, self._lapse, places) if wanted and lanes.has_others else None
+        late = self._loop.call_later(LATE, self._turns.lapse, places) if wanted and lanes.has_others else None
+        self._turns.pass_on()
         lanes.reserved += wanted
         lanes.under_way += 1
         self._under_way += 1
@@ -166,18 +168,13 @@ class Exchange:
             lane.ended.extendleft(reversed(ended))
             raise
         finally:
-            places.release()
             lanes.reserved -= wanted
             lanes.under_way -= 1
             self._under_way -= 1
             self._calm.set()
+            self._turns.end(places)
             if late is not None:
                 late.cancel()
-                # Places that this domain did not fill may be for another's jobs.
-                self._tell()
-        if lanes.has_others:
-            # Domains that have waited for longer go first.
-            await asyncio.sleep(0)
 
     async def wait(self, lane: Lane, listener: Listener) -> None:
         """Waits until a dry lane is worth a claim, and takes the jobs that come if the store gives them right away."""
@@ -211,7 +208,7 @@ class Exchange:
             self._slots.reserved -= wanted
             self._under_way -= 1
             self._calm.set()
-            self._tell()
+            lane.group.news.set()
         if served is None or len(served.claimed.jobs) == wanted:
             lane.wake()
         if served is not None:
@@ -237,7 +234,7 @@ class Exchange:
         fill every place that its own jobs leave. Outcomes of the others let it go ahead once, but not again.
         """
         late = next((lane for lane in lanes.all if lane.ended and lane.let_others_go), None)
-        wanted = lanes.part_of(self._slots.free, self._slots.size) if self.claiming and late is None else 0
+        wanted = self._turns.wanted(lanes) if self.claiming and late is None else 0
         wanted = self._quarantine.limit(wanted, lanes.reserved)
         if wanted > 0 and (lane := lanes.next()) is not None:
             return lane, wanted
@@ -246,11 +243,6 @@ class Exchange:
             return None
         lane_to_settle.let_others_go = False
         return lane_to_settle, 0
-
-    def _lapse(self, places: Places) -> None:
-        """A claim is late: others may have its places, and jobs that it brings after all go back if there are none."""
-        places.release()
-        self._tell()
 
     async def _go(self, lane: Lane, ended: list[tuple[Job, Outcome]], places: Places) -> None:
         queue, wanted = lane.queue, places.wanted
@@ -281,13 +273,14 @@ class Exchange:
                 )
         finally:
             is_taken = claim is not None and self._claims.pop(claim.token, None) is None
-        is_in_time = places.release()
+        places.release()
         if claimed is not None and claim is not None:
             self._note(lane, wanted, claimed, wakes)
             if is_taken:
                 self._hand_back(lane, claim, claimed.jobs)
             elif claimed.jobs:
-                self._receive(lane, claimed.jobs, started, wanted if is_in_time else max(0, self._slots.free))
+                # The places of a claim that was late may be taken.
+                self._receive(lane, claimed.jobs, started, max(0, self._slots.free) if places.is_late else wanted)
         for (job, outcome), answer in zip(ended, answers, strict=True):
             self.unsettled.pop(job, None)
             # Missing on a repeat: the first call settled it and retention took it; only the answer was lost.
@@ -339,27 +332,10 @@ class Exchange:
         if self._waits_with is not None:
             self._waits_with.interrupt()
 
-    def _tell(self) -> None:
-        self._news.set()
-
-
-class Places:
-    """Places of the worker that a claim on its way may fill."""
-
-    __slots__ = ("_are_kept", "_slots", "wanted")
-
-    def __init__(self, slots: Slots, wanted: int) -> None:
-        self.wanted = wanted
-        self._slots = slots
-        self._are_kept = True
-        slots.reserved += wanted
-
-    def release(self) -> bool:
-        """Whether they were kept until now."""
-        were_kept, self._are_kept = self._are_kept, False
-        if were_kept:
-            self._slots.reserved -= self.wanted
-        return were_kept
+    def _woken(self, lane: Lane) -> None:
+        if self._left_with is not None:
+            self._left_with.interrupt()
+        lane.group.news.set()
 
 
 class Trips(Service):

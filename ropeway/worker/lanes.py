@@ -15,8 +15,10 @@ from .job import Job
 class Lane:
     """A queue, the outcomes that wait to be settled in it, and whether it is worth asking for more jobs."""
 
-    def __init__(self, queue: Queue, woken: Callable[[], None]) -> None:
+    def __init__(self, queue: Queue, woken: Callable[[Lane], None]) -> None:
         self.queue = queue
+        self.group: Lanes
+        """Those of its failure domain, itself included."""
         self.ended: deque[tuple[Job, Outcome]] = deque()
         """Taken from by other threads too, if the loop is blocked."""
         self.dry = asyncio.Event()
@@ -49,7 +51,7 @@ class Lane:
         self._silence()
         if self.dry.is_set():
             self.dry.clear()
-            self._woken()
+            self._woken(self)
 
     def _silence(self) -> None:
         if self._alarm is not None:
@@ -62,6 +64,8 @@ class Lanes:
 
     def __init__(self, lanes: list[Lane], domains: int) -> None:
         self.all = lanes
+        self.news = asyncio.Event()
+        """Set when there may be something to do in one of them."""
         self.under_way = 0
         self.reserved = 0
         """Places that claims on their way there may fill, or might have filled in time."""
@@ -69,10 +73,22 @@ class Lanes:
         self.has_others = domains > 1
         """Whether the worker has lanes of other domains too."""
         self._turn = 0
+        for lane in lanes:
+            lane.group = self
 
-    def part_of(self, free: int, size: int) -> int:
-        """How many of the free places may be claimed for: claims that are not answered leave some to other domains."""
-        return min(free, -(-size // self._domains) - self.reserved) if self.has_others else free
+    def part_of(self, free: int, size: int, *, all_answer: bool) -> int:
+        """How many of the free places may be claimed for: claims that are not answered leave some to other domains.
+
+        While all of them answer, three in four; when one does not, an equal share.
+        """
+        if not self.has_others:
+            return free
+        share = size - size // 4 if all_answer else -(-size // self._domains)
+        return min(free, share - self.reserved)
+
+    @property
+    def is_dry(self) -> bool:
+        return all(lane.dry.is_set() for lane in self.all)
 
     def next(self) -> Lane | None:
         """The one whose turn it is to claim, if any of them is worth it."""

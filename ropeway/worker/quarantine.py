@@ -40,9 +40,9 @@ from .neighbours import NEIGHBOURS
 from .service import Service, insist, log
 from .slots import Slots
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 1.0
 """Seconds that a suspect waits for its neighbours to end, and seconds that they then wait for it."""
-MOST_DOUBLINGS: Final = 10
+MOST_DOUBLINGS: Final = 14
 
 
 class Quarantine(Service):
@@ -92,11 +92,8 @@ class Quarantine(Service):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a death of this process would hit no handler of it, nor an outcome that is yet to be stored.
-
-        The suspect, and what waits for its end, have not begun.
-        """
-        if self._slots.leaked or self.unsettled:
+        """Whether no handler of it runs in this process. The suspect, and what waits for its end, have not begun."""
+        if self._slots.leaked:
             return False
         # list() holds the interpreter's lock while it copies: another thread may ask.
         return all(job in self._kept_back or self._is_apart(job) for job in list(self._slots.held))
@@ -149,7 +146,7 @@ class Quarantine(Service):
     async def _isolate(self, job: Job) -> None:
         log.info("%r stalled before and may not again: it is run alone", job)
         patience = self._patience(job)
-        if not await self._within(patience, lambda: job.ended or self._close()):
+        if not await self._within(patience, lambda: job.ended or self._close(job)):
             log.warning("%r could not be run alone within %.0f s: it is run beside others", job, patience)
         if job.ended or not self._is_closed:
             return
@@ -173,10 +170,12 @@ class Quarantine(Service):
             self._slots.signal(job, "lost")
         return not unless()
 
-    def _close(self) -> bool:
+    def _close(self, job: Job) -> bool:
         """Whether the suspect is alone, and stays so until `_open`."""
         others_are_quiet = NEIGHBOURS.close(self) and self.stands_back_for is None
-        self._is_closed = others_are_quiet and self.is_quiet
+        # Outcomes would be lost with the process; but those of a store that cannot be reached may take long.
+        is_settled = all(other.queue.store.url != job.queue.store.url for other in self.unsettled)
+        self._is_closed = others_are_quiet and self.is_quiet and is_settled
         return self._is_closed
 
     def _open(self) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import HandlerError, RopewayError, ShutdownTimeout
+from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreUnavailable
 from ..job.outcomes import Outcome
 from ..store.contract import Store
 from ..store.values import DONE
@@ -118,7 +118,7 @@ class Runtime:
             starting.result()
 
     async def _start(self) -> None:
-        (await self._keeper.start()).add_done_callback(self._check)
+        (await insist(self._start_keeper, "starting")).add_done_callback(self._check)
         domains = {asyncio.create_task(self._begin(domain)): domain for domain in domains_of(self._queues)}
         self._beginning = {*domains}
         late = await late_ones(domains, LATE_START)
@@ -131,6 +131,13 @@ class Runtime:
         self.follow()
         self._exchanging = asyncio.create_task(self._serving.run(), name="ropeway-exchange")
         self._exchanging.add_done_callback(self._check)
+
+    async def _start_keeper(self, _: bool) -> asyncio.Future[None]:
+        try:
+            return await self._keeper.start()
+        except OSError as error:
+            # Its loop needs files, and others may close some of theirs.
+            raise StoreUnavailable(self._queues[0].store.url, str(error)) from error
 
     async def _begin(self, domain: Domain) -> None:
         """Opens a failure domain, and keeps its queues in order from here on."""

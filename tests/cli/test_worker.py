@@ -335,13 +335,12 @@ def test_a_relative_file_is_in_the_folder_of_the_app(
     (tmp_path / "shop").mkdir()
     app.rename(tmp_path / "shop" / "app.py")
     worker = programs.start("worker", "app:make", "--app-dir", "shop", *options, ROPEWAY_URL="")
-    worker.says(STARTED)
+    worker.says(f"store        sqlite:///{tmp_path}/shop/ropeway.db\n")
     there = Arrange(f"sqlite:///{tmp_path}/shop/ropeway.db")
 
     assert result(there, "send", "you")["to"] == "you"
     worker.signal(signal.SIGTERM)
     assert worker.exit_code() == ExitCode.OK
-    assert f"store        sqlite:///{tmp_path}/shop/ropeway.db\n" in worker.err
     assert not (tmp_path / "ropeway.db").exists()
 
 

@@ -13,6 +13,7 @@ from ropeway.job.ids import new_token
 from ropeway.store.commands import Claim
 from ropeway.store.values import StallRules, Ticked
 from ropeway.testing import FakeClock, FakeStore
+from ropeway.worker import quarantine
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Tampering
 
@@ -261,9 +262,9 @@ class TestPatience:
         await queue.add("plain")
         async with Worker(queue, {"suspect": gate, "plain": gate}):
             await gate.holds(1)
-            await clock.advance(59)
+            await clock.advance(0.9 * quarantine.PATIENCE)
             assert len(gate.running) == 1
-            await clock.advance(1)
+            await clock.advance(0.2 * quarantine.PATIENCE)
             await gate.holds(2)
             assert suspect.id in (await after_its_death(queue, suspect)).stalled
             gate.opened.set()
@@ -274,9 +275,9 @@ class TestPatience:
         async with Worker(queue, {"suspect": gate, "plain": gate}):
             await gate.holds(1)
             await queue.add("plain")
-            await clock.advance(59)
+            await clock.advance(0.9 * quarantine.PATIENCE)
             assert len(gate.running) == 1
-            await clock.advance(1)
+            await clock.advance(0.2 * quarantine.PATIENCE)
             await gate.holds(2)
             assert suspect.id in (await after_its_death(queue, suspect)).stalled
             gate.opened.set()
@@ -290,9 +291,9 @@ class TestPatience:
         await queue.add("plain")
         async with Worker(queue, {"suspect": gate, "plain": gate}):
             await gate.holds(1)
-            await clock.advance(119)
+            await clock.advance(1.9 * quarantine.PATIENCE)
             assert len(gate.running) == 1
-            await clock.advance(1)
+            await clock.advance(0.2 * quarantine.PATIENCE)
             await gate.holds(2)
             gate.opened.set()
 
