@@ -96,6 +96,7 @@ def _take_arrival(
             started_at=values["now"],
             renewed_at=values["now"],
             lock_until=values["lock_until"],
+            tags=job.tags,
         )
     ]
 

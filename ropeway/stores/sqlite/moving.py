@@ -59,7 +59,7 @@ def remove_all(tx: Transaction, row: QueueRow, jobs: Sequence[Leaving], now: Ins
 def erase(tx: Transaction, row: QueueRow, jobs: Sequence[Leaving]) -> None:
     leave(tx, [(seq, state) for seq, _, state in jobs])
     seqs = {"seqs": as_json([seq for seq, _, _ in jobs])}
-    for statement in ("jobs", "failures", "log"):
+    for statement in ("jobs", "failures", "log", "tags"):
         tx.run(_REMOVE[statement], seqs)
     for _, _, state in jobs:
         row.move(state, None)

@@ -11,10 +11,12 @@ import msgspec
 from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.outcomes import Outcome, SettlingMove
+from ...job.record import NewJob
 from ...job.rules import is_repeat
 from ...job.states import State
 from ...store.commands import Claim
 from ...store.values import MISSING, Answer, Settled
+from .adding import add
 from .claiming import claim
 from .moving import apply_retention
 from .places import Place, find_places, leave
@@ -33,11 +35,13 @@ def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy
-    answers, ended, lost = _fence(outcomes, find_places(tx, row, [outcome.id for outcome in outcomes]))
+    answers, ended, lost, adds = _fence(outcomes, find_places(tx, row, [outcome.id for outcome in outcomes]))
     for move, group in ended.items():
         _ENDINGS[move](tx, row, group, now)
     for move, ids in lost.items():
         row.announce("lock-lost", now, jobs=[(id, {"move": move}) for id in ids])
+    if adds:
+        add(tx, adds)
     if row.max_active is not None and ended:
         tx.wake("jobs", row)
     claimed = claim(tx, then) if then else None
@@ -47,10 +51,11 @@ def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim
 
 def _fence(
     outcomes: Sequence[Outcome], places: Sequence[Place]
-) -> tuple[list[Answer], dict[SettlingMove, Ended], dict[SettlingMove, list[str]]]:
+) -> tuple[list[Answer], dict[SettlingMove, Ended], dict[SettlingMove, list[str]], list[list[NewJob]]]:
     answers: list[Answer] = []
     ended: defaultdict[SettlingMove, Ended] = defaultdict(list)
     lost: defaultdict[SettlingMove, list[str]] = defaultdict(list)
+    adds: list[list[NewJob]] = []
     for outcome, place in zip(outcomes, places, strict=True):
         state = place.state
         if state is None:
@@ -59,12 +64,15 @@ def _fence(
             answers.append(_DONE)
             ended[outcome.move].append((place, outcome))
             place.state = _target(outcome)
+            if outcome.adds:
+                # Each by itself: one whose id exists keeps none of the others from being added.
+                adds += [[job] for job in outcome.adds]
         elif is_repeat(outcome.move, state, same_token=place.token == outcome.token):
             answers.append(Answer("done", state))
         else:
             answers.append(Answer("lost", state))
             lost[outcome.move].append(outcome.id)
-    return answers, ended, lost
+    return answers, ended, lost, adds
 
 
 def _target(outcome: Outcome) -> State:
@@ -154,7 +162,7 @@ def _go_behind(tx: Transaction, places: Sequence[Place]) -> None:
         return
     first = tx.take_seqs(len(places))
     renumbered = {"renumbered": as_json([(place.seq, first + n) for n, place in enumerate(places)])}
-    for table in ("job", "active", "failure", "log"):
+    for table in ("job", "active", "failure", "log", "tag"):
         tx.run(_SQL[f"renumber_{table}"], renumbered)
     for n, place in enumerate(places):
         place.seq = first + n

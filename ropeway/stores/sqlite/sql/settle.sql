@@ -39,7 +39,7 @@ FROM jsonb_each(:failed) AS failed
 CROSS JOIN active ON active.seq = failed.value ->> 0;
 
 -- statement: renumber_job
--- This and the next three take :renumbered (json, a list of seq and the new one).
+-- This and the next four take :renumbered (json, a list of seq and the new one).
 UPDATE job SET seq = new.value ->> 1, ord = new.value ->> 1
 FROM jsonb_each(:renumbered) AS new
 WHERE job.seq = new.value ->> 0;
@@ -58,6 +58,11 @@ WHERE failure.seq = new.value ->> 0;
 UPDATE log SET seq = new.value ->> 1
 FROM jsonb_each(:renumbered) AS new
 WHERE log.seq = new.value ->> 0;
+
+-- statement: renumber_tag
+UPDATE tag SET seq = new.value ->> 1
+FROM jsonb_each(:renumbered) AS new
+WHERE tag.seq = new.value ->> 0;
 
 -- statement: wait
 -- Takes :back (json, a list of seq, null, attempts used, reason or null to keep it).
