@@ -20,14 +20,14 @@ HOT = {
     "update": tuple(statements("update")),
     "promote": ("due", "wait"),
     "tick": (
-        "stalled", "stall", "give_up", "expired", "oldest_event", "trim_events", "trim_metrics",
+        "stalled", "stall", "expired", "oldest_event", "trim_events", "trim_metrics",
         "trim_revoked", "trim_records", "next_at",
     ),
     "queue": ("load", "save", "add_to_metric", "next_seq"),
     "look": tuple(statements("look")),
     "find": tuple(statements("find")),
     "leave": tuple(statements("leave")),
-    "cancel": ("cancel", "revoke"),
+    "end": tuple(statements("end")),
     "retry": ("wait",),
     "change": tuple(statements("change")),
     "remove": (

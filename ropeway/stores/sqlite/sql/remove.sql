@@ -13,6 +13,10 @@ DELETE FROM log WHERE seq IN (SELECT value FROM json_each(:seqs));
 -- statement: tags
 DELETE FROM tag WHERE seq IN (SELECT value FROM json_each(:seqs));
 
+-- statement: has_more
+-- Whether any job has failures, log lines and tags.
+SELECT EXISTS (SELECT 1 FROM failure), EXISTS (SELECT 1 FROM log), EXISTS (SELECT 1 FROM tag);
+
 -- statement: oldest_finished
 -- Takes :queue, :state, :until, :limit. Returns a list of seq, id and state.
 SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
