@@ -94,6 +94,8 @@ def _store(
         _insert_alike(tx, row, jobs, first, due, now)
     else:
         _insert(tx, row, jobs, first, due, created_at or [now] * len(jobs))
+    if tagged := [(seq, job.tags) for seq, job in enumerate(jobs, first) if job.tags]:
+        tx.run(_SQL["tags"], {"queue": row.id, "tags": as_json(tagged)})
     names: dict[str, Detail] = {job.name: {"name": job.name} for job in jobs}
     waiting = [(job.id, names[job.name]) for seq, job in enumerate(jobs, first) if seq not in due]
     delayed: list[tuple[str, Detail]] = []
@@ -113,7 +115,7 @@ def _insert(
     tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Due, created_at: Sequence[Instant]
 ) -> None:
     encoded = [
-        (job.id, job.name, job.options, job.data, job.priority, _order(job, seq), at)
+        (job.id, job.name, job.options, job.data, job.priority, _order(job, seq), at, int(bool(job.tags)))
         for seq, (job, at) in enumerate(zip(jobs, created_at, strict=True), first)
     ]
     tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "jobs": as_json(encoded)})
@@ -131,6 +133,7 @@ def _insert_alike(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first:
         "options": any_job.options,
         "priority": any_job.priority,
         "sign": -1 if any_job.lifo else 1,
+        "is_tagged": bool(any_job.tags),
         "jobs": as_json([(job.id, job.data) for job in jobs]),
     }
     tx.run(_SQL["jobs_alike"], values)
@@ -156,6 +159,7 @@ def _insert_one(tx: Transaction, row: QueueRow, job: NewJob, seq: int, due: Due,
         "priority": job.priority,
         "ord": _order(job, seq),
         "now": now,
+        "is_tagged": bool(job.tags),
     }
     tx.run(_SQL["job"], values)
     if due:
@@ -165,7 +169,7 @@ def _insert_one(tx: Transaction, row: QueueRow, job: NewJob, seq: int, due: Due,
 
 
 def _are_alike(jobs: Sequence[NewJob]) -> bool:
-    return len({(job.name, job.options, job.priority, job.lifo) for job in jobs}) == 1
+    return len({(job.name, job.options, job.priority, job.lifo, not job.tags) for job in jobs}) == 1
 
 
 def _order(job: NewJob, seq: int) -> int:

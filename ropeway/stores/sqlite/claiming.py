@@ -12,7 +12,7 @@ from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...store.commands import Claim
 from ...store.values import Claimed, Served
-from .moving import promote_due
+from .promoting import promote_due
 from .reading import reader
 from .statements import statements
 from .transaction import Arrival, QueueRow, Transaction, as_json
@@ -96,6 +96,7 @@ def _take_arrival(
             started_at=values["now"],
             renewed_at=values["now"],
             lock_until=values["lock_until"],
+            tags=job.tags,
         )
     ]
 

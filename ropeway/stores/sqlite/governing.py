@@ -10,10 +10,10 @@ import msgspec
 from ...errors import InvalidOption
 from ...job.codec import JsonText
 from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, trim_entry
-from ...job.instants import Milliseconds
+from ...job.instants import Instant, Milliseconds
 from ...job.states import FINAL, State
-from ...store.values import BATCH, Cleaned, RevokedLock, Settings
-from .moving import Leaving, erase, leaving, oldest_finished, remove_all, revoke
+from ...store.values import BATCH, Cleaned, Settings
+from .ending import Removal, removals, remove
 from .reading import reader
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
@@ -23,9 +23,6 @@ TRIMMED_EVERY: Final = 1_000
 
 _SQL: Final = statements("remove")
 _EVENTS: Final = statements("events")
-_any: Final[Callable[[bytes], list[tuple[int, str, State, str | None]]]] = reader(
-    list[tuple[int, str, State, str | None]]
-)
 _entry: Final[Callable[[bytes], Entry]] = reader(Entry)
 
 
@@ -117,17 +114,15 @@ def clean(tx: Transaction, queue: str, state: State, older_than: Milliseconds, l
     found = _oldest(tx, row, state, now - older_than, limit + 1)
     jobs = found[:limit]
     if jobs:
-        remove_all(tx, row, jobs, now)
+        remove(tx, row, jobs, now)
         row.announce("cleaned", now, detail={"count": len(jobs), "state": state})
         tx.notice_drained(row, busy)
-    return Cleaned([id for _, id, _ in jobs], more=len(found) > limit)
+    return Cleaned([job.id for job in jobs], more=len(found) > limit)
 
 
-def _oldest(tx: Transaction, row: QueueRow, state: State, until: int, limit: int) -> list[Leaving]:
-    if state in FINAL:
-        return oldest_finished(tx, row, state, until, limit)
-    statement = _SQL[f"oldest_{state.replace('-', '_')}"]
-    return leaving(tx.get(statement, {"queue": row.id, "state": state, "until": until, "limit": limit}))
+def _oldest(tx: Transaction, row: QueueRow, state: State, until: Instant, limit: int) -> list[Removal]:
+    statement = "oldest_finished" if state in FINAL else f"oldest_{state.replace('-', '_')}"
+    return removals(tx.get(_SQL[statement], {"queue": row.id, "state": state, "until": until, "limit": limit}))
 
 
 def obliterate(tx: Transaction, queue: str, force: bool) -> Cleaned:
@@ -138,14 +133,13 @@ def obliterate(tx: Transaction, queue: str, force: bool) -> Cleaned:
     row.paused = row.is_configured = row.is_changed = True
     if row.counts["active"] and not force:
         return Cleaned([], active=row.counts["active"])
-    jobs = _any(tx.get(_SQL["any_of_queue"], {"queue": row.id, "limit": BATCH}))
-    revoke(tx, row, [RevokedLock(id, token or "", "removed") for _, id, state, token in jobs if state == "active"], now)
-    if jobs:
-        erase(tx, row, [(seq, id, state) for seq, id, state, _ in jobs])
+    jobs = removals(tx.get(_SQL["any_of_queue"], {"queue": row.id, "limit": BATCH}))
+    # Its events go with the queue.
+    remove(tx, row, jobs, now, quietly=True)
     more = any(row.counts.values())
     if not more:
         _forget(tx, row)
-    return Cleaned([id for _, id, _, _ in jobs], more=more)
+    return Cleaned([job.id for job in jobs], more=more)
 
 
 def _forget(tx: Transaction, row: QueueRow) -> None:

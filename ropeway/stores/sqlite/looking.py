@@ -1,4 +1,4 @@
-"""get, find, count and the other questions; none of them changes anything."""
+"""get, count and the other questions; none of them changes anything."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ import apsw
 
 from ...job.instants import Instant
 from ...job.record import JobRecord
-from ...job.states import FINAL, State
-from ...store.commands import Find
-from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
-from ...store.values import Counts, FailedAttempt, History, LogLine, LogPage, Metric, Page, Settings
-from .claiming import records, records_of
+from ...store.cursors import BEYOND_ALL
+from ...store.values import Counts, FailedAttempt, History, LogLine, LogPage, Metric, Settings
+from .claiming import records
 from .places import find_places
 from .reading import reader
 from .statements import statements
-from .transaction import QueueRow, Transaction, as_json
+from .transaction import Transaction, as_json
 
 _LOOK: Final = statements("look")
-_FIND: Final = statements("find")
 _QUEUE: Final = statements("queue")
 _metrics: Final[Callable[[bytes], list[Metric]]] = reader(list[Metric])
 _failures: Final[Callable[[bytes], list[FailedAttempt]]] = reader(list[FailedAttempt])
@@ -28,9 +25,6 @@ _log: Final[Callable[[bytes], list[LogLine]]] = reader(list[LogLine])
 _lines: Final[Callable[[bytes], list[tuple[int, Instant, str]]]] = reader(list[tuple[int, Instant, str]])
 _walked: Final[Callable[[bytes], list[tuple[int, int]]]] = reader(list[tuple[int, int]])
 _names: Final[Callable[[bytes], list[str]]] = reader(list[str])
-_keys: Final[Callable[[bytes], list[tuple[int, int, int]]]] = reader(list[tuple[int, int, int]])
-
-_read_cursor: Final = cursor_reader(PairCursor)
 
 COUNTED_AT_FIRST: Final = 1_000
 """Jobs of each priority; then ten times as many more of those that have more."""
@@ -47,34 +41,6 @@ def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | Non
         return get(tx, queue, ids[:half]) + get(tx, queue, ids[half:])
     known = {job.id: job for job in found}
     return [known.get(id) for id in ids]
-
-
-def find(tx: Transaction, query: Find) -> Page:
-    row = tx.queue(query.queue)
-    start = _read_cursor(query)
-    beginning = BEYOND_ALL if query.newest_first else -BEYOND_ALL
-    key = (start.first, start.second) if start else (beginning, beginning)
-    seqs: list[int] = []
-    last = start
-    for state in states_left(query, start):
-        # One more than fits says whether there is another page.
-        for seq, first, second in _find_in(tx, row, state, query, key, query.limit - len(seqs) + 1):
-            if len(seqs) == query.limit:
-                return Page(records_of(tx, row, seqs), str(last))
-            seqs.append(seq)
-            last = PairCursor(state, first, second)
-        key = (beginning, beginning)
-    return Page(records_of(tx, row, seqs))
-
-
-def _find_in(
-    tx: Transaction, row: QueueRow, state: State, query: Find, key: tuple[int, int], limit: int
-) -> list[tuple[int, int, int]]:
-    statement = "finished" if state in FINAL else state
-    values = {"queue": row.id, "name": query.name, "limit": limit, "first": key[0], "second": key[1]}
-    if state in FINAL:
-        values["state"] = state
-    return _keys(tx.get(_FIND[f"{statement}_reversed" if query.newest_first else statement], values))
 
 
 def count(tx: Transaction, queue: str) -> Counts:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from ...job.instants import LAST_INSTANT, Instant
-from ...job.retention import KEEP_FAILED
+from ...job.options import StoredOptions
 from ...job.states import FINAL, State
-from ...store.values import MISSING, Answer, JobChange, RevokedLock
-from . import moving
-from .moving import apply_retention, remove_all, revoke
-from .places import TABLES, Place, find_places, leave, options_of
+from ...store.values import MISSING, Answer, JobChange
+from . import ending, promoting
+from .ending import Ending, Removal, end, keep_of_failed
+from .places import TABLES, Place, find_places, grouped, leave, options_of
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
 
-_CANCEL: Final = statements("cancel")["cancel"]
 _RETRY: Final = statements("retry")["wait"]
 _CHANGE: Final = statements("change")
 _UPDATE: Final = statements("update")
@@ -45,21 +45,15 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
             answers.append(Answer("refused", state))
     if reached:
         options = options_of(tx, (place.seq for place, _ in reached))
-        keeps = [(place.seq, place.id, options[place.seq].keep_failed or KEEP_FAILED) for place, _ in reached]
-        cancelled = as_json([(seq, keep.until(now)) for seq, _, keep in keeps])
-        tx.run(_CANCEL, {"now": now, "reason": reason, "cancelled": cancelled})
-        leave(tx, [(place.seq, state) for place, state in reached])
-        running = [place for place, state in reached if state == "active"]
-        revoke(tx, row, [RevokedLock(place.id, place.token or "", "cancelled") for place in running], now)
-        for _, state in reached:
-            row.move(state, "cancelled")
-        jobs: list[tuple[str, Detail]] = [(place.id, {"prev": state}) for place, state in reached]
-        row.announce("cancel", now, "cancelled", jobs, None if reason is None else {"reason": reason})
-        apply_retention(tx, row, "cancelled", keeps, now)
-        if running and row.max_active is not None:
-            tx.wake("jobs", row)
+        ended = [_cancellation(place, state, options[place.seq], reason) for place, state in reached]
+        end(tx, row, "cancel", ended, now, detail=None if reason is None else {"reason": reason})
         tx.notice_drained(row, busy)
     return answers
+
+
+def _cancellation(place: Place, state: State, options: StoredOptions, reason: str | None) -> Ending:
+    token = place.token if state == "active" else None
+    return Ending(place.seq, place.id, state, keep_of_failed(options), {"prev": state}, reason, None, token)
 
 
 def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[Answer]:
@@ -68,9 +62,9 @@ def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[
     answers, reached = _reach(find_places(tx, row, ids), FINAL, "waiting")
     if reached:
         tx.run(_RETRY, {"seqs": as_json([place.seq for place, _ in reached]), "reset": reset})
-        leave(tx, [(place.seq, state) for place, state in reached])
-        for _, state in reached:
-            row.move(state, "waiting")
+        for state, group in grouped(reached, itemgetter(1)).items():
+            leave(tx, state, [place.seq for place, _ in group])
+            row.move(state, "waiting", len(group))
         row.announce("retry by hand", now, "waiting", [(place.id, None) for place, _ in reached])
         tx.wake("jobs", row)
     return answers
@@ -81,7 +75,7 @@ def promote(tx: Transaction, queue: str, ids: Sequence[str]) -> list[Answer]:
     now = tx.now()
     answers, reached = _reach(find_places(tx, row, ids), ("delayed",), "waiting")
     if reached:
-        moving.promote(tx, row, [(place.seq, place.id) for place, _ in reached], now)
+        promoting.promote(tx, row, [(place.seq, place.id) for place, _ in reached], now)
     return answers
 
 
@@ -139,11 +133,7 @@ def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list
             answers.append(Answer("done", place.state))
             reached.append((place, place.state))
             place.state = None
-    running = [place for place, state in reached if state == "active"]
-    revoke(tx, row, [RevokedLock(place.id, place.token or "", "removed") for place in running], now)
-    remove_all(tx, row, [(place.seq, place.id, state) for place, state in reached], now)
-    if running and row.max_active is not None:
-        tx.wake("jobs", row)
+    ending.remove(tx, row, [Removal(place.seq, place.id, state, place.token) for place, state in reached], now)
     tx.notice_drained(row, busy)
     return answers
 

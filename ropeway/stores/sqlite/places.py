@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -13,6 +13,9 @@ from ...job.states import State
 from .reading import reader
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 _SQL: Final = statements("look")
 _LEAVE: Final = statements("leave")
@@ -67,13 +70,17 @@ def _find_claimed(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> dict[st
     return {place.id: place for place in places}
 
 
-def leave(tx: Transaction, jobs: Iterable[tuple[int, State]]) -> None:
-    """Takes jobs (sequence number and state) from where they stood."""
-    by_table: defaultdict[str, list[int]] = defaultdict(list)
-    for seq, state in jobs:
-        by_table[TABLES[state]].append(seq)
-    for table, seqs in by_table.items():
-        tx.run(_LEAVE[table], {"seqs": as_json(seqs)})
+def leave(tx: Transaction, state: State, seqs: Sequence[int]) -> None:
+    """Takes jobs of one state from where they stood."""
+    tx.run(_LEAVE[TABLES[state]], {"seqs": as_json(seqs)})
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Items by their key, in their order."""
+    groups: defaultdict[K, list[T]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
 
 
 def options_of(tx: Transaction, seqs: Iterable[int]) -> dict[int, StoredOptions]:

@@ -11,12 +11,14 @@ import msgspec
 from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.outcomes import Outcome, SettlingMove
+from ...job.record import NewJob
 from ...job.rules import is_repeat
 from ...job.states import State
 from ...store.commands import Claim
 from ...store.values import MISSING, Answer, Settled
+from .adding import add
 from .claiming import claim
-from .moving import apply_retention
+from .ending import Ending, end
 from .places import Place, find_places, leave
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
@@ -33,13 +35,13 @@ def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy
-    answers, ended, lost = _fence(outcomes, find_places(tx, row, [outcome.id for outcome in outcomes]))
+    answers, ended, lost, adds = _fence(outcomes, find_places(tx, row, [outcome.id for outcome in outcomes]))
     for move, group in ended.items():
         _ENDINGS[move](tx, row, group, now)
     for move, ids in lost.items():
         row.announce("lock-lost", now, jobs=[(id, {"move": move}) for id in ids])
-    if row.max_active is not None and ended:
-        tx.wake("jobs", row)
+    if adds:
+        add(tx, adds)
     claimed = claim(tx, then) if then else None
     tx.notice_drained(row, busy)
     return Settled(answers, claimed)
@@ -47,10 +49,11 @@ def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim
 
 def _fence(
     outcomes: Sequence[Outcome], places: Sequence[Place]
-) -> tuple[list[Answer], dict[SettlingMove, Ended], dict[SettlingMove, list[str]]]:
+) -> tuple[list[Answer], dict[SettlingMove, Ended], dict[SettlingMove, list[str]], list[list[NewJob]]]:
     answers: list[Answer] = []
     ended: defaultdict[SettlingMove, Ended] = defaultdict(list)
     lost: defaultdict[SettlingMove, list[str]] = defaultdict(list)
+    adds: list[list[NewJob]] = []
     for outcome, place in zip(outcomes, places, strict=True):
         state = place.state
         if state is None:
@@ -59,12 +62,15 @@ def _fence(
             answers.append(_DONE)
             ended[outcome.move].append((place, outcome))
             place.state = _target(outcome)
+            if outcome.adds:
+                # Each by itself: one whose id exists keeps none of the others from being added.
+                adds += [[job] for job in outcome.adds]
         elif is_repeat(outcome.move, state, same_token=place.token == outcome.token):
             answers.append(Answer("done", state))
         else:
             answers.append(Answer("lost", state))
             lost[outcome.move].append(outcome.id)
-    return answers, ended, lost
+    return answers, ended, lost, adds
 
 
 def _target(outcome: Outcome) -> State:
@@ -80,41 +86,27 @@ def _target(outcome: Outcome) -> State:
 
 
 def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    by_expiry: defaultdict[Instant | None, list[tuple[int, str | None]]] = defaultdict(list)
-    jobs: list[tuple[str, Detail]] = []
-    for place, outcome in group:
-        result = outcome.result
-        by_expiry[outcome.keep.until(now)].append((place.seq, result))
-        # Raw: the result's text goes into the entry as it is, as a value.
-        has_value = result is not None and result != "null"
-        jobs.append((outcome.id, {"result": msgspec.Raw(result or "")} if has_value else None))
-    for expires_at, completed in by_expiry.items():
-        if all(result is None for _, result in completed):
-            seqs = as_json([seq for seq, _ in completed])
-            tx.run(_SQL["complete"], {"seqs": seqs, "now": now, "expires_at": expires_at})
-        else:
-            values = {"completed": as_json(completed), "now": now, "expires_at": expires_at}
-            tx.run(_SQL["complete_with_results"], values)
-    _leave(tx, row, group)
-    row.move("active", "completed", len(group))
-    row.announce("complete", now, "completed", jobs)
-    apply_retention(tx, row, "completed", [(place.seq, place.id, outcome.keep) for place, outcome in group], now)
+    end(tx, row, "complete", [_completion(place, outcome) for place, outcome in group], now)
+
+
+def _completion(place: Place, outcome: Outcome) -> Ending:
+    result = outcome.result
+    # Raw: the result's text goes into the entry as it is, as a value.
+    detail = None if result is None or result == "null" else {"result": msgspec.Raw(result)}
+    return Ending(place.seq, place.id, "active", outcome.keep, detail, None, result)
 
 
 def _fail(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    jobs: list[tuple[str, Detail]] = []
-    failed = []
-    for place, outcome in group:
-        reason = (outcome.failure or _NO_FAILURE).reason
-        failed.append((place.seq, outcome.keep.until(now), reason))
-        detail = {"reason": reason, "attempt": place.attempts_started}
-        jobs.append((place.id, {**detail, "exhausted": True} if outcome.exhausted else detail))
-    tx.run(_SQL["fail"], {"now": now, "failed": as_json(failed)})
-    _leave(tx, row, group)
     _remember_failures(tx, group, now)
-    row.move("active", "failed", len(group))
-    row.announce("fail", now, "failed", jobs)
-    apply_retention(tx, row, "failed", [(place.seq, place.id, outcome.keep) for place, outcome in group], now)
+    end(tx, row, "fail", [_final_failure(place, outcome) for place, outcome in group], now, attempts=1)
+
+
+def _final_failure(place: Place, outcome: Outcome) -> Ending:
+    reason = (outcome.failure or _NO_FAILURE).reason
+    detail = {"reason": reason, "attempt": place.attempts_started}
+    if outcome.exhausted:
+        detail["exhausted"] = True
+    return Ending(place.seq, place.id, "active", outcome.keep, detail, reason)
 
 
 def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
@@ -138,7 +130,8 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
         tx.run(_SQL["wait"], {"back": as_json(back["waiting"])})
     if back["delayed"]:
         tx.run(_SQL["delay"], {"back": as_json(back["delayed"])})
-    _leave(tx, row, group)
+    leave(tx, "active", [place.seq for place, _ in group])
+    tx.forget_claimed(row, (place.id for place, _ in group))
     if is_retry:
         _remember_failures(tx, group, now)
     for target, moved in jobs.items():
@@ -154,15 +147,10 @@ def _go_behind(tx: Transaction, places: Sequence[Place]) -> None:
         return
     first = tx.take_seqs(len(places))
     renumbered = {"renumbered": as_json([(place.seq, first + n) for n, place in enumerate(places)])}
-    for table in ("job", "active", "failure", "log"):
+    for table in ("job", "active", "failure", "log", "tag"):
         tx.run(_SQL[f"renumber_{table}"], renumbered)
     for n, place in enumerate(places):
         place.seq = first + n
-
-
-def _leave(tx: Transaction, row: QueueRow, group: Ended) -> None:
-    leave(tx, [(place.seq, "active") for place, _ in group])
-    tx.forget_claimed(row, (place.id for place, _ in group))
 
 
 def _remember_failures(tx: Transaction, group: Ended, now: Instant) -> None:

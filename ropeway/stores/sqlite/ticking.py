@@ -10,11 +10,11 @@ import msgspec
 from ...job.events import EVENTS_KEPT
 from ...job.instants import Instant
 from ...job.options import readable_options
-from ...job.retention import KEEP_FAILED
 from ...job.stalls import GIVEN_UP, StallVerdict, judge_stall, stall_reason
 from ...store.values import BATCH, StallRules, Ticked
-from .moving import apply_retention, leaving, promote_due, remove_all
+from .ending import Ending, end, keep_of_failed, removals, remove
 from .places import leave
+from .promoting import promote_due
 from .reading import reader
 from .settling import remember_failures
 from .statements import statements
@@ -81,7 +81,7 @@ def _recover(tx: Transaction, row: QueueRow, rules: StallRules, now: Instant) ->
     if kept:
         _stall(tx, row, kept, now)
     if lost:
-        _give_up(tx, row, lost, now)
+        _give_up(tx, row, lost, now, attempts=int(rules.counts_as_attempt))
     tx.wake("jobs", row)
     return [stall.job.id for stall in kept], [stall.job.id for stall in lost]
 
@@ -115,22 +115,24 @@ def _judged(job: Late, rules: StallRules) -> Stall:
 def _stall(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant) -> None:
     stalled = [(stall.job.seq, stall.uses, stall.reason) for stall in stalls]
     tx.run(_SQL["stall"], {"stalled": as_json(stalled)})
-    leave(tx, [(stall.job.seq, "active") for stall in stalls])
+    leave(tx, "active", [stall.job.seq for stall in stalls])
     row.move("active", "waiting", len(stalls))
     row.announce("stall", now, "waiting", [(stall.job.id, stall.detail) for stall in stalls])
 
 
-def _give_up(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant) -> None:
-    keeps = [readable_options(stall.job.options).keep_failed or KEEP_FAILED for stall in stalls]
-    given_up = [
-        (stall.job.seq, stall.uses, stall.reason, keep.until(now)) for stall, keep in zip(stalls, keeps, strict=True)
+def _give_up(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant, *, attempts: int) -> None:
+    ended = [
+        Ending(
+            stall.job.seq,
+            stall.job.id,
+            "active",
+            keep_of_failed(readable_options(stall.job.options)),
+            _end_detail(stall),
+            stall.reason,
+        )
+        for stall in stalls
     ]
-    tx.run(_SQL["give_up"], {"now": now, "given_up": as_json(given_up)})
-    leave(tx, [(stall.job.seq, "active") for stall in stalls])
-    row.move("active", "failed", len(stalls))
-    row.announce("give up", now, "failed", [(stall.job.id, _end_detail(stall)) for stall in stalls])
-    kept = [(stall.job.seq, stall.job.id, keep) for stall, keep in zip(stalls, keeps, strict=True)]
-    apply_retention(tx, row, "failed", kept, now)
+    end(tx, row, "give up", ended, now, attempts=attempts, stalls=1)
 
 
 def _end_detail(stall: Stall) -> Detail:
@@ -139,8 +141,8 @@ def _end_detail(stall: Stall) -> Detail:
 
 
 def _expire(tx: Transaction, row: QueueRow, now: Instant) -> int:
-    expired = leaving(tx.get(_SQL["expired"], {"queue": row.id, "now": now, "limit": BATCH}))
-    remove_all(tx, row, expired, now)
+    expired = removals(tx.get(_SQL["expired"], {"queue": row.id, "now": now, "limit": BATCH}))
+    remove(tx, row, expired, now)
     return len(expired)
 
 

@@ -13,6 +13,7 @@ from ...store.commands import Command
 from . import governing, hearing, looking, operating, remembering, updating
 from .adding import add
 from .claiming import claim
+from .finding import find
 from .settling import settle
 from .ticking import tick
 
@@ -62,7 +63,7 @@ VERBS: Final[Mapping[type[Command[Any]], Write | Read]] = {
     commands.Clean: Write(governing.clean),
     commands.Obliterate: Write(governing.obliterate),
     commands.Get: Read(looking.get),
-    commands.Find: Read(looking.find),
+    commands.Find: Read(find),
     commands.Count: Read(looking.count),
     commands.CountWaiting: Read(looking.count_waiting),
     commands.ReadMetrics: Read(looking.metrics),

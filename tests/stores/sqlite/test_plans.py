@@ -13,26 +13,26 @@ from ropeway.stores.sqlite.statements import statements
 from ropeway.testing.factories import QUEUE, new_job
 
 HOT = {
-    "add": ("known", "jobs", "jobs_alike", "delayed", "waiting"),
+    "add": ("known", "jobs", "jobs_alike", "delayed", "waiting", "tags"),
     "claim": tuple(statements("claim")),
     "settle": tuple(statements("settle")),
     "renew": ("renew",),
     "update": tuple(statements("update")),
     "promote": ("due", "wait"),
     "tick": (
-        "stalled", "stall", "give_up", "expired", "oldest_event", "trim_events", "trim_metrics",
+        "stalled", "stall", "expired", "oldest_event", "trim_events", "trim_metrics",
         "trim_revoked", "trim_records", "next_at",
     ),
     "queue": ("load", "save", "add_to_metric", "next_seq"),
     "look": tuple(statements("look")),
     "find": tuple(statements("find")),
     "leave": tuple(statements("leave")),
-    "cancel": ("cancel", "revoke"),
+    "end": tuple(statements("end")),
     "retry": ("wait",),
     "change": tuple(statements("change")),
     "remove": (
-        "jobs", "failures", "log", "oldest_finished", "has_kept", "oldest_counted", "oldest_beyond", "any_of_queue",
-        "metrics", "events",
+        "jobs", "failures", "log", "tags", "oldest_finished", "has_kept", "oldest_counted", "oldest_beyond",
+        "any_of_queue", "metrics", "events",
     ),
     "events": ("page", "exists", "entry_from", "replace", "revoked"),
 }  # fmt: skip
@@ -60,7 +60,7 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
     # All but `active`, which has only what is running.
     tables = [
         "job", "waiting", "later", "finished", "place", "failure", "log", "queue", "event", "metric",
-        "revoked", "record", "old", "candidate",
+        "tag", "revoked", "record", "old", "candidate",
     ]  # fmt: skip
     scans = [step for step in steps if re.match(rf"SCAN ({'|'.join(tables)})\b", step)]
     assert not scans, steps
@@ -77,6 +77,8 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
         ("find", "waiting-children", "later_children "),
         ("tick", "expired", "finished_expiring "),
         ("look", "records_by_seq", "finished_by_seq "),
+        ("find", "waiting", "tag_by_name "),
+        ("find", "tagged", "tag_by_name "),
     ],
 )
 def test_each_index_serves_the_use_it_is_named_for(verb: str, name: str, index: str, path: Path):

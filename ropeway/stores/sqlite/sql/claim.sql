@@ -8,7 +8,10 @@ SELECT CAST(json_group_array(
         'active', chosen.priority, chosen.ord, job.created_at,
         chosen.attempts_made, chosen.attempts_started + 1, chosen.stalled_count,
         NULL, :token, :worker, :now, :now, :lock_until,
-        NULL, NULL, chosen.reason, chosen.progress, NULL
+        NULL, NULL, chosen.reason, chosen.progress, NULL,
+        iif(job.is_tagged, json((
+            SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = job.seq ORDER BY number)
+        )), json_array())
     )
 ) AS BLOB)
 FROM (SELECT * FROM waiting WHERE queue = :queue ORDER BY priority, ord LIMIT :limit) AS chosen
@@ -30,7 +33,10 @@ SELECT CAST(json_group_array(
         'active', chosen.priority, chosen.ord, job.created_at,
         chosen.attempts_made, chosen.attempts_started + 1, chosen.stalled_count,
         NULL, :token, :worker, :now, :now, :lock_until,
-        NULL, NULL, chosen.reason, chosen.progress, NULL
+        NULL, NULL, chosen.reason, chosen.progress, NULL,
+        iif(job.is_tagged, json((
+            SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = job.seq ORDER BY number)
+        )), json_array())
     )
 ) AS BLOB)
 FROM (

@@ -1,5 +1,5 @@
--- Pages of one state, each in its own order, from a key on. Each takes :queue, :name (or null), :limit and the key of
--- the last job of the page before (nulls for the first page). Returns rows of seq and the job's own key.
+-- Pages of one state, each in its own order, from a key on. Each takes :queue, :name and :tag (or null), :limit and the
+-- key of the last job of the page before (or one beyond all). Returns a list of seq and the job's own key.
 
 -- statement: waiting
 SELECT CAST(json_group_array(json_array(seq, priority, ord)) AS BLOB)
@@ -7,6 +7,7 @@ FROM (
     SELECT abs(ord) AS seq, priority, ord FROM waiting
     WHERE queue = :queue AND (priority, ord) > (:first, :second)
         AND (:name IS NULL OR name = :name)
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = abs(ord)))
     ORDER BY priority, ord
     LIMIT :limit
 );
@@ -17,6 +18,7 @@ FROM (
     SELECT abs(ord) AS seq, priority, ord FROM waiting
     WHERE queue = :queue AND (priority, ord) < (:first, :second)
         AND (:name IS NULL OR name = :name)
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = abs(ord)))
     ORDER BY priority DESC, ord DESC
     LIMIT :limit
 );
@@ -27,6 +29,7 @@ FROM (
     SELECT seq FROM later
     WHERE queue = :queue AND due_at IS NULL AND (seq, 0) > (:first, :second)
         AND (:name IS NULL OR name = :name)
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = later.seq))
     ORDER BY seq
     LIMIT :limit
 );
@@ -37,6 +40,7 @@ FROM (
     SELECT seq FROM later
     WHERE queue = :queue AND due_at IS NULL AND (seq, 0) < (:first, :second)
         AND (:name IS NULL OR name = :name)
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = later.seq))
     ORDER BY seq DESC
     LIMIT :limit
 );
@@ -47,6 +51,7 @@ FROM (
     SELECT seq, due_at, ord FROM later
     WHERE queue = :queue AND due_at IS NOT NULL AND (due_at, ord) > (:first, :second)
         AND (:name IS NULL OR name = :name)
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = later.seq))
     ORDER BY due_at, ord
     LIMIT :limit
 );
@@ -57,6 +62,7 @@ FROM (
     SELECT seq, due_at, ord FROM later
     WHERE queue = :queue AND due_at IS NOT NULL AND (due_at, ord) < (:first, :second)
         AND (:name IS NULL OR name = :name)
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = later.seq))
     ORDER BY due_at DESC, ord DESC
     LIMIT :limit
 );
@@ -67,6 +73,7 @@ FROM (
     SELECT seq, started_at FROM active
     WHERE queue = :queue AND (started_at, seq) > (:first, :second)
         AND (:name IS NULL OR name = :name)
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = active.seq))
     ORDER BY started_at, seq
     LIMIT :limit
 );
@@ -77,6 +84,7 @@ FROM (
     SELECT seq, started_at FROM active
     WHERE queue = :queue AND (started_at, seq) < (:first, :second)
         AND (:name IS NULL OR name = :name)
+        AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = active.seq))
     ORDER BY started_at DESC, seq DESC
     LIMIT :limit
 );
@@ -88,6 +96,7 @@ FROM (
         SELECT seq, finished_at FROM finished
         WHERE queue = :queue AND state = :state AND is_kept = 0 AND (finished_at, seq) > (:first, :second)
             AND (:name IS NULL OR name = :name)
+            AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = finished.seq))
         ORDER BY finished_at, seq
         LIMIT :limit
     )
@@ -96,6 +105,7 @@ FROM (
         SELECT seq, finished_at FROM finished
         WHERE queue = :queue AND state = :state AND is_kept = 1 AND (finished_at, seq) > (:first, :second)
             AND (:name IS NULL OR name = :name)
+            AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = finished.seq))
         ORDER BY finished_at, seq
         LIMIT :limit
     )
@@ -110,6 +120,7 @@ FROM (
         SELECT seq, finished_at FROM finished
         WHERE queue = :queue AND state = :state AND is_kept = 0 AND (finished_at, seq) < (:first, :second)
             AND (:name IS NULL OR name = :name)
+            AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = finished.seq))
         ORDER BY finished_at DESC, seq DESC
         LIMIT :limit
     )
@@ -118,9 +129,22 @@ FROM (
         SELECT seq, finished_at FROM finished
         WHERE queue = :queue AND state = :state AND is_kept = 1 AND (finished_at, seq) < (:first, :second)
             AND (:name IS NULL OR name = :name)
+            AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = finished.seq))
         ORDER BY finished_at DESC, seq DESC
         LIMIT :limit
     )
     ORDER BY finished_at DESC, seq DESC
     LIMIT :limit
 );
+
+-- statement: count_tagged
+-- Takes :queue, :tag, :limit. Returns how many jobs have the tag, at most the limit.
+SELECT count(*) FROM (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag LIMIT :limit);
+
+-- statement: tagged
+-- Takes :queue, :tag. Returns a list of seq, name, state and the columns that order jobs, of all that have the tag.
+SELECT CAST(json_group_array(
+    json_array(seq, name, state, priority, ord, due_at, started_at, finished_at)
+) AS BLOB)
+FROM (SELECT DISTINCT seq AS tagged FROM tag WHERE queue = :queue AND tag = :tag)
+CROSS JOIN place ON place.seq = tagged;

@@ -30,7 +30,10 @@ SELECT CAST(json_group_array(
         place.state, place.priority, place.ord, place.created_at,
         place.attempts_made, place.attempts_started, place.stalled_count,
         place.due_at, place.token, place.worker, place.started_at, place.renewed_at, place.lock_until,
-        place.finished_at, place.expires_at, place.reason, place.progress, place.result
+        place.finished_at, place.expires_at, place.reason, place.progress, place.result,
+        iif(place.is_tagged, json((
+            SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = place.seq ORDER BY number)
+        )), json_array())
     )
 ) AS BLOB)
 FROM json_each(:ids) AS asked
@@ -44,7 +47,10 @@ SELECT CAST(json_group_array(
         place.state, place.priority, place.ord, place.created_at,
         place.attempts_made, place.attempts_started, place.stalled_count,
         place.due_at, place.token, place.worker, place.started_at, place.renewed_at, place.lock_until,
-        place.finished_at, place.expires_at, place.reason, place.progress, place.result
+        place.finished_at, place.expires_at, place.reason, place.progress, place.result,
+        iif(place.is_tagged, json((
+            SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = place.seq ORDER BY number)
+        )), json_array())
     )
 ) AS BLOB)
 FROM json_each(:seqs) AS asked

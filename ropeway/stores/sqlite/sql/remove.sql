@@ -1,7 +1,7 @@
 -- Removes jobs and everything about them.
 
 -- statement: jobs
--- This and the next two take :seqs (json).
+-- This and the next three take :seqs (json).
 DELETE FROM job WHERE seq IN (SELECT value FROM json_each(:seqs));
 
 -- statement: failures
@@ -9,6 +9,13 @@ DELETE FROM failure WHERE seq IN (SELECT value FROM json_each(:seqs));
 
 -- statement: log
 DELETE FROM log WHERE seq IN (SELECT value FROM json_each(:seqs));
+
+-- statement: tags
+DELETE FROM tag WHERE seq IN (SELECT value FROM json_each(:seqs));
+
+-- statement: has_more
+-- Whether any job has failures, log lines and tags.
+SELECT EXISTS (SELECT 1 FROM failure), EXISTS (SELECT 1 FROM log), EXISTS (SELECT 1 FROM tag);
 
 -- statement: oldest_finished
 -- Takes :queue, :state, :until, :limit. Returns a list of seq, id and state.

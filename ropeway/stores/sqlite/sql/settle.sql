@@ -1,45 +1,8 @@
 -- Records how attempts ended. The tokens were compared in the same transaction. Jobs are put where they belong now, and
 -- are still active, too, until they leave.
 
--- statement: complete
--- Takes :seqs (json), :now, :expires_at. For jobs without a result.
-INSERT INTO finished (
-    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, progress
-)
-SELECT
-    queue, 'completed', :expires_at IS NULL, :now, seq, :expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, progress
-FROM active
-WHERE seq IN (SELECT value FROM json_each(:seqs));
-
--- statement: complete_with_results
--- Takes :now, :expires_at, :completed (json, a list of seq and result).
-INSERT INTO finished (
-    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, progress, result
-)
-SELECT
-    queue, 'completed', :expires_at IS NULL, :now, seq, :expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, progress, completed.value ->> 1
-FROM jsonb_each(:completed) AS completed
-CROSS JOIN active ON active.seq = completed.value ->> 0;
-
--- statement: fail
--- Takes :now, :failed (json, a list of seq, expires_at, reason).
-INSERT INTO finished (
-    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, reason, progress
-)
-SELECT
-    queue, 'failed', failed.value ->> 1 IS NULL, :now, seq, failed.value ->> 1, name,
-    attempts_made + 1, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, failed.value ->> 2, progress
-FROM jsonb_each(:failed) AS failed
-CROSS JOIN active ON active.seq = failed.value ->> 0;
-
 -- statement: renumber_job
--- This and the next three take :renumbered (json, a list of seq and the new one).
+-- This and the next four take :renumbered (json, a list of seq and the new one).
 UPDATE job SET seq = new.value ->> 1, ord = new.value ->> 1
 FROM jsonb_each(:renumbered) AS new
 WHERE job.seq = new.value ->> 0;
@@ -58,6 +21,11 @@ WHERE failure.seq = new.value ->> 0;
 UPDATE log SET seq = new.value ->> 1
 FROM jsonb_each(:renumbered) AS new
 WHERE log.seq = new.value ->> 0;
+
+-- statement: renumber_tag
+UPDATE tag SET seq = new.value ->> 1
+FROM jsonb_each(:renumbered) AS new
+WHERE tag.seq = new.value ->> 0;
 
 -- statement: wait
 -- Takes :back (json, a list of seq, null, attempts used, reason or null to keep it).

@@ -30,19 +30,6 @@ FROM jsonb_each(:stalled) AS stalled
 CROSS JOIN active ON active.seq = stalled.value ->> 0
 CROSS JOIN job ON job.seq = active.seq;
 
--- statement: give_up
--- Takes :now, :given_up (json, a list of seq, attempts used, reason, expires_at).
-INSERT INTO finished (
-    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    worker, started_at, renewed_at, reason, progress
-)
-SELECT
-    queue, 'failed', given_up.value ->> 3 IS NULL, :now, seq, given_up.value ->> 3, name,
-    attempts_made + (given_up.value ->> 1), attempts_started, stalled_count + 1, logged,
-    worker, started_at, renewed_at, given_up.value ->> 2, progress
-FROM jsonb_each(:given_up) AS given_up
-CROSS JOIN active ON active.seq = given_up.value ->> 0;
-
 -- statement: expired
 -- Takes :queue, :now, :limit. Returns a list of seq, id and state.
 SELECT CAST(json_group_array(json_array(expired.seq, job.id, expired.state)) AS BLOB)

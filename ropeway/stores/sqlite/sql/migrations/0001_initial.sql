@@ -12,6 +12,8 @@ CREATE TABLE job (
     ord INTEGER NOT NULL,
     options TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    -- Its tags are in the table `tag`. Before the data, which may be long and lie on pages of its own.
+    is_tagged INTEGER NOT NULL DEFAULT 0,
     data TEXT NOT NULL,
     UNIQUE (queue, id)
 ) STRICT;
@@ -114,7 +116,7 @@ CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at 
 -- A job and where it stands; ask for it by seq, or by queue and id. Once it is found, the tables left are not looked into.
 CREATE VIEW place AS
 SELECT
-    job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at, job.data,
+    job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at, job.is_tagged, job.data,
     CASE
         WHEN active.seq IS NOT NULL THEN 'active'
         WHEN waiting.ord IS NOT NULL THEN 'waiting'
@@ -166,6 +168,17 @@ CREATE TABLE log (
     text TEXT NOT NULL,
     PRIMARY KEY (seq, number)
 ) STRICT;
+
+-- Tags of the jobs that have any, in the order in which they were given.
+CREATE TABLE tag (
+    seq INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    queue INTEGER NOT NULL,
+    tag TEXT NOT NULL,
+    PRIMARY KEY (seq, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX tag_by_name ON tag (queue, tag, seq);
 
 -- Settings and counters of a queue. A row stays when its queue is obliterated: its id and its event numbers must
 -- not come again.

@@ -1,0 +1,170 @@
+"""The one function by which jobs become final, and the one by which they are removed, a batch at a time.
+
+Whatever follows from the end of a job, or from its removal, belongs here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+
+from ...job.codec import JsonText
+from ...job.instants import Instant
+from ...job.moves import MOVES, MoveName
+from ...job.options import StoredOptions
+from ...job.retention import KEEP_FAILED, Retention
+from ...job.states import State
+from ...store.values import BATCH, Why
+from .places import grouped, leave
+from .reading import reader
+from .statements import statements
+from .transaction import Detail, QueueRow, Transaction, as_json
+
+_END: Final = statements("end")
+_REMOVE: Final = statements("remove")
+_source: Final = attrgetter("source")
+_state: Final = attrgetter("state")
+
+
+class Ending(msgspec.Struct, frozen=True, gc=False):
+    """A job that becomes final."""
+
+    seq: int
+    id: str
+    source: State
+    keep: Retention
+    detail: Detail = None
+    """Announced with the move."""
+    reason: str | None = None
+    result: JsonText | None = None
+    revoked: str | None = None
+    """The token of a worker that still runs it, which is told."""
+
+
+class Removal(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A job that is removed."""
+
+    seq: int
+    id: str
+    state: State
+    token: str | None = None
+    """Of a worker that still runs it, which is told."""
+
+
+removals: Final[Callable[[bytes], list[Removal]]] = reader(list[Removal])
+
+
+def end(
+    tx: Transaction,
+    row: QueueRow,
+    move: MoveName,
+    jobs: Sequence[Ending],
+    now: Instant,
+    *,
+    attempts: int = 0,
+    stalls: int = 0,
+    detail: Detail = None,
+) -> None:
+    """Makes jobs final by one move, announces it, and removes what retention does not keep beside them.
+
+    `attempts` and `stalls` are added to those of each job; `detail` is about all of them.
+    """
+    [state] = MOVES[move].targets
+    values = {
+        "state": state,
+        "now": now,
+        "attempts": attempts,
+        "stalls": stalls,
+        # Of a fenced move, so that a repeated settle is recognised. Others come from somewhere else than the worker,
+        # which still runs the handler: without its token a late result is refused.
+        "keeps_token": MOVES[move].fenced,
+    }
+    for source, group in _by_source(MOVES[move].sources, jobs).items():
+        _write(tx, source, group, values, now)
+        leave(tx, source, [job.seq for job in group])
+        row.move(source, state, len(group))
+        if source == "active":
+            _release(tx, row, [job.id for job in group])
+    row.announce(move, now, state, [(job.id, job.detail) for job in jobs], detail)
+    if not MOVES[move].fenced:
+        _revoke(tx, row, [(job.id, job.revoked) for job in jobs if job.revoked], "cancelled", now)
+    _apply_retention(tx, row, state, jobs, now)
+
+
+def remove(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant, *, quietly: bool = False) -> None:
+    """Removes jobs with everything about them, and announces it unless that is to be done quietly."""
+    if not jobs:
+        return
+    for state, group in grouped(jobs, _state).items():
+        leave(tx, state, [job.seq for job in group])
+        row.move(state, None, len(group))
+        if state == "active":
+            _release(tx, row, [job.id for job in group])
+            _revoke(tx, row, [(job.id, job.token) for job in group], "removed", now)
+    seqs = {"seqs": as_json([job.seq for job in jobs])}
+    tx.run(_REMOVE["jobs"], seqs)
+    for table, has_rows in zip(("failures", "log", "tags"), tx.get(_REMOVE["has_more"]), strict=True):
+        if has_rows:
+            tx.run(_REMOVE[table], seqs)
+    if not quietly:
+        row.announce("remove", now, None, [(job.id, {"prev": job.state}) for job in jobs])
+
+
+def keep_of_failed(options: StoredOptions) -> Retention:
+    """How long a job is kept that ends without a worker, which might have its own rule."""
+    return options.keep_failed or KEEP_FAILED
+
+
+def _by_source(sources: Sequence[State], jobs: Sequence[Ending]) -> Mapping[State, Sequence[Ending]]:
+    return {sources[0]: jobs} if len(sources) == 1 else grouped(jobs, _source)
+
+
+def _write(tx: Transaction, source: State, jobs: Sequence[Ending], values: dict[str, Any], now: Instant) -> None:
+    """One statement for all that are kept as long, and another for those of them that have a reason or a result."""
+    alike: defaultdict[Instant | None, list[int]] = defaultdict(list)
+    others: defaultdict[Instant | None, list[tuple[int, str | None, JsonText | None]]] = defaultdict(list)
+    for job in jobs:
+        if job.reason is None and job.result is None and source == "active":
+            alike[job.keep.until(now)].append(job.seq)
+        else:
+            others[job.keep.until(now)].append((job.seq, job.reason, job.result))
+    for expires_at, seqs in alike.items():
+        tx.run(_END["alike"], {**values, "expires_at": expires_at, "ended": as_json(seqs)})
+    statement = _END["active" if source == "active" else "anywhere"]
+    for expires_at, ended in others.items():
+        tx.run(statement, {**values, "expires_at": expires_at, "ended": as_json(ended)})
+
+
+def _release(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> None:
+    """Active jobs are active no longer, and others may take their place."""
+    if ids:
+        tx.forget_claimed(row, ids)
+        if row.max_active is not None:
+            tx.wake("jobs", row)
+
+
+def _revoke(tx: Transaction, row: QueueRow, locks: Iterable[tuple[str, str | None]], why: Why, now: Instant) -> None:
+    if encoded := [(id, token or "") for id, token in locks]:
+        tx.run(_END["revoke"], {"queue": row.id, "now": now, "why": why, "locks": as_json(encoded)})
+        tx.wake("revoked", row)
+
+
+def _apply_retention(tx: Transaction, row: QueueRow, state: State, ended: Sequence[Ending], now: Instant) -> None:
+    """At most `BATCH` older ones go; the next that ends takes up where this left off."""
+    remove(tx, row, [Removal(job.seq, job.id, state) for job in ended if job.keep.removes_at_once], now)
+    counts = [job.keep.count for job in ended if job.keep.count]
+    if counts and row.counts[state] > min(counts):
+        remove(tx, row, _beyond(tx, row, state, min(counts)), now)
+
+
+def _beyond(tx: Transaction, row: QueueRow, state: State, count: int) -> list[Removal]:
+    """The oldest that are more than this count, without those that are kept for ever."""
+    values = {"queue": row.id, "state": state, "count": count, "limit": BATCH}
+    if tx.get(_REMOVE["has_kept"], values):
+        return removals(tx.get(_REMOVE["oldest_beyond"], values))
+    values["limit"] = min(row.counts[state] - count, BATCH)
+    return removals(tx.get(_REMOVE["oldest_counted"], values))
