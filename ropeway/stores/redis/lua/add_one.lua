@@ -98,4 +98,4 @@ repeat
   end
   return 'c'
 until true
-return rarely().add_all(tonumber(ARGV[5]) or false, { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }, 1, false, text)
+return rarely().add_bundles(tonumber(ARGV[5]) or false, { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }, 1, false, text)

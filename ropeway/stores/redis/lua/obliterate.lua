@@ -60,7 +60,7 @@ for counter = WAITING, CANCELLED do
 end
 if left == 0 then
   -- As if the queue had never been; only the numbers of its events go on.
-  for _, what in ipairs({ ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs' }) do
+  for _, what in ipairs({ ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs', ':extras' }) do
     call('UNLINK', base .. what)
   end
   row[PAUSED], row[CONFIGURED], row[MAX_ACTIVE], row[PAUSED_NAMES] = 0, 0, 0, {}

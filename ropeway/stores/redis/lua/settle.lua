@@ -1,12 +1,15 @@
 -- Records how attempts ended, and claims the next jobs.
 -- Takes the queue's base; [now, ids, tokens, completions, outcomes, request or false, [[age, count]]]: the first of the
 -- ids were completed, as the completions say ([keep] or [keep, result], or one number if all are kept alike and have
--- none), the others ended as the outcomes say.
--- Returns two letters for each id (the verdict and the state before), and what was claimed.
+-- none), the others ended as the outcomes say. If outcomes add jobs: bases of their queues after the first, and what
+-- `read_adds` takes.
+-- Returns two letters for each id (the verdict and the state before), what was claimed, and the numbers of queues that
+-- are new.
 -- Uses: room, endings, claims
--- Rarely: promotion, holding, others
+-- Rarely: promotion, holding, others, adds
 local now, ids, tokens, completions, outcomes, request, keeps = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
+local adds = ARGV[2] and rarely().read_adds(q, ARGV[2], ARGV[3])
 local base, number, packed_tokens = q.base, 0, {}
 local answers, runs, unlocked, results, cleared, completed, settled, ends = {}, {}, {}, {}, {}, {}, {}, {}
 local stamp, has_results = pack_time(q.now), false
@@ -97,6 +100,7 @@ end
 if number > #completed or #s.lost > 0 then
   rarely().finish_others(q, s)
 end
+local new_queues = adds and rarely().add_accepted(adds, answers)
 retain(q, ends)
 if q.row[MAX_ACTIVE] > 0 and number > 0 then
   wake(q, 'jobs')
@@ -106,4 +110,4 @@ if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
   announce(q, 'drained', nil, 0)
 end
 close_queue(q)
-return { table.concat(answers), claimed or false }
+return { table.concat(answers), claimed or false, new_queues or {} }

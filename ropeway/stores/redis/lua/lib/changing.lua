@@ -8,10 +8,6 @@ local function with_data(value, data)
   return sub(value, 1, data_at - 1) .. pack_text(data) .. sub(value, options_at)
 end
 
-local function blank_run(place)
-  return 'o' .. NEVER .. NEVER .. NEVER .. NEVER .. NONE .. NONE .. NONE .. NIL .. NIL .. place
-end
-
 local function without_token(run)
   local _, worker = holder_of(run)
   return sub(run, 1, TOKEN - 1) .. NIL .. worker .. sub(run, -10)

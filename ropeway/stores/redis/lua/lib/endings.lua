@@ -44,14 +44,14 @@ local function erase(q, ids)
   local base = q.base
   call_with('HDEL', base .. ':jobs', ids)
   call_with('HDEL', base .. ':runs', ids)
-  if call('EXISTS', base .. ':results', base .. ':reasons', base .. ':progress', base .. ':past') > 0 then
+  if call('EXISTS', base .. ':results', base .. ':reasons', base .. ':progress', base .. ':past', base .. ':extras') > 0 then
     local past = fields_of(base .. ':past', ids)
     for i = 1, #ids do
       if past[i] then
         call('UNLINK', base .. ':failures:' .. ids[i], base .. ':log:' .. ids[i])
       end
     end
-    for _, what in ipairs({ ':results', ':reasons', ':progress', ':past' }) do
+    for _, what in ipairs({ ':results', ':reasons', ':progress', ':past', ':extras' }) do
       call_with('HDEL', base .. what, ids)
     end
   end

@@ -19,11 +19,17 @@ local function holder_of(run)
   return sub(run, TOKEN, worker_at - 1), sub(run, worker_at, -11)
 end
 
--- The run after an attempt: back in line, or at its end. Counters may be given as packed pieces.
+-- The run after an attempt: back in line, or at its end. Counters may be given as packed pieces; the flag that stands in
+-- the first byte of `stalled` stays as it is.
 local function ended_run(run, letter, until_piece, finished_piece, made, stalled)
   return letter .. until_piece .. finished_piece .. sub(run, STARTED_AT, MADE - 1)
-    .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED - 1)
-    .. (stalled or sub(run, STALLED, TOKEN - 1)) .. sub(run, TOKEN)
+    .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED)
+    .. (stalled and sub(stalled, 2) or sub(run, STALLED + 1, TOKEN - 1)) .. sub(run, TOKEN)
+end
+
+-- The run of a job that was never claimed.
+local function blank_run(place)
+  return 'o' .. NEVER .. NEVER .. NEVER .. NEVER .. NONE .. NONE .. NONE .. NIL .. NIL .. place
 end
 
 -- Everything about one job that decides what may be done to it; nil if there is none.
