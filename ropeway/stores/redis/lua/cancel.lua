@@ -4,7 +4,8 @@
 -- Uses: room, telling, leaving, changing, revoking, options
 local now, ids, reason, reason_json, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
-local base, answers, ends, told = q.base, {}, {}, {}
+local base, answers, seen = q.base, {}, {}
+local cancelled = begin_ending(q, 'cancel', 'cancelled', reason and '{"reason":' .. reason_json .. '}' or nil)
 local RAN_TO_ITS_END = { completed = true, failed = true }
 
 local function cancel(job)
@@ -17,16 +18,13 @@ local function cancel(job)
       wake(q, 'jobs')
     end
   end
-  run = without_token(ended_run(run, 'x', keep.piece, pack_time(q.now)))
-  call('HSET', base .. ':runs', id, run)
   if reason then
     call('HSET', base .. ':reasons', id, reason)
   else
     call('HDEL', base .. ':reasons', id)
   end
-  finish(q, ends, 'x', sequence_of(job.place) .. id, keep)
-  count(q, COUNTERS[job.state], CANCELLED, 1)
-  told[#told + 1] = '["' .. id .. '",{"prev":"' .. job.state .. '"}]'
+  count(q, COUNTERS[job.state], nil, 1)
+  end_job(cancelled, id, sub(without_token(run), STARTED_AT), keep, '{"prev":"' .. job.state .. '"}')
 end
 
 for i = 1, #ids do
@@ -35,17 +33,15 @@ for i = 1, #ids do
     answers[i] = 'm-'
   elseif RAN_TO_ITS_END[job.state] then
     answers[i] = 'r' .. LETTERS[job.state]
+  elseif job.state == 'cancelled' or seen[ids[i]] then
+    answers[i] = 'd' .. LETTERS.cancelled
   else
-    answers[i] = 'd' .. LETTERS[job.state]
-    if job.state ~= 'cancelled' then
-      cancel(job)
-    end
+    answers[i], seen[ids[i]] = 'd' .. LETTERS[job.state], true
+    cancel(job)
   end
 end
-if #told > 0 then
-  announce_all(q, 'cancel', 'cancelled', told, reason and '{"reason":' .. reason_json .. '}' or nil)
-  retain(q, ends)
-  notice_drained(q)
-end
+write_ending(q, cancelled)
+apply_retention(q, cancelled)
+notice_drained(q)
 close_queue(q)
 return table.concat(answers)

@@ -26,7 +26,7 @@ else
     removed[i] = sub(members[i], 8)
   end
   if #members > 0 then
-    remove_finished(q, LETTERS[state], members, true)
+    drop_finished(q, state, members, true)
     call_with('ZREM', q.base .. ':kept:' .. state, members)
   end
 end

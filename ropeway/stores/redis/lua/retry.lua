@@ -9,7 +9,7 @@ local base, answers, told = q.base, {}, {}
 local function retry(job)
   local id, none = job.id, reset and NONE or nil
   leave(q, job)
-  local run = without_token(ended_run(job.run, 'o', NEVER, NEVER, none, none))
+  local run = without_token(waiting_run(job.run, none, none))
   if reset then
     run = sub(run, 1, STARTS - 1) .. NONE .. sub(run, STALLED)
   end

@@ -57,7 +57,8 @@ local function recover()
     return
   end
   local values, runs = fields_of(base .. ':jobs', ids), fields_of(base .. ':runs', ids)
-  local lines, ends, written, reasons, told_stalled, told_lost, lost = {}, {}, {}, {}, {}, {}, {}
+  local lines, written, reasons, told_stalled, lost = {}, {}, {}, {}, {}
+  local failed = begin_ending(q, 'give up', 'failed')
   for i = 1, #ids do
     local id, value, run = ids[i], values[i], runs[i]
     if value and run then
@@ -67,23 +68,20 @@ local function recover()
       local is_lost = given_up_for[verdict]
       local made = count_at(run, MADE) + (is_attempt and verdict ~= 'spared' and 1 or 0)
       local reason = reason_of(verdict, worker, run)
-      local detail = '["' .. id .. '",{"worker":' .. cjson.encode(worker or cjson.null) .. ',"stalled_count":' .. stalls
-      local until_piece, finished = NEVER, NEVER
+      local detail = '{"worker":' .. cjson.encode(worker or cjson.null) .. ',"stalled_count":' .. stalls
       remember_failure(q, id, run, reason, '', options.stack_traces)
+      run = without_token(run)
       if is_lost then
-        until_piece, finished = options.keep.piece, pack_time(q.now)
-        finish(q, ends, 'f', sequence_of(run) .. id, options.keep)
-        told_lost[#told_lost + 1] = detail .. ',"reason":' .. cjson.encode(reason)
-          .. (verdict == 'last attempt' and ',"exhausted":true}]' or '}]')
-        given_up[#given_up + 1] = id
+        detail = detail .. ',"reason":' .. cjson.encode(reason)
+          .. (verdict == 'last attempt' and ',"exhausted":true}' or '}')
+        end_job(failed, id, with_counters(run, pack_count(made), pack_count(stalls)), options.keep, detail)
       else
         add_to(lines, name_of(value), sub(run, -10) .. id)
-        told_stalled[#told_stalled + 1] = detail .. '}]'
+        told_stalled[#told_stalled + 1] = '["' .. id .. '",' .. detail .. '}]'
         stalled[#stalled + 1] = id
+        written[#written + 1] = id
+        written[#written + 1] = waiting_run(run, pack_count(made), pack_count(stalls))
       end
-      run = ended_run(run, is_lost and 'f' or 'o', until_piece, finished, pack_count(made), pack_count(stalls))
-      written[#written + 1] = id
-      written[#written + 1] = without_token(run)
       reasons[#reasons + 1] = id
       reasons[#reasons + 1] = reason
     else
@@ -94,27 +92,25 @@ local function recover()
   call_with('HSET', base .. ':runs', written)
   call_with('HSET', base .. ':reasons', reasons)
   put_all_in_line(q, lines)
-  count(q, ACTIVE, nil, #ids)
-  count(q, nil, WAITING, #stalled)
-  count(q, nil, FAILED, #given_up)
+  count(q, ACTIVE, WAITING, #stalled)
+  count(q, ACTIVE, nil, failed.number)
+  given_up = failed.ids
   if #stalled > 0 then
     announce_all(q, 'stall', 'waiting', told_stalled)
   end
-  if #given_up > 0 then
-    announce_all(q, 'give up', 'failed', told_lost)
-  end
-  tell_lost(q, lost, 'active')
-  retain(q, ends)
+  write_ending(q, failed)
+  drop_lost(q, 'active', lost)
+  apply_retention(q, failed)
   wake(q, 'jobs')
 end
 
 local function expire()
   local removed = 0
-  for letter, state in pairs(FINAL) do
+  for _, state in ipairs({ 'completed', 'failed', 'cancelled' }) do
     local set = base .. ':expiring:' .. state
     local members = call('ZRANGEBYSCORE', set, '-inf', q.now, 'LIMIT', 0, BATCH - removed)
     if #members > 0 then
-      remove_finished(q, letter, members)
+      drop_finished(q, state, members)
       removed = removed + #members
     end
   end

@@ -2,7 +2,7 @@
 -- Uses: queue
 local METRICS = {
   complete = 'completed', retry = 'retried', fail = 'failed', stall = 'stalled', ['give up'] = 'failed',
-  cancel = 'cancelled', remove = 'removed',
+  ['fail by child'] = 'failed', cancel = 'cancelled', remove = 'removed',
 }
 
 -- The jobs of an entry, as JSON, where each has the same detail.

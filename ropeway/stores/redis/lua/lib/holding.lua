@@ -13,8 +13,7 @@ local function without_lost(q, members, ids, values)
       lost[#lost + 1] = ids[i]
     end
   end
-  count(q, WAITING, nil, #lost)
-  tell_lost(q, lost, 'waiting')
+  drop_lost(q, 'waiting', lost)
   return unpack(kept)
 end
 

@@ -1,10 +1,6 @@
 -- Jobs, one by one.
--- Uses: queue, pack, unpack, places, runs
-local STATES = { a = 'active', c = 'completed', f = 'failed', x = 'cancelled' }
-local COUNTERS = {
-  waiting = WAITING, delayed = DELAYED, active = ACTIVE, completed = COMPLETED, failed = FAILED, cancelled = CANCELLED,
-}
-local LETTERS = { waiting = 'w', delayed = 'd', active = 'a', completed = 'c', failed = 'f', cancelled = 'x' }
+-- Uses: queue, states, pack, unpack, places, runs
+local STATES = { k = 'waiting-children', a = 'active', c = 'completed', f = 'failed', x = 'cancelled' }
 
 local function name_of(value)
   return (read_text(value, 1))
@@ -19,12 +15,16 @@ local function holder_of(run)
   return sub(run, TOKEN, worker_at - 1), sub(run, worker_at, -11)
 end
 
--- The run after an attempt: back in line, or at its end. Counters may be given as packed pieces; the flag that stands in
--- the first byte of `stalled` stays as it is.
-local function ended_run(run, letter, until_piece, finished_piece, made, stalled)
-  return letter .. until_piece .. finished_piece .. sub(run, STARTED_AT, MADE - 1)
-    .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED)
+-- A run from STARTED_AT on, with other counters, given as packed pieces; the flag that stands in the first byte of
+-- `stalled` stays as it is.
+local function with_counters(run, made, stalled)
+  return sub(run, STARTED_AT, MADE - 1) .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED)
     .. (stalled and sub(stalled, 2) or sub(run, STALLED + 1, TOKEN - 1)) .. sub(run, TOKEN)
+end
+
+-- The run of a job that waits again.
+local function waiting_run(run, made, stalled)
+  return 'o' .. NEVER .. NEVER .. with_counters(run, made, stalled)
 end
 
 -- The run of a job that was never claimed.

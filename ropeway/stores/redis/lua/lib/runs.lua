@@ -1,7 +1,6 @@
 -- What became of jobs since they were added.
 --
--- A value of `runs` begins with a letter for the job's state (o: waiting or delayed, a: active, c, f, x: completed,
--- failed, cancelled), then pieces of fixed width, its token and its worker, and ends with its place. A job that was
+-- A value of `runs` begins with a letter for the job's state (o: waiting or delayed, else that of lib/states.lua), then pieces of fixed width, its token and its worker, and ends with its place. A job that was
 -- never claimed and has no extras has none. While it is active, FINISHED_AT says whether the attempt runs alone in its
 -- process: ALONE, or NEVER. The byte at STALLED, which tells MessagePack how a number is written, is a flag too: WITH_EXTRAS
 -- says that `extras` has an entry for the job (see lib/extras.lua).
