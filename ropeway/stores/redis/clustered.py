@@ -21,9 +21,10 @@ from ...store.contract import Listener
 from ...store.values import Added, Settled, Ticked, Topic
 from .across import add_across
 from .additions import entries_of, pack_additions
+from .constants import ACCEPTED
 from .executor import Executor
 from .outbox import Entry, clocks_soon, deliver, forget_senders, hand_over
-from .settling import ACCEPTED, settlement
+from .settling import settlement
 from .store import RedisStore
 from .target import Target
 from .verbs import VERBS, Verbs, run
@@ -68,7 +69,7 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
 async def _deliver_accepted(
     on: Executor, entries: Sequence[tuple[int, Entry]], codes: bytes, began: dict[str, Instant], now: Instant | None
 ) -> None:
-    accepted = [entry for number, entry in entries if codes[2 * number - 2 : 2 * number] == ACCEPTED]
+    accepted = [entry for number, entry in entries if codes[2 * number - 2 : 2 * number] == ACCEPTED.encode()]
     new: list[str] = []
     for entry in accepted:
         if all(to in began for to, *_ in entry.parcels):

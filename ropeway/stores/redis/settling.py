@@ -14,8 +14,6 @@ from ...store.values import Answer
 from .encoding import as_json, given, pack, request_of
 from .ids import all_shortened
 
-ACCEPTED: Final = b"da"
-"""The answer to an outcome that changed its job: done, and the job was active. A repeat finds it in another state."""
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 
 

@@ -5,15 +5,14 @@
 local now, ids, reason, reason_json, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, seen = q.base, {}, {}
-local cancelled = begin_ending(q, 'cancel', 'cancelled', reason and '{"reason":' .. reason_json .. '}' or nil)
-local RAN_TO_ITS_END = { completed = true, failed = true }
+local cancelled = begin_ending(q, '{{CANCEL}}', '{{CANCELLED}}', reason and '{"reason":' .. reason_json .. '}' or nil)
 
 local function cancel(job)
   local id, run = job.id, job.run or blank_run(job.place)
   local keep = read_stored_options(q, job.value, defaults).keep
   leave(q, job)
-  if job.state == 'active' then
-    revoke(q, id, run, 'cancelled')
+  if job.state == '{{ACTIVE}}' then
+    revoke(q, id, run, '{{CANCELLED}}')
     if q.row[MAX_ACTIVE] > 0 then
       wake(q, 'jobs')
     end
@@ -30,13 +29,13 @@ end
 for i = 1, #ids do
   local job = load_job(q, ids[i])
   if not job then
-    answers[i] = 'm-'
-  elseif RAN_TO_ITS_END[job.state] then
-    answers[i] = 'r' .. LETTERS[job.state]
-  elseif job.state == 'cancelled' or seen[ids[i]] then
-    answers[i] = 'd' .. LETTERS.cancelled
+    answers[i] = '{{MISSING}}'
+  elseif job.state == '{{CANCELLED}}' or seen[ids[i]] then
+    answers[i] = '{{DONE}}' .. STATE_CODES['{{CANCELLED}}']
+  elseif IS_FINAL[job.state] then
+    answers[i] = '{{REFUSED}}' .. STATE_CODES[job.state]
   else
-    answers[i], seen[ids[i]] = 'd' .. LETTERS[job.state], true
+    answers[i], seen[ids[i]] = '{{DONE}}' .. STATE_CODES[job.state], true
     cancel(job)
   end
 end

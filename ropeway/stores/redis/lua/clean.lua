@@ -31,7 +31,7 @@ else
   end
 end
 if #removed > 0 then
-  announce(q, 'cleaned', nil, 0, nil, '{"count":' .. #removed .. ',"state":"' .. state .. '"}')
+  announce(q, '{{CLEANED}}', nil, 0, nil, '{"count":' .. #removed .. ',"state":"' .. state .. '"}')
   notice_drained(q)
 end
 close_queue(q)

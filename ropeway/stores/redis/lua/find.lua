@@ -96,18 +96,18 @@ local function look_at_active()
 end
 
 local found
-if state == 'waiting' then
+if state == '{{WAITING}}' then
   found = look_in_lines()
-elseif state == 'active' then
+elseif state == '{{ACTIVE}}' then
   found = look_at_active()
-elseif state == 'waiting-children' then
+elseif state == '{{WAITING_CHILDREN}}' then
   found = {}
 else
   found = look_in(q.base .. ':' .. state)
 end
 
 local function id_of(member_found)
-  return sub(member_found, state == 'waiting' and 11 or 8)
+  return sub(member_found, state == '{{WAITING}}' and 11 or 8)
 end
 
 -- Which of them have the name and the tag.

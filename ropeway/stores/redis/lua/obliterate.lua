@@ -15,7 +15,9 @@ if row[ACTIVE] > 0 and not force then
 end
 
 local function some_ids()
-  for _, state in ipairs({ 'completed', 'failed', 'cancelled', 'delayed' }) do
+  local states = {{FINAL}}
+  states[#states + 1] = '{{DELAYED}}'
+  for _, state in ipairs(states) do
     local members = call('ZRANGE', base .. ':' .. state, 0, BATCH - 1)
     if #members > 0 then
       for i = 1, #members do

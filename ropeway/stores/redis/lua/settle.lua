@@ -12,7 +12,7 @@ local q = open_queue(KEYS[1], now)
 local adds = ARGV[2] and rarely().read_adds(q, ARGV[2], ARGV[3])
 local base, packed_tokens = q.base, {}
 local answers, results, cleared = {}, {}, {}
-local completed = begin_ending(q, 'complete', 'completed')
+local completed = begin_ending(q, '{{COMPLETE}}', '{{COMPLETED}}')
 local s = { answers = answers, keeps = keeps, settled = {} }
 
 for i = 1, #keeps do
@@ -54,9 +54,9 @@ for i = 1, last do
       keep, result = keeps[completions[i][1]], completions[i][2]
     end
     complete(id, run, keep, result)
-    answers[i] = 'da'
+    answers[i] = '{{ACCEPTED}}'
   else
-    answers[i] = rarely().refuse(q, s, id, token, 'complete')
+    answers[i] = rarely().refuse(q, s, id, token, '{{COMPLETE}}')
   end
 end
 local number = last < #ids and rarely().settle_others(q, s, ids, stored, outcomes, last) or 0
@@ -81,7 +81,7 @@ if q.row[MAX_ACTIVE] > 0 and number > 0 then
 end
 local claimed = request and claim(q, request)
 if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
-  announce(q, 'drained', nil, 0)
+  announce(q, '{{DRAINED}}', nil, 0)
 end
 close_queue(q)
 return { table.concat(answers), claimed or false, new_queues or {} }

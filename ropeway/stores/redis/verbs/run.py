@@ -9,7 +9,6 @@ from typing import Any
 from ....job.ids import new_token
 from ....job.instants import LAST_INSTANT, Instant
 from ....job.outcomes import Outcome
-from ....job.stalls import GIVEN_UP
 from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
 from ....store.values import BATCH, Added, Answer, Claimed, Settled, StallRules, Ticked
 from .. import adding
@@ -102,7 +101,6 @@ async def tick_queue(on: Executor, queue: str, rules: StallRules, now: Instant |
         rules.max_stalled_count,
         rules.on_stalled == "fail",
         rules.counts_as_attempt,
-        GIVEN_UP,
         dict(rules.ends),
         DEFAULTS,
     )

@@ -18,13 +18,13 @@ local function add_accepted(adds, answers)
   local bundles, texts, text_at, queues = {}, {}, 1, adds.queues
   for i, job in ipairs(adds.jobs) do
     local next_at = text_at + job[LENGTH]
-    if answers[adds.owners[i]] == 'da' then
+    if answers[adds.owners[i]] == '{{ACCEPTED}}' then
       bundles[#bundles + 1], texts[#texts + 1] = { job }, sub(adds.texts, text_at, next_at - 1)
     end
     text_at = next_at
   end
   for _, parcel in ipairs(adds.parcels) do
-    if answers[parcel[1]] == 'da' then
+    if answers[parcel[1]] == '{{ACCEPTED}}' then
       call('HSET', queues[1].base .. ':outbox', parcel[2], parcel[3])
     end
   end

@@ -1,7 +1,6 @@
 -- Bundles of jobs, in one queue or several.
 -- Uses: unpack, telling, places, lines, standing
 local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT, EXTRAS = 1, 2, 3, 4, 5, 6, 7, 8, 9
-local LAST_INSTANT = 253402300799999
 
 -- Adds to queues that are open. `texts` are those of all jobs, one after the other.
 local function add_all(queues, names, bundles, only_looks, texts)
@@ -45,7 +44,7 @@ local function add_all(queues, names, bundles, only_looks, texts)
     row[SEQ] = seq
     local priority, order, due_at = job[PRIORITY] or 0, job[LIFO] and -seq or seq, nil
     if job[DELAY] and job[DELAY] > 0 then
-      due_at = math.min(q.now + job[DELAY], LAST_INSTANT)
+      due_at = math.min(q.now + job[DELAY], {{LAST_INSTANT}})
     elseif job[DUE_AT] and job[DUE_AT] > q.now then
       due_at = job[DUE_AT]
     end
@@ -86,22 +85,22 @@ local function add_all(queues, names, bundles, only_looks, texts)
       local there = queues[job[QUEUE]].known[job[ID]] or own[key]
       if not there then
         own[key] = job.text
-        letters[i] = 'c'
+        letters[i] = '{{CREATED}}'
       elseif are_equal(there, job.text) then
-        letters[i] = 'f'
+        letters[i] = '{{FOUND}}'
       else
-        letters[i], has_conflict = 'x', true
+        letters[i], has_conflict = '{{CONFLICT}}', true
       end
     end
     for i = 1, #bundle do
       local job = bundle[i]
       local q = queues[job[QUEUE]]
-      if has_conflict and letters[i] ~= 'x' and not q.known[job[ID]] then
-        letters[i] = 's'
-      elseif letters[i] == 'c' then
+      if has_conflict and letters[i] ~= '{{CONFLICT}}' and not q.known[job[ID]] then
+        letters[i] = '{{SKIPPED}}'
+      elseif letters[i] == '{{CREATED}}' then
         store(job)
       end
-      if letters[i] == 'f' then
+      if letters[i] == '{{FOUND}}' then
         q.duplicated[#q.duplicated + 1] = job[ID]
       end
       verdicts[#verdicts + 1] = letters[i]
@@ -156,7 +155,7 @@ local function add_all(queues, names, bundles, only_looks, texts)
     count(q, nil, WAITING, q.waiting)
     count(q, nil, DELAYED, #q.told_delayed)
     if q.waiting > 0 then
-      announce(q, 'add', 'waiting', q.waiting, table.concat(told, ','))
+      announce(q, '{{ADD}}', '{{WAITING}}', q.waiting, table.concat(told, ','))
       if q.row[STANDING] >= q.now then
         serve(q)
       end
@@ -165,14 +164,14 @@ local function add_all(queues, names, bundles, only_looks, texts)
       end
     end
     if #q.told_delayed > 0 then
-      announce_all(q, 'add', 'delayed', q.told_delayed)
+      announce_all(q, '{{ADD}}', '{{DELAYED}}', q.told_delayed)
       wake(q, 'jobs')
     end
     if #q.duplicated > 0 then
-      announce(q, 'duplicated', nil, #q.duplicated, each(q.duplicated, 'null'))
+      announce(q, '{{DUPLICATED}}', nil, #q.duplicated, each(q.duplicated, 'null'))
     end
   end
-  return { is_plain and string.rep('c', total) or table.concat(verdicts), new_queues }
+  return { is_plain and string.rep('{{CREATED}}', total) or table.concat(verdicts), new_queues }
 end
 
 -- Takes what `add` takes.

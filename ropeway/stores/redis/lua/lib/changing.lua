@@ -1,6 +1,6 @@
 -- Jobs as they become by hand: their data, and runs that no worker holds.
 -- Uses: jobs
-local IS_FINAL = { completed = true, failed = true, cancelled = true }
+local IS_FINAL = {{IS_FINAL}}
 
 local function with_data(value, data)
   local _, data_at = read_text(value, 1)

@@ -143,7 +143,7 @@ local function activate(q, request, members)
   call_with('HSET', q.base .. ':runs', runs)
   call_with('ZADD', q.base .. ':locks', locks)
   count(q, WAITING, ACTIVE, number)
-  announce(q, 'claim', 'active', number, each(ids, 'null'), '{"worker":' .. request.worker_json .. '}')
+  announce(q, '{{CLAIM}}', '{{ACTIVE}}', number, each(ids, 'null'), '{"worker":' .. request.worker_json .. '}')
   local rests = ran and rarely().pack_rests(q, ran.ids, ran.runs) or false
   for i = 1, ran and #rests or 0 do
     rests[i] = { ran.numbers[i], rests[i] }

@@ -1,6 +1,6 @@
 -- How jobs end, how long they are kept then, and how they are removed.
 -- Uses: pack, events, states, runs
-local LAST_INSTANT = 253402300799999
+local LAST_INSTANT = {{LAST_INSTANT}}
 
 -- How long a job is kept that ends now.
 local function make_keep(q, age, most)
@@ -13,7 +13,7 @@ end
 -- Jobs that end in this step by one move, and so in one state; `detail` is JSON about all of them, or nil.
 local function begin_ending(q, move, state, detail)
   return {
-    move = move, state = state, detail = detail, letter = LETTERS[state], stamp = pack_time(q.now), now = whole(q.now),
+    move = move, state = state, detail = detail, letter = STATE_CODES[state], stamp = pack_time(q.now), now = whole(q.now),
     number = 0, ids = {}, runs = {}, details = {}, scores = {}, expiring = {}, expire = 0, at_once = {}, kept = {},
   }
 end
@@ -92,7 +92,7 @@ local function drop_jobs(q, state, ids, is_silent, reason)
   count(q, COUNTERS[state], nil, #ids)
   if not is_silent then
     local because = reason and ',"reason":"' .. reason .. '"}' or '}'
-    announce(q, 'remove', nil, #ids, each(ids, '{"prev":"' .. state .. '"' .. because))
+    announce(q, '{{REMOVE}}', nil, #ids, each(ids, '{"prev":"' .. state .. '"' .. because))
   end
 end
 

@@ -13,7 +13,7 @@ local function without_lost(q, members, ids, values)
       lost[#lost + 1] = ids[i]
     end
   end
-  drop_lost(q, 'waiting', lost)
+  drop_lost(q, '{{WAITING}}', lost)
   return unpack(kept)
 end
 

@@ -1,6 +1,7 @@
 -- Jobs, one by one.
 -- Uses: queue, states, pack, unpack, places, runs
-local STATES = { k = 'waiting-children', a = 'active', c = 'completed', f = 'failed', x = 'cancelled' }
+-- By the letter of a run.
+local RUN_STATES = {{RUN_STATES}}
 
 local function name_of(value)
   return (read_text(value, 1))
@@ -40,10 +41,10 @@ local function load_job(q, id)
   end
   local run = call('HGET', q.base .. ':runs', id)
   local job = { id = id, value = value, run = run, place = place_of(value) }
-  job.state = run and STATES[sub(run, 1, 1)]
+  job.state = run and RUN_STATES[sub(run, 1, 1)]
   if not job.state then
     job.due = q.row[DELAYED] > 0 and call('ZSCORE', q.base .. ':delayed', sub(job.place, 4) .. id)
-    job.state = job.due and 'delayed' or 'waiting'
+    job.state = job.due and '{{DELAYED}}' or '{{WAITING}}'
   end
   return job
 end
@@ -51,5 +52,5 @@ end
 -- What a lock is told that holds no more.
 local function lost_letters(q, id)
   local job = load_job(q, id)
-  return job and 'l' .. LETTERS[job.state] or 'm-'
+  return job and '{{LOST}}' .. STATE_CODES[job.state] or '{{MISSING}}'
 end

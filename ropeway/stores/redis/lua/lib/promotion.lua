@@ -19,9 +19,9 @@ local function promote(q, members)
   put_all_in_line(q, by_name)
   count(q, DELAYED, WAITING, #told)
   if #told > 0 then
-    announce(q, 'promote', 'waiting', #told, each(told, 'null'))
+    announce(q, '{{PROMOTE}}', '{{WAITING}}', #told, each(told, 'null'))
   end
-  drop_lost(q, 'delayed', lost)
+  drop_lost(q, '{{DELAYED}}', lost)
   wake(q, 'jobs')
 end
 

@@ -23,10 +23,10 @@ local function records_of(q, ids)
   for i = 1, #ids do
     local value, run, record = values[i], runs[i], false
     if value then
-      local job = { id = ids[i], value = value, run = run, state = run and STATES[sub(run, 1, 1)] }
+      local job = { id = ids[i], value = value, run = run, state = run and RUN_STATES[sub(run, 1, 1)] }
       if not job.state then
         job.due = q.row[DELAYED] > 0 and call('ZSCORE', base .. ':delayed', sub(place_of(value), 4) .. ids[i])
-        job.state = job.due and 'delayed' or 'waiting'
+        job.state = job.due and '{{DELAYED}}' or '{{WAITING}}'
       end
       record = pack_record(q, job, reasons[i], progress[i], results[i], extras[i])
     end

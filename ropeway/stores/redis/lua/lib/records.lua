@@ -20,7 +20,7 @@ local function pack_rest(job, reason, progress, result)
   end
   local limit, finished = sub(run, UNTIL, FINISHED_AT - 1), sub(run, FINISHED_AT, STARTED_AT - 1)
   local token, worker = holder_of(run)
-  local is_active = job.state == 'active'
+  local is_active = job.state == '{{ACTIVE}}'
   finished = is_active and NEVER or finished
   return sub(run, MADE, TOKEN - 1) .. due .. token .. worker .. or_nil(sub(run, STARTED_AT, RENEWED_AT - 1))
     .. or_nil(sub(run, RENEWED_AT, MADE - 1)) .. (is_active and limit or NIL) .. or_nil(finished)
@@ -42,7 +42,7 @@ local function pack_rests(q, ids, runs)
   local extras, rests = extras_of(q, ids, runs) or {}, {}
   for i = 1, #ids do
     local fields, last = read_extras(extras[i])
-    rests[i] = char(fields) .. pack_rest({ run = runs[i], state = 'active' }, reasons[i], progress[i]) .. last
+    rests[i] = char(fields) .. pack_rest({ run = runs[i], state = '{{ACTIVE}}' }, reasons[i], progress[i]) .. last
   end
   return rests
 end

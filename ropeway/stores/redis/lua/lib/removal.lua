@@ -5,8 +5,8 @@ local function remove(q, jobs, is_silent)
   for i = 1, #jobs do
     local job = jobs[i]
     leave(q, job)
-    if job.state == 'active' then
-      revoke(q, job.id, job.run, 'removed')
+    if job.state == '{{ACTIVE}}' then
+      revoke(q, job.id, job.run, '{{REMOVED}}')
       if q.row[MAX_ACTIVE] > 0 then
         wake(q, 'jobs')
       end
