@@ -12,7 +12,7 @@ from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.letters import ADDED
 from ...store.values import Added
-from .encoding import as_json, given, pack
+from .encoding import as_json, as_text, given, pack
 from .ids import all_shortened, shortened
 from .keys import Keys
 from .link import Argument
@@ -23,21 +23,26 @@ Bundles: TypeAlias = Sequence[Bundle]
 _text: Final = msgspec.msgpack.Encoder().encode
 
 
-class Load:
-    """Bundles as the script takes them; `looks` leaves all as it is and only judges."""
+class JobPacker:
+    """Packs jobs for a script: queues and names as numbers, and the texts of all jobs one after the other."""
 
-    def __init__(self, keys: Keys, bundles: Bundles, now: Instant | None, *, looks: bool = False) -> None:
-        self.queues: list[str] = []
-        self._numbers: dict[str, int] = {}
+    def __init__(self, *queues: str) -> None:
+        """`queues` have the first numbers, whether they get jobs or not."""
+        self.queues: list[str] = list(queues)
+        self._numbers = {queue: number for number, queue in enumerate(queues, 1)}
         self._names: dict[str, int] = {}
         self._texts: list[bytes] = []
-        ids = iter(all_shortened([job.id for bundle in bundles for job in bundle]))
-        packed = [[self._job(job, next(ids)) for job in bundle] for bundle in bundles]
-        names = [(name, as_json(name).decode()) for name in self._names]
-        self.keys = tuple(keys.queue(queue) for queue in self.queues)
-        self.arguments = pack((given(now), names, packed, len(self.queues), looks)), b"".join(self._texts)
 
-    def _job(self, job: NewJob, id: str) -> tuple[Any, ...]:
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        return [(name, as_json(name).decode()) for name in self._names]
+
+    @property
+    def texts(self) -> bytes:
+        return b"".join(self._texts)
+
+    def job(self, job: NewJob, id: str) -> tuple[Any, ...]:
+        """`id` is that of the job, shortened."""
         queue = self._numbers.get(job.queue)
         if queue is None:
             self.queues.append(job.queue)
@@ -46,10 +51,28 @@ class Load:
         # An array of three begins with one byte; what follows are the three texts themselves.
         text = _text((job.name, job.data, job.options))[1:]
         self._texts.append(text)
-        if job.priority or job.lifo or job.delay or job.due_at is not None:
+        if not _is_plain(job):
             due_at = False if job.due_at is None else job.due_at
-            return id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at
+            extras = as_text(pack((job.tags,))) if job.tags else False
+            return id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at, extras
         return id, len(text), name, queue
+
+
+class Load:
+    """Bundles as the script takes them; `looks` leaves all as it is and only judges."""
+
+    def __init__(self, keys: Keys, bundles: Bundles, now: Instant | None, *, looks: bool = False) -> None:
+        packer = JobPacker()
+        ids = iter(all_shortened([job.id for bundle in bundles for job in bundle]))
+        packed = [[packer.job(job, next(ids)) for job in bundle] for bundle in bundles]
+        self.queues = packer.queues
+        self.keys = tuple(map(keys.queue, self.queues))
+        self.arguments = pack((given(now), packer.names, packed, len(self.queues), looks)), packer.texts
+
+
+def _is_plain(job: NewJob) -> bool:
+    """True if it waits like most jobs, and has no rarely used fields."""
+    return not (job.priority or job.lifo or job.delay or job.due_at is not None or job.tags)
 
 
 def alone(bundles: Bundles) -> NewJob | None:
@@ -57,7 +80,7 @@ def alone(bundles: Bundles) -> NewJob | None:
     if len(bundles) != 1 or len(bundles[0]) != 1:
         return None
     job = bundles[0][0]
-    return None if job.priority or job.lifo or job.delay or job.due_at is not None else job
+    return job if _is_plain(job) else None
 
 
 def arguments_of(job: NewJob, now: Instant | None) -> tuple[Argument, ...]:

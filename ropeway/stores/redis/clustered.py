@@ -1,7 +1,8 @@
 """The store in a cluster, where some keys are on other nodes than the queue that a command is about.
 
-Adding, claiming and settling ask the queue's own node only. The list of queues, the records and the outboxes of other
-queues are in other slots: they are waited for briefly, and what was not done is done later.
+Adding, claiming and settling ask the queue's own node only. The list of queues, the records, the outboxes of other
+queues and jobs that outcomes add to other queues are in other slots: they are waited for briefly, and what was not done
+is done later.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from msgspec.structs import replace
 from ...errors import StoreUnavailable
 from ...job.instants import Instant
 from ...store import commands
-from ...store.commands import Add, Tick
+from ...store.commands import Add, Settle, Tick
 from ...store.contract import Listener
-from ...store.values import Added, Ticked, Topic
+from ...store.values import Added, Settled, Ticked, Topic
 from .across import add_across
+from .additions import entries_of, pack_additions
+from .constants import ACCEPTED
 from .executor import Executor
-from .outbox import deliver, forget_senders
+from .outbox import Entry, clocks_soon, deliver, forget_senders, hand_over
+from .settling import settlement
 from .store import RedisStore
 from .target import Target
 from .verbs import VERBS, Verbs, run
@@ -49,6 +53,31 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
     return answers
 
 
+async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
+    queues = {job.queue for outcome in command.outcomes for job in outcome.adds} - {command.queue}
+    if not queues:
+        return await run.settle(on, command, now)
+    packed, ordered = settlement(command.outcomes, command.then, now)
+    entries = entries_of(on.keys, command.queue, ordered, now)
+    _, began = await asyncio.gather(on.register([*queues]), clocks_soon(on.keys, on.call, queues, now))
+    answer = await run.settle_adding(on, packed, pack_additions(on.keys, command.queue, ordered, entries))
+    # These outcomes stand whatever comes now: what cannot be delivered is left to the next tick.
+    await _briefly(_deliver_accepted(on, entries, answer[0], began, now))
+    return run.settled_of(on, command, ordered, answer)
+
+
+async def _deliver_accepted(
+    on: Executor, entries: Sequence[tuple[int, Entry]], codes: bytes, began: dict[str, Instant], now: Instant | None
+) -> None:
+    accepted = [entry for number, entry in entries if codes[2 * number - 2 : 2 * number] == ACCEPTED.encode()]
+    new: list[str] = []
+    for entry in accepted:
+        if all(to in began for to, *_ in entry.parcels):
+            answers = await hand_over(on.keys, on.call, entry, began, now)
+            new += [to for (to, *_), answer in zip(entry.parcels, answers, strict=True) if answer and answer[1]]
+    await on.notice_new(new)
+
+
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
     queue = command.queue
     answer, records, _ = await asyncio.gather(
@@ -68,7 +97,7 @@ async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
 
 
 class ClusterStore(RedisStore):
-    verbs: ClassVar[Verbs] = {**VERBS, commands.Add: add, commands.Tick: tick}
+    verbs: ClassVar[Verbs] = {**VERBS, commands.Add: add, commands.Settle: settle, commands.Tick: tick}
 
     def new_executor(self, target: Target) -> Executor:
         return ClusterExecutor(target)

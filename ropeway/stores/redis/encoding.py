@@ -86,8 +86,10 @@ def update_of(update: JobUpdate) -> tuple[Any, ...]:
 
 
 _ARRAY: Final = b"\xdd"
-_RECORD: Final = b"\xdc\x00\x17"
-"""How an array of 23 begins: the fields of a `JobRecord`."""
+_RECORD: Final = b"\xdc\x00"
+"""How an array begins; the number of its fields follows, in one byte."""
+_FIELDS: Final = b"\x17"
+"""How many fields the record of a job without extras has: those up to `result`."""
 _TEXT: Final = [b"\xd9" + bytes([length]) for length in range(256)]
 """How a text of each length begins; ids have at most 255 letters."""
 _ACTIVE: Final = pack("active")
@@ -107,10 +109,15 @@ def claimed_of(request: Claim, answer: Sequence[Any]) -> Claimed:
         (0, 1, 0, None, request.token, request.worker, now, now, now + min(request.lock, LAST_INSTANT), *_NOTHING_YET)
     )[1:]
     ran_before = {number - 1: rest for number, rest in rests} if rests else {}
-    head = _RECORD + pack(request.queue)
+    queue = pack(request.queue)
+    plain_head = head = _RECORD + _FIELDS + queue
+    rest = fresh
     pieces = [_ARRAY, len(ids).to_bytes(4, "big")]
     for number, (stored, value) in enumerate(zip(ids, values, strict=True)):
-        rest = ran_before.get(number, fresh) if ran_before else fresh
+        if ran_before:
+            head, rest = plain_head, fresh
+            if packed := ran_before.get(number):
+                head, rest = _RECORD + packed[:1] + queue, packed[1:]
         id = in_full(stored)
         if value[-16:-12] == _PLAIN:
             pieces += (head, _TEXT[len(id)], id, value[:-16], _PLAIN_ACTIVE, value[-12:-6], _INSTANT, value[-6:], rest)

@@ -34,10 +34,11 @@ async def find(run: Run, query: Find) -> Page:
     for state in states_left(query, place):
         while True:
             # One more than fits says whether there is another page.
-            most = query.limit - len(jobs) + 1 if query.name is None else BATCH
+            most = query.limit - len(jobs) + 1 if query.name is None and query.tag is None else BATCH
             score, member = (place.score, as_text(place.member)) if place else (0, False)
-            window = (query.queue, state, query.name or False, score, member, query.newest_first, most)
-            packed, keys, end = await run("find", query.queue, *window)
+            sought = False if query.name is None else query.name, False if query.tag is None else query.tag
+            window = score, member, query.newest_first, most
+            packed, keys, end = await run("find", query.queue, query.queue, state, *sought, *window)
             for job, key in zip(records(packed), keys, strict=True):
                 if len(jobs) == query.limit:
                     return Page(jobs, str(last))

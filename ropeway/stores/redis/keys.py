@@ -19,6 +19,7 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "results": "hash: id to the JSON of a completion, unless it is null",
     "reasons": "hash: id to why it failed, stalled or was cancelled",
     "progress": "hash: id to the newest progress",
+    "extras": "hash: id to rarely used fields, for jobs that have any (see lua/lib/extras.lua)",
     "waiting:": "sorted set per job name, all scores 0: place and id, in the order of claims",
     "heads": "sorted set, all scores 0: the first place of each line, and the line's job name",
     "delayed": "sorted set by due_at: order and id",

@@ -9,7 +9,6 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from ...job.events import Entry, trim_entry
-from ...job.rules import MetricName
 from ...job.states import STATES
 from ...store.values import (
     Counts,
@@ -23,17 +22,9 @@ from ...store.values import (
     Settings,
     StoredEntry,
 )
+from .constants import METRICS
 from .ids import DAMAGED, text_of
 
-METRICS: Final[tuple[MetricName, ...]] = (
-    "added",
-    "completed",
-    "failed",
-    "retried",
-    "stalled",
-    "cancelled",
-    "removed",
-)
 _entry: Final = msgspec.json.Decoder(Entry).decode
 _failure: Final = msgspec.msgpack.Decoder(tuple[int, int, str | None, str, str]).decode
 _line: Final = msgspec.msgpack.Decoder(tuple[int, str]).decode

@@ -95,12 +95,17 @@ async def hand_over(
 async def deliver(keys: Keys, call: Call, home: str, now: Instant | None) -> None:
     """Sends on what a crash left in the outbox of a queue; what goes to a node that is away stays there."""
     seen = await _read(keys, call, home)
-    names = {to for entry in seen for to, *_ in entry.parcels}
-    said = await asyncio.gather(*(_clock_soon(keys, call, name, now) for name in names))
-    began = {name: clock for name, clock in zip(names, said, strict=True) if clock is not None}
+    began = await clocks_soon(keys, call, {to for entry in seen for to, *_ in entry.parcels}, now)
     for entry in await _read(keys, call, home):
         if all(to in began for to, *_ in entry.parcels):
             await hand_over(keys, call, entry, began, now)
+
+
+async def clocks_soon(keys: Keys, call: Call, queues: Iterable[str], now: Instant | None) -> dict[str, Instant]:
+    """`clocks` of those queues whose nodes answer soon."""
+    names = [*dict.fromkeys(queues)]
+    said = await asyncio.gather(*(_clock_soon(keys, call, name, now) for name in names))
+    return {name: clock for name, clock in zip(names, said, strict=True) if clock is not None}
 
 
 async def _clock_soon(keys: Keys, call: Call, queue: str, now: Instant | None) -> Instant | None:

@@ -2,7 +2,7 @@
 
 A file is named as its verb. Its comment says what it does, takes and returns, and which files of `lib` it uses: those
 that it uses rarely are made when `rarely()` is first called, because every function that a script makes costs time in
-every call.
+every call. What the domain states is not written again in Lua: `{{NAME}}` stands for a value of `constants.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import re
 from hashlib import sha1
 from importlib.resources import files
 from typing import Final, NamedTuple
+
+from ...store.templates import fill
+from .constants import VALUES
 
 _FOLDER: Final = files("ropeway.stores.redis") / "lua"
 _USES: Final = re.compile(r"^-- Uses: (.+)$", re.MULTILINE)
@@ -30,7 +33,7 @@ def _read(verb: str) -> Script:
     rare = _parts(text, _RARELY)
     # It comes first and shares nothing: each name that a function finds outside costs as much as another function.
     pieces = [*(_rare(_library(rare)) for _ in rare[:1]), _library(_parts(text, _USES)), text]
-    whole = _COMMENT.sub("", "\n".join(pieces))
+    whole = fill(_COMMENT.sub("", "\n".join(pieces)), VALUES)
     return Script(verb, whole, sha1(whole.encode(), usedforsecurity=False).hexdigest())
 
 

@@ -1,4 +1,4 @@
-"""Bundles over several slots, delivered more than once."""
+"""Jobs for queues in other slots, delivered more than once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import pytest
+from msgspec.structs import replace
 
+from ropeway.errors import StoreUnavailable
 from ropeway.job.record import NewJob
 from ropeway.job.retention import Retention
 from ropeway.store.values import Added, StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.outbox import ASKED_AFTER, LATEST
-from ropeway.testing.arrange import claim, read
+from ropeway.testing.arrange import active, claim, read
 from ropeway.testing.factories import NOW, QUEUE, complete, new_job
 from tests.stores.servers import new_prefix, shared_cluster
 
@@ -191,3 +193,60 @@ async def test_a_producer_that_was_stopped_for_long_leaves_delivery_to_a_tick(st
     await store.tick(QUEUE, StallRules())
 
     assert await run_all(store) == ["a", "b"]
+
+
+class TestJobsOfOutcomes:
+    async def settle(self, producer: RedisStore) -> None:
+        held = await active(producer)
+        outcome = replace(complete(held, keep=Retention(0, None)), adds=tuple(bundle()))
+        settled = await producer.settle(QUEUE, [outcome], now=NOW)
+        assert [answer.verdict for answer in settled.answers] == ["done"]
+
+    async def test_they_arrive_at_once(self, store: RedisStore, producer: RedisStore):
+        await self.settle(producer)
+
+        assert await run_all(store) == ["a", "b"]
+        await tick(store)
+        assert await run_all(store) == []
+
+    async def test_what_a_crash_left_in_the_outbox_is_delivered_by_a_tick(
+        self, store: RedisStore, producer: RedisStore
+    ):
+        before(producer, "receive", die)
+        with pytest.raises(Died):
+            await self.settle(producer)
+        assert await run_all(store) == ["a"]
+
+        for _ in range(2):
+            await tick(store)
+
+        assert await run_all(store) == ["b"]
+
+    @pytest.mark.parametrize("verb", ["receive", "sent"])
+    async def test_a_tick_while_the_worker_delivers_stores_no_job_twice(
+        self, store: RedisStore, producer: RedisStore, verb: str
+    ):
+        ran: list[str] = []
+
+        async def tick_and_run() -> None:
+            await tick(store)
+            ran.extend(await run_all(store))
+            await tick(store)
+
+        before(producer, verb, tick_and_run)
+        await self.settle(producer)
+        ran += await run_all(store)
+
+        assert ran == ["a", "b"]
+
+    async def test_a_node_that_is_away_holds_up_no_outcome(self, store: RedisStore, producer: RedisStore):
+        async def is_away() -> None:
+            raise StoreUnavailable(producer.url, "its node is away")
+
+        before(producer, "receive", is_away)
+        await self.settle(producer)
+        assert await run_all(store) == ["a"]
+
+        await tick(store)
+
+        assert await run_all(store) == ["b"]

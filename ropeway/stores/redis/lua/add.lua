@@ -5,4 +5,8 @@
 -- Uses: bundles
 -- Rarely: promotion, holding
 local now, names, bundles, number_of_queues, only_looks = unpack(cmsgpack.unpack(ARGV[1]))
-return add_all(now, names, bundles, number_of_queues, only_looks, ARGV[2], ARGV[3], ARGV[4])
+local answer = add_bundles(now, names, bundles, number_of_queues, only_looks, ARGV[2])
+if ARGV[3] then
+  call('HSET', KEYS[1] .. ':outbox', ARGV[3], ARGV[4])
+end
+return answer

@@ -51,7 +51,7 @@ repeat
   end
   row[AT], row[SEQ], row[EVENTS], row[ADDED] = now, seq, events, row[ADDED] + 1
   call('XADD', base .. ':events', events .. '-' .. row[EPOCH], 'e',
-    '["add",' .. now .. ',"waiting",[["' .. id .. '",{"name":' .. ARGV[3] .. '}]],null]')
+    '["{{ADD}}",' .. now .. ',"{{WAITING}}",[["' .. id .. '",{"name":' .. ARGV[3] .. '}]],null]')
 
   if request then
     call('ZREM', base .. ':standing', standing[1])
@@ -71,7 +71,7 @@ repeat
     call('ZADD', base .. ':locks', string.format('%.0f', lock), id)
     row[ACTIVE], row[EVENTS] = row[ACTIVE] + 1, events + 1
     call('XADD', base .. ':events', events + 1 .. '-' .. row[EPOCH], 'e',
-      '["claim",' .. now .. ',"active",[["' .. id .. '",null]],{"worker":' .. request[3] .. '}]')
+      '["{{CLAIM}}",' .. now .. ',"{{ACTIVE}}",[["' .. id .. '",null]],{"worker":' .. request[3] .. '}]')
     call('PUBLISH', base .. ':events', '')
   else
     local line, member = base .. ':waiting:' .. name, place .. id
@@ -96,6 +96,6 @@ repeat
   else
     call('SETRANGE', base, 0, row)
   end
-  return 'c'
+  return '{{CREATED}}'
 until true
-return rarely().add_all(tonumber(ARGV[5]) or false, { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }, 1, false, text)
+return rarely().add_bundles(tonumber(ARGV[5]) or false, { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }, 1, false, text)

@@ -4,48 +4,43 @@
 -- Uses: room, telling, leaving, changing, revoking, options
 local now, ids, reason, reason_json, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
-local base, answers, ends, told = q.base, {}, {}, {}
-local RAN_TO_ITS_END = { completed = true, failed = true }
+local base, answers, seen = q.base, {}, {}
+local cancelled = begin_ending(q, '{{CANCEL}}', '{{CANCELLED}}', reason and '{"reason":' .. reason_json .. '}' or nil)
 
 local function cancel(job)
   local id, run = job.id, job.run or blank_run(job.place)
   local keep = read_stored_options(q, job.value, defaults).keep
   leave(q, job)
-  if job.state == 'active' then
-    revoke(q, id, run, 'cancelled')
+  if job.state == '{{ACTIVE}}' then
+    revoke(q, id, run, '{{CANCELLED}}')
     if q.row[MAX_ACTIVE] > 0 then
       wake(q, 'jobs')
     end
   end
-  run = without_token(ended_run(run, 'x', keep.piece, pack_time(q.now)))
-  call('HSET', base .. ':runs', id, run)
   if reason then
     call('HSET', base .. ':reasons', id, reason)
   else
     call('HDEL', base .. ':reasons', id)
   end
-  finish(q, ends, 'x', sequence_of(job.place) .. id, keep)
-  count(q, COUNTERS[job.state], CANCELLED, 1)
-  told[#told + 1] = '["' .. id .. '",{"prev":"' .. job.state .. '"}]'
+  count(q, COUNTERS[job.state], nil, 1)
+  end_job(cancelled, id, sub(without_token(run), STARTED_AT), keep, '{"prev":"' .. job.state .. '"}')
 end
 
 for i = 1, #ids do
   local job = load_job(q, ids[i])
   if not job then
-    answers[i] = 'm-'
-  elseif RAN_TO_ITS_END[job.state] then
-    answers[i] = 'r' .. LETTERS[job.state]
+    answers[i] = '{{MISSING}}'
+  elseif job.state == '{{CANCELLED}}' or seen[ids[i]] then
+    answers[i] = '{{DONE}}' .. STATE_CODES['{{CANCELLED}}']
+  elseif IS_FINAL[job.state] then
+    answers[i] = '{{REFUSED}}' .. STATE_CODES[job.state]
   else
-    answers[i] = 'd' .. LETTERS[job.state]
-    if job.state ~= 'cancelled' then
-      cancel(job)
-    end
+    answers[i], seen[ids[i]] = '{{DONE}}' .. STATE_CODES[job.state], true
+    cancel(job)
   end
 end
-if #told > 0 then
-  announce_all(q, 'cancel', 'cancelled', told, reason and '{"reason":' .. reason_json .. '}' or nil)
-  retain(q, ends)
-  notice_drained(q)
-end
+write_ending(q, cancelled)
+apply_retention(q, cancelled)
+notice_drained(q)
 close_queue(q)
 return table.concat(answers)

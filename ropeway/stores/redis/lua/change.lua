@@ -2,21 +2,20 @@
 -- Takes the queue's base; [now, [[id, priority, lifo, delay, due_at, data]]] with null for what stays.
 -- Returns two letters for each edit: its verdict and the job's state.
 -- Uses: telling, leaving, changing
-local LAST_INSTANT = 253402300799999
 local now, edits = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, told = q.base, {}, {}
-local IN_LINE = { waiting = true, delayed = true }
+local IN_LINE = { ['{{WAITING}}'] = true, ['{{DELAYED}}'] = true }
 
 local function may(state, edit)
   local _, priority, lifo, delay, due_at = edit[1], edit[2], edit[3], edit[4], edit[5]
-  if not IN_LINE[state] and state ~= 'active' then
+  if not IN_LINE[state] and state ~= '{{ACTIVE}}' then
     return false
   end
-  if (delay ~= nil or due_at ~= nil) and state ~= 'delayed' then
+  if (delay ~= nil or due_at ~= nil) and state ~= '{{DELAYED}}' then
     return false
   end
-  return state ~= 'active' or (priority == nil and lifo == nil)
+  return state ~= '{{ACTIVE}}' or (priority == nil and lifo == nil)
 end
 
 local function is_empty(edit)
@@ -32,7 +31,7 @@ local function change(job, edit)
   local id, value, changes = job.id, job.value, {}
   local _, priority, lifo, delay, due_at, data = edit[1], edit[2], edit[3], edit[4], edit[5], edit[6]
   if delay ~= nil then
-    due_at = math.min(q.now + delay, LAST_INSTANT)
+    due_at = math.min(q.now + delay, {{LAST_INSTANT}})
   end
   if priority ~= nil or lifo ~= nil or due_at ~= nil then
     leave(q, job)
@@ -48,7 +47,7 @@ local function change(job, edit)
     end
     job.place = make_place(priority, order)
     value = with_place(value, job.place)
-    if job.state == 'delayed' then
+    if job.state == '{{DELAYED}}' then
       call('ZADD', base .. ':delayed', due_at or job.due, sub(job.place, 4) .. id)
     else
       put_in_line(q, name_of(value), { job.place .. id })
@@ -71,18 +70,18 @@ end
 for i = 1, #edits do
   local job = load_job(q, edits[i][1])
   if not job then
-    answers[i] = 'm-'
+    answers[i] = '{{MISSING}}'
   elseif may(job.state, edits[i]) then
-    answers[i] = 'd' .. LETTERS[job.state]
+    answers[i] = '{{DONE}}' .. STATE_CODES[job.state]
     if not is_empty(edits[i]) then
       change(job, edits[i])
     end
   else
-    answers[i] = 'r' .. LETTERS[job.state]
+    answers[i] = '{{REFUSED}}' .. STATE_CODES[job.state]
   end
 end
 if #told > 0 then
-  announce_all(q, 'changed', nil, told)
+  announce_all(q, '{{CHANGED}}', nil, told)
   wake(q, 'jobs')
 end
 close_queue(q)

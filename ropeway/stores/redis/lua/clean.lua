@@ -26,12 +26,12 @@ else
     removed[i] = sub(members[i], 8)
   end
   if #members > 0 then
-    remove_finished(q, LETTERS[state], members, true)
+    drop_finished(q, state, members, true)
     call_with('ZREM', q.base .. ':kept:' .. state, members)
   end
 end
 if #removed > 0 then
-  announce(q, 'cleaned', nil, 0, nil, '{"count":' .. #removed .. ',"state":"' .. state .. '"}')
+  announce(q, '{{CLEANED}}', nil, 0, nil, '{"count":' .. #removed .. ',"state":"' .. state .. '"}')
   notice_drained(q)
 end
 close_queue(q)

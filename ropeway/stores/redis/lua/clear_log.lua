@@ -6,11 +6,11 @@ local id, keep = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
 local job, log = load_job(q, id), q.base .. ':log:' .. id
 if not job then
-  return 'm-'
+  return '{{MISSING}}'
 end
 if keep > 0 then
   call('LTRIM', log, whole(-keep), -1)
 else
   call('UNLINK', log)
 end
-return 'd' .. LETTERS[job.state]
+return '{{DONE}}' .. STATE_CODES[job.state]

@@ -20,20 +20,20 @@ for _, pair in ipairs(to_resume) do
 end
 if pause ~= nil and pause ~= (row[PAUSED] > 0) then
   row[PAUSED] = pause and 1 or 0
-  announce(q, pause and 'paused' or 'resumed', nil, 0)
+  announce(q, pause and '{{PAUSED}}' or '{{RESUMED}}', nil, 0)
   has_changed = true
 end
 for _, pair in ipairs(to_pause) do
   if names[pair[1]] and not before[pair[1]] then
     before[pair[1]] = true
-    announce(q, 'paused', nil, 0, nil, '{"name":' .. pair[2] .. '}')
+    announce(q, '{{PAUSED}}', nil, 0, nil, '{"name":' .. pair[2] .. '}')
     has_changed = true
   end
 end
 for _, pair in ipairs(to_resume) do
   if before[pair[1]] then
     before[pair[1]] = nil
-    announce(q, 'resumed', nil, 0, nil, '{"name":' .. pair[2] .. '}')
+    announce(q, '{{RESUMED}}', nil, 0, nil, '{"name":' .. pair[2] .. '}')
     has_changed = true
   end
 end

@@ -3,7 +3,7 @@
 -- Returns how many there were, and the name of the life.
 -- Uses: room, clock
 local now, new_life = unpack(cmsgpack.unpack(ARGV[1]))
-local members = call('ZRANGEBYSCORE', KEYS[1], '-inf', now or server_time(), 'LIMIT', 0, 1000)
+local members = call('ZRANGEBYSCORE', KEYS[1], '-inf', now or server_time(), 'LIMIT', 0, {{BATCH}})
 for i = 1, #members do
   local kind, key = unpack(cmsgpack.unpack(members[i]))
   call('HDEL', KEYS[2] .. kind, key)

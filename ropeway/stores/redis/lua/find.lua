@@ -1,8 +1,9 @@
 -- Reads jobs of one state in its order, from a place on.
--- Takes the queue's base; [queue name, state, job name or false, score, member, backwards, how many to look at].
+-- Takes the queue's base; [queue name, state, job name or false, tag or false, score, member, backwards, how many to look
+-- at].
 -- Returns the jobs (packed), the score and member of each, and those of the last one looked at or false at the end.
 -- Uses: lines, reading
-local queue, state, name, score, member, backwards, most = unpack(cmsgpack.unpack(ARGV[1]))
+local queue, state, name, tag, score, member, backwards, most = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
 q.name = pack_text(queue)
 
@@ -95,27 +96,48 @@ local function look_at_active()
 end
 
 local found
-if state == 'waiting' then
+if state == '{{WAITING}}' then
   found = look_in_lines()
-elseif state == 'active' then
+elseif state == '{{ACTIVE}}' then
   found = look_at_active()
-elseif state == 'waiting-children' then
+elseif state == '{{WAITING_CHILDREN}}' then
   found = {}
 else
   found = look_in(q.base .. ':' .. state)
 end
 
+local function id_of(member_found)
+  return sub(member_found, state == '{{WAITING}}' and 11 or 8)
+end
+
+-- Which of them have the name and the tag.
+local function wanted()
+  local ids = {}
+  for i = 1, #found do
+    ids[i] = id_of(found[i][2])
+  end
+  local values = name and fields_of(q.base .. ':jobs', ids)
+  local extras = tag and (extras_of(q, ids, fields_of(q.base .. ':runs', ids)) or {})
+  local some = {}
+  for i = 1, #found do
+    if (not name or (values[i] and name_of(values[i]) == name)) and (not tag or has_tag(extras[i], tag)) then
+      some[#some + 1] = found[i]
+    end
+  end
+  return some
+end
+
+local last = #found == most and { whole(found[most][1]), found[most][2] } or false
 local ids, records, keys = {}, {}, {}
-for i = 1, #found do
-  ids[i] = sub(found[i][2], state == 'waiting' and 11 or 8)
+local jobs = (name or tag) and wanted() or found
+for i = 1, #jobs do
+  ids[i] = id_of(jobs[i][2])
 end
 local all = records_of(q, ids)
-local values = name and fields_of(q.base .. ':jobs', ids)
-for i = 1, #found do
-  if all[i] and (not name or name_of(values[i]) == name) then
+for i = 1, #jobs do
+  if all[i] then
     records[#records + 1] = all[i]
-    keys[#keys + 1] = { whole(found[i][1]), found[i][2] }
+    keys[#keys + 1] = { whole(jobs[i][1]), jobs[i][2] }
   end
 end
-local last = #found == most and { whole(found[most][1]), found[most][2] } or false
 return { pack_list(records), keys, last }

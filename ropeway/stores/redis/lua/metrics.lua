@@ -15,7 +15,7 @@ for i = 1, #minutes do
   numbers[i] = call('HMGET', base .. ':metrics', unpack(fields))
   -- Those of the newest minute are still in the row.
   for j = 1, tonumber(minutes[i]) == row[MINUTE] and #metrics or 0 do
-    if metrics[j] == 'added' then
+    if metrics[j] == '{{ADDED}}' then
       numbers[i][j] = whole((numbers[i][j] or 0) + row[ADDED])
     end
   end

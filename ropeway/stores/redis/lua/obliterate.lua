@@ -15,7 +15,9 @@ if row[ACTIVE] > 0 and not force then
 end
 
 local function some_ids()
-  for _, state in ipairs({ 'completed', 'failed', 'cancelled', 'delayed' }) do
+  local states = {{FINAL}}
+  states[#states + 1] = '{{DELAYED}}'
+  for _, state in ipairs(states) do
     local members = call('ZRANGE', base .. ':' .. state, 0, BATCH - 1)
     if #members > 0 then
       for i = 1, #members do
@@ -60,7 +62,7 @@ for counter = WAITING, CANCELLED do
 end
 if left == 0 then
   -- As if the queue had never been; only the numbers of its events go on.
-  for _, what in ipairs({ ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs' }) do
+  for _, what in ipairs({ ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs', ':extras' }) do
     call('UNLINK', base .. what)
   end
   row[PAUSED], row[CONFIGURED], row[MAX_ACTIVE], row[PAUSED_NAMES] = 0, 0, 0, {}

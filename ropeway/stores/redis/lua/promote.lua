@@ -8,13 +8,13 @@ local answers, members, seen = {}, {}, {}
 for i = 1, #ids do
   local job = load_job(q, ids[i])
   if not job then
-    answers[i] = 'm-'
-  elseif job.state == 'delayed' and not seen[ids[i]] then
-    answers[i] = 'dd'
+    answers[i] = '{{MISSING}}'
+  elseif job.state == '{{DELAYED}}' and not seen[ids[i]] then
+    answers[i] = '{{DONE}}' .. STATE_CODES[job.state]
     seen[ids[i]] = true
     members[#members + 1] = sub(job.place, 4) .. job.id
   else
-    answers[i] = 'r' .. (seen[ids[i]] and 'w' or LETTERS[job.state])
+    answers[i] = '{{REFUSED}}' .. STATE_CODES[seen[ids[i]] and '{{WAITING}}' or job.state]
   end
 end
 if #members > 0 then

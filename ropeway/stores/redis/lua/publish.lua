@@ -4,6 +4,6 @@
 -- Uses: events
 local now, detail = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
-announce(q, 'published', nil, 0, nil, detail)
+announce(q, '{{PUBLISHED}}', nil, 0, nil, detail)
 close_queue(q)
 return q.is_new and 1 or 0

@@ -13,6 +13,6 @@ if at < began or at - began > longest then
   return 1
 end
 local now, names, bundles, number_of_queues, only_looks = unpack(cmsgpack.unpack(ARGV[1]))
-local answer = add_all(now, names, bundles, number_of_queues, only_looks, ARGV[2])
+local answer = add_bundles(now, names, bundles, number_of_queues, only_looks, ARGV[2])
 call('ZADD', arrived, whole(at), sender)
 return answer

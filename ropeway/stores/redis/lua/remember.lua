@@ -17,7 +17,7 @@ local version = record and record[1] or 0
 if expect and expect ~= version then
   return { 0, record and stored or false }
 end
-local expires_at = lasting and math.min(now + lasting, 253402300799999) or false
+local expires_at = lasting and math.min(now + lasting, {{LAST_INSTANT}}) or false
 local written, member = cmsgpack.pack({ version + 1, expires_at, value }), cmsgpack.pack({ kind, key })
 call('HSET', KEYS[1], key, written)
 if expires_at then

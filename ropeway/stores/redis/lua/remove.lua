@@ -8,11 +8,11 @@ local answers, jobs, seen = {}, {}, {}
 for i = 1, #ids do
   local job = not seen[ids[i]] and load_job(q, ids[i])
   if not job then
-    answers[i] = 'm-'
-  elseif job.state == 'active' and not force then
-    answers[i] = 'ra'
+    answers[i] = '{{MISSING}}'
+  elseif job.state == '{{ACTIVE}}' and not force then
+    answers[i] = '{{REFUSED}}' .. STATE_CODES[job.state]
   else
-    answers[i] = 'd' .. LETTERS[job.state]
+    answers[i] = '{{DONE}}' .. STATE_CODES[job.state]
     seen[ids[i]] = true
     jobs[#jobs + 1] = job
   end

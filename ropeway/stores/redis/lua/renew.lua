@@ -18,7 +18,7 @@ for i = 1, #locks do
     runs[#runs + 1] = locked .. sub(run, FINISHED_AT, RENEWED_AT - 1) .. renewed .. sub(run, MADE)
     scores[#scores + 1] = q.now + lock
     scores[#scores + 1] = id
-    answers[i] = 'da'
+    answers[i] = '{{ACCEPTED}}'
   else
     answers[i] = rarely().lost_letters(q, id)
   end

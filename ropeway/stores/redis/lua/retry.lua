@@ -9,7 +9,7 @@ local base, answers, told = q.base, {}, {}
 local function retry(job)
   local id, none = job.id, reset and NONE or nil
   leave(q, job)
-  local run = without_token(ended_run(job.run, 'o', NEVER, NEVER, none, none))
+  local run = without_token(waiting_run(job.run, none, none))
   if reset then
     run = sub(run, 1, STARTS - 1) .. NONE .. sub(run, STALLED)
   end
@@ -24,13 +24,13 @@ end
 
 for i = 1, #ids do
   local job = load_job(q, ids[i])
-  answers[i] = job and (IS_FINAL[job.state] and 'd' or 'r') .. LETTERS[job.state] or 'm-'
-  if sub(answers[i], 1, 1) == 'd' then
+  answers[i] = job and (IS_FINAL[job.state] and '{{DONE}}' or '{{REFUSED}}') .. STATE_CODES[job.state] or '{{MISSING}}'
+  if sub(answers[i], 1, 1) == '{{DONE}}' then
     retry(job)
   end
 end
 if #told > 0 then
-  announce(q, 'retry by hand', 'waiting', #told, each(told, 'null'))
+  announce(q, '{{RETRY_BY_HAND}}', '{{WAITING}}', #told, each(told, 'null'))
   wake(q, 'jobs')
 end
 close_queue(q)

@@ -1,29 +1,22 @@
 -- Records how attempts ended, and claims the next jobs.
 -- Takes the queue's base; [now, ids, tokens, completions, outcomes, request or false, [[age, count]]]: the first of the
 -- ids were completed, as the completions say ([keep] or [keep, result], or one number if all are kept alike and have
--- none), the others ended as the outcomes say.
--- Returns two letters for each id (the verdict and the state before), and what was claimed.
+-- none), the others ended as the outcomes say. If outcomes add jobs: bases of their queues after the first, and what
+-- `read_adds` takes.
+-- Returns two letters for each id (the verdict and the state before), what was claimed, and the numbers of queues that
+-- are new.
 -- Uses: room, endings, claims
--- Rarely: promotion, holding, others
+-- Rarely: promotion, holding, others, adds
 local now, ids, tokens, completions, outcomes, request, keeps = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
-local base, number, packed_tokens = q.base, 0, {}
-local answers, runs, unlocked, results, cleared, completed, settled, ends = {}, {}, {}, {}, {}, {}, {}, {}
-local stamp, has_results = pack_time(q.now), false
-local s = {
-  answers = answers, settled = settled, ends = ends, keeps = keeps, stamp = stamp,
-  lost = {}, reasons = {}, told = {}, back = {}, went = {},
-}
+local adds = ARGV[2] and rarely().read_adds(q, ARGV[2], ARGV[3])
+local base, packed_tokens = q.base, {}
+local answers, results, cleared = {}, {}, {}
+local completed = begin_ending(q, '{{COMPLETE}}', '{{COMPLETED}}')
+local s = { answers = answers, keeps = keeps, settled = {} }
 
 for i = 1, #keeps do
   keeps[i] = make_keep(q, keeps[i][1], keeps[i][2])
-  keeps[i].run = 'c' .. keeps[i].piece .. stamp
-end
-
--- Notes what becomes of a job that its holder settles.
-function s.write(id, run)
-  number = number + 1
-  unlocked[number], runs[2 * number - 1], runs[2 * number] = id, id, run
 end
 
 function s.packed_token(i)
@@ -37,35 +30,17 @@ end
 
 local FIRST_START = NONE .. pack_count(1) .. NONE
 function s.complete(id, run, keep, result)
-  number = number + 1
-  unlocked[number], runs[2 * number - 1], runs[2 * number] = id, id, keep.run .. sub(run, STARTED_AT)
-  finish(q, ends, 'c', sequence_of(run) .. id, keep)
   -- What failed or stalled before left its reason.
   if sub(run, MADE, TOKEN - 1) ~= FIRST_START then
     cleared[#cleared + 1] = id
   end
+  local detail
   if result then
     results[#results + 1] = id
     results[#results + 1] = result
-    has_results = has_results or result ~= 'null'
+    detail = result ~= 'null' and '{"result":' .. result .. '}'
   end
-  completed[#completed + 1] = id
-end
-
-local function tell_completed()
-  local told = not has_results and each(completed, 'null')
-  if not told then
-    local texts, result_of = {}, {}
-    for i = 1, #results, 2 do
-      result_of[results[i]] = results[i + 1] ~= 'null' and results[i + 1] or nil
-    end
-    for i, id in ipairs(completed) do
-      texts[i] = '["' .. id .. (result_of[id] and '",{"result":' .. result_of[id] .. '}]' or '",null]')
-    end
-    told = table.concat(texts, ',')
-  end
-  count(q, ACTIVE, COMPLETED, #completed)
-  announce(q, 'complete', 'completed', #completed, told)
+  return end_job(completed, id, sub(run, STARTED_AT), keep, detail)
 end
 
 -- Ids of completions are all different: see the client.
@@ -79,31 +54,34 @@ for i = 1, last do
       keep, result = keeps[completions[i][1]], completions[i][2]
     end
     complete(id, run, keep, result)
-    answers[i] = 'da'
+    answers[i] = '{{ACCEPTED}}'
   else
-    answers[i] = rarely().refuse(q, s, id, token, 'complete')
+    answers[i] = rarely().refuse(q, s, id, token, '{{COMPLETE}}')
   end
 end
-if last < #ids then
-  rarely().settle_others(q, s, ids, stored, outcomes, last)
+local number = last < #ids and rarely().settle_others(q, s, ids, stored, outcomes, last) or 0
+number = number + completed.number
+if number > 0 then
+  count(q, ACTIVE, nil, number)
 end
-call_with('HSET', base .. ':runs', runs)
-call_with('ZREM', base .. ':locks', unlocked)
+call_with('ZREM', base .. ':locks', completed.ids)
 call_with('HSET', base .. ':results', results)
 call_with('HDEL', base .. ':reasons', cleared)
-if #completed > 0 then
-  tell_completed()
+write_ending(q, completed)
+if number > completed.number or s.lost then
+  rarely().write_others(q, s)
 end
-if number > #completed or #s.lost > 0 then
-  rarely().finish_others(q, s)
+local new_queues = adds and rarely().add_accepted(adds, answers)
+apply_retention(q, completed)
+if s.failed then
+  apply_retention(q, s.failed)
 end
-retain(q, ends)
 if q.row[MAX_ACTIVE] > 0 and number > 0 then
   wake(q, 'jobs')
 end
 local claimed = request and claim(q, request)
 if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
-  announce(q, 'drained', nil, 0)
+  announce(q, '{{DRAINED}}', nil, 0)
 end
 close_queue(q)
-return { table.concat(answers), claimed or false }
+return { table.concat(answers), claimed or false, new_queues or {} }

@@ -1,18 +1,19 @@
 -- Promotes what is due, recovers what stalled, removes what retention ends, trims what is old.
--- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, how reasons begin of jobs that are
--- given up (by verdict), how processes ended (by process), default options].
+-- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, how processes ended (by process),
+-- default options].
 -- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and
 -- how many bundles are in the outbox.
 -- Uses: room, telling, promotion, history, changing, options
-local METRICS_KEPT, REVOKED_KEPT, MINUTES_TRIMMED = 14 * 86400000, 60000, 500
-local now, most_stalls, fails_at_once, is_attempt, given_up_for, ended, defaults = unpack(cmsgpack.unpack(ARGV[1]))
+local METRICS_KEPT, MINUTES_TRIMMED = {{METRICS_KEPT}}, 500
+local IS_GIVEN_UP, REASON_HEADS, FINAL = {{IS_GIVEN_UP}}, {{REASON_HEADS}}, {{FINAL}}
+local now, most_stalls, fails_at_once, is_attempt, ended, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, row = q.base, q.row
 local stalled, given_up = {}, {}
 
 local function worker_of(run)
   local _, worker = holder_of(run)
-  return worker ~= NIL and read_text(worker, 1) or nil
+  return read_text(worker, 1) or ''
 end
 
 local function date_of(instant)
@@ -29,26 +30,27 @@ local function date_of(instant)
     instant % 1000)
 end
 
--- As `stall_reason` of job/stalls.py.
+-- As `stall_reason` of job/stalls.py. Whoever holds a lock has a name.
 local function reason_of(verdict, worker, run)
-  local how = worker and ended[string.match(worker, '^(.*):')]
-  return (given_up_for[verdict] or 'stalled') .. ': worker ' .. (worker or 'unknown') .. ' '
-    .. (how and how .. ' and ' or '') .. 'last renewed its lock at ' .. date_of(time_at(run, RENEWED_AT))
+  local how = ended[string.match(worker, '^(.*):')]
+  return REASON_HEADS[verdict] .. worker
+    .. (how and '{{BEFORE_PROCESS_END}}' .. how .. '{{AFTER_PROCESS_END}}' or '{{BEFORE_RENEWAL}}')
+    .. date_of(time_at(run, RENEWED_AT))
 end
 
 -- As `judge_stall` of job/stalls.py.
 local function judge(run, attempts)
   if fails_at_once then
-    return 'at once'
+    return '{{AT_ONCE}}'
   end
-  local stalls, verdict = count_at(run, STALLED), 'waits'
+  local stalls, verdict = count_at(run, STALLED), '{{WAITS}}'
   if stalls + 1 > most_stalls then
-    verdict = 'too often'
+    verdict = '{{TOO_OFTEN}}'
   elseif is_attempt and count_at(run, MADE) + 1 >= attempts then
-    verdict = 'last attempt'
+    verdict = '{{LAST_ATTEMPT}}'
   end
   local is_alone = sub(run, FINISHED_AT, STARTED_AT - 1) == ALONE
-  return verdict ~= 'waits' and stalls > 0 and not is_alone and 'spared' or verdict
+  return verdict ~= '{{WAITS}}' and stalls > 0 and not is_alone and '{{SPARED}}' or verdict
 end
 
 local function recover()
@@ -57,33 +59,31 @@ local function recover()
     return
   end
   local values, runs = fields_of(base .. ':jobs', ids), fields_of(base .. ':runs', ids)
-  local lines, ends, written, reasons, told_stalled, told_lost, lost = {}, {}, {}, {}, {}, {}, {}
+  local lines, written, reasons, told_stalled, lost = {}, {}, {}, {}, {}
+  local failed = begin_ending(q, '{{GIVE_UP}}', '{{FAILED}}')
   for i = 1, #ids do
     local id, value, run = ids[i], values[i], runs[i]
     if value and run then
       local options = read_stored_options(q, value, defaults)
       local stalls = count_at(run, STALLED) + 1
       local verdict, worker = judge(run, options.attempts), worker_of(run)
-      local is_lost = given_up_for[verdict]
-      local made = count_at(run, MADE) + (is_attempt and verdict ~= 'spared' and 1 or 0)
+      local is_lost = IS_GIVEN_UP[verdict]
+      local made = count_at(run, MADE) + (is_attempt and verdict ~= '{{SPARED}}' and 1 or 0)
       local reason = reason_of(verdict, worker, run)
-      local detail = '["' .. id .. '",{"worker":' .. cjson.encode(worker or cjson.null) .. ',"stalled_count":' .. stalls
-      local until_piece, finished = NEVER, NEVER
+      local detail = '{"worker":' .. cjson.encode(worker) .. ',"stalled_count":' .. stalls
       remember_failure(q, id, run, reason, '', options.stack_traces)
+      run = without_token(run)
       if is_lost then
-        until_piece, finished = options.keep.piece, pack_time(q.now)
-        finish(q, ends, 'f', sequence_of(run) .. id, options.keep)
-        told_lost[#told_lost + 1] = detail .. ',"reason":' .. cjson.encode(reason)
-          .. (verdict == 'last attempt' and ',"exhausted":true}]' or '}]')
-        given_up[#given_up + 1] = id
+        detail = detail .. ',"reason":' .. cjson.encode(reason)
+          .. (verdict == '{{LAST_ATTEMPT}}' and ',"exhausted":true}' or '}')
+        end_job(failed, id, with_counters(run, pack_count(made), pack_count(stalls)), options.keep, detail)
       else
         add_to(lines, name_of(value), sub(run, -10) .. id)
-        told_stalled[#told_stalled + 1] = detail .. '}]'
+        told_stalled[#told_stalled + 1] = '["' .. id .. '",' .. detail .. '}]'
         stalled[#stalled + 1] = id
+        written[#written + 1] = id
+        written[#written + 1] = waiting_run(run, pack_count(made), pack_count(stalls))
       end
-      run = ended_run(run, is_lost and 'f' or 'o', until_piece, finished, pack_count(made), pack_count(stalls))
-      written[#written + 1] = id
-      written[#written + 1] = without_token(run)
       reasons[#reasons + 1] = id
       reasons[#reasons + 1] = reason
     else
@@ -94,27 +94,25 @@ local function recover()
   call_with('HSET', base .. ':runs', written)
   call_with('HSET', base .. ':reasons', reasons)
   put_all_in_line(q, lines)
-  count(q, ACTIVE, nil, #ids)
-  count(q, nil, WAITING, #stalled)
-  count(q, nil, FAILED, #given_up)
+  count(q, ACTIVE, WAITING, #stalled)
+  count(q, ACTIVE, nil, failed.number)
+  given_up = failed.ids
   if #stalled > 0 then
-    announce_all(q, 'stall', 'waiting', told_stalled)
+    announce_all(q, '{{STALL}}', '{{WAITING}}', told_stalled)
   end
-  if #given_up > 0 then
-    announce_all(q, 'give up', 'failed', told_lost)
-  end
-  tell_lost(q, lost, 'active')
-  retain(q, ends)
+  write_ending(q, failed)
+  drop_lost(q, '{{ACTIVE}}', lost)
+  apply_retention(q, failed)
   wake(q, 'jobs')
 end
 
 local function expire()
   local removed = 0
-  for letter, state in pairs(FINAL) do
+  for _, state in ipairs(FINAL) do
     local set = base .. ':expiring:' .. state
     local members = call('ZRANGEBYSCORE', set, '-inf', q.now, 'LIMIT', 0, BATCH - removed)
     if #members > 0 then
-      remove_finished(q, letter, members)
+      drop_finished(q, state, members)
       removed = removed + #members
     end
   end
@@ -135,7 +133,7 @@ local function trim()
     MINUTES_TRIMMED)
   if #minutes > 0 then
     local fields = {}
-    for _, metric in ipairs({ 'added', 'completed', 'failed', 'retried', 'stalled', 'cancelled', 'removed' }) do
+    for _, metric in ipairs({{METRICS}}) do
       for i = 1, #minutes do
         fields[#fields + 1] = minutes[i] .. metric
       end
@@ -149,7 +147,7 @@ local function trim()
   end
   local revoked, old = call('ZRANGE', base .. ':revoked', 0, BATCH - 1), 0
   for i = 1, #revoked do
-    if cmsgpack.unpack(revoked[i])[2] >= q.now - REVOKED_KEPT then
+    if cmsgpack.unpack(revoked[i])[2] >= q.now - {{REVOKED_KEPT}} then
       break
     end
     old = i
@@ -161,8 +159,11 @@ local function trim()
 end
 
 local function next_at()
-  local earliest = nil
-  for _, set in ipairs({ ':delayed', ':locks', ':expiring:completed', ':expiring:failed', ':expiring:cancelled' }) do
+  local earliest, sets = nil, { ':delayed', ':locks' }
+  for _, state in ipairs(FINAL) do
+    sets[#sets + 1] = ':expiring:' .. state
+  end
+  for _, set in ipairs(sets) do
     local at = tonumber(call('ZRANGE', base .. set, 0, 0, 'WITHSCORES')[2])
     if at and (not earliest or at < earliest) then
       earliest = at

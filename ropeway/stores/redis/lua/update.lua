@@ -9,11 +9,11 @@ local base, answers, progress, changed = q.base, {}, {}, {}
 
 local function verdict(change, job)
   if not job then
-    return 'm-'
+    return '{{MISSING}}'
   elseif change[2] then
-    return (job.run and is_held(job.run, pack_text(change[2])) and 'd' or 'l') .. LETTERS[job.state]
+    return (job.run and is_held(job.run, pack_text(change[2])) and '{{DONE}}' or '{{LOST}}') .. STATE_CODES[job.state]
   end
-  return (IS_FINAL[job.state] and 'r' or 'd') .. LETTERS[job.state]
+  return (IS_FINAL[job.state] and '{{REFUSED}}' or '{{DONE}}') .. STATE_CODES[job.state]
 end
 
 local function log(id, lines, most)
@@ -47,7 +47,7 @@ local function apply(job, change)
   if #change[5] > 0 then
     log(id, change[5], change[6])
   end
-  if change[7] ~= '' and job.state == 'active' then
+  if change[7] ~= '' and job.state == '{{ACTIVE}}' then
     local run = call('HGET', base .. ':runs', id)
     call('HSET', base .. ':runs', id, sub(run, 1, FINISHED_AT - 1) .. (change[7] == 'alone' and ALONE or NEVER)
       .. sub(run, STARTED_AT))
@@ -57,15 +57,15 @@ end
 for i = 1, #changes do
   local job = load_job(q, changes[i][1])
   answers[i] = verdict(changes[i], job)
-  if sub(answers[i], 1, 1) == 'd' then
+  if sub(answers[i], 1, 1) == '{{DONE}}' then
     apply(job, changes[i])
   end
 end
 if #progress > 0 then
-  announce_all(q, 'progress', nil, progress)
+  announce_all(q, '{{PROGRESS}}', nil, progress)
 end
 if #changed > 0 then
-  announce_all(q, 'changed', nil, changed)
+  announce_all(q, '{{CHANGED}}', nil, changed)
 end
 close_queue(q)
 return table.concat(answers)

@@ -12,6 +12,7 @@ from ....store import commands
 from ....store.commands import Find
 from ....store.values import Counts, Entries, History, LogPage, Metric, Page, Revoked, RevokedLock, Settings, Why
 from .. import finding, looking
+from ..constants import METRICS
 from ..encoding import bounded, records_or_none
 from ..executor import Executor
 from ..failures import reading
@@ -46,7 +47,7 @@ async def _row(on: Executor, queue: str) -> looking.Row:
 
 
 async def metrics(on: Executor, command: commands.ReadMetrics, _: Instant | None) -> list[Metric]:
-    return looking.metrics_of(await on.run("metrics", command.queue, command.since, looking.METRICS))
+    return looking.metrics_of(await on.run("metrics", command.queue, command.since, METRICS))
 
 
 async def count_waiting(on: Executor, command: commands.CountWaiting, _: Instant | None) -> list[int]:

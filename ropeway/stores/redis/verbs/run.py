@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from ....job.ids import new_token
 from ....job.instants import LAST_INSTANT, Instant
-from ....job.stalls import GIVEN_UP
+from ....job.outcomes import Outcome
 from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
 from ....store.values import BATCH, Added, Answer, Claimed, Settled, StallRules, Ticked
 from .. import adding
+from ..additions import Additions, pack_additions
 from ..encoding import DEFAULTS, answers_of, claimed_of, given, pack, request_of, update_of
 from ..executor import Executor
 from ..failures import reading
@@ -53,12 +55,27 @@ async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
 
 
 async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
-    then = command.then
-    packed, ordered = settlement(command.outcomes, then, now)
-    letters, claimed = await on.run_packed(command.queue, "settle", packed)
+    packed, ordered = settlement(command.outcomes, command.then, now)
+    if any(outcome.adds for outcome in ordered):
+        answer = await settle_adding(on, packed, pack_additions(on.keys, command.queue, ordered))
+    else:
+        answer = await on.run_packed(command.queue, "settle", packed)
+    return settled_of(on, command, ordered, answer)
+
+
+async def settle_adding(on: Executor, settlement: bytes, adds: Additions) -> list[Any]:
+    """Runs the script with jobs to add, and takes care that their queues are listed."""
+    await on.register(adds.queues)
+    answer: list[Any] = await on.call("settle", adds.keys, settlement, *adds.arguments)
+    await on.notice_new([adds.queues[number - 1] for number in answer[2]])
+    return answer
+
+
+def settled_of(on: Executor, command: Settle, ordered: Sequence[Outcome], answer: list[Any]) -> Settled:
+    letters, claimed, _ = answer
     answers = in_order(command.outcomes, ordered, answers_of(letters))
     with reading(on.target.url):
-        return Settled(answers, claimed_of(then, claimed) if then else None)
+        return Settled(answers, claimed_of(command.then, claimed) if command.then else None)
 
 
 async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answer]:
@@ -84,7 +101,6 @@ async def tick_queue(on: Executor, queue: str, rules: StallRules, now: Instant |
         rules.max_stalled_count,
         rules.on_stalled == "fail",
         rules.counts_as_attempt,
-        GIVEN_UP,
         dict(rules.ends),
         DEFAULTS,
     )

@@ -1,19 +1,16 @@
 -- Bundles of jobs, in one queue or several.
 -- Uses: unpack, telling, places, lines, standing
-local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT = 1, 2, 3, 4, 5, 6, 7, 8
-local LAST_INSTANT = 253402300799999
+local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT, EXTRAS = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
--- `texts` are those of all jobs, one after the other.
-local function add_all(now, names, bundles, number_of_queues, only_looks, texts, outbox_name, outbox)
-  local text_at = 1
-  local queues, verdicts, new_queues = {}, {}, {}
+-- Adds to queues that are open. `texts` are those of all jobs, one after the other.
+local function add_all(queues, names, bundles, only_looks, texts)
+  local text_at, verdicts, new_queues = 1, {}, {}
 
-  for i = 1, number_of_queues do
-    local q = open_queue(KEYS[i], now)
+  for i = 1, #queues do
+    local q = queues[i]
     q.jobs, q.delayed, q.groups, q.told_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
-    q.ids, q.seen, q.asked, q.number, q.waiting = {}, {}, 0, 0, 0
+    q.ids, q.seen, q.asked, q.number, q.waiting, q.extras, q.runs = {}, {}, 0, 0, 0, {}, {}
     q.created = pack_created(q.now)
-    queues[i] = q
     if q.is_new then
       new_queues[#new_queues + 1] = i
     end
@@ -47,7 +44,7 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
     row[SEQ] = seq
     local priority, order, due_at = job[PRIORITY] or 0, job[LIFO] and -seq or seq, nil
     if job[DELAY] and job[DELAY] > 0 then
-      due_at = math.min(q.now + job[DELAY], LAST_INSTANT)
+      due_at = math.min(q.now + job[DELAY], {{LAST_INSTANT}})
     elseif job[DUE_AT] and job[DUE_AT] > q.now then
       due_at = job[DUE_AT]
     end
@@ -57,6 +54,10 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
     q.number = number
     if not is_plain then
       q.known[id] = value
+    end
+    if job[EXTRAS] then
+      q.extras[#q.extras + 1], q.runs[#q.runs + 1] = id, id
+      q.extras[#q.extras + 1], q.runs[#q.runs + 1] = job[EXTRAS], rarely().flagged_run(place)
     end
     if due_at then
       q.delayed[#q.delayed + 1] = due_at
@@ -84,22 +85,22 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
       local there = queues[job[QUEUE]].known[job[ID]] or own[key]
       if not there then
         own[key] = job.text
-        letters[i] = 'c'
+        letters[i] = '{{CREATED}}'
       elseif are_equal(there, job.text) then
-        letters[i] = 'f'
+        letters[i] = '{{FOUND}}'
       else
-        letters[i], has_conflict = 'x', true
+        letters[i], has_conflict = '{{CONFLICT}}', true
       end
     end
     for i = 1, #bundle do
       local job = bundle[i]
       local q = queues[job[QUEUE]]
-      if has_conflict and letters[i] ~= 'x' and not q.known[job[ID]] then
-        letters[i] = 's'
-      elseif letters[i] == 'c' then
+      if has_conflict and letters[i] ~= '{{CONFLICT}}' and not q.known[job[ID]] then
+        letters[i] = '{{SKIPPED}}'
+      elseif letters[i] == '{{CREATED}}' then
         store(job)
       end
-      if letters[i] == 'f' then
+      if letters[i] == '{{FOUND}}' then
         q.duplicated[#q.duplicated + 1] = job[ID]
       end
       verdicts[#verdicts + 1] = letters[i]
@@ -140,12 +141,11 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
   if only_looks then
     return { table.concat(verdicts), {} }
   end
-  if outbox_name then
-    call('HSET', KEYS[1] .. ':outbox', outbox_name, outbox)
-  end
   for i = 1, #queues do
     local q = queues[i]
     call_with('HSET', q.base .. ':jobs', q.jobs)
+    call_with('HSET', q.base .. ':extras', q.extras)
+    call_with('HSET', q.base .. ':runs', q.runs)
     local told = {}
     for j, group in ipairs(q.groups) do
       put_in_line(q, group.name[1], group.members)
@@ -155,7 +155,7 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
     count(q, nil, WAITING, q.waiting)
     count(q, nil, DELAYED, #q.told_delayed)
     if q.waiting > 0 then
-      announce(q, 'add', 'waiting', q.waiting, table.concat(told, ','))
+      announce(q, '{{ADD}}', '{{WAITING}}', q.waiting, table.concat(told, ','))
       if q.row[STANDING] >= q.now then
         serve(q)
       end
@@ -164,13 +164,25 @@ local function add_all(now, names, bundles, number_of_queues, only_looks, texts,
       end
     end
     if #q.told_delayed > 0 then
-      announce_all(q, 'add', 'delayed', q.told_delayed)
+      announce_all(q, '{{ADD}}', '{{DELAYED}}', q.told_delayed)
       wake(q, 'jobs')
     end
     if #q.duplicated > 0 then
-      announce(q, 'duplicated', nil, #q.duplicated, each(q.duplicated, 'null'))
+      announce(q, '{{DUPLICATED}}', nil, #q.duplicated, each(q.duplicated, 'null'))
     end
-    close_queue(q)
   end
-  return { is_plain and string.rep('c', total) or table.concat(verdicts), new_queues }
+  return { is_plain and string.rep('{{CREATED}}', total) or table.concat(verdicts), new_queues }
+end
+
+-- Takes what `add` takes.
+local function add_bundles(now, names, bundles, number_of_queues, only_looks, texts)
+  local queues = {}
+  for i = 1, number_of_queues do
+    queues[i] = open_queue(KEYS[i], now)
+  end
+  local answer = add_all(queues, names, bundles, only_looks, texts)
+  for i = 1, only_looks and 0 or number_of_queues do
+    close_queue(queues[i])
+  end
+  return answer
 end

@@ -1,15 +1,11 @@
 -- Jobs as they become by hand: their data, and runs that no worker holds.
 -- Uses: jobs
-local IS_FINAL = { completed = true, failed = true, cancelled = true }
+local IS_FINAL = {{IS_FINAL}}
 
 local function with_data(value, data)
   local _, data_at = read_text(value, 1)
   local _, options_at = read_text(value, data_at)
   return sub(value, 1, data_at - 1) .. pack_text(data) .. sub(value, options_at)
-end
-
-local function blank_run(place)
-  return 'o' .. NEVER .. NEVER .. NEVER .. NEVER .. NONE .. NONE .. NONE .. NIL .. NIL .. place
 end
 
 local function without_token(run)

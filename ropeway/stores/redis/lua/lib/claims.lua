@@ -105,9 +105,10 @@ local function choose(q, request, limit)
   return chosen
 end
 
--- Answers ids, values of `jobs`, and what follows created_at for those that ran before (the client knows the others').
+-- Answers ids, values of `jobs`, and for those that had a run before what `pack_rests` makes of it (the client knows the
+-- others').
 local function activate(q, request, members)
-  local number, ids, runs, locks, rests = #members, {}, {}, {}, false
+  local number, ids, runs, locks, ran = #members, {}, {}, {}, nil
   for i = 1, number do
     ids[i] = sub(members[i], 11)
   end
@@ -131,9 +132,8 @@ local function activate(q, request, members)
     if run then
       local starts = pack_count(rarely().count_at(run, STARTS) + 1)
       run = times .. sub(run, MADE, STARTS - 1) .. starts .. sub(run, STALLED, TOKEN - 1) .. holder .. place
-      rests = rests or {}
-      local reason, progress = call('HGET', q.base .. ':reasons', id), call('HGET', q.base .. ':progress', id)
-      rests[#rests + 1] = { i, rarely().pack_rest({ run = run, state = 'active' }, reason, progress) }
+      ran = ran or { numbers = {}, ids = {}, runs = {} }
+      ran.numbers[#ran.numbers + 1], ran.ids[#ran.ids + 1], ran.runs[#ran.runs + 1] = i, id, run
     else
       run = first_run .. place
     end
@@ -143,7 +143,11 @@ local function activate(q, request, members)
   call_with('HSET', q.base .. ':runs', runs)
   call_with('ZADD', q.base .. ':locks', locks)
   count(q, WAITING, ACTIVE, number)
-  announce(q, 'claim', 'active', number, each(ids, 'null'), '{"worker":' .. request.worker_json .. '}')
+  announce(q, '{{CLAIM}}', '{{ACTIVE}}', number, each(ids, 'null'), '{"worker":' .. request.worker_json .. '}')
+  local rests = ran and rarely().pack_rests(q, ran.ids, ran.runs) or false
+  for i = 1, ran and #rests or 0 do
+    rests[i] = { ran.numbers[i], rests[i] }
+  end
   return ids, values, rests
 end
 

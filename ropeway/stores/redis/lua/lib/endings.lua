@@ -1,8 +1,6 @@
--- How jobs end, how long they are kept then, and how they go.
--- Uses: pack, events, runs
-local FINAL = { c = 'completed', f = 'failed', x = 'cancelled' }
-local ENDED = { c = COMPLETED, f = FAILED, x = CANCELLED }
-local LAST_INSTANT = 253402300799999
+-- How jobs end, how long they are kept then, and how they are removed.
+-- Uses: pack, events, states, runs
+local LAST_INSTANT = {{LAST_INSTANT}}
 
 -- How long a job is kept that ends now.
 local function make_keep(q, age, most)
@@ -12,48 +10,89 @@ local function make_keep(q, age, most)
   return keep
 end
 
--- Notes that a job has ended; `keep` has an age and a count, each of which may be false, and the end that they mean.
-local function finish(q, ends, letter, member, keep)
-  local state = ends[letter]
-  if not state then
-    state = { scores = {}, expiring = {}, at_once = {}, kept = {}, number = 0, expire = 0, now = whole(q.now) }
-    ends[letter] = state
-  end
-  local number = state.number + 2
-  state.scores[number - 1], state.scores[number] = state.now, member
-  state.number = number
-  if keep.age == 0 or keep.count == 0 then
-    state.at_once[#state.at_once + 1] = member
-    return
-  end
-  if keep.expires_at < LAST_INSTANT then
-    local expire = state.expire + 2
-    state.expiring[expire - 1], state.expiring[expire] = keep.score, member
-    state.expire = expire
-  end
-  if keep.count then
-    state.count = math.min(keep.count, state.count or keep.count)
-  elseif keep.is_forever then
-    state.kept[#state.kept + 1] = state.now
-    state.kept[#state.kept + 1] = member
-  end
+-- Jobs that end in this step by one move, and so in one state; `detail` is JSON about all of them, or nil.
+local function begin_ending(q, move, state, detail)
+  return {
+    move = move, state = state, detail = detail, letter = STATE_CODES[state], stamp = pack_time(q.now), now = whole(q.now),
+    number = 0, ids = {}, runs = {}, details = {}, scores = {}, expiring = {}, expire = 0, at_once = {}, kept = {},
+  }
 end
 
--- Everything about jobs but their places.
-local function erase(q, ids)
+-- The one place where a job becomes final. It has left the state that it had; `rest` is its run from STARTED_AT on, and
+-- `detail` JSON about it, or nil. `write_ending` and `apply_retention` must follow, when all of the step have ended.
+local function end_job(ending, id, rest, keep, detail)
+  local number, letter = ending.number + 1, ending.letter
+  local even, member, head = 2 * number, sequence_of(rest) .. id, keep[letter]
+  if not head then
+    head = letter .. keep.piece .. ending.stamp
+    keep[letter] = head
+  end
+  local run, runs, scores = head .. rest, ending.runs, ending.scores
+  ending.number, ending.ids[number] = number, id
+  runs[even - 1], runs[even] = id, run
+  scores[even - 1], scores[even] = ending.now, member
+  if detail then
+    ending.details[number], ending.has_details = detail, true
+  end
+  if keep.age == 0 or keep.count == 0 then
+    ending.at_once[#ending.at_once + 1] = member
+    return run
+  end
+  if keep.expires_at < LAST_INSTANT then
+    local expire = ending.expire + 2
+    ending.expiring[expire - 1], ending.expiring[expire] = keep.score, member
+    ending.expire = expire
+  end
+  if keep.count then
+    ending.count = math.min(keep.count, ending.count or keep.count)
+  elseif keep.is_forever then
+    ending.kept[#ending.kept + 1] = ending.now
+    ending.kept[#ending.kept + 1] = member
+  end
+  return run
+end
+
+-- Writes down and announces the jobs of an ending.
+local function write_ending(q, ending)
+  local state, ids, number, told = ending.state, ending.ids, ending.number, nil
+  if number == 0 then
+    return
+  end
+  call_with('HSET', q.base .. ':runs', ending.runs)
+  call_with('ZADD', q.base .. ':' .. state, ending.scores)
+  call_with('ZADD', q.base .. ':expiring:' .. state, ending.expiring)
+  call_with('ZADD', q.base .. ':kept:' .. state, ending.kept)
+  if ending.has_details then
+    told = {}
+    for i = 1, number do
+      told[i] = '["' .. ids[i] .. '",' .. (ending.details[i] or 'null') .. ']'
+    end
+    told = table.concat(told, ',')
+  end
+  count(q, nil, COUNTERS[state], number)
+  announce(q, ending.move, state, number, told or each(ids, 'null'), ending.detail)
+end
+
+-- The one place where jobs are removed. They have left the sets of their state.
+local function drop_jobs(q, state, ids, is_silent, reason)
   local base = q.base
   call_with('HDEL', base .. ':jobs', ids)
   call_with('HDEL', base .. ':runs', ids)
-  if call('EXISTS', base .. ':results', base .. ':reasons', base .. ':progress', base .. ':past') > 0 then
+  if call('EXISTS', base .. ':results', base .. ':reasons', base .. ':progress', base .. ':past', base .. ':extras') > 0 then
     local past = fields_of(base .. ':past', ids)
     for i = 1, #ids do
       if past[i] then
         call('UNLINK', base .. ':failures:' .. ids[i], base .. ':log:' .. ids[i])
       end
     end
-    for _, what in ipairs({ ':results', ':reasons', ':progress', ':past' }) do
+    for _, what in ipairs({ ':results', ':reasons', ':progress', ':past', ':extras' }) do
       call_with('HDEL', base .. what, ids)
     end
+  end
+  count(q, COUNTERS[state], nil, #ids)
+  if not is_silent then
+    local because = reason and ',"reason":"' .. reason .. '"}' or '}'
+    announce(q, '{{REMOVE}}', nil, #ids, each(ids, '{"prev":"' .. state .. '"' .. because))
   end
 end
 
@@ -76,9 +115,9 @@ local function oldest_counted(set, kept_set, kept, number)
   return members
 end
 
--- Removes finished jobs by their members in the set of their state, and says so.
-local function remove_finished(q, letter, members, are_oldest)
-  local state, ids, number = FINAL[letter], {}, #members
+-- Removes finished jobs by their members in the set of their state.
+local function drop_finished(q, state, members, are_oldest)
+  local ids, number = {}, #members
   for i = 1, number do
     ids[i] = sub(members[i], 8)
   end
@@ -88,30 +127,24 @@ local function remove_finished(q, letter, members, are_oldest)
     call_with('ZREM', q.base .. ':' .. state, members)
   end
   call_with('ZREM', q.base .. ':expiring:' .. state, members)
-  erase(q, ids)
-  count(q, ENDED[letter], nil, number)
-  announce(q, 'remove', nil, number, each(ids, '{"prev":"' .. state .. '"}'))
+  drop_jobs(q, state, ids)
 end
 
--- Puts ended jobs where they are kept, then removes what retention does not keep.
-local function retain(q, ends)
-  for letter, ended in pairs(ends) do
-    local set = q.base .. ':' .. FINAL[letter]
-    call_with('ZADD', set, ended.scores)
-    call_with('ZADD', q.base .. ':expiring:' .. FINAL[letter], ended.expiring)
-    if #ended.at_once > 0 then
-      remove_finished(q, letter, ended.at_once)
-    end
-    call_with('ZADD', q.base .. ':kept:' .. FINAL[letter], ended.kept)
-    local beyond = ended.count and q.row[ENDED[letter]] - ended.count or 0
-    if beyond > 0 then
-      local kept_set = q.base .. ':kept:' .. FINAL[letter]
-      local kept = call('ZCARD', kept_set)
-      if kept == 0 then
-        remove_finished(q, letter, call('ZRANGE', set, 0, math.min(beyond, BATCH) - 1), true)
-      elseif beyond > kept then
-        remove_finished(q, letter, oldest_counted(set, kept_set, kept, math.min(beyond - kept, BATCH)))
-      end
+-- Removes what the jobs of an ending do not keep, themselves or older ones.
+local function apply_retention(q, ending)
+  local state = ending.state
+  local set = q.base .. ':' .. state
+  if #ending.at_once > 0 then
+    drop_finished(q, state, ending.at_once)
+  end
+  local beyond = ending.count and q.row[COUNTERS[state]] - ending.count or 0
+  if beyond > 0 then
+    local kept_set = q.base .. ':kept:' .. state
+    local kept = call('ZCARD', kept_set)
+    if kept == 0 then
+      drop_finished(q, state, call('ZRANGE', set, 0, math.min(beyond, BATCH) - 1), true)
+    elseif beyond > kept then
+      drop_finished(q, state, oldest_counted(set, kept_set, kept, math.min(beyond - kept, BATCH)))
     end
   end
 end

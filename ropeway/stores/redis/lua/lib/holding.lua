@@ -13,8 +13,7 @@ local function without_lost(q, members, ids, values)
       lost[#lost + 1] = ids[i]
     end
   end
-  count(q, WAITING, nil, #lost)
-  tell_lost(q, lost, 'waiting')
+  drop_lost(q, '{{WAITING}}', lost)
   return unpack(kept)
 end
 
@@ -28,14 +27,13 @@ local function held(q, request)
     end
   end
   table.sort(mine, is_before)
-  local ids, rests = {}, {}
+  local ids = {}
   for i = 1, #mine do
     ids[i] = sub(mine[i], 11)
   end
-  runs = fields_of(q.base .. ':runs', ids)
-  for i = 1, #ids do
-    local reason, progress = call('HGET', q.base .. ':reasons', ids[i]), call('HGET', q.base .. ':progress', ids[i])
-    rests[i] = { i, pack_rest({ run = runs[i], state = 'active' }, reason, progress) }
+  local rests = pack_rests(q, ids, fields_of(q.base .. ':runs', ids))
+  for i = 1, #rests do
+    rests[i] = { i, rests[i] }
   end
   return ids, fields_of(q.base .. ':jobs', ids), rests
 end

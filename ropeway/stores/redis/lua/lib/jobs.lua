@@ -1,10 +1,7 @@
 -- Jobs, one by one.
--- Uses: queue, pack, unpack, places, runs
-local STATES = { a = 'active', c = 'completed', f = 'failed', x = 'cancelled' }
-local COUNTERS = {
-  waiting = WAITING, delayed = DELAYED, active = ACTIVE, completed = COMPLETED, failed = FAILED, cancelled = CANCELLED,
-}
-local LETTERS = { waiting = 'w', delayed = 'd', active = 'a', completed = 'c', failed = 'f', cancelled = 'x' }
+-- Uses: queue, states, pack, unpack, places, runs
+-- By the letter of a run.
+local RUN_STATES = {{RUN_STATES}}
 
 local function name_of(value)
   return (read_text(value, 1))
@@ -19,11 +16,21 @@ local function holder_of(run)
   return sub(run, TOKEN, worker_at - 1), sub(run, worker_at, -11)
 end
 
--- The run after an attempt: back in line, or at its end. Counters may be given as packed pieces.
-local function ended_run(run, letter, until_piece, finished_piece, made, stalled)
-  return letter .. until_piece .. finished_piece .. sub(run, STARTED_AT, MADE - 1)
-    .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED - 1)
-    .. (stalled or sub(run, STALLED, TOKEN - 1)) .. sub(run, TOKEN)
+-- A run from STARTED_AT on, with other counters, given as packed pieces; the flag that stands in the first byte of
+-- `stalled` stays as it is.
+local function with_counters(run, made, stalled)
+  return sub(run, STARTED_AT, MADE - 1) .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED)
+    .. (stalled and sub(stalled, 2) or sub(run, STALLED + 1, TOKEN - 1)) .. sub(run, TOKEN)
+end
+
+-- The run of a job that waits again.
+local function waiting_run(run, made, stalled)
+  return 'o' .. NEVER .. NEVER .. with_counters(run, made, stalled)
+end
+
+-- The run of a job that was never claimed.
+local function blank_run(place)
+  return 'o' .. NEVER .. NEVER .. NEVER .. NEVER .. NONE .. NONE .. NONE .. NIL .. NIL .. place
 end
 
 -- Everything about one job that decides what may be done to it; nil if there is none.
@@ -34,10 +41,10 @@ local function load_job(q, id)
   end
   local run = call('HGET', q.base .. ':runs', id)
   local job = { id = id, value = value, run = run, place = place_of(value) }
-  job.state = run and STATES[sub(run, 1, 1)]
+  job.state = run and RUN_STATES[sub(run, 1, 1)]
   if not job.state then
     job.due = q.row[DELAYED] > 0 and call('ZSCORE', q.base .. ':delayed', sub(job.place, 4) .. id)
-    job.state = job.due and 'delayed' or 'waiting'
+    job.state = job.due and '{{DELAYED}}' or '{{WAITING}}'
   end
   return job
 end
@@ -45,5 +52,5 @@ end
 -- What a lock is told that holds no more.
 local function lost_letters(q, id)
   local job = load_job(q, id)
-  return job and 'l' .. LETTERS[job.state] or 'm-'
+  return job and '{{LOST}}' .. STATE_CODES[job.state] or '{{MISSING}}'
 end

@@ -25,11 +25,11 @@ end
 -- Takes a job out of wherever its state keeps it.
 local function leave(q, job)
   local state = job.state
-  if state == 'waiting' then
+  if state == '{{WAITING}}' then
     take_out_of_line(q, name_of(job.value), { job.place .. job.id })
-  elseif state == 'delayed' then
+  elseif state == '{{DELAYED}}' then
     call('ZREM', q.base .. ':delayed', sub(job.place, 4) .. job.id)
-  elseif state == 'active' then
+  elseif state == '{{ACTIVE}}' then
     call('ZREM', q.base .. ':locks', job.id)
   else
     local member = sequence_of(job.place) .. job.id

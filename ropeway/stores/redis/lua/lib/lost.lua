@@ -1,9 +1,7 @@
--- Jobs whose data somebody evicted or deleted. They are told of as removed, so that nobody waits for them.
--- Uses: events
-local function tell_lost(q, ids, state)
+-- Jobs whose data somebody evicted or deleted. They are announced as removed, so that nobody waits for them.
+-- Uses: endings
+local function drop_lost(q, state, ids)
   if #ids > 0 then
-    local detail = '{"prev":"' .. state .. '","reason":"the server lost its data"}'
-    call_with('HDEL', q.base .. ':runs', ids)
-    announce(q, 'remove', nil, #ids, each(ids, detail))
+    drop_jobs(q, state, ids, false, 'the server lost its data')
   end
 end

@@ -1,28 +1,26 @@
 -- Outcomes that are no completions, and those that come too late or again.
 -- Uses: telling, groups, endings, history
 local MOVE, KEEP, RESULT, DELAY, REASON, REASON_JSON, TRACE, TRACES, EXHAUSTED = 1, 2, 3, 2, 3, 4, 5, 6, 7
-local TARGETS = {
-  complete = { completed = true }, fail = { failed = true }, ['hand back'] = { waiting = true },
-  retry = { delayed = true, waiting = true }, postpone = { delayed = true, waiting = true },
-}
+local REPEAT_TARGETS = {{REPEAT_TARGETS}}
 
 -- What a call means that comes too late, or again, before anything of this one is written. Answers the two letters.
 local function refuse(q, s, id, token, move)
   local run, state = s.settled[id], nil
   if run then
-    state = s.went[id] or STATES[sub(run, 1, 1)]
+    state = s.went[id] or RUN_STATES[sub(run, 1, 1)]
   else
     local job = load_job(q, id)
     if not job then
-      return 'm-'
+      return '{{MISSING}}'
     end
     run, state = job.run, job.state
   end
-  if run and TARGETS[move][state] and sub(run, TOKEN, TOKEN + #token - 1) == token then
-    return 'd' .. LETTERS[state]
+  if run and REPEAT_TARGETS[move][state] and sub(run, TOKEN, TOKEN + #token - 1) == token then
+    return '{{DONE}}' .. STATE_CODES[state]
   end
+  s.lost = s.lost or {}
   s.lost[#s.lost + 1] = '["' .. id .. '",{"move":"' .. move .. '"}]'
-  return 'l' .. LETTERS[state]
+  return '{{LOST}}' .. STATE_CODES[state]
 end
 
 local function note_failure(q, s, outcome, id, run)
@@ -33,11 +31,11 @@ local function note_failure(q, s, outcome, id, run)
 end
 
 local function fail(q, s, outcome, id, run)
-  local keep, made = s.keeps[outcome[KEEP]], note_failure(q, s, outcome, id, run)
-  finish(q, s.ends, 'f', sequence_of(run) .. id, keep)
-  add_to(s.told, 'fail|failed', '["' .. id .. '",{"reason":' .. outcome[REASON_JSON] .. ',"attempt":'
-    .. count_at(run, STARTS) .. (outcome[EXHAUSTED] and ',"exhausted":true}]' or '}]'))
-  return ended_run(run, 'f', keep.piece, s.stamp, made)
+  local made = note_failure(q, s, outcome, id, run)
+  local detail = '{"reason":' .. outcome[REASON_JSON] .. ',"attempt":' .. count_at(run, STARTS)
+    .. (outcome[EXHAUSTED] and ',"exhausted":true}' or '}')
+  s.failed = s.failed or begin_ending(q, '{{FAIL}}', '{{FAILED}}')
+  return end_job(s.failed, id, with_counters(run, made), s.keeps[outcome[KEEP]], detail)
 end
 
 -- A new place, behind all of the same priority.
@@ -47,48 +45,54 @@ local function last_place(q, run)
 end
 
 local function send_back(q, s, outcome, id, run)
-  local move, delay = outcome[MOVE], outcome[MOVE] ~= 'hand back' and outcome[DELAY] or 0
+  local move, delay = outcome[MOVE], outcome[MOVE] ~= '{{HAND_BACK}}' and outcome[DELAY] or 0
   local due_at = delay > 0 and math.min(q.now + delay, LAST_INSTANT)
   local made, detail = nil, due_at and '{"due_at":' .. whole(due_at) .. '}' or 'null'
-  if move == 'retry' then
+  if move == '{{RETRY}}' then
     made = note_failure(q, s, outcome, id, run)
     detail = '{"reason":' .. outcome[REASON_JSON] .. ',"attempt":' .. count_at(run, STARTS) .. ',"delay":'
       .. whole(delay) .. '}'
   end
-  local goes_behind = not due_at and move ~= 'hand back'
+  local goes_behind = not due_at and move ~= '{{HAND_BACK}}'
   local place = goes_behind and last_place(q, run) or sub(run, -10)
   s.back[#s.back + 1] = { id = id, place = place, due_at = due_at, goes_behind = goes_behind }
-  s.went[id] = due_at and 'delayed' or 'waiting'
+  s.went[id] = due_at and '{{DELAYED}}' or '{{WAITING}}'
   add_to(s.told, move .. '|' .. s.went[id], '["' .. id .. '",' .. detail .. ']')
-  return sub(ended_run(run, 'o', NEVER, NEVER, made), 1, -11) .. place
+  run = sub(waiting_run(run, made), 1, -11) .. place
+  s.runs[#s.runs + 1] = id
+  s.runs[#s.runs + 1] = run
+  return run
 end
 
--- The outcomes after the completions, which are `first` in number.
+-- The outcomes after the completions, which are `first` in number. Answers how many ended otherwise than completed.
 local function settle_others(q, s, ids, stored, outcomes, first)
+  s.reasons, s.runs, s.told, s.back, s.went = {}, {}, {}, {}, {}
   for i = first + 1, #ids do
     local id, run, outcome, token = ids[i], stored[i], outcomes[i - first], s.packed_token(i)
     local move = outcome[MOVE]
     if not run or s.settled[id] or not is_held(run, token) then
       s.answers[i] = refuse(q, s, id, token, move)
     else
-      if move == 'complete' then
-        local keep = s.keeps[outcome[KEEP]]
-        s.complete(id, run, keep, outcome[RESULT])
-        run = keep.run .. sub(run, STARTED_AT)
+      if move == '{{COMPLETE}}' then
+        run = s.complete(id, run, s.keeps[outcome[KEEP]], outcome[RESULT])
       else
-        run = (move == 'fail' and fail or send_back)(q, s, outcome, id, run)
-        s.write(id, run)
+        run = (move == '{{FAIL}}' and fail or send_back)(q, s, outcome, id, run)
       end
-      s.settled[id], s.answers[i] = run, 'da'
+      s.settled[id], s.answers[i] = run, '{{ACCEPTED}}'
     end
   end
+  return #s.back + (s.failed and s.failed.number or 0)
 end
 
 local function put_back(q, back)
+  if #back == 0 then
+    return
+  end
   local ids, lines, delayed, moved = {}, {}, {}, {}
   for i = 1, #back do
     ids[i] = back[i].id
   end
+  call_with('ZREM', q.base .. ':locks', ids)
   local values = fields_of(q.base .. ':jobs', ids)
   for i = 1, #back do
     local job = back[i]
@@ -109,18 +113,23 @@ local function put_back(q, back)
   wake(q, 'jobs')
 end
 
--- Writes down and tells what the others became.
-local function finish_others(q, s)
-  call_with('HSET', q.base .. ':reasons', s.reasons)
-  if #s.back > 0 then
+-- Writes down and announces what the others became.
+local function write_others(q, s)
+  if s.failed then
+    call_with('ZREM', q.base .. ':locks', s.failed.ids)
+    write_ending(q, s.failed)
+  end
+  if s.back then
+    call_with('HSET', q.base .. ':runs', s.runs)
+    call_with('HSET', q.base .. ':reasons', s.reasons)
     put_back(q, s.back)
+    for key, texts in pairs(s.told) do
+      local move, to = string.match(key, '^(.-)|(.*)$')
+      count(q, nil, COUNTERS[to], #texts)
+      announce_all(q, move, to, texts)
+    end
   end
-  for key, texts in pairs(s.told) do
-    local move, to = string.match(key, '^(.-)|(.*)$')
-    count(q, ACTIVE, COUNTERS[to], #texts)
-    announce_all(q, move, to, texts)
-  end
-  if #s.lost > 0 then
-    announce_all(q, 'lock-lost', nil, s.lost)
+  if s.lost then
+    announce_all(q, '{{LOCK_LOST}}', nil, s.lost)
   end
 end

@@ -17,12 +17,11 @@ local function promote(q, members)
   end
   call_with('ZREM', q.base .. ':delayed', members)
   put_all_in_line(q, by_name)
-  count(q, DELAYED, nil, #members)
-  count(q, nil, WAITING, #told)
+  count(q, DELAYED, WAITING, #told)
   if #told > 0 then
-    announce(q, 'promote', 'waiting', #told, each(told, 'null'))
+    announce(q, '{{PROMOTE}}', '{{WAITING}}', #told, each(told, 'null'))
   end
-  tell_lost(q, lost, 'delayed')
+  drop_lost(q, '{{DELAYED}}', lost)
   wake(q, 'jobs')
 end
 

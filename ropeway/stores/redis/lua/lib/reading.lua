@@ -1,11 +1,13 @@
 -- Whole jobs, read by their ids.
 -- Uses: records
 
-local function pack_record(q, job, reason, progress, result)
+local function pack_record(q, job, reason, progress, result, extras)
   local value = job.value
   local priority, order, created_at = read_tail(value)
-  return RECORD .. q.name .. pack_text(job.id) .. sub(value, 1, -17) .. pack_text(job.state)
-    .. struct.pack('>Bi4Bi8BI8', 210, priority, 211, order, 207, created_at) .. pack_rest(job, reason, progress, result)
+  local fields, last = read_extras(extras)
+  return '\220\0' .. char(fields) .. q.name .. pack_text(job.id) .. sub(value, 1, -17) .. pack_text(job.state)
+    .. struct.pack('>Bi4Bi8BI8', 210, priority, 211, order, 207, created_at)
+    .. pack_rest(job, reason, progress, result) .. last
 end
 
 local function pack_list(pieces)
@@ -17,16 +19,16 @@ local function records_of(q, ids)
   local base = q.base
   local values, runs = fields_of(base .. ':jobs', ids), fields_of(base .. ':runs', ids)
   local reasons, progress = fields_of(base .. ':reasons', ids), fields_of(base .. ':progress', ids)
-  local results, records = fields_of(base .. ':results', ids), {}
+  local results, extras, records = fields_of(base .. ':results', ids), extras_of(q, ids, runs) or {}, {}
   for i = 1, #ids do
     local value, run, record = values[i], runs[i], false
     if value then
-      local job = { id = ids[i], value = value, run = run, state = run and STATES[sub(run, 1, 1)] }
+      local job = { id = ids[i], value = value, run = run, state = run and RUN_STATES[sub(run, 1, 1)] }
       if not job.state then
         job.due = q.row[DELAYED] > 0 and call('ZSCORE', base .. ':delayed', sub(place_of(value), 4) .. ids[i])
-        job.state = job.due and 'delayed' or 'waiting'
+        job.state = job.due and '{{DELAYED}}' or '{{WAITING}}'
       end
-      record = pack_record(q, job, reasons[i], progress[i], results[i])
+      record = pack_record(q, job, reasons[i], progress[i], results[i], extras[i])
     end
     records[i] = record
   end

@@ -1,6 +1,6 @@
--- Whole jobs for the client: a MessagePack array in the order of `JobRecord`.
--- Uses: jobs
-local RECORD = '\220\0\23'
+-- Whole jobs for the client: a MessagePack array in the order of `JobRecord`, without fields at the end that a job lacks.
+-- Uses: extras
+local FIELDS = 23
 
 local function or_nil(piece)
   return piece == NEVER and NIL or piece
@@ -20,10 +20,29 @@ local function pack_rest(job, reason, progress, result)
   end
   local limit, finished = sub(run, UNTIL, FINISHED_AT - 1), sub(run, FINISHED_AT, STARTED_AT - 1)
   local token, worker = holder_of(run)
-  local is_active = job.state == 'active'
+  local is_active = job.state == '{{ACTIVE}}'
   finished = is_active and NEVER or finished
   return sub(run, MADE, TOKEN - 1) .. due .. token .. worker .. or_nil(sub(run, STARTED_AT, RENEWED_AT - 1))
     .. or_nil(sub(run, RENEWED_AT, MADE - 1)) .. (is_active and limit or NIL) .. or_nil(finished)
     .. ((is_active or finished == NEVER) and NIL or or_nil(limit)) .. text_or_nil(reason) .. text_or_nil(progress)
     .. text_or_nil(result)
+end
+
+-- How many fields a job's record has, and the pieces of its last ones.
+local function read_extras(extras)
+  if not extras then
+    return FIELDS, ''
+  end
+  return FIELDS + byte(extras) - 144, sub(extras, 2)
+end
+
+-- For jobs that are claimed and have a run already: the number of fields, in one byte, and what follows created_at.
+local function pack_rests(q, ids, runs)
+  local reasons, progress = fields_of(q.base .. ':reasons', ids), fields_of(q.base .. ':progress', ids)
+  local extras, rests = extras_of(q, ids, runs) or {}, {}
+  for i = 1, #ids do
+    local fields, last = read_extras(extras[i])
+    rests[i] = char(fields) .. pack_rest({ run = runs[i], state = '{{ACTIVE}}' }, reasons[i], progress[i]) .. last
+  end
+  return rests
 end

@@ -1,12 +1,13 @@
 -- What became of jobs since they were added.
 --
--- A value of `runs` begins with a letter for the job's state (o: waiting or delayed, a: active, c, f, x: completed,
--- failed, cancelled), then pieces of fixed width, its token and its worker, and ends with its place. A job that was
--- never claimed has none. While it is active, FINISHED_AT says whether the attempt runs alone in its process: ALONE, or
--- NEVER.
+-- A value of `runs` begins with a letter for the job's state (o: waiting or delayed, else that of lib/states.lua), then pieces of fixed width, its token and its worker, and ends with its place. A job that was
+-- never claimed and has no extras has none. While it is active, FINISHED_AT says whether the attempt runs alone in its
+-- process: ALONE, or NEVER. The byte at STALLED, which tells MessagePack how a number is written, is a flag too: WITH_EXTRAS
+-- says that `extras` has an entry for the job (see lib/extras.lua).
 -- Uses: calls
 local UNTIL, FINISHED_AT, STARTED_AT, RENEWED_AT, MADE, STARTS, STALLED, TOKEN = 2, 11, 20, 29, 38, 43, 48, 53
 local ALONE = '\207\0\0\0\0\0\0\0\1'
+local WITH_EXTRAS = 210
 
 local function is_held(run, token)
   return byte(run) == 97 and sub(run, TOKEN, TOKEN + #token - 1) == token

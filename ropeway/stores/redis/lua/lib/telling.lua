@@ -8,6 +8,6 @@ end
 
 local function notice_drained(q)
   if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
-    announce(q, 'drained', nil, 0)
+    announce(q, '{{DRAINED}}', nil, 0)
   end
 end

@@ -1,0 +1,59 @@
+"""Jobs that outcomes add, as the script of `settle` takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...job.instants import Instant
+from ...job.outcomes import Outcome
+from ...job.record import NewJob
+from .adding import JobPacker, Load
+from .encoding import as_text, pack
+from .ids import all_shortened
+from .keys import Keys
+from .outbox import Entry, Parcel
+
+
+class Additions(NamedTuple):
+    queues: Sequence[str]
+    """The queue of the outcomes first."""
+    keys: tuple[str, ...]
+    arguments: tuple[bytes, bytes]
+
+
+def pack_additions(
+    keys: Keys,
+    queue: str,
+    outcomes: Sequence[Outcome],
+    in_outbox: Sequence[tuple[int, Entry]] = (),
+) -> Additions:
+    """`in_outbox` is what goes to other slots, with numbers of outcomes; without it all queues are on one server."""
+    owned: list[tuple[int, NewJob]] = [
+        (number, job)
+        for number, outcome in enumerate(outcomes, 1)
+        for job in outcome.adds
+        if not in_outbox or job.queue == queue
+    ]
+    packer = JobPacker(queue)
+    ids = all_shortened([job.id for _, job in owned])
+    jobs = [packer.job(job, id) for (_, job), id in zip(owned, ids, strict=True)]
+    owners = [number for number, _ in owned]
+    parcels = [(number, entry.name.decode(), as_text(entry.stored)) for number, entry in in_outbox]
+    packed = pack((packer.names, jobs, owners, len(packer.queues), parcels))
+    return Additions(packer.queues, tuple(map(keys.queue, packer.queues)), (packed, packer.texts))
+
+
+def entries_of(keys: Keys, queue: str, outcomes: Sequence[Outcome], now: Instant | None) -> list[tuple[int, Entry]]:
+    """What outcomes add to other queues, as entries of the outbox of theirs, each with the number of its outcome."""
+    entries: list[tuple[int, Entry]] = []
+    for number, outcome in enumerate(outcomes, 1):
+        by_queue: dict[str, list[list[NewJob]]] = {}
+        for job in outcome.adds:
+            if job.queue != queue:
+                by_queue.setdefault(job.queue, []).append([job])
+        parcels: list[Parcel] = [(to, *Load(keys, bundles, now).arguments) for to, bundles in by_queue.items()]
+        if parcels:
+            own = outcome.id.encode(), outcome.token.encode()
+            entries.append((number, Entry.of(queue, own, parcels)))
+    return entries

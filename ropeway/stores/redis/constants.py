@@ -1,0 +1,111 @@
+"""What scripts know of the domain: the values of `{{NAME}}` in Lua files, all derived from `ropeway.job` and `store`.
+
+Words stand in a template without quotes, as in `'{{ACTIVE}}'`; tables are Lua literals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, get_args
+
+from ...job.events import DOUBLE_MOVES, EVENTS_KEPT, NOTICES, PUBLISHED
+from ...job.instants import LAST_INSTANT, Milliseconds
+from ...job.moves import MOVES
+from ...job.outcomes import SettlingMove
+from ...job.rules import METRICS_OF, MetricName
+from ...job.stalls import GIVEN_UP, StallVerdict, stall_reason
+from ...job.states import FINAL, STATES, State
+from ...store.letters import ADDED, ANSWERS
+from ...store.values import BATCH
+
+METRICS: Final[tuple[MetricName, ...]] = get_args(MetricName)
+METRICS_KEPT: Final[Milliseconds] = 14 * 86_400_000
+REVOKED_KEPT: Final[Milliseconds] = 60_000
+VERDICT_CODES: Final = {answer.verdict: code[0] for code, answer in ANSWERS.items()}
+STATE_CODES: Final[Mapping[State, str]] = {
+    answer.state: code[1] for code, answer in ANSWERS.items() if answer.state is not None
+}
+ACCEPTED: Final = VERDICT_CODES["done"] + STATE_CODES["active"]
+"""The answer to an outcome that changed its job: done, and the job was active. A repeat finds it in another state."""
+MISSING: Final = next(code for code, answer in ANSWERS.items() if (answer.verdict, answer.state) == ("missing", None))
+IN_LINE: Final[tuple[State, ...]] = "waiting", "delayed"
+"""States that runs do not tell apart: a set says which jobs are delayed."""
+
+
+def name_of(word: str) -> str:
+    """The placeholder of a word: WAITING_CHILDREN for "waiting-children"."""
+    return word.upper().replace("-", "_").replace(" ", "_")
+
+
+def literal(value: object) -> str:
+    """A value as Lua writes it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case str():
+            quoted = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+            return f"'{quoted}'"
+        case Mapping():
+            return f"{{ {', '.join(f'[{literal(key)}] = {literal(each)}' for key, each in value.items())} }}"
+        case Iterable():
+            return f"{{ {', '.join(map(literal, value))} }}"
+    raise TypeError(f"Lua has no literal for {value!r}")
+
+
+def _set(members: Iterable[str]) -> dict[str, bool]:
+    return dict.fromkeys(members, True)
+
+
+def _words() -> dict[str, str]:
+    verdicts: tuple[str, ...] = get_args(StallVerdict)
+    return {name_of(word): word for word in (*STATES, *MOVES, *NOTICES, PUBLISHED, *METRICS, *verdicts)}
+
+
+def _codes() -> dict[str, str]:
+    """The letters in which scripts answer."""
+    of_verdicts = {name_of(verdict): code for verdict, code in VERDICT_CODES.items()}
+    return {**of_verdicts, "MISSING": MISSING, "ACCEPTED": ACCEPTED, **{name_of(ADDED[c]): c for c in ADDED}}
+
+
+def _reason_pieces() -> dict[str, Any]:
+    """What stands around the worker, the end of its process and the instant in the reason of a stall."""
+    process, worker, end, instant = "<process>", "<process>:<worker>", "<end>", "1970-01-01T00:00:00.000Z"
+    heads = {verdict: stall_reason(verdict, worker, 0).partition(worker)[0] for verdict in get_args(StallVerdict)}
+    plain = stall_reason("waits", worker, 0).partition(worker)[2]
+    ended = stall_reason("waits", worker, 0, {process: end}).partition(worker)[2]
+    before, _, after = ended.partition(end)
+    return {
+        "REASON_HEADS": literal(heads),
+        "BEFORE_RENEWAL": plain.removesuffix(instant),
+        "BEFORE_PROCESS_END": before,
+        "AFTER_PROCESS_END": after.removesuffix(instant),
+    }
+
+
+_settling: Final[tuple[SettlingMove, ...]] = get_args(SettlingMove)
+_first, _second = ({move: kinds[n] for move, kinds in METRICS_OF.items() if len(kinds) > n} for n in (0, 1))
+
+VALUES: Final[Mapping[str, object]] = {
+    **_words(),
+    **_codes(),
+    **_reason_pieces(),
+    "LAST_INSTANT": LAST_INSTANT,
+    "BATCH": BATCH,
+    "EVENTS_KEPT": EVENTS_KEPT,
+    "METRICS_KEPT": METRICS_KEPT,
+    "REVOKED_KEPT": REVOKED_KEPT,
+    "FINAL": literal(FINAL),
+    "IS_FINAL": literal(_set(FINAL)),
+    "IS_GIVEN_UP": literal(_set(GIVEN_UP)),
+    "COUNTERS": f"{{ {', '.join(f'[{literal(state)}] = {name_of(state)}' for state in STATES)} }}",
+    "STATE_CODES": literal(STATE_CODES),
+    "RUN_STATES": literal({code: state for state, code in STATE_CODES.items() if state not in IN_LINE}),
+    "REPEAT_TARGETS": literal({move: _set(MOVES[move].targets) for move in _settling}),
+    "METRICS": literal(METRICS),
+    "METRIC_OF": literal(_first),
+    # Chains of comparisons: tables would be made in every call.
+    "SECOND_METRIC_OF_WHAT": " or ".join(f"what == {literal(move)} and {literal(_second[move])}" for move in _second),
+    "WHAT_IS_DOUBLE": " or ".join(f"what == {literal(move)}" for move in DOUBLE_MOVES),
+}
