@@ -14,6 +14,7 @@ from ...store.letters import answers_of
 from ...store.values import Added, Answer
 from .adding import answers_of as added_of
 from .adding import arguments_of
+from .settling import jobs_added
 from .statements import quoted
 from .target import Target
 
@@ -54,6 +55,7 @@ class Calls:
             result=outcome.result,
             age=outcome.keep.age,
             count=outcome.keep.count,
+            adds=jobs_added([outcome]),
         )
 
     def completed(self, answer: str) -> Answer:

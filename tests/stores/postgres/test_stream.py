@@ -9,7 +9,7 @@ import pytest
 from ropeway.job.events import expand
 from ropeway.store.values import StallRules
 from ropeway.stores.postgres import PostgresStore
-from ropeway.stores.postgres import store as module
+from ropeway.stores.postgres.verbs import govern
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
 
@@ -65,8 +65,8 @@ async def test_steps_that_nobody_has_folded_are_trimmed_too(store: PostgresStore
 async def test_events_that_are_published_where_nobody_works_are_trimmed(
     store: PostgresStore, execute: Execute, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "EVENTS_KEPT", 5)
-    monkeypatch.setattr(module, "TRIM_ONCE_IN", 1)
+    monkeypatch.setattr(govern, "EVENTS_KEPT", 5)
+    monkeypatch.setattr(govern, "TRIM_ONCE_IN", 1)
 
     for _ in range(30):
         await store.publish(QUEUE, "imported", "{}")

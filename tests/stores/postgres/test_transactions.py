@@ -25,7 +25,7 @@ from .conftest import Execute
 
 
 def add_within(connection: psycopg.Connection, store: PostgresStore, id: str) -> None:
-    places = ", ".join(["%s"] * 11)
+    places = ", ".join(["%s"] * 12)
     sql = f"SELECT * FROM {store._target.schema}.add({places})"
     connection.execute(sql.encode(), arguments_of([[new_job(id)]]))
 

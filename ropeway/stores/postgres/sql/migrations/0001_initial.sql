@@ -33,6 +33,8 @@ CREATE TABLE ropeway.job (
     name text COLLATE "C" NOT NULL,
     options text NOT NULL,
     data text NOT NULL,
+    -- Null if it has none.
+    tags text[],
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
@@ -298,7 +300,8 @@ SELECT
     coalesce(active.reason, waiting.reason, finished.reason, later.reason) AS reason,
     coalesce(active.progress, waiting.progress, finished.progress, later.progress) AS progress,
     finished.result,
-    coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged
+    coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged,
+    job.tags
 FROM ropeway.job
 LEFT JOIN ropeway.active ON active.queue = job.queue AND active.id = job.id
 LEFT JOIN ropeway.waiting
