@@ -56,7 +56,7 @@ async def find(find_in: FindIn, query: Find) -> Page:
 
 def record_of(fields: Sequence[Any]) -> JobRecord:
     """Takes what `sql/get.sql` gives, whose last field is null for a job without tags."""
-    whole = *fields[:-1], tuple(fields[-1] or ())
+    whole: list[Any] = [*fields[:-1], tuple(fields[-1] or ())]
     return JobRecord(*whole)
 
 

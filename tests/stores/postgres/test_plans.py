@@ -9,6 +9,7 @@ import pytest
 
 from ropeway.store.commands import Find
 from ropeway.stores.postgres import PostgresStore, looking
+from ropeway.stores.postgres.statements import in_schema
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import NOW, QUEUE, new_job, new_jobs
@@ -104,8 +105,8 @@ def ask(url: str, sql: str, reckon: str = _LOOKED_AT) -> tuple[Any, Any]:
     """What it answers, and how many rows were looked at for that."""
     target = Target.from_url(url)
     with psycopg.connect(target.conninfo) as connection:
-        answer = connection.execute(sql.replace("ropeway.", f"{target.schema}.").encode()).fetchone()
-        reckoned = connection.execute(reckon.replace("ropeway.", f"{target.schema}.").encode()).fetchone()
+        answer = connection.execute(in_schema(sql, target.schema).encode()).fetchone()
+        reckoned = connection.execute(in_schema(reckon, target.schema).encode()).fetchone()
     assert answer is not None
     assert reckoned is not None
     return answer[0], reckoned[0]
