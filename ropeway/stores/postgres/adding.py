@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from ...job.record import NewJob
 from ...store.letters import ADDED
 from ...store.values import Added
+from .encoding import as_json
 from .parameters import Parameter, numbers, texts, truths
 
 Bundles: TypeAlias = Sequence[Sequence[NewJob]]
@@ -27,6 +28,7 @@ class Arguments(NamedTuple):
     lifos: list[bool] | None
     delays: list[int] | None
     dues: list[int | None] | None
+    tags: list[str | None] | None
 
     def parameters(self) -> tuple[Parameter, ...]:
         return (
@@ -41,6 +43,7 @@ class Arguments(NamedTuple):
             truths(self.lifos),
             numbers(self.delays),
             numbers(self.dues),
+            texts(self.tags),
         )
 
 
@@ -61,6 +64,7 @@ def arguments_of(bundles: Bundles) -> Arguments:
         [job.lifo for job in jobs] if any(job.lifo for job in jobs) else None,
         [job.delay for job in jobs] if any(job.delay for job in jobs) else None,
         [job.due_at for job in jobs] if any(job.due_at is not None for job in jobs) else None,
+        [as_json(job.tags).decode() if job.tags else None for job in jobs] if any(job.tags for job in jobs) else None,
     )
 
 

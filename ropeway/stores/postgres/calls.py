@@ -14,11 +14,13 @@ from ...store.letters import answers_of
 from ...store.values import Added, Answer
 from .adding import answers_of as added_of
 from .adding import arguments_of
-from .statements import quoted
+from .failures import NO_FUNCTION
+from .settling import jobs_added
+from .statements import function
 from .target import Target
 
 _encode: Final = msgspec.json.Encoder().encode
-_NOT_THERE: Final = frozenset({"42883", "3F000", "42P01"})
+_NOT_THERE: Final = frozenset({NO_FUNCTION, "3F000", "42P01"})
 """No such function, schema or table."""
 
 
@@ -54,6 +56,7 @@ class Calls:
             result=outcome.result,
             age=outcome.keep.age,
             count=outcome.keep.count,
+            adds=jobs_added([outcome]),
         )
 
     def completed(self, answer: str) -> Answer:
@@ -69,9 +72,9 @@ class Calls:
             "give one to the store's own database",
         )
 
-    def _call(self, function: str, **fields: Any) -> Call:
+    def _call(self, name: str, **fields: Any) -> Call:
         text = _encode({"database": self.database, **fields}).decode()
-        return Call(f"{quoted(self._target.schema)}.{function}", text)
+        return Call(function(name, self._target.schema), text)
 
     def _checked(self, option: str, answer: str) -> str:
         if answer.startswith("!"):

@@ -7,6 +7,7 @@ import math
 import os
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -16,10 +17,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from ...errors import NotConnected, StoreMissing, StoreReadOnly, StoreUnavailable
 from ...store.doubt import said
 from ...store.sharing import Shared
-from .checks import check_schema, check_server
-from .failures import FORGOTTEN, READ_ONLY, UNDONE, code_of, tell, typed
+from .checks import check_server
+from .failures import FORGOTTEN, NO_FUNCTION, READ_ONLY, UNDONE, code_of, tell, typed
 from .link import Link, NotSent, Row, Statement
 from .parameters import Parameter
+from .schema import NOTED_FOR, check_schema, note_use
 from .statements import in_schema
 from .target import Target
 
@@ -114,6 +116,8 @@ class Lanes:
         self._failures = 0
         self._rehearse = Statement(in_schema("SELECT ropeway.rehearse()", target.schema))
         self._rehearses = False
+        self._note_at = math.inf
+        """When to note again that this release's functions are used."""
 
     async def open(self) -> None:
         await self._link()
@@ -142,6 +146,8 @@ class Lanes:
         """
         deadline: float | None = None
         pause, tries = FIRST_PAUSE, 0
+        was_installed = False
+        await self.keep_functions()
         while True:
             abandoned = [link for link in self._links if link.is_abandoned] if is_repeat else []
             link = abandoned[0] if abandoned else await self._link()
@@ -158,6 +164,10 @@ class Lanes:
                 if code in FORGOTTEN and tries < MOST_TRIES:
                     link.forget_prepared()
                     continue
+                if code == NO_FUNCTION and not was_installed:
+                    was_installed = True
+                    await self._install()
+                    continue
                 if code == READ_ONLY:
                     # The primary is another one now, which is looked for when the next link is made.
                     link.abort()
@@ -168,6 +178,26 @@ class Lanes:
                     raise typed(self._target.url, error) from error
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
             pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def keep_functions(self) -> None:
+        """Notes once a day that this release's functions are used, so that nobody drops them."""
+        now = asyncio.get_running_loop().time()
+        if now < self._note_at:
+            return
+        self._note_at = now + NOTED_FOR
+        with suppress(Error):
+            if not await note_use(await self._link(), self._target):
+                await self._install()
+
+    async def _install(self) -> None:
+        """Installs functions that were dropped meanwhile, on a link that no other call shares its transaction with."""
+        link = await open_link(self._target)
+        try:
+            await check_schema(link, self._target)
+        except Error as error:
+            raise typed(self._target.url, error) from error
+        finally:
+            link.abort()
 
     def _give_up_unheard(self, since: float) -> None:
         """What ended one link may have ended those that rest, too: nobody shall wait for an answer to see it."""
@@ -212,6 +242,7 @@ class Lanes:
                 self._is_reached = True
                 if not self._was_up:
                     await self._check(link)
+                    self._note_at = loop.time() + NOTED_FOR
                 self._links.append(link)
                 if self._rehearses:
                     self._let_rehearse(link)

@@ -35,9 +35,9 @@ DEFAULTS: Final[Parameter] = numbers(
 GIVEN_UP_FOR: Final[Parameter] = texts([GIVEN_UP["too often"], GIVEN_UP["last attempt"], GIVEN_UP["at once"]])
 """How reasons begin of jobs that are given up, as `sql/lib/recover.sql` takes it."""
 
-_Past = tuple[int, int, int, str | None, str | None]
+_Past = tuple[int, int, int, str | None, str | None, tuple[str, ...] | None]
 _past: Final[Callable[[str], _Past]] = msgspec.json.Decoder(_Past).decode
-_FRESH: Final[_Past] = (0, 1, 0, None, None)
+_FRESH: Final[_Past] = (0, 1, 0, None, None, None)
 
 
 def request_of(request: Claim | None) -> tuple[Parameter, ...]:
@@ -74,7 +74,7 @@ def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Seq
         )
     found: list[JobRecord] = []
     for n, id in enumerate(ids):
-        made, started, stalled, reason, progress = _past(pasts[n]) if pasts else _FRESH
+        made, started, stalled, reason, progress, tags = _past(pasts[n]) if pasts else _FRESH
         started_at, renewed_at, lock_until = held[n] if held else (now, now, until)
         found.append(
             JobRecord(
@@ -100,6 +100,8 @@ def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Seq
                 None,
                 reason,
                 progress,
+                None,
+                tags or (),
             )
         )
     return Claimed(found, now, again_at)

@@ -34,6 +34,7 @@ FORGOTTEN: Final = frozenset({"26000", "0A000"})
 """The session does not have what was prepared, or has it for tables that were changed since."""
 _GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P04", "57P05"})
 READ_ONLY: Final = "25006"
+NO_FUNCTION: Final = "42883"
 
 
 _AT_THE_DOOR: Final = re.compile(
@@ -94,7 +95,7 @@ _TOLD: Final[tuple[tuple[tuple[str, ...], type[StoreError], str], ...]] = (
     (("28", "3D000"), StoreRefused, "the server refused us: check user, password and database ({})"),
     (("42501",), StoreRefused, "this user lacks a right: grant it, as docs/postgres.md says ({})"),
     (
-        ("42P01", "42883", "3F000", "42704", "42703"),
+        ("42P01", NO_FUNCTION, "3F000", "42704", "42703"),
         StoreRefused,
         "its schema is not whole: restore it, or drop it and run `ropeway migrate` ({})",
     ),

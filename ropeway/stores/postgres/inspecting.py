@@ -6,9 +6,8 @@ import asyncio
 
 from ...errors import RopewayError, StoreVersion
 from ...store.inspection import Finding, Inspection
-from .checks import schema_version
 from .connection import open_link
-from .statements import migrations
+from .schema import NOTHING, Found, find_schema, newest
 from .target import Target
 
 
@@ -17,32 +16,37 @@ def inspect(target: Target) -> Inspection:
 
 
 async def _inspect(target: Target) -> Inspection:
-    scripts = list(migrations(target.schema))
     try:
         link = await open_link(target)
         try:
-            version = await schema_version(link, target)
+            found = await find_schema(link, target)
         finally:
             link.abort()
     except RopewayError as error:
         finding = Finding("server", "problem", str(error), "mend what it says, and look again")
-        return Inspection(exists=not isinstance(error, StoreVersion), newest=len(scripts), findings=[finding])
+        return Inspection(exists=not isinstance(error, StoreVersion), newest=newest(), findings=[finding])
     findings = [Finding("server", "ok", "it can be reached, and takes writes")]
-    if version is None:
+    if found is None:
         if not target.migrates:
             what = f"there is no schema {target.schema!r} yet, and with migrate=off no job makes it"
             findings.append(Finding("schema", "warning", what, "run `ropeway migrate`"))
-        return Inspection(exists=False, newest=len(scripts), migrations=scripts, findings=findings)
-    findings.append(_schema(target, version, len(scripts)))
-    return Inspection(True, len(scripts), version, scripts[version:], findings)
+        scripts = NOTHING.scripts(target.schema)
+        return Inspection(exists=False, newest=newest(), migrations=scripts, findings=findings)
+    findings.append(_schema(target, found))
+    return Inspection(True, newest(), found.version, found.scripts(target.schema), findings)
 
 
-def _schema(target: Target, version: int, newest: int) -> Finding:
-    if version > newest:
-        what = f"the schema {target.schema!r} has version {version}, this Ropeway knows {newest}"
+def _schema(target: Target, found: Found) -> Finding:
+    remedy = "run `ropeway migrate`" + ("; workers do it too when they start" if target.migrates else "")
+    if found.is_too_new:
+        what = f"the schema {target.schema!r} has version {found.version}, this Ropeway knows {newest()}"
         return Finding("schema", "problem", what, "upgrade Ropeway here too, or use another schema")
-    if version < newest:
-        what = f"the schema {target.schema!r} has version {version}, this Ropeway makes version {newest} of it"
-        remedy = "run `ropeway migrate`" + ("; workers do it too when they start" if target.migrates else "")
+    if found.is_older:
+        what = f"the schema {target.schema!r} has version {found.version}, this Ropeway makes version {newest()} of it"
         return Finding("schema", "warning", what, remedy)
-    return Finding("schema", "ok", f"version {version}, the newest")
+    if not found.has_functions:
+        what = f"the schema {target.schema!r} lacks the functions of this release of Ropeway"
+        return Finding("schema", "warning", what, remedy)
+    if found.version > newest():
+        return Finding("schema", "ok", f"version {found.version}, of a newer Ropeway, which this one can use")
+    return Finding("schema", "ok", f"version {found.version}, the newest")

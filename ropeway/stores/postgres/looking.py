@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -19,8 +19,11 @@ _entries: Final[Callable[[str], list[Entry]]] = msgspec.json.Decoder(list[Entry]
 _failures: Final[Callable[[str], list[FailedAttempt]]] = msgspec.json.Decoder(list[FailedAttempt]).decode
 _lines: Final[Callable[[str], list[LogLine]]] = msgspec.json.Decoder(list[LogLine]).decode
 
-FindIn = Callable[[State, int, int, int], Awaitable[list[Row]]]
-"""Takes a state, how many jobs at most, and a key; answers keys with records."""
+FindIn = Callable[[State, int, int, int, int], Awaitable[list[Row]]]
+"""Takes a state, how many jobs at most, how many to look at for that, and a key; answers as `sql/find.sql` does."""
+
+STRIDE: Final = 5_000
+"""Jobs that one statement looks at for a name or a tag, so that a search for a rare one is no long statement."""
 
 _read_cursor: Final = cursor_reader(PairCursor)
 
@@ -31,15 +34,30 @@ async def find(find_in: FindIn, query: Find) -> Page:
     key = (start.first, start.second) if start else (beginning, beginning)
     jobs: list[JobRecord] = []
     last = start
+    is_picky = query.name is not None or query.tag is not None
     for state in states_left(query, start):
-        # One more than fits says whether there is another page.
-        for first, second, *fields in await find_in(state, query.limit - len(jobs) + 1, *key):
-            if len(jobs) == query.limit:
-                return Page(jobs, str(last))
-            jobs.append(JobRecord(*fields))
-            last = PairCursor(state, first, second)
+        left: tuple[int, int] | None = key
+        while left is not None:
+            # One more than fits says whether there is another page.
+            most = query.limit - len(jobs) + 1
+            rows = await find_in(state, most, max(most, STRIDE) if is_picky else most, *left)
+            left = None
+            for first, second, *fields in rows:
+                if fields[0] is None:
+                    left = first, second
+                elif len(jobs) == query.limit:
+                    return Page(jobs, str(last))
+                else:
+                    jobs.append(record_of(fields))
+                    last = PairCursor(state, first, second)
         key = (beginning, beginning)
     return Page(jobs)
+
+
+def record_of(fields: Sequence[Any]) -> JobRecord:
+    """Takes what `sql/get.sql` gives, whose last field is null for a job without tags."""
+    whole: list[Any] = [*fields[:-1], tuple(fields[-1] or ())]
+    return JobRecord(*whole)
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -6,32 +6,32 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from ...job.failure import Failure
+from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
 from ...store.letters import answers_of
 from ...store.values import Answer
-from .encoding import HELD
-from .parameters import NULL, Parameter, number, numbers, texts, truths
+from .encoding import HELD, as_json
+from .parameters import NULL, Parameter, number, numbers, text, texts, truths
 
-_NO_FAILURE: Final = Failure("unknown")
+_NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 _NOBODY: Final = (NULL,) * 11
 
 
 class Settlement:
     """Outcomes in the order in which they are settled.
 
-    Completions that are kept alike are one statement in the server; each of the others takes its own. Both go by id, so
-    that calls wait for each other's locks in one order. An id that occurs twice keeps the order of its outcomes.
+    Completions that are kept alike are one statement in the server, and go by id, so that calls wait for each other's
+    locks in one order. Each of the others takes its own, in the order given, after all of them were locked by id.
     """
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
-        self._number = len(outcomes)
+        self._outcomes = outcomes
         times = Counter(outcome.id for outcome in outcomes) if len(outcomes) > 1 else {}
         keep: Retention | None = None
         done: list[tuple[str, int]] = []
-        others: list[tuple[str, int]] = []
+        others: list[int] = []
         for place, outcome in enumerate(outcomes):
             is_plain = outcome.move == "complete" and times.get(outcome.id, 1) == 1
             if is_plain and keep is None:
@@ -39,17 +39,19 @@ class Settlement:
             if is_plain and outcome.keep == keep:
                 done.append((outcome.id, place))
             else:
-                others.append((outcome.id, place))
+                others.append(place)
         done.sort()
-        others.sort()
         self._done = [place for _, place in done]
-        self._others = [place for _, place in others]
-        self.parameters = (*_done(outcomes, self._done, keep), *_others(outcomes, self._others))
+        self._others = others
+        adds = jobs_added([outcomes[place] for place in (*self._done, *self._others)])
+        self.parameters = (*_done(outcomes, self._done, keep), *_others(outcomes, self._others), text(adds))
+        self.queues: Final = {job.queue for outcome in outcomes for job in outcome.adds} if adds else set[str]()
+        """Those of the jobs that are added."""
 
     def answers(self, done: str | None, others: str | None) -> list[Answer]:
         if done is None and not self._others:
-            return [HELD] * self._number
-        answers: list[Answer] = [HELD] * self._number
+            return [HELD] * len(self._outcomes)
+        answers: list[Answer] = [HELD] * len(self._outcomes)
         for places, letters in ((self._done, done), (self._others, others)):
             if letters is not None:
                 for place, answer in zip(places, answers_of(letters), strict=True):
@@ -89,3 +91,27 @@ def _others(outcomes: Sequence[Outcome], places: Sequence[int]) -> tuple[Paramet
         truths([outcome.exhausted for outcome in others]),
         numbers([outcome.stack_traces for outcome in others]),
     )
+
+
+def jobs_added(outcomes: Sequence[Outcome]) -> str | None:
+    """The jobs that outcomes add, as `sql/lib/add_for.sql` takes them; None if there are none."""
+    if not any(outcome.adds for outcome in outcomes):
+        return None
+    jobs = [
+        {
+            "outcome": place,
+            "queue": job.queue,
+            "id": job.id,
+            "name": job.name,
+            "data": job.data,
+            "options": job.options,
+            "priority": job.priority,
+            "lifo": job.lifo,
+            "delay": job.delay,
+            "due_at": job.due_at,
+            "tags": as_json(job.tags).decode() if job.tags else None,
+        }
+        for place, outcome in enumerate(outcomes)
+        for job in outcome.adds
+    ]
+    return as_json(jobs).decode()

@@ -78,6 +78,7 @@ class PostgresStore(Store):
     async def prepare(self, queue: str) -> None:
         # In a transaction of its own: made in one that stays open, the queue would hold up all who use it first.
         here = await self._executor.settled()
+        await here.lanes.keep_functions()
         if queue not in self._calls.queue_ids:
             [(queue_id, database)] = await here.lanes.call(self._prepare, (text(queue),))
             self._calls.database = database

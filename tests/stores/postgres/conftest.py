@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.statements import in_schema
 from ropeway.stores.postgres.target import Target
 from tests.stores.databases import DatabaseProcess, new_database_place
 from tests.stores.network import Proxy, proxied
@@ -84,7 +85,7 @@ def execute(url: str) -> Execute:
 
     def run(sql: str) -> list[tuple[Any, ...]]:
         with psycopg.connect(target.conninfo, autocommit=True) as connection:
-            cursor = connection.execute(sql.replace("ropeway.", f"{target.schema}.").encode())
+            cursor = connection.execute(in_schema(sql, target.schema).encode())
             return cursor.fetchall() if cursor.description else []
 
     return run

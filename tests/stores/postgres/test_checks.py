@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from ropeway import Queue
-from ropeway.errors import InvalidOption, StoreReadOnly, StoreRefused, StoreUnavailable, StoreVersion
+from ropeway.errors import InvalidOption, StoreReadOnly, StoreRefused, StoreUnavailable
 from ropeway.store.url import connect
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.link import Statement
@@ -30,14 +30,6 @@ async def test_many_handles_at_once_make_the_schema_once(url: str, execute: Exec
     assert execute("SELECT number FROM ropeway.version") == [(NEWEST,)]
     for store in stores:
         await store.close()
-
-
-async def test_a_newer_schema_is_refused(store: PostgresStore, open_store: OpenStore, url: str, execute: Execute):
-    await store.open()
-    execute("UPDATE ropeway.version SET number = number + 1")
-
-    with pytest.raises(StoreVersion, match=f"version {NEWEST + 1}, this Ropeway knows {NEWEST}"):
-        await open_store(url).open()
 
 
 async def test_a_schema_that_is_not_whole_names_the_command(store: PostgresStore, execute: Execute):

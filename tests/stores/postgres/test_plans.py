@@ -7,7 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from ropeway.stores.postgres import PostgresStore
+from ropeway.store.commands import Find
+from ropeway.stores.postgres import PostgresStore, looking
+from ropeway.stores.postgres.statements import in_schema
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import NOW, QUEUE, new_job, new_jobs
@@ -33,7 +35,7 @@ async def analyzed_too_early(store: PostgresStore, url: str) -> str:
 @pytest.mark.parametrize(
     "call",
     [
-        f"find('{QUEUE}', 'waiting', NULL, {PAGE}, -1, 0, false)",
+        f"find('{QUEUE}', 'waiting', NULL, NULL, {PAGE}, {PAGE}, -1, 0, false)",
         f"get('{QUEUE}', ARRAY(SELECT j.id FROM ropeway.job AS j LIMIT {PAGE}))",
     ],
     ids=["find", "get"],
@@ -44,6 +46,28 @@ def test_jobs_are_looked_up_one_by_one(analyzed_too_early: str, call: str):
     assert found == PAGE
     # Itself, where it stands, and what the page or this test read first.
     assert looked <= 4 * PAGE
+
+
+@pytest.mark.parametrize("query", [{"name": "print"}, {"tag": "rare"}], ids=["name", "tag"])
+async def test_a_search_for_a_rare_job_takes_many_short_statements(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, query: dict[str, Any]
+):
+    monkeypatch.setattr(looking, "STRIDE", 10)
+    await add(store, *new_jobs(95), new_job("rare", name="print", tags=("rare",)), *new_jobs(3))
+
+    page = await store.find(Find(QUEUE, ("waiting",), limit=1, **query))
+
+    assert [job.id for job in page.jobs] == ["rare"]
+    assert page.next is None
+
+
+def test_one_look_for_a_rare_tag_passes_no_more_jobs_than_it_may(analyzed_too_early: str):
+    find = f"find('{QUEUE}', 'waiting', NULL, 'rare', {PAGE}, {HELD}, -1, 0, false)"
+
+    ids, looked = ask(analyzed_too_early, f"SELECT array_agg(id) FROM ropeway.{find}")
+
+    assert ids == [None]
+    assert looked <= 2 * HELD
 
 
 async def test_jobs_are_held_one_by_one(analyzed_too_early: str, store: PostgresStore):
@@ -81,8 +105,8 @@ def ask(url: str, sql: str, reckon: str = _LOOKED_AT) -> tuple[Any, Any]:
     """What it answers, and how many rows were looked at for that."""
     target = Target.from_url(url)
     with psycopg.connect(target.conninfo) as connection:
-        answer = connection.execute(sql.replace("ropeway.", f"{target.schema}.").encode()).fetchone()
-        reckoned = connection.execute(reckon.replace("ropeway.", f"{target.schema}.").encode()).fetchone()
+        answer = connection.execute(in_schema(sql, target.schema).encode()).fetchone()
+        reckoned = connection.execute(in_schema(reckon, target.schema).encode()).fetchone()
     assert answer is not None
     assert reckoned is not None
     return answer[0], reckoned[0]

@@ -11,7 +11,7 @@ import pytest
 from ropeway import Queue
 from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable, StoreVersion
 from ropeway.stores.postgres import PostgresStore
-from ropeway.stores.postgres.statements import migrations
+from ropeway.stores.postgres.statements import function, migrations
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, complete, new_job
@@ -75,12 +75,24 @@ async def test_an_older_schema_is_not_migrated_if_that_is_forbidden(schema: Data
 
 
 async def test_a_newer_schema_is_refused(schema: DatabaseProcess, open_store: OpenStore):
-    schema.execute("UPDATE ropeway.version SET number = 99")
-    with pytest.raises(StoreVersion, match="upgrade Ropeway"):
+    schema.execute("UPDATE ropeway.version SET number = 99, oldest = 98")
+    with pytest.raises(
+        StoreVersion, match=f"version 99, which needs a Ropeway that knows 98, .*{NEWEST}: upgrade Ropeway"
+    ):
         await open_store(schema.url()).add([[new_job()]])
 
 
-@pytest.mark.parametrize("part", ["TABLE ropeway.job CASCADE", "FUNCTION ropeway.add", "TABLE ropeway.step CASCADE"])
+async def test_a_newer_schema_that_older_releases_can_use_is_used(schema: DatabaseProcess, open_store: OpenStore):
+    schema.execute("UPDATE ropeway.version SET number = 99; DELETE FROM ropeway.function_set")
+
+    await add(open_store(schema.url()), new_job())
+
+    assert schema.execute("SELECT number FROM ropeway.version") == [(99,)]
+
+
+@pytest.mark.parametrize(
+    "part", ["TABLE ropeway.job CASCADE", f"FUNCTION {function('add', 'ropeway')}", "TABLE ropeway.step CASCADE"]
+)
 async def test_a_schema_that_lacks_a_part_says_so(schema: DatabaseProcess, open_store: OpenStore, part: str):
     schema.execute(f"DROP {part}")
     with pytest.raises(StoreRefused, match=r"not whole.*ropeway migrate"):

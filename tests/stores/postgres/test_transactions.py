@@ -16,6 +16,7 @@ from ropeway.client.sync_queue import SyncQueue
 from ropeway.stores.postgres import PostgresStore, floors, inside
 from ropeway.stores.postgres.adding import arguments_of
 from ropeway.stores.postgres.floors import MANY
+from ropeway.stores.postgres.statements import function
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import NOW, QUEUE, complete, new_job, new_jobs
 from tests.client import programs
@@ -25,8 +26,8 @@ from .conftest import Execute
 
 
 def add_within(connection: psycopg.Connection, store: PostgresStore, id: str) -> None:
-    places = ", ".join(["%s"] * 11)
-    sql = f"SELECT * FROM {store._target.schema}.add({places})"
+    places = ", ".join(["%s"] * 12)
+    sql = f"SELECT * FROM {function('add', store._target.schema)}({places})"
     connection.execute(sql.encode(), arguments_of([[new_job(id)]]))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from ropeway.store.values import Record
 from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.statements import in_schema
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import active, read
 from ropeway.testing.factories import LOCK, NOW, QUEUE, SECOND, lock_of
@@ -28,7 +29,7 @@ class Other:
         self._connection, self._schema, self._execute = connection, schema, execute
 
     async def run(self, sql: str) -> None:
-        await self._connection.execute(sql.replace("ropeway.", f"{self._schema}.").encode())
+        await self._connection.execute(in_schema(sql, self._schema).encode())
 
     async def commit_when_waited_for(self, call: Awaitable[T]) -> T:
         made = asyncio.ensure_future(call)

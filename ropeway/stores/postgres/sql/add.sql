@@ -1,11 +1,11 @@
 -- Adds bundles of jobs, each whole or not at all. In a transaction of somebody else it is theirs to commit.
 -- Takes the names of the queues; for each job its queue's place among them (null: the first), its bundle (null: a bundle
--- for all), id, name, data, options, priority, lifo, delay, due_at, where a null array stands for what is usual; the
--- instant, and whether it may wake listeners (null: unseen).
+-- for all), id, name, data, options, priority, lifo, delay, due_at, tags (json, a list), where a null array stands for what
+-- is usual; the instant, and whether it may wake listeners (null: unseen).
 -- Returns a letter for each job (c created, f found, x conflict, s skipped), and the wakes as `wake` says them.
 CREATE OR REPLACE FUNCTION ropeway.add(
     queues text[], numbers integer[], bundles integer[], ids text[], names text[], datas text[], options text[],
-    priorities integer[], lifos boolean[], delays bigint[], dues bigint[], at bigint DEFAULT NULL,
+    priorities integer[], lifos boolean[], delays bigint[], dues bigint[], tags text[], at bigint DEFAULT NULL,
     may_wake boolean DEFAULT NULL, OUT verdicts text, OUT wakes text[]
 )
 LANGUAGE plpgsql AS $$
@@ -20,8 +20,8 @@ DECLARE
 BEGIN
     IF most = 1 THEN
         wakes := ropeway.add_single(
-            queues[1], ids[1], names[1], datas[1], options[1], priorities[1], lifos[1], delays[1], dues[1], instant,
-            may_wake
+            queues[1], ids[1], names[1], datas[1], options[1], priorities[1], lifos[1], delays[1], dues[1], tags[1],
+            instant, may_wake
         );
         IF wakes IS NOT NULL THEN
             verdicts := 'c';
@@ -31,12 +31,13 @@ BEGIN
     queue_ids := ARRAY(SELECT ropeway.queue_id(given.name) FROM unnest(queues) AS given (name));
     seqs := ARRAY(SELECT nextval('ropeway.job_seq') FROM generate_series(1, most));
     -- Nearly always every id is new. In the order of their ids, so that two calls never wait for each other.
-    INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data)
+    INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data, tags)
     SELECT
         CASE WHEN given.lifo THEN -given.seq ELSE given.seq END, instant, queue_ids[coalesce(given.number, 1)],
-        coalesce(given.priority, 0), given.id, given.name, coalesce(given.options, '{}'), given.data
-    FROM unnest(seqs, numbers, ids, names, datas, options, priorities, lifos)
-        AS given (seq, number, id, name, data, options, priority, lifo)
+        coalesce(given.priority, 0), given.id, given.name, coalesce(given.options, '{}'), given.data,
+        CASE WHEN given.tags IS NOT NULL THEN ropeway.texts(given.tags::json) END
+    FROM unnest(seqs, numbers, ids, names, datas, options, priorities, lifos, tags)
+        AS given (seq, number, id, name, data, options, priority, lifo, tags)
     ORDER BY given.id COLLATE "C"
     ON CONFLICT DO NOTHING;
     GET DIAGNOSTICS added = ROW_COUNT;
@@ -49,7 +50,7 @@ BEGIN
         SELECT array_agg(gone.queue || ':' || gone.id) INTO news FROM gone;
         letters := ropeway.add_one_by_one(
             news, seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n), bundles,
-            ids, names, datas, options, priorities, lifos, instant
+            ids, names, datas, options, priorities, lifos, tags, instant
         );
     END IF;
 

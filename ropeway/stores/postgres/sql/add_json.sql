@@ -23,7 +23,8 @@ BEGIN
         priorities => ropeway.texts(call -> 'priorities')::integer[],
         lifos => ropeway.texts(call -> 'lifos')::boolean[],
         delays => ropeway.texts(call -> 'delays')::bigint[],
-        dues => ropeway.texts(call -> 'dues')::bigint[]
+        dues => ropeway.texts(call -> 'dues')::bigint[],
+        tags => ropeway.texts(call -> 'tags')
     ) AS added;
     RETURN letters;
 END

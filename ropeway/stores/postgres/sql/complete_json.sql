@@ -1,6 +1,7 @@
 -- Completes a job, for callers of any driver: in their transaction, which is theirs to commit, and soon, because until then
 -- whoever else has to do with the job waits.
--- Takes JSON: the database, the queue, the job's id and token, the result, and how long it is kept as an age and a count.
+-- Takes JSON: the database, the queue, the job's id and token, the result, how long it is kept as an age and a count, and
+-- the jobs to add as `settle` takes them.
 -- Returns two letters (the verdict and the state before), or ! and the name of the database if it is another one.
 CREATE OR REPLACE FUNCTION ropeway.complete_json(given text) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -19,7 +20,7 @@ BEGIN
         done_age => (call ->> 'age')::bigint,
         done_count => (call ->> 'count')::bigint,
         other_ids => NULL, other_tokens => NULL, moves => NULL, results => NULL, reasons => NULL, traces => NULL,
-        delays => NULL, ages => NULL, counts => NULL, exhausted => NULL, stack_traces => NULL,
+        delays => NULL, ages => NULL, counts => NULL, exhausted => NULL, stack_traces => NULL, adds => call ->> 'adds',
         token => NULL, worker => NULL, most => NULL, lock => NULL, names => NULL, repeats => NULL, isolates => NULL,
         from_priority => NULL, from_ord => NULL, from_due => NULL,
         may_wake => true

@@ -1,14 +1,17 @@
 -- A page of the jobs of one state, in that state's order.
--- Takes the queue, the state, a name (null: all), how many at most, the key of the last job of the page before, and whether backwards.
--- Returns a row for each: its key, and the fields of a record in their order.
+-- Takes the queue, the state, a name and a tag (nulls: all), how many at most, how many to look at for that, the key of the last
+-- job that was looked at before, and whether backwards.
+-- Returns a row for each: its key, and the fields of a record in their order. Where it looked at as many as it may and others may
+-- follow, a last row has the key of the last one and nothing else.
 CREATE OR REPLACE FUNCTION ropeway.find(
-    queue_name text, of_state ropeway.state, of_name text, most integer, first bigint, second bigint, backwards boolean
+    queue_name text, of_state ropeway.state, of_name text, of_tag text, most integer, looks integer, first bigint,
+    second bigint, backwards boolean
 ) RETURNS TABLE (
     key_first bigint, key_second bigint,
     queue text, id text, name text, data text, options text, state text, priority integer, ord bigint,
     created_at bigint, attempts_made integer, attempts_started integer, stalled_count integer, due_at bigint,
     token text, worker text, started_at bigint, renewed_at bigint, lock_until bigint, finished_at bigint,
-    expires_at bigint, reason text, progress text, result text
+    expires_at bigint, reason text, progress text, result text, tags text[]
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -24,122 +27,126 @@ DECLARE
     firsts bigint[];
     seconds bigint[];
     ids text[];
+    names text[];
+    matched integer;
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     CASE listing
         WHEN 'waiting' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
-                SELECT w.priority AS a, w.ord AS b, w.id FROM ropeway.waiting AS w
+                SELECT w.priority AS a, w.ord AS b, w.id, w.name FROM ropeway.waiting AS w
                 WHERE w.queue = queue_id AND (w.priority, w.ord) > (first, second)
-                    AND (of_name IS NULL OR w.name = of_name)
                 ORDER BY w.priority, w.ord
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'waiting backwards' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
-                SELECT w.priority AS a, w.ord AS b, w.id FROM ropeway.waiting AS w
+                SELECT w.priority AS a, w.ord AS b, w.id, w.name FROM ropeway.waiting AS w
                 WHERE w.queue = queue_id AND (w.priority, w.ord) < (first, second)
-                    AND (of_name IS NULL OR w.name = of_name)
                 ORDER BY w.priority DESC, w.ord DESC
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'waiting-children' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
-                SELECT abs(w.ord) AS a, 0 AS b, w.id FROM ropeway.later AS w
+                SELECT abs(w.ord) AS a, 0 AS b, w.id, w.name FROM ropeway.later AS w
                 WHERE w.queue = queue_id AND w.due_at IS NULL AND abs(w.ord) > first
-                    AND (of_name IS NULL OR w.name = of_name)
                 ORDER BY abs(w.ord)
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'waiting-children backwards' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
-                SELECT abs(w.ord) AS a, 0 AS b, w.id FROM ropeway.later AS w
+                SELECT abs(w.ord) AS a, 0 AS b, w.id, w.name FROM ropeway.later AS w
                 WHERE w.queue = queue_id AND w.due_at IS NULL AND abs(w.ord) < first
-                    AND (of_name IS NULL OR w.name = of_name)
                 ORDER BY abs(w.ord) DESC
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'delayed' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
-                SELECT w.due_at AS a, w.ord AS b, w.id FROM ropeway.later AS w
+                SELECT w.due_at AS a, w.ord AS b, w.id, w.name FROM ropeway.later AS w
                 WHERE w.queue = queue_id AND w.due_at IS NOT NULL AND (w.due_at, w.ord) > (first, second)
-                    AND (of_name IS NULL OR w.name = of_name)
                 ORDER BY w.due_at, w.ord
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'delayed backwards' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
-                SELECT w.due_at AS a, w.ord AS b, w.id FROM ropeway.later AS w
+                SELECT w.due_at AS a, w.ord AS b, w.id, w.name FROM ropeway.later AS w
                 WHERE w.queue = queue_id AND w.due_at IS NOT NULL AND (w.due_at, w.ord) < (first, second)
-                    AND (of_name IS NULL OR w.name = of_name)
                 ORDER BY w.due_at DESC, w.ord DESC
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'active' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
-                SELECT w.started_at AS a, abs(w.ord) AS b, w.id FROM ropeway.active AS w
+                SELECT w.started_at AS a, abs(w.ord) AS b, w.id, w.name FROM ropeway.active AS w
                 WHERE w.queue = queue_id AND (w.started_at, abs(w.ord)) > (first, second)
-                    AND (of_name IS NULL OR w.name = of_name)
                 ORDER BY w.started_at, abs(w.ord)
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'active backwards' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
-                SELECT w.started_at AS a, abs(w.ord) AS b, w.id FROM ropeway.active AS w
+                SELECT w.started_at AS a, abs(w.ord) AS b, w.id, w.name FROM ropeway.active AS w
                 WHERE w.queue = queue_id AND (w.started_at, abs(w.ord)) < (first, second)
-                    AND (of_name IS NULL OR w.name = of_name)
                 ORDER BY w.started_at DESC, abs(w.ord) DESC
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'completed', 'failed', 'cancelled' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
                 (
-                    SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                    SELECT w.finished_at AS a, w.seq AS b, w.id, w.name FROM ropeway.finished AS w
                     WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NOT NULL
-                        AND (w.finished_at, w.seq) > (first, second) AND (of_name IS NULL OR w.name = of_name)
+                        AND (w.finished_at, w.seq) > (first, second)
                     ORDER BY w.finished_at, w.seq
-                    LIMIT most
+                    LIMIT looks
                 )
                 UNION ALL
                 (
-                    SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                    SELECT w.finished_at AS a, w.seq AS b, w.id, w.name FROM ropeway.finished AS w
                     WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NULL
-                        AND (w.finished_at, w.seq) > (first, second) AND (of_name IS NULL OR w.name = of_name)
+                        AND (w.finished_at, w.seq) > (first, second)
                     ORDER BY w.finished_at, w.seq
-                    LIMIT most
+                    LIMIT looks
                 )
                 ORDER BY a, b
-                LIMIT most
+                LIMIT looks
             ) AS page;
         WHEN 'completed backwards', 'failed backwards', 'cancelled backwards' THEN
-            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id) INTO firsts, seconds, ids
+            SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
+            INTO firsts, seconds, ids, names
             FROM (
                 (
-                    SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                    SELECT w.finished_at AS a, w.seq AS b, w.id, w.name FROM ropeway.finished AS w
                     WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NOT NULL
-                        AND (w.finished_at, w.seq) < (first, second) AND (of_name IS NULL OR w.name = of_name)
+                        AND (w.finished_at, w.seq) < (first, second)
                     ORDER BY w.finished_at DESC, w.seq DESC
-                    LIMIT most
+                    LIMIT looks
                 )
                 UNION ALL
                 (
-                    SELECT w.finished_at AS a, w.seq AS b, w.id FROM ropeway.finished AS w
+                    SELECT w.finished_at AS a, w.seq AS b, w.id, w.name FROM ropeway.finished AS w
                     WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NULL
-                        AND (w.finished_at, w.seq) < (first, second) AND (of_name IS NULL OR w.name = of_name)
+                        AND (w.finished_at, w.seq) < (first, second)
                     ORDER BY w.finished_at DESC, w.seq DESC
-                    LIMIT most
+                    LIMIT looks
                 )
                 ORDER BY a DESC, b DESC
-                LIMIT most
+                LIMIT looks
             ) AS page;
     END CASE;
     RETURN QUERY
@@ -147,12 +154,23 @@ BEGIN
         page.a, page.b, queue_name, p.id, p.name, p.data, p.options, p.state::text, p.priority, p.ord,
         p.created_at, p.attempts_made, p.attempts_started, p.stalled_count, p.due_at,
         p.token, p.worker, p.started_at, p.renewed_at, p.lock_until, p.finished_at,
-        p.expires_at, p.reason, p.progress, p.result
-    FROM unnest(firsts, seconds, ids) WITH ORDINALITY AS page (a, b, id, n)
+        p.expires_at, p.reason, p.progress, p.result, p.tags
+    FROM unnest(firsts, seconds, ids, names) WITH ORDINALITY AS page (a, b, id, name, n)
     -- One by one, whatever is known of the tables: OFFSET keeps the planner from turning this round.
     CROSS JOIN LATERAL (
         SELECT place.* FROM ropeway.place WHERE place.queue = queue_id AND place.id = page.id OFFSET 0
     ) AS p
-    ORDER BY page.n;
+    WHERE (of_name IS NULL OR page.name = of_name) AND (
+        of_tag IS NULL
+        OR of_tag = ANY ((SELECT j.tags FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = page.id)::text[])
+    )
+    ORDER BY page.n
+    LIMIT most;
+    GET DIAGNOSTICS matched = ROW_COUNT;
+    IF matched < most AND cardinality(ids) = looks THEN
+        key_first := firsts[looks];
+        key_second := seconds[looks];
+        RETURN NEXT;
+    END IF;
 END
 $$;

@@ -1,13 +1,13 @@
 -- Records how attempts ended, and claims the next jobs.
 -- Takes the queue; of those that completed ids (each once, in order), tokens, results (null: none has one), and how long they are
--- kept; of the others what `settle_others` takes, or nulls; the request as `claim` takes it (no token: none); the
+-- kept; of the others what `settle_others` takes, or nulls; the jobs to add as `add_for` takes them, or null; the request as `claim` takes it (no token: none); the
 -- instant, and whether it may wake listeners.
 -- Returns two letters for each that completed (the verdict and the state before), or null if all were active; letters for each of
 -- the others; and what `claim` returns.
 CREATE OR REPLACE FUNCTION ropeway.settle(
     queue_name text, done_ids text[], done_tokens text[], done_results text[], done_age bigint, done_count bigint,
     other_ids text[], other_tokens text[], moves text[], results text[], reasons text[], traces text[], delays bigint[],
-    ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[],
+    ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[], adds text,
     token text, worker text, most integer, lock bigint, names text[], repeats boolean, isolates boolean,
     from_priority integer, from_ord bigint, from_due bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
@@ -30,6 +30,7 @@ DECLARE
     other record;
     taken record;
     brings_work boolean := false;
+    adding text[] := '{}';
 BEGIN
     instant := ropeway.clock(at);
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
@@ -76,6 +77,12 @@ BEGIN
     END IF;
     brings_work := brings_work OR (queue.max_active IS NOT NULL AND s.active < 0);
 
+    IF adds IS NOT NULL THEN
+        adding := ropeway.add_for(
+            adds, concat(coalesce(done_letters, repeat('da', cardinality(done_ids))), other_letters), instant, may_wake
+        );
+    END IF;
+
     IF token IS NOT NULL THEN
         taken := ropeway.take(
             s, queue, instant, token, worker, most, lock, names, repeats, isolates, from_priority, from_ord, from_due
@@ -97,6 +104,6 @@ BEGIN
         held := taken.held;
         passed := taken.passed;
     END IF;
-    wakes := ropeway.write(s, queue.id, instant, brings_work, may_wake);
+    wakes := adding || ropeway.write(s, queue.id, instant, brings_work, may_wake);
 END
 $$;

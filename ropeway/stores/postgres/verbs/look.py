@@ -18,7 +18,7 @@ from ..parameters import NULL, amount, number, numbers, text, texts, truth
 
 async def get(on: Executor, command: commands.Get, _: Instant | None) -> list[JobRecord | None]:
     rows = await on.ask("get", text(command.queue), texts(command.ids))
-    known = {row[1]: JobRecord(*row) for row in rows}
+    known = {row[1]: looking.record_of(row) for row in rows}
     return [known.get(id) for id in command.ids]
 
 
@@ -26,13 +26,17 @@ async def find(on: Executor, command: Find, _: Instant | None) -> Page:
     return await looking.find(partial(_find_in, on, command), command)
 
 
-async def _find_in(on: Executor, command: Find, state: State, most: int, first: int, second: int) -> list[Row]:
+async def _find_in(
+    on: Executor, command: Find, state: State, most: int, looks: int, first: int, second: int
+) -> list[Row]:
     return await on.ask(
         "find",
         text(command.queue),
         text(state),
         text(command.name),
+        text(command.tag),
         number(most),
+        number(looks),
         number(first),
         number(second),
         truth(command.newest_first),

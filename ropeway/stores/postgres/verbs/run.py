@@ -39,7 +39,13 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     settlement = Settlement(command.outcomes)
     floor = on.floors.parameters(then)
     done, others, instant, again_at, *jobs, passed = await on.act(
-        "settle", [command.queue], now, text(command.queue), *settlement.parameters, *request_of(then), *floor
+        "settle",
+        [command.queue, *settlement.queues],
+        now,
+        text(command.queue),
+        *settlement.parameters,
+        *request_of(then),
+        *floor,
     )
     answers = settlement.answers(done, others)
     if then is None:

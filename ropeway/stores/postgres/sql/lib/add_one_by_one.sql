@@ -4,7 +4,7 @@
 -- Returns a letter for each job: c created, f found, x conflict, s skipped.
 CREATE OR REPLACE FUNCTION ropeway.add_one_by_one(
     news text[], seqs bigint[], queue_ids integer[], bundles integer[], ids text[], names text[], datas text[], options text[],
-    priorities integer[], lifos boolean[], instant bigint
+    priorities integer[], lifos boolean[], tags text[], instant bigint
 ) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -16,10 +16,10 @@ DECLARE
 BEGIN
     FOR n IN 1 .. cardinality(ids) LOOP
         -- Only those: others that were removed since may be added by somebody who waits for us.
-        INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data)
+        INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data, tags)
         SELECT
             CASE WHEN lifos[n] THEN -seqs[n] ELSE seqs[n] END, instant, queue_ids[n], coalesce(priorities[n], 0),
-            ids[n], names[n], coalesce(options[n], '{}'), datas[n]
+            ids[n], names[n], coalesce(options[n], '{}'), datas[n], ropeway.texts(tags[n]::json)
         WHERE queue_ids[n] || ':' || ids[n] = ANY (news)
         ON CONFLICT DO NOTHING;
         IF FOUND THEN

@@ -3,7 +3,7 @@
 -- Returns the wakes as `wake` says them, or null if the id was there.
 CREATE OR REPLACE FUNCTION ropeway.add_single(
     queue_name text, job_id text, job_name text, data text, options text, priority integer, lifo boolean, delay bigint,
-    due_at bigint, instant bigint, may_wake boolean
+    due_at bigint, tags text, instant bigint, may_wake boolean
 ) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,10 +15,11 @@ DECLARE
         WHEN add_single.due_at > instant THEN add_single.due_at
     END;
 BEGIN
-    INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data)
+    INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data, tags)
     VALUES (
         ord, instant, queue_id, coalesce(add_single.priority, 0), job_id, job_name,
-        coalesce(add_single.options, '{}'), add_single.data
+        coalesce(add_single.options, '{}'), add_single.data,
+        CASE WHEN add_single.tags IS NOT NULL THEN ropeway.texts(add_single.tags::json) END
     )
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN

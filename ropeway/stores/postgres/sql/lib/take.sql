@@ -3,7 +3,7 @@
 -- (null: all), whether it is repeated, whether the claimer marks what runs alone, and from where to look: the priority and ord
 -- of a job behind which to begin, and the least due_at (nulls: from the very start).
 -- Returns the step, when asking again may help, how many entries of indexes it passed in vain, and the jobs, an array for
--- each field; null for those that have only what is usual: no options, priority 0, never run before, held since now.
+-- each field; null for those that have only what is usual: no options, priority 0, never run before and no tags, held since now.
 CREATE OR REPLACE FUNCTION ropeway.take(
     INOUT s ropeway.step, queue ropeway.queue, instant bigint, token text, worker text, most integer, lock bigint,
     names text[], repeats boolean, isolates boolean, from_priority integer, from_ord bigint, from_due bigint,
@@ -19,7 +19,6 @@ DECLARE
     jobs text;
     amount integer;
     due record;
-    has_past boolean;
     has_options boolean;
     has_priority boolean;
 BEGIN
@@ -34,7 +33,9 @@ BEGIN
         FROM (
             SELECT
                 a.*, job.data, job.options, job.created_at,
-                json_build_array(a.attempts_made, a.attempts_started, a.stalled_count, a.reason, a.progress)::text AS past
+                json_build_array(
+                    a.attempts_made, a.attempts_started, a.stalled_count, a.reason, a.progress, job.tags
+                )::text AS past
             FROM ropeway.active AS a
             JOIN ropeway.job ON job.queue = a.queue AND job.id = a.id
             WHERE a.queue = queue.id AND a.token = take.token
@@ -119,21 +120,21 @@ BEGIN
         array_agg(mine.id), array_agg(mine.name), array_agg(mine.data), array_agg(mine.options),
         array_agg(mine.priority), array_agg(mine.ord), array_agg(mine.created_at),
         string_agg('["' || mine.id || '",null]', ','),
-        bool_or(mine.attempts_started > 0), bool_or(mine.options <> '{}'), bool_or(mine.priority <> 0),
-        CASE WHEN bool_or(mine.attempts_started > 0 OR mine.progress IS NOT NULL) THEN array_agg(
+        bool_or(mine.options <> '{}'), bool_or(mine.priority <> 0),
+        CASE WHEN bool_or(mine.attempts_started > 0 OR mine.progress IS NOT NULL OR mine.tags IS NOT NULL) THEN array_agg(
             json_build_array(
-                mine.attempts_made, mine.attempts_started + 1, mine.stalled_count, mine.reason, mine.progress
+                mine.attempts_made, mine.attempts_started + 1, mine.stalled_count, mine.reason, mine.progress, mine.tags
             )::text
         ) END
-    INTO ids, job_names, datas, options, priorities, ords, created, jobs, has_past, has_options, has_priority, pasts
+    INTO ids, job_names, datas, options, priorities, ords, created, jobs, has_options, has_priority, pasts
     FROM (
         SELECT
             gone.id, gone.name, gone.priority, gone.ord, gone.attempts_made, gone.attempts_started,
-            gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at
+            gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at, job.tags
         FROM gone
         -- LATERAL and LIMIT: each by its key, whatever the planner thinks of the table.
         CROSS JOIN LATERAL (
-            SELECT j.data, j.options, j.created_at FROM ropeway.job AS j
+            SELECT j.data, j.options, j.created_at, j.tags FROM ropeway.job AS j
             WHERE j.queue = gone.queue AND j.id = gone.id
             LIMIT 1
         ) AS job

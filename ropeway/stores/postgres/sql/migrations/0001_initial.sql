@@ -4,11 +4,20 @@ CREATE TYPE ropeway.state AS ENUM (
     'waiting', 'waiting-children', 'delayed', 'active', 'completed', 'failed', 'cancelled'
 );
 
--- What this schema is: one row, which a newer Ropeway raises.
+-- One row. A newer Ropeway raises the number with each migration, and `oldest` with those after which the functions of older
+-- versions do not work any more.
 CREATE TABLE ropeway.version (
-    number integer NOT NULL
+    number integer NOT NULL,
+    oldest integer NOT NULL
 );
-INSERT INTO ropeway.version VALUES (0);
+INSERT INTO ropeway.version (number, oldest) VALUES (0, 1);
+
+-- The sets of functions in this schema, each of one release of Ropeway. Their names end in the digest.
+CREATE TABLE ropeway.function_set (
+    digest text COLLATE "C" PRIMARY KEY,
+    -- About a day late.
+    used_at bigint NOT NULL
+);
 
 -- Settings of a queue. A row stays when its queue is obliterated: its id and its event numbers must not come again.
 CREATE TABLE ropeway.queue (
@@ -33,6 +42,8 @@ CREATE TABLE ropeway.job (
     name text COLLATE "C" NOT NULL,
     options text NOT NULL,
     data text NOT NULL,
+    -- Null if it has none.
+    tags text[],
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
@@ -298,7 +309,8 @@ SELECT
     coalesce(active.reason, waiting.reason, finished.reason, later.reason) AS reason,
     coalesce(active.progress, waiting.progress, finished.progress, later.progress) AS progress,
     finished.result,
-    coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged
+    coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged,
+    job.tags
 FROM ropeway.job
 LEFT JOIN ropeway.active ON active.queue = job.queue AND active.id = job.id
 LEFT JOIN ropeway.waiting

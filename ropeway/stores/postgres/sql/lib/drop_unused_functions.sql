@@ -1,0 +1,28 @@
+-- Drops sets of functions that no process has used for long: those of releases that are no longer deployed. A process
+-- that was idle all that time installs its set again.
+-- Takes how long that is.
+-- Returns nothing.
+CREATE OR REPLACE FUNCTION ropeway.drop_unused_functions(unused_for bigint DEFAULT 2592000000) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    old text;
+    dropped regprocedure;
+BEGIN
+    FOR old IN SELECT f.digest FROM ropeway.function_set AS f WHERE f.used_at < ropeway.clock() - unused_for LOOP
+        BEGIN
+            FOR dropped IN
+                SELECT p.oid FROM pg_proc AS p
+                WHERE p.pronamespace = (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = 'ropeway.job'::regclass)
+                    AND right(p.proname, 9) = '_' || old
+            LOOP
+                EXECUTE 'DROP FUNCTION ' || dropped;
+            END LOOP;
+            DELETE FROM ropeway.function_set AS f WHERE f.digest = old;
+        EXCEPTION
+            WHEN insufficient_privilege THEN
+                -- They belong to another user.
+                NULL;
+        END;
+    END LOOP;
+END
+$$;
