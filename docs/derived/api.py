@@ -28,7 +28,7 @@ OURS_ALONE: Final = {
         "clock",
         "join",
         "join_here",
-        "keeper",
+        "maintenance",
         "land",
         "now",
         "own",

@@ -16,10 +16,10 @@ from ..store.contract import Store
 from ..store.offers import Offers
 from ..store.url import connect
 from ..store.values import Added
-from ..worker.keeper import Keeper, Leave, Make
+from ..worker.maintenance.thread import CleanUp, MaintenanceThread, MakeServices
 from .adds import AddedJob, added_job
 from .clock import FakeClock
-from .keeper import LoopKeeper
+from .maintenance import LoopMaintenance
 from .proxy import StoreProxy
 from .transactions.inside import Inside, InsideHere
 from .transactions.landing import Lands
@@ -57,12 +57,12 @@ class FakeStore(StoreProxy, Lands):
     def sibling(self) -> Self:
         return type(self)(self.time, like=self)
 
-    def keeper(self, make: Make, leave: Leave) -> Keeper:
-        return LoopKeeper(self.time, make, leave)
+    def maintenance(self, make: MakeServices, clean_up: CleanUp) -> MaintenanceThread:
+        return LoopMaintenance(self.time, make, clean_up)
 
     @property
     def offers(self) -> Offers:
-        return Offers(transactions=self, keeper=self.keeper)
+        return Offers(transactions=self, maintenance=self.maintenance)
 
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
         at = self.now(now)

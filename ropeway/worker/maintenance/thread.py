@@ -1,4 +1,4 @@
-"""A thread with an event loop that no handler can block."""
+"""The thread in which a worker's maintenance services run, with its own event loop: no handler can block it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from ..store.contract import Store
-from .service import Service, Services
+from ...store.contract import Store
+from ..service import Service, Services
 
-Make: TypeAlias = Callable[[], Coroutine[Any, Any, list[Service]]]
-Leave: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+MakeServices: TypeAlias = Callable[[], Coroutine[Any, Any, list[Service]]]
+CleanUp: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Keeper:
-    """Runs services in a thread of their own. `make` and `leave` are called on that thread's loop."""
+class MaintenanceThread:
+    """Runs services in a dedicated thread. `make` and `clean_up` are called on that thread's loop."""
 
-    def __init__(self, make: Make, leave: Leave) -> None:
+    def __init__(self, make: MakeServices, clean_up: CleanUp) -> None:
         self._make = make
-        self._leave = leave
+        self._clean_up = clean_up
         self._loop: asyncio.AbstractEventLoop | None = None
         self._main: asyncio.Task[None] | None = None
         self._started: asyncio.Future[None] | None = None
@@ -29,17 +29,17 @@ class Keeper:
         self._services = Services()
 
     async def start(self) -> asyncio.Future[None]:
-        """Returns when the services run; what it returns is done when they have ended, with their error if any."""
+        """Returns when the services run. Its future is done when they have ended, with their error if any."""
         home = asyncio.get_running_loop()
-        # Before there is anything to wait for: a process that has too many threads cannot start it.
-        threading.Thread(target=self._thread, args=(home,), name="ropeway-keeper", daemon=True).start()
+        # Before the futures exist: starting a thread may raise, and then nothing would resolve them.
+        threading.Thread(target=self._thread, args=(home,), name="ropeway-maintenance", daemon=True).start()
         self._started = home.create_future()
         self._finished = home.create_future()
         await self._started
         return self._finished
 
-    async def keep(self, make: Make) -> None:
-        """Makes more services on that loop; returns when they run beside the others, or when the thread has ended."""
+    async def add_services(self, make: MakeServices) -> None:
+        """Adds services while the thread runs; returns when they have started, or when the thread has ended."""
         assert self._loop is not None, "start it first"
         assert self._finished is not None, "start it first"
         there = self._add(make)
@@ -58,14 +58,14 @@ class Keeper:
                 adding.cancel()
         adding.result()
 
-    async def _add(self, make: Make) -> None:
+    async def _add(self, make: MakeServices) -> None:
         self._services.add(await make())
 
     async def stop(self) -> None:
         self._stopping = True
         if self._finished is None or self._finished.done():
             return
-        # Without a loop yet, the thread sees by itself that it is not wanted.
+        # If the thread has no loop yet, it will see `_stopping`.
         if self._loop is not None and self._main is not None:
             with suppress(RuntimeError):  # The thread's loop may just have ended by itself.
                 self._loop.call_soon_threadsafe(self._main.cancel)
@@ -79,7 +79,7 @@ class Keeper:
             pass
         except BaseException as raised:  # noqa: BLE001 - it is raised where the worker waits
             error = raised
-        with suppress(RuntimeError):  # The worker's loop may be closed: then nobody is left to be told.
+        with suppress(RuntimeError):  # The worker's loop may be closed: then nobody waits any more.
             home.call_soon_threadsafe(self._finish, error)
 
     async def _serve(self, home: asyncio.AbstractEventLoop) -> None:
@@ -91,7 +91,7 @@ class Keeper:
                 home.call_soon_threadsafe(self._begin)
                 await self._services.run()
         finally:
-            await self._leave()
+            await self._clean_up()
 
     def _begin(self) -> None:
         if self._started is not None and not self._started.done():
@@ -105,12 +105,12 @@ class Keeper:
                 future.set_result(None)
             else:
                 future.set_exception(error)
-                # Looked at, so that asyncio does not complain when the worker has ended for another reason.
+                # Marks it as retrieved: asyncio would log a warning if the worker has ended for another reason.
                 future.exception()
 
 
-def keeper_for(stores: Iterable[Store], make: Make, leave: Leave) -> Keeper:
-    """In a thread of its own, unless a store lives by another time than the machine's and brings a keeper for that."""
-    factories = (store.offers.keeper for store in stores)
-    factory: Callable[[Make, Leave], Keeper] = next(filter(None, factories), Keeper)
-    return factory(make, leave)
+def maintenance_for(stores: Iterable[Store], make: MakeServices, clean_up: CleanUp) -> MaintenanceThread:
+    """A `MaintenanceThread`, or what a store offers instead because its clock is not the machine's."""
+    factories = (store.offers.maintenance for store in stores)
+    factory: Callable[[MakeServices, CleanUp], MaintenanceThread] = next(filter(None, factories), MaintenanceThread)
+    return factory(make, clean_up)

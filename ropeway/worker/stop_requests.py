@@ -1,4 +1,4 @@
-"""When a worker was asked to stop."""
+"""Times at which a worker was asked to stop."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 
 
 class StopRequests:
-    """Requests to stop, noted on whatever thread they come: a blocked loop hears none of them.
+    """Requests to stop, recorded on the thread where they arrive, because the loop may be blocked.
 
-    A signal is noted when Python sees it, and as a call when the loop comes round.
+    A signal is recorded when Python receives it, and again as a call when the loop handles it.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class StopRequests:
         self._calls.append(time.monotonic())
 
     def ends_at(self, wait: float, hurried: float) -> float | None:
-        """When a shutdown of `wait` seconds is over, or one of `hurried` from the second request; None: not asked."""
+        """Deadline: `wait` seconds after the first request, or `hurried` after the second. None if not requested."""
         asked = [times for times in (self._signals, self._calls) if times]
         ends = [times[0] + wait for times in asked] + [times[1] + hurried for times in asked if len(times) > 1]
         return min(ends, default=None)

@@ -1,4 +1,4 @@
-"""The lines of a worker's log that tell of single jobs, one for each attempt that ended."""
+"""Log lines about single jobs: one for each attempt that ended."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .job import Job
 from .timing import in_words
 
 MOST_A_SECOND: Final = 100
-"""Lines of completed jobs. Others are counted, and told as one line when the second is over; at debug all are told."""
+"""Lines about completed jobs. Further ones are summed up in one line per second, except at debug level."""
 PROGRESS_EVERY: Final = 10.0
-"""Seconds between two lines about the progress of one job; before, it is not told at all."""
+"""Seconds between two lines about the progress of one job, and before the first."""
 LONGEST_PROGRESS: Final = 200
 
 
-class Lines:
-    """A record carries under `facts` what its line says, for logs that programs read."""
+class JobLog:
+    """Writes the lines, rate-limited. A log record carries the same facts under `facts`, for structured logs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._left: float = 0
         self._until = 0.0
-        """The end of the second for which `_left` lines are left."""
+        """End of the second in which `_left` more lines may be written."""
         self._more = 0
-        """Jobs of that second that were only counted."""
+        """Jobs in that second that were counted instead."""
         self._summing_up: asyncio.TimerHandle | None = None
 
     def begin(self, jobs: list[Job]) -> None:
@@ -54,7 +54,7 @@ class Lines:
             self._summing_up = self._loop.call_at(self._until, self.sum_up)
 
     def sum_up(self) -> None:
-        """Tells how many jobs were only counted so far."""
+        """Logs how many jobs were counted instead of logged."""
         if self._summing_up is not None:
             self._summing_up.cancel()
             self._summing_up = None
@@ -75,12 +75,12 @@ class Lines:
         _tell(logging.INFO, job, "waiting", f"was handed back{_time(job, 'after')} and waits again")
 
     def revoked(self, job: Job, how: str) -> None:
-        """It was cancelled or removed while it ran."""
+        """Logs that a running job was cancelled or removed."""
         _tell(logging.INFO, job, how, f"was {how}{_time(job, 'after')}")
 
     def progressed(self, job: Job, value: Json) -> None:
-        """For long jobs only."""
-        if job.timing is not None and job.timing.is_worth_a_word(value, PROGRESS_EVERY):
+        """Logs the progress of jobs that run for long."""
+        if job.timing is not None and job.timing.should_log(value, PROGRESS_EVERY):
             _tell(logging.INFO, job, "progress", f"is at {_progress(value)} after {in_words(job.timing.so_far)}")
 
 
@@ -95,7 +95,7 @@ def _tell(level: int, job: Job, event: str, what: str, why: str = "") -> None:
 
 
 def _time(job: Job, preposition: str) -> str:
-    """Empty for one that was not timed, because nobody reads such lines."""
+    """Empty if the job was not timed, because its level is not logged."""
     took = None if job.timing is None else job.timing.took
     return "" if took is None else f" {preposition} {in_words(took)}"
 

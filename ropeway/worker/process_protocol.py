@@ -1,4 +1,4 @@
-"""What a worker and its handler processes say to each other: one JSON text per line."""
+"""The protocol between a worker and its handler processes: one JSON message per line."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Start(msgspec.Struct, tag="start", frozen=True):
     size_limit: int
 
 
-class Told(msgspec.Struct, tag="told", frozen=True):
-    """To the process: the answer to an `Update`; an error's text if it was refused."""
+class UpdateReply(msgspec.Struct, tag="reply", frozen=True):
+    """To the process: the reply to an `Update`; with the text of the error if it was refused."""
 
     error: str | None = None
 
 
 class Update(msgspec.Struct, tag="update", frozen=True):
-    """From the process: progress, a line for the log, or new data."""
+    """From the process: progress, a log line, or new data."""
 
     token: str
-    """Of the run that it belongs to: something that outlived its handler may speak while another job runs."""
+    """The claim token of the run: a thread that outlived its handler may send updates while another job runs."""
     progress: JsonText | None = None
     log: str | None = None
     data: JsonText | None = None
@@ -43,11 +43,11 @@ class Ended(msgspec.Struct, tag="ended", frozen=True):
     failure: Failure | None = None
     fatal: bool = False
     refused: bool = False
-    """The job's data is not what the handler takes."""
+    """True if the job's data does not fit the handler's signature."""
     postponed: Milliseconds | None = None
 
 
-ToProcess: TypeAlias = Start | Told
+ToProcess: TypeAlias = Start | UpdateReply
 FromProcess: TypeAlias = Update | Ended
 
 LINE_LIMIT: Final = 64 * 1024 * 1024
@@ -57,5 +57,5 @@ read_order = msgspec.json.Decoder(ToProcess).decode
 read_report = msgspec.json.Decoder(FromProcess).decode
 
 
-def line(message: ToProcess | FromProcess) -> bytes:
+def encode_line(message: ToProcess | FromProcess) -> bytes:
     return _encode(message) + b"\n"

@@ -1,4 +1,4 @@
-"""Whether a handler can be called with the job that it will be given."""
+"""Checks that a handler can be called with the job it will be given."""
 
 from __future__ import annotations
 
@@ -12,36 +12,39 @@ from ..errors import InvalidOption
 
 
 def refuse_other_calls(name: str, function: Callable[..., Any]) -> None:
-    """Each of its jobs would fail: better one error where the worker is made."""
+    """Refuses functions that cannot take a single job: one error where the worker is made, instead of failing jobs."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        problem = f"for {name!r} is a generator, and nobody would take its values: return a list"
+        problem = f"for {name!r} is a generator, whose values nothing would consume: return a list"
         raise InvalidOption("handler", problem)
     try:
-        # A decorator that gives more than the job has a signature of its own, behind that of what it wraps.
+        # A decorator may pass more than the job to the function it wraps: only its own signature counts.
         signature = inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):
-        # Some callables written in C cannot say what they take.
+        # Some callables written in C have no signature.
         return
     try:
         signature.bind(None)
     except TypeError:
         problem = (
-            f"for {name!r} takes {signature}, and is given the job alone: for arguments of its own use @queue.task"
+            f"for {name!r} takes {signature}, but is called with the job alone: for typed arguments use @queue.task"
         )
         raise InvalidOption("handler", problem) from None
 
 
 def refuse_other_jobs(name: str, function: Callable[..., Any], run_in: RunIn) -> None:
-    """Of another kind, calls would be coroutines that nobody awaits, or awaited where there is no loop."""
-    kind = _kind_asked_for(function)
+    """Refuses a handler annotated for another class of job than it will be given.
+
+    Its calls would be coroutines that are never awaited, or would be awaited where there is no loop.
+    """
+    kind = _annotated_class(function)
     if kind is not None and getattr(kind, "run_in", run_in) != run_in:
         raise InvalidOption(
             "handler", f"for {name!r} asks for a {kind.__name__}; {GIVEN}, and one made by in_process(...) a ProcessJob"
         )
 
 
-def _kind_asked_for(function: Callable[..., Any]) -> type[RunningJob] | None:
-    """None if its first parameter says nothing of jobs, or nothing that can be read here."""
+def _annotated_class(function: Callable[..., Any]) -> type[RunningJob] | None:
+    """The job class that annotates its first parameter; None if there is none or it cannot be evaluated."""
     try:
         first = next(iter(inspect.signature(function).parameters.values()))
         kind = evaluated(first.annotation, names_of(function))

@@ -1,4 +1,4 @@
-"""Noticing that the worker's loop is blocked, and seeing to its jobs meanwhile; on the keeper's loop."""
+"""Detection of a blocked application loop, from the maintenance thread."""
 
 from __future__ import annotations
 
@@ -10,45 +10,49 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol, TypeAlias
 
-from .context import Stage
-from .job import Job
+from ..context import CurrentJob
+from ..job import Job
+from ..service import Service, log
 from .rescue import Rescue
-from .service import Service, log
 
 SLOW_LOOP: Final = 0.25
-"""Seconds after which a loop that does not answer counts as slow: that is told when it has answered."""
+"""Seconds without an answer after which the loop counts as slow; reported once it has answered."""
 BLOCKED_LOOP: Final = 1.0
-"""Seconds after which it counts as blocked: that is told at once, and others see to what waits for it."""
+"""Seconds without an answer after which the loop counts as blocked; reported at once, and `Rescue` takes over."""
 LOOK_EVERY: Final = 0.1
-"""Seconds between two looks at the loop, while jobs run."""
+"""Seconds between two probes of the loop, while jobs run."""
 WARN_EVERY: Final = 60.0
 RELIEVE_EVERY: Final = 5.0
-"""Seconds between two tries to hand back what the store could not be told of."""
+"""Seconds between two tries to hand jobs back, if the store could not be reached."""
 
-LAST_WORDS: Final = 0.7
-"""Seconds that the store has for each call when the worker ends."""
+FINAL_CALL_TIMEOUT: Final = 0.7
+"""Seconds that each store call may take when the worker ends."""
 
 
 class Shutdown(Protocol):
+    """The part of `Runtime` that works without its loop."""
+
     def ends_at(self) -> float | None:
-        """When it should be over, on the monotonic clock; None while nobody has asked for it."""
+        """Deadline of the shutdown on the monotonic clock; None if none was requested."""
         ...
 
     async def end_without_loop(self) -> None:
-        """Ends what the loop cannot end; also the process, if that is the worker's."""
+        """Ends the worker; also the process, if the worker was started by `run`."""
         ...
 
 
 Report: TypeAlias = Callable[[Job | None, float, str], None]
-"""Tells which handler blocks the loop, if it is one, for how many seconds by now, and where in the code."""
+"""Takes the job whose handler blocks the loop (None: something else does), the seconds so far, and the stack."""
 
 
 class LoopWatch(Service):
+    """Probes the application's loop while jobs depend on it, and lets `Rescue` act while it is blocked."""
+
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         thread: int,
-        stage: Stage,
+        current: CurrentJob,
         rescue: Rescue,
         shutdown: Shutdown,
         report_slow: Report,
@@ -57,7 +61,7 @@ class LoopWatch(Service):
         self.is_blocked = False
         self._loop = loop
         self._thread = thread
-        self._stage = stage
+        self._current = current
         self._rescue = rescue
         self._shutdown = shutdown
         self._report_slow = report_slow
@@ -73,17 +77,17 @@ class LoopWatch(Service):
         answered: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._loop.call_soon_threadsafe(_answer, answered)
         if not await _within(SLOW_LOOP, answered):
-            culprit, where = self._stage.job, self._stack()
+            culprit, where = self._current.job, self._stack()
             if not await _within(BLOCKED_LOOP - SLOW_LOOP, answered):
                 await self._attend(answered)
-            # Not from when it was asked: it may have been blocked for a while by then. So the time is never too short,
-            # and too long by no more than the time between two looks.
+            # Measured from the last answer, because the loop may have been blocked before this probe: never too short,
+            # and too long by no more than the time between two probes.
             self._report_slow(culprit, await answered - self._free_at, where)
         self._free_at = await answered
         await asyncio.sleep(LOOK_EVERY)
 
     async def _attend(self, answered: asyncio.Future[float]) -> None:
-        """Returns when the loop answers."""
+        """Acts in place of the blocked loop; returns when it answers."""
         self.is_blocked = True
         relieving = asyncio.create_task(self._relieve())
         warn_at = 0.0
@@ -93,7 +97,7 @@ class LoopWatch(Service):
                 now = time.monotonic()
                 if now >= warn_at:
                     warn_at = now + WARN_EVERY
-                    self._report_blocked(self._stage.job, now - self._free_at, self._stack())
+                    self._report_blocked(self._current.job, now - self._free_at, self._stack())
                 end = self._shutdown.ends_at()
                 if end is not None and end != last_end:
                     last_end = end
@@ -113,8 +117,8 @@ class LoopWatch(Service):
             await asyncio.sleep(RELIEVE_EVERY)
 
     async def _give_up(self, seconds: float) -> None:
-        """A shutdown that should be over by now is ended without the loop."""
-        given_up = await self._rescue.give_up(LAST_WORDS)
+        """Ends a shutdown without the loop, once its deadline has passed."""
+        given_up = await self._rescue.give_up(FINAL_CALL_TIMEOUT)
         log.error(
             "the loop has been blocked for %.0f s, and the worker ends without it: %d jobs were handed back, "
             "%d outcomes were settled",
@@ -132,8 +136,8 @@ class LoopWatch(Service):
 
 
 def _answer(answered: asyncio.Future[float]) -> None:
-    """Tells the thread that asked when the worker's loop came round to it."""
-    with suppress(RuntimeError):  # Whoever asked may be gone, and its loop closed.
+    """Runs on the probed loop: answers the maintenance thread with the time."""
+    with suppress(RuntimeError):  # The maintenance thread may have ended, and closed its loop.
         answered.get_loop().call_soon_threadsafe(_resolve, answered, time.monotonic())
 
 
@@ -148,7 +152,7 @@ async def _within(seconds: float, answered: asyncio.Future[float]) -> bool:
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:
-    """Returns when it has ended; raises what it had raised before."""
+    """Cancels it and waits for its end; raises its error if it had failed before."""
     task.cancel()
     await asyncio.wait([task])
     if not task.cancelled():

@@ -7,22 +7,22 @@ from contextlib import ExitStack
 from contextvars import copy_context
 from typing import TYPE_CHECKING
 
-from ..worker.keeper import Keeper, Leave, Make
-from ..worker.loopwatch import LoopWatch
+from ..worker.maintenance.loop_watch import LoopWatch
+from ..worker.maintenance.thread import CleanUp, MaintenanceThread, MakeServices
 from .governor import AT_SERVICE
 
 if TYPE_CHECKING:
     from .clock import FakeClock
 
 
-class LoopKeeper(Keeper):
+class LoopMaintenance(MaintenanceThread):
     """Runs the services beside the handlers: a thread of its own would live by another time.
 
     A handler that blocks the loop blocks them too, but while it does so no time passes.
     """
 
-    def __init__(self, clock: FakeClock, make: Make, leave: Leave) -> None:
-        super().__init__(make, leave)
+    def __init__(self, clock: FakeClock, make: MakeServices, clean_up: CleanUp) -> None:
+        super().__init__(make, clean_up)
         self._clock = clock
         self._serving: asyncio.Task[None] | None = None
         self._began = False
@@ -33,11 +33,11 @@ class LoopKeeper(Keeper):
         self._governed.enter_context(self._clock.governing())
         self._began = True
         self._context.run(AT_SERVICE.set, True)
-        await self.keep(self._make)
-        self._serving = asyncio.create_task(self._services.run(), name="ropeway-keeper", context=self._context)
+        await self.add_services(self._make)
+        self._serving = asyncio.create_task(self._services.run(), name="ropeway-maintenance", context=self._context)
         return self._serving
 
-    async def keep(self, make: Make) -> None:
+    async def add_services(self, make: MakeServices) -> None:
         services = [service for service in await make() if not isinstance(service, LoopWatch)]
         self._context.run(self._services.add, services)
 
@@ -47,6 +47,6 @@ class LoopKeeper(Keeper):
                 self._serving.cancel()
                 await asyncio.wait([self._serving])
             if self._began:
-                await self._leave()
+                await self._clean_up()
         finally:
             self._governed.close()

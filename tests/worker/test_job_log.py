@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from ropeway import Backoff, Job, Queue, Worker
-from ropeway.worker import lines
-from ropeway.worker.lines import MOST_A_SECOND, Lines
+from ropeway.worker import job_log
+from ropeway.worker.job_log import MOST_A_SECOND, JobLog
 from ropeway.worker.timing import Timing, in_words
 
 from .watching import PATIENCE, Ear, entered
@@ -95,10 +95,10 @@ async def test_progress_is_told_of_long_jobs_when_it_changes(
     async def advance(job: Job) -> None:
         await job.progress(10)
         # From here on it is a long one.
-        monkeypatch.setattr(lines, "PROGRESS_EVERY", 0.0)
+        monkeypatch.setattr(job_log, "PROGRESS_EVERY", 0.0)
         for progress in (20, 20, {"pages": 3}):
             await job.progress(progress)
-        monkeypatch.setattr(lines, "PROGRESS_EVERY", 3600.0)
+        monkeypatch.setattr(job_log, "PROGRESS_EVERY", 3600.0)
         await job.progress(99)
 
     async with Worker(queue, advance):
@@ -135,7 +135,7 @@ async def test_a_flood_is_told_as_a_number(queue: Queue, caplog: pytest.LogCaptu
     assert record is not None
     job = Job(queue, record, 0.0)
     clock = Clock()
-    told = Lines(cast(Any, clock))
+    told = JobLog(cast(Any, clock))
 
     for _ in range(MOST_A_SECOND + 1_234):
         told.completed(job)
@@ -153,7 +153,7 @@ async def test_a_flood_is_told_as_a_number(queue: Queue, caplog: pytest.LogCaptu
 async def test_a_worker_that_ends_tells_the_rest_of_its_numbers(
     queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(lines, "MOST_A_SECOND", 0)
+    monkeypatch.setattr(job_log, "MOST_A_SECOND", 0)
     worker = Worker(queue, lambda _: None)
     ear = Ear(worker, "completed")
     await queue.add_many(["send"] * 20)

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from ..worker.exits import BLOCKED_LOOP
+from ..worker.exit_codes import BLOCKED_LOOP
 
 
 class ExitCode(IntEnum):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ropeway import Job, Queue, Worker, WorkerEvent
-from ropeway.worker.following import Follower
+from ropeway.worker.follower import Follower
 from ropeway.worker.listeners import OF_QUEUES
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Outage, Tampering

@@ -10,7 +10,7 @@ import pytest
 
 from ropeway import Queue, Worker
 from ropeway.worker.job import Job, Signal
-from ropeway.worker.keeping import Renewer
+from ropeway.worker.maintenance.renewer import Renewer
 from tests.client.tampering import Outage, Tampering
 
 LOCK: Final = 0.4

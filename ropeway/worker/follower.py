@@ -1,4 +1,4 @@
-"""What happens to a worker's queues beside its own work, for its listeners."""
+"""Reading the event streams of a worker's queues, for its listeners."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Final
 from ..job.events import Event, expand
 from ..store.contract import Store
 from .listeners import OF_QUEUES
-from .service import Service, insist
+from .service import Service, until_answered
 
 SAFETY_POLL: Final = 5.0
 
 
 class Follower(Service):
-    """Reads the events of a queue, and tells those that a worker does not tell by itself."""
+    """Reads the events of one queue, and emits those that the worker does not emit itself."""
 
-    def __init__(self, store: Store, queue: str, tell: Callable[[Event], None]) -> None:
+    def __init__(self, store: Store, queue: str, emit: Callable[[Event], None]) -> None:
         self.queue: Final = queue
         self._store = store
-        self._tell = tell
+        self._emit = emit
         self._listener = store.listen("events", [queue])
         self._cursor: str | None = None
         self._beginning = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Nothing that happens after this is missed."""
+        """Takes the starting cursor: no event after this is missed."""
         async with self._beginning:
             if self._cursor is None:
-                self._cursor = (await insist(lambda _: self._store.events(self.queue, "now"), "events")).cursor
+                self._cursor = (await until_answered(lambda _: self._store.events(self.queue, "now"), "events")).cursor
 
     async def run(self) -> None:
         await self.begin()
@@ -43,16 +43,16 @@ class Follower(Service):
             await self._listener.wait(SAFETY_POLL)
 
     async def catch_up(self) -> None:
-        """Tells the rest, after it was stopped."""
+        """Emits the remaining events, after `run` was cancelled."""
         while self._cursor is not None and await self._read():
             pass
 
     async def _read(self) -> bool:
-        """Tells what has happened since it last looked; whether there was anything at all."""
+        """Emits the events since the last read. True if there were any."""
         page = await self._store.events(self.queue, self._cursor)
         self._cursor = page.cursor
         for stored in page.entries:
             for event in expand(self.queue, stored.id, stored.entry):
                 if event.name in OF_QUEUES:
-                    self._tell(event)
+                    self._emit(event)
         return bool(page.entries)
