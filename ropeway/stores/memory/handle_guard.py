@@ -1,4 +1,4 @@
-"""Whether a handle may still be used."""
+"""Refusing calls on a store handle that was closed or inherited by a fork."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 from ...errors import StoreClosed
 
 
-class Door:
+class HandleGuard:
+    """The open or closed state of one handle."""
+
     __slots__ = ("__weakref__", "_pid", "is_open", "url")
 
     def __init__(self, url: str) -> None:
@@ -17,7 +19,7 @@ class Door:
 
     @property
     def is_inherited(self) -> bool:
-        """This is a forked child: the jobs here are a copy, and the store's lock may be held for ever."""
+        """True in a forked child, where the jobs are a copy and the store's lock may be held for ever."""
         return os.getpid() != self._pid
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""The jobs of one state, in their order."""
+"""The index of one state: its jobs in the order in which they are claimed or listed."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _KEYS: Final[dict[State, Callable[[JobRecord], Key]]] = {
     "failed": _by_finish,
     "cancelled": _by_finish,
 }
-"""By what `find` lists each state; waiting jobs are also claimed in that order.
+"""Sort keys by state, for `find`; waiting jobs are also claimed in that order.
 
-`abs(order)` is the number that the job got when it was added, or when it last went behind others.
+`abs(order)` is the sequence number that the job got when it was added, or when it was last moved to the end.
 """
 
 
-class Shelf:
-    """Where a job stands follows from its record alone, so that a step can be undone by its records.
+class StateIndex:
+    """A job's position depends on its record alone, so that a step can be undone by restoring records.
 
-    Two more orders, by name and by age, cost nothing until somebody asks for them. They are made then, kept up
-    to date from there on, and forgotten when the shelf is empty.
+    Two more orders, by name and by age, are built when they are first needed, maintained from then on, and dropped when
+    the index is empty.
     """
 
     __slots__ = ("_by_age", "_by_name", "_is_final", "_jobs", "_kept", "_key", "counted")
 
     def __init__(self, state: State, jobs: Mapping[str, JobRecord]) -> None:
         self.counted = SortedKeys()
-        """Without those that are kept for ever, whose number may be far larger."""
+        """Keys of jobs that count towards retention limits: not those kept for ever, which may be far more."""
         self._kept = SortedKeys()
         self._is_final = state in FINAL
         self._key = _KEYS[state]
@@ -86,14 +86,14 @@ class Shelf:
         return [(self.counted, jobs)]
 
     def first_named(self, allowed: Callable[[str], bool], names: Iterable[str] | None, count: int) -> list[Key]:
-        """The first jobs whose names are allowed; `names` are all that can be, if that is known."""
+        """The first jobs whose names are allowed; `names`, if given, are the only candidates."""
         if self._by_name is None or names is None:
-            # Most workers know most names, so the head of the line is often enough.
+            # Most workers take most names, so the first few jobs are often enough.
             head = self.keys.first(4 * count)
             found = [key for key in head if allowed(self._jobs[key[2]].name)][:count]
             if len(found) == count or len(head) == len(self.keys):
                 return found
-        # Jobs that nobody here wants may stand in front by the million: they are passed by name, not one by one.
+        # Millions of unwanted jobs may be in front: they are skipped by name, not one by one.
         lines = self._lines()
         wanted = [name for name in (lines if names is None else names) if name in lines and allowed(name)]
         return [*islice(merge(*(lines[name].first(count) for name in wanted)), count)]

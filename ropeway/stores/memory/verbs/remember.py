@@ -1,4 +1,4 @@
-"""What is written beside jobs: events of the application, and records."""
+"""Commands that write no jobs: published events and versioned records."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..step import Step
 
 
 def publish(step: Step, command: Publish) -> None:
-    step.book(command.queue).notice(PUBLISHED, {"name": command.name, "data": decode(command.data)})
+    step.queue(command.queue).notice(PUBLISHED, {"name": command.name, "data": decode(command.data)})
 
 
 def trim_events(step: Step, command: TrimEvents) -> None:
-    step.place.book(command.queue).stream.trim_to(command.keep)
+    step.shared.queue(command.queue).stream.trim_to(command.keep)
 
 
 def remember(step: Step, command: Remember) -> Remembered:
-    return step.place.records.remember(command.record, command.expect, command.lasting, step.now)
+    return step.shared.records.remember(command.record, command.expect, command.lasting, step.now)
 
 
 def forget(step: Step, command: Forget) -> bool:
-    return step.place.records.forget(command.kind, command.key, step.now)
+    return step.shared.records.forget(command.kind, command.key, step.now)

@@ -1,4 +1,4 @@
-"""What jobs went through: failed attempts and log lines."""
+"""The history of jobs: failed attempts and log lines."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ...job.instants import Instant
 from ...store.values import FailedAttempt, History, LogLine, LogPage
 
 
-class Past:
-    """Of one job. Most jobs have none."""
+class JobHistory:
+    """History of one job. Most jobs have none."""
 
     __slots__ = ("dropped", "failures", "log")
 
@@ -25,16 +25,16 @@ class Past:
             self.dropped += 1
 
 
-class Pasts:
-    """Of all jobs of a queue."""
+class Histories:
+    """Histories of all jobs of a queue."""
 
-    __slots__ = ("_pasts",)
+    __slots__ = ("_histories",)
 
     def __init__(self) -> None:
-        self._pasts: dict[str, Past] = {}
+        self._histories: dict[str, JobHistory] = {}
 
     def __len__(self) -> int:
-        return len(self._pasts)
+        return len(self._histories)
 
     def fail(self, id: str, attempt: FailedAttempt, keep: int) -> None:
         failures = self._of(id).failures
@@ -43,27 +43,27 @@ class Pasts:
             failures.popleft()
 
     def write(self, id: str, at: Instant, lines: Sequence[str], keep: int) -> None:
-        past = self._of(id)
-        past.log.extend(LogLine(at, line) for line in lines)
-        past.drop_lines(keep)
+        history = self._of(id)
+        history.log.extend(LogLine(at, line) for line in lines)
+        history.drop_lines(keep)
 
     def clear(self, id: str, keep: int) -> None:
-        if id in self._pasts:
-            self._pasts[id].drop_lines(keep)
+        if id in self._histories:
+            self._histories[id].drop_lines(keep)
 
     def forget(self, ids: Iterable[str]) -> None:
         for id in ids:
-            self._pasts.pop(id, None)
+            self._histories.pop(id, None)
 
     def read(self, id: str) -> History:
-        past = self._pasts.get(id)
-        return History([], []) if past is None else History([*past.failures], [*past.log], past.dropped)
+        history = self._histories.get(id)
+        return History([], []) if history is None else History([*history.failures], [*history.log], history.dropped)
 
     def page(self, id: str, after: int | None, limit: int, *, newest_first: bool) -> LogPage:
-        past = self._pasts.get(id)
-        if past is None:
+        history = self._histories.get(id)
+        if history is None:
             return LogPage([])
-        first, newest = past.dropped + 1, past.dropped + len(past.log)
+        first, newest = history.dropped + 1, history.dropped + len(history.log)
         if newest_first:
             end = newest if after is None else min(after - 1, newest)
             numbers = range(end, max(first, end - limit + 1) - 1, -1)
@@ -72,8 +72,8 @@ class Pasts:
             begin = max(first, 0 if after is None else after + 1)
             numbers = range(begin, min(newest, begin + limit - 1) + 1)
             more = bool(numbers) and numbers[-1] < newest
-        lines = [past.log[number - first] for number in numbers]
+        lines = [history.log[number - first] for number in numbers]
         return LogPage(lines, newest, numbers[-1] if more else None)
 
-    def _of(self, id: str) -> Past:
-        return self._pasts.setdefault(id, Past())
+    def _of(self, id: str) -> JobHistory:
+        return self._histories.setdefault(id, JobHistory())

@@ -1,4 +1,4 @@
-"""What the holder of a lock does while the job runs: renew and update."""
+"""Commands of a lock's holder while its job runs: renew and update. Also `clear_log`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....job.record import JobRecord
 from ....job.states import FINAL
 from ....store.commands import ClearLog, Renew, Update
 from ....store.values import Answer, JobUpdate
-from ..book import Book
+from ..queue_data import QueueData
 from ..step import Step
 from .answers import DONE, LOST, MISSING, REFUSED
 from .claim import mark_alone
@@ -19,33 +19,33 @@ from .claim import mark_alone
 
 def renew(step: Step, command: Renew) -> list[Answer]:
     lock_until = min(step.now + whole("lock", command.lock, 0, LAST_INSTANT), LAST_INSTANT)
-    book = step.book(command.queue)
+    queue = step.queue(command.queue)
     answers = []
     for held in command.locks:
-        job = book.jobs.get(held.id)
+        job = queue.jobs.get(held.id)
         answers.append(_verdict(job, held.token))
         if job is not None and answers[-1].verdict == "done":
-            book.put(replace(job, lock_until=lock_until, renewed_at=step.now))
+            queue.put(replace(job, lock_until=lock_until, renewed_at=step.now))
     return answers
 
 
 def update(step: Step, command: Update) -> list[Answer]:
-    book = step.book(command.queue)
+    queue = step.queue(command.queue)
     answers = []
     for update in command.updates:
-        job = book.jobs.get(update.id)
+        job = queue.jobs.get(update.id)
         answers.append(_verdict(job, update.token))
         if job is not None and answers[-1].verdict == "done":
-            _apply(step, book, job, update)
+            _apply(step, queue, job, update)
     return answers
 
 
 def clear_log(step: Step, command: ClearLog) -> Answer:
-    book = step.book(command.queue)
-    job = book.jobs.get(command.id)
+    queue = step.queue(command.queue)
+    job = queue.jobs.get(command.id)
     if job is None:
         return MISSING
-    book.afterwards(book.pasts.clear, command.id, command.keep)
+    queue.afterwards(queue.histories.clear, command.id, command.keep)
     return DONE[job.state]
 
 
@@ -57,16 +57,16 @@ def _verdict(job: JobRecord | None, token: str | None) -> Answer:
     return DONE["active"] if job.state == "active" and job.token == token else LOST[job.state]
 
 
-def _apply(step: Step, book: Book, job: JobRecord, update: JobUpdate) -> None:
+def _apply(step: Step, queue: QueueData, job: JobRecord, update: JobUpdate) -> None:
     if update.progress is not None:
-        book.entry("progress").append((job.id, {"progress": decode(update.progress)}))
+        queue.entry("progress").append((job.id, {"progress": decode(update.progress)}))
     if update.data is not None:
-        book.entry("changed").append((job.id, {"data": True}))
+        queue.entry("changed").append((job.id, {"data": True}))
     if update.log:
-        book.afterwards(book.pasts.write, job.id, step.now, tuple(update.log), update.keep_logs)
+        queue.afterwards(queue.histories.write, job.id, step.now, tuple(update.log), update.keep_logs)
     if update.alone is not None and job.state == "active":
-        mark_alone(book, job, alone=update.alone)
+        mark_alone(queue, job, alone=update.alone)
     if update.progress is not None or update.data is not None:
         progress = job.progress if update.progress is None else update.progress
         data = job.data if update.data is None else update.data
-        book.put(replace(job, progress=progress, data=data))
+        queue.put(replace(job, progress=progress, data=data))
