@@ -1,4 +1,4 @@
-"""A worker's services on the loop of a fake clock."""
+"""A worker's maintenance services on the application's loop, for a fake clock."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from ..worker.maintenance.loop_watch import LoopWatch
 from ..worker.maintenance.thread import CleanUp, MaintenanceThread, MakeServices
-from .governor import AT_SERVICE
+from .fake_loop import IN_MAINTENANCE
 
 if TYPE_CHECKING:
     from .clock import FakeClock
 
 
 class LoopMaintenance(MaintenanceThread):
-    """Runs the services beside the handlers: a thread of its own would live by another time.
+    """Runs the services on the handlers' loop, because a separate thread would not use the fake clock.
 
-    A handler that blocks the loop blocks them too, but while it does so no time passes.
+    A handler that blocks the loop blocks them too, but no time passes meanwhile.
     """
 
     def __init__(self, clock: FakeClock, make: MakeServices, clean_up: CleanUp) -> None:
@@ -26,13 +26,13 @@ class LoopMaintenance(MaintenanceThread):
         self._clock = clock
         self._serving: asyncio.Task[None] | None = None
         self._began = False
-        self._governed = ExitStack()
+        self._controlled = ExitStack()
         self._context = copy_context()
 
     async def start(self) -> asyncio.Future[None]:
-        self._governed.enter_context(self._clock.governing())
+        self._controlled.enter_context(self._clock.controlling_loop())
         self._began = True
-        self._context.run(AT_SERVICE.set, True)
+        self._context.run(IN_MAINTENANCE.set, True)
         await self.add_services(self._make)
         self._serving = asyncio.create_task(self._services.run(), name="ropeway-maintenance", context=self._context)
         return self._serving
@@ -49,4 +49,4 @@ class LoopMaintenance(MaintenanceThread):
             if self._began:
                 await self._clean_up()
         finally:
-            self._governed.close()
+            self._controlled.close()

@@ -1,4 +1,4 @@
-"""What a worker says of its work, while a test drains its queues."""
+"""Recording of a worker's attempts while a test drains its queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ _ENDS: Final[dict[str, Ended]] = {
 }
 
 
-class Diary:
+class DrainRecorder:
+    """Listens to a worker's events, and builds the result of `drain` from them."""
+
     def __init__(self, worker: Worker, started: Callable[[Job], None]) -> None:
         self._worker = worker
         self._started = started
@@ -31,10 +33,10 @@ class Diary:
         self._stalled: list[tuple[str, str]] = []
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        hear = {"active": self._hear_start, "stalled": self._hear_stalled}
-        hear |= dict.fromkeys(_ENDS, self._hear_end)
-        hear |= dict.fromkeys(("waiting", "delayed"), self._hear_return)
+    def recording(self) -> Iterator[None]:
+        hear = {"active": self._on_start, "stalled": self._on_stalled}
+        hear |= dict.fromkeys(_ENDS, self._on_end)
+        hear |= dict.fromkeys(("waiting", "delayed"), self._on_return)
         for name, listener in hear.items():
             self._worker.on(name, listener)
         try:
@@ -53,7 +55,7 @@ class Diary:
         return Drained([*self._attempts, *given_up], [id for _, id in self._stalled], left)
 
     async def _given_up(self, queue_name: str, id: str) -> Attempt | None:
-        """A job that failed because it stalled too often: no attempt of it ended here."""
+        """A job that failed because it stalled too often, which no event of an attempt reports."""
         [queue] = [queue for queue in self._worker.queues if queue.name == queue_name]
         job = await queue.get(id)
         if job is None or job.snapshot.state != "failed":
@@ -70,19 +72,19 @@ class Diary:
             reason=job.snapshot.reason,
         )
 
-    def _hear_start(self, event: WorkerEvent) -> None:
+    def _on_start(self, event: WorkerEvent) -> None:
         assert event.job is not None
         self._started(event.job)
 
-    def _hear_end(self, event: WorkerEvent) -> None:
+    def _on_end(self, event: WorkerEvent) -> None:
         self._write(event, _ENDS[event.name])
 
-    def _hear_return(self, event: WorkerEvent) -> None:
-        # After a failure it was told as `retrying` before.
+    def _on_return(self, event: WorkerEvent) -> None:
+        # After a failure it was recorded as `retrying`.
         if "reason" not in event.data:
             self._write(event, "postponed")
 
-    def _hear_stalled(self, event: WorkerEvent) -> None:
+    def _on_stalled(self, event: WorkerEvent) -> None:
         self._stalled += [(event.data["queue"], id) for id in event.data["ids"]]
 
     def _write(self, event: WorkerEvent, ended: Ended) -> None:

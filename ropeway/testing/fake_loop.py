@@ -1,8 +1,14 @@
-"""An event loop that lives by a fake clock.
+"""Running an event loop by a fake clock.
 
-asyncio asks two things for time: `loop.time()`, and its selector, in which it waits when nothing is left to run. Both
-are replaced on the one loop object while it is governed. The selector is also where one can see that nothing is left
-to run, so that tests need neither sleep nor guess: time moves only then.
+asyncio takes time from two things: `loop.time()`, and its selector, in which it waits when no callback is ready. Both
+are replaced on the loop object while it is controlled. The selector is called exactly when nothing is left to run, and
+only then the fake clock advances: tests need neither sleep nor guess.
+
+    loop: callbacks ready?  -- yes --> run them
+          | no
+          v
+    select(timeout) -> Pace.idle(distance to the next timer) -> Jump(by): advance the clock, timers fire
+                                                             -> Wait(seconds): wait in real time for I/O
 """
 
 from __future__ import annotations
@@ -22,55 +28,57 @@ from ..job.instants import Milliseconds
 if TYPE_CHECKING:
     from .clock import FakeClock
 
-AT_SERVICE: Final[ContextVar[bool]] = ContextVar("ropeway_at_service", default=False)
-"""Set in a worker's services, whose pauses nobody waits for."""
+IN_MAINTENANCE: Final[ContextVar[bool]] = ContextVar("ropeway_in_maintenance", default=False)
+"""Set in a worker's maintenance services, whose pauses `drain` need not wait for."""
 AN_HOUR: Final = 3600.0
 
 
 class Jump(NamedTuple):
-    """Time moves on by so much, at once."""
+    """Advance the clock by so much, at once."""
 
     by: Milliseconds
 
 
 class Wait(NamedTuple):
-    """Something outside may happen: so many real seconds are given to it."""
+    """Wait for I/O, for at most so many real seconds."""
 
     seconds: float
 
 
 class Pace:
-    """Decides what happens when nothing on the loop is left to run."""
+    """Decides what to do when nothing on the loop is left to run."""
 
     urgent = False
-    """Whether it goes before others that came later."""
+    """If true, it takes precedence over later ones."""
 
     def idle(self, distance: Milliseconds | None) -> Jump | Wait:
-        """`distance` is how far away the next timer is; None if there is none."""
+        """`distance` is the time until the next timer; None if there is none."""
         raise NotImplementedError
 
 
 class RealPace(Pace):
-    """A timer takes as long as it says."""
+    """Timers take their real time."""
 
     def idle(self, distance: Milliseconds | None) -> Wait:
         return Wait(AN_HOUR)
 
 
-class Governor:
-    """One loop, and the clock that it lives by at the moment.
+class FakeLoop:
+    """Controls the time of one event loop.
 
-    When it is no longer governed its time goes on from where it was, so that no timer is thrown back.
+    Afterwards the loop's time continues from where it was, so that it never runs backwards.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         selector = vars(loop).get("_selector") if isinstance(loop, asyncio.BaseEventLoop) else None
         if selector is None:
             kind = f"{type(loop).__module__}.{type(loop).__name__}"
-            raise RopewayError(f"a fake clock governs asyncio's own event loops, not {kind}: run this test without it")
+            raise RopewayError(
+                f"a fake clock needs one of asyncio's own event loops, not {kind}: run this test without it"
+            )
         self.loop = loop
         self.sleeps: list[asyncio.TimerHandle] = []
-        """The timers of `asyncio.sleep`, the services' own left out; the first to end is the first."""
+        """A heap of the timers of `asyncio.sleep`, without those of maintenance services."""
         self._selector: Any = selector
         self._clock: FakeClock | None = None
         self._users = 0
@@ -84,7 +92,7 @@ class Governor:
 
     def begin(self, clock: FakeClock) -> None:
         if self._clock not in (None, clock):
-            raise RopewayError("this event loop lives by another FakeClock: give both stores the same one")
+            raise RopewayError("this event loop uses another FakeClock: give both stores the same one")
         self._users += 1
         if self._clock is None:
             self._base = self.loop.time() - clock.elapsed / 1000
@@ -93,7 +101,7 @@ class Governor:
             vars(self._selector)["select"] = self._select
 
     def end(self) -> bool:
-        """Whether it is governed no longer."""
+        """True if the loop is no longer controlled."""
         self._users -= 1
         if self._users:
             return False
@@ -107,7 +115,7 @@ class Governor:
 
     @contextmanager
     def paced_by(self, pace: Pace) -> Iterator[None]:
-        """The newest pace counts, of the urgent ones if there are any."""
+        """Sets the pace inside the block. The newest one applies, among the urgent ones if there are any."""
         self._paces.append(pace)
         try:
             yield
@@ -116,7 +124,7 @@ class Governor:
 
     @property
     def sleeper(self) -> asyncio.TimerHandle | None:
-        """The first of those who sleep on this loop."""
+        """The next timer of an `asyncio.sleep` on this loop."""
         while self.sleeps and (self.sleeps[0].cancelled() or self.sleeps[0].when() <= self._time()):
             heappop(self.sleeps)
         return self.sleeps[0] if self.sleeps else None
@@ -126,7 +134,7 @@ class Governor:
         return next((pace for pace in reversed(self._paces) if pace.urgent), self._paces[-1])
 
     def wake(self) -> None:
-        """Time has moved, perhaps in another thread."""
+        """Makes the loop look at its timers, after the clock was advanced, perhaps by another thread."""
         with suppress(RuntimeError):  # A loop that was closed has no timers left.
             self.loop.call_soon_threadsafe(lambda: None)
 
@@ -136,8 +144,8 @@ class Governor:
 
     def _call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> asyncio.TimerHandle:
         timer = self._real_call_at(when, callback, *args, context=context)
-        # What `asyncio.sleep` calls; timeouts and the timers of libraries call something else.
-        if getattr(callback, "__name__", "") == "_set_result_unless_cancelled" and not AT_SERVICE.get():
+        # The callback of `asyncio.sleep`; timeouts and timers of libraries have others.
+        if getattr(callback, "__name__", "") == "_set_result_unless_cancelled" and not IN_MAINTENANCE.get():
             heappush(self.sleeps, timer)
         return timer
 
@@ -147,8 +155,8 @@ class Governor:
         events = self._real_select(0)
         if events:
             return events
-        # Whole milliseconds, as in stores, or both would disagree on what is due. Less than a nanosecond is an error of
-        # floats; but each step must be one.
+        # Whole milliseconds, as in stores, or both would disagree on what is due. Less than a nanosecond is a rounding
+        # error; but each step must be at least one millisecond.
         distance = None if timeout is None else max(1, math.ceil(timeout * 1000 - 1e-6))
         match self._pace.idle(distance):
             case Jump(by):
@@ -158,7 +166,7 @@ class Governor:
                 return self._wait(distance, seconds)
 
     def _wait(self, distance: Milliseconds | None, longest: float) -> Any:
-        """Waits in the real world. What waited for a timer in vain, as long as the timer says, has waited enough."""
+        """Waits in real time. A timer that was waited for in real time for its whole duration fires."""
         assert self._clock is not None
         if self._waited_at != self._clock.elapsed:
             self._waited, self._waited_at = 0.0, self._clock.elapsed
@@ -176,11 +184,11 @@ class Governor:
             self._clock.move(by)
 
 
-def governor_of(loop: asyncio.AbstractEventLoop) -> Governor:
-    """Each loop has one, and keeps it: both go at the same time."""
-    governor = vars(loop).get("_ropeway_governor") if hasattr(loop, "__dict__") else None
-    if governor is None:
-        governor = Governor(loop)
-        vars(loop)["_ropeway_governor"] = governor
-    assert isinstance(governor, Governor)
-    return governor
+def fake_loop_of(loop: asyncio.AbstractEventLoop) -> FakeLoop:
+    """The `FakeLoop` of an event loop, stored on it, so that both are collected together."""
+    fake_loop = vars(loop).get("_ropeway_fake_loop") if hasattr(loop, "__dict__") else None
+    if fake_loop is None:
+        fake_loop = FakeLoop(loop)
+        vars(loop)["_ropeway_fake_loop"] = fake_loop
+    assert isinstance(fake_loop, FakeLoop)
+    return fake_loop

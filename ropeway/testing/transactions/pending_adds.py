@@ -1,4 +1,4 @@
-"""Jobs that come into a store of a test when their transaction is committed."""
+"""Adds that a `FakeStore` performs when their transaction is committed."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from ...store.values import Added
 T = TypeVar("T")
 
 
-class Lands(Store):
-    """A store that takes jobs in when the transaction they were added in is committed."""
+class StoresAtCommit(Store):
+    """A store that stores jobs when the transaction in which they were added is committed."""
 
     @abstractmethod
-    async def land(self, jobs: Sequence[NewJob], at: Instant) -> None:
+    async def add_committed(self, jobs: Sequence[NewJob], at: Instant) -> None:
         """Stores jobs that were added at that instant."""
 
 
-class Landing:
-    """Call it at the commit."""
+class PendingAdd:
+    """Jobs of one add, which wait for the commit: call it then."""
 
-    def __init__(self, store: Lands, jobs: Sequence[NewJob], at: Instant) -> None:
+    def __init__(self, store: StoresAtCommit, jobs: Sequence[NewJob], at: Instant) -> None:
         self.jobs = jobs
         self._store, self._at = store, at
 
     def __call__(self) -> None:
-        at_once(self._store.land(self.jobs, self._at))
+        run_immediately(self._store.add_committed(self.jobs, self._at))
 
 
-def verdicts(store: Store, bundle: Sequence[NewJob], pending: Sequence[Landing]) -> tuple[list[Added], list[NewJob]]:
-    """What an add in a transaction answers, and the jobs that it leaves to the commit."""
-    there = {(job.queue, job.id): (job.name, job.data) for landing in pending for job in landing.jobs}
+def verdicts(store: Store, bundle: Sequence[NewJob], pending: Sequence[PendingAdd]) -> tuple[list[Added], list[NewJob]]:
+    """The answers of an add in a transaction, and the jobs to store at its commit."""
+    there = {(job.queue, job.id): (job.name, job.data) for pending_add in pending for job in pending_add.jobs}
     new: list[NewJob] = []
     answers: list[Added] = []
     for job in bundle:
-        [record] = at_once(store.get(job.queue, [job.id]))
+        [record] = run_immediately(store.get(job.queue, [job.id]))
         known = there.get((job.queue, job.id)) if record is None else (record.name, record.data)
         if known is None:
             there[job.queue, job.id] = (job.name, job.data)
@@ -52,11 +52,11 @@ def verdicts(store: Store, bundle: Sequence[NewJob], pending: Sequence[Landing])
     return answers, new
 
 
-def at_once(call: Coroutine[Any, Any, T]) -> T:
-    """Runs a call of a store in memory, which waits for nothing, wherever a commit happens: a loop or a thread."""
+def run_immediately(call: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine of a memory store, which never waits, in any thread, with or without an event loop."""
     try:
         while True:
-            # It may only let others run for a moment.
+            # It may only yield to the loop.
             call.send(None)
     except StopIteration as ended:
         answer: T = ended.value
