@@ -22,14 +22,14 @@ _SPEAK_OF_THEMSELVES: Final = {"FakeStore", "JobHandle", "Queue"}
 """Classes that set attributes for users; those of the others are the worker's own."""
 OURS_ALONE: Final = {
     "AddedJob": {"expected"},
-    "FakeClock": {"elapsed", "governing", "move"},
+    "FakeClock": {"elapsed", "controlling_loop", "move"},
     "FakeStore": {
         "add",
         "clock",
         "join",
         "join_here",
-        "keeper",
-        "land",
+        "maintenance",
+        "add_committed",
         "now",
         "own",
         "own_here",

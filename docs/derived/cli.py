@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ropeway.cli.exits import MEANINGS
+from ropeway.cli.exit_codes import MEANINGS
 from ropeway.cli.main import cli
 
 from .tables import code, table

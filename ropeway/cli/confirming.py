@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from .exits import ExitCode
+from .exit_codes import ExitCode
 from .interrupts import interruptible
 
 

@@ -13,7 +13,7 @@ import click
 from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, StoreError
 from ..showing import LONGEST_MESSAGE, shortened
 from .escaping import one_line
-from .exits import ExitCode
+from .exit_codes import ExitCode
 from .sink import tell
 
 

@@ -17,7 +17,7 @@ from ..client.queue import Queue
 from ..showing import kind_of
 from ..worker.worker import Worker
 from .escaping import printable
-from .exits import ExitCode
+from .exit_codes import ExitCode
 from .sink import tell
 from .stores import near
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from .. import __version__
-from .exits import MEANINGS
+from .exit_codes import MEANINGS
 from .failures import ClosedPipe, guarded
 from .helping import examples
 from .sink import finish

@@ -10,7 +10,7 @@ from ..errors import StoreRefused
 from ..store.contract import Store
 from ..store.inspection import Inspection
 from ..store.url import connect
-from .exits import ExitCode
+from .exit_codes import ExitCode
 from .helping import examples
 from .options import json_option, url_option
 from .text import as_json as json_text

@@ -17,7 +17,7 @@ from ..client.workers import WorkerInfo, read_workers
 from ..errors import StoreMissing
 from ..store.contract import Store
 from ..store.url import connect
-from .exits import NotFound
+from .exit_codes import NotFound
 
 P = ParamSpec("P")
 R = TypeVar("R")

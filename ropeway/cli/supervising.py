@@ -19,9 +19,9 @@ from contextlib import suppress
 from typing import Final
 
 from ..logger import log
-from ..worker.ends import ENDS_KEPT, end_of, note_end
+from ..worker.process_exits import EXITS_KEPT, exit_text, note_exit
 from ..worker.signals import stopped_by_signals
-from .exits import ExitCode
+from .exit_codes import ExitCode
 from .reloading import Sources
 
 FIRST_PAUSE: Final = 0.5
@@ -43,7 +43,7 @@ class Supervisor:
         self._processes = processes
         self._sources = sources
         self._children: set[asyncio.subprocess.Process] = set()
-        self._ends: deque[str] = deque(maxlen=ENDS_KEPT)
+        self._ends: deque[str] = deque(maxlen=EXITS_KEPT)
         self._stops = 0
         self._ending = asyncio.Event()
         """This generation of processes is to end: for good, or to be started anew."""
@@ -131,7 +131,7 @@ class Supervisor:
         return code if code >= 0 else 128 - code
 
     def _announce(self, pid: int, code: int) -> None:
-        end = f"{pid} {end_of(code)}\n"
+        end = f"{pid} {exit_text(code)}\n"
         self._ends.append(end)
         for child in self._children:
             _tell(child, end)
@@ -164,7 +164,7 @@ def heed_parent() -> None:
         with suppress(OSError), open(0, "rb", closefd=False) as told:
             for line in told:
                 pid, _, how = line.decode().rstrip().partition(" ")
-                note_end(int(pid), how)
+                note_exit(int(pid), how)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="ropeway-parent", daemon=True).start()

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ..job.names import queue_name
 from .completing import complete_queue
-from .exits import NotFound
+from .exit_codes import NotFound
 from .helping import examples
 from .live.drawing import View, draw
 from .live.gathering import Gatherer

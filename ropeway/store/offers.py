@@ -31,5 +31,5 @@ class Offers(NamedTuple):
     migration: Migratable | None = None
     side_by_side_from: int = sys.maxsize
     """How many outcomes are worth two calls at once on one handle, because the store works on both."""
-    keeper: Callable[..., Any] | None = None
-    """Makes the keeper of a worker's maintenance, for a store whose time is not the machine's (`worker.keeper`)."""
+    maintenance: Callable[..., Any] | None = None
+    """Replaces `worker.maintenance.thread.MaintenanceThread`, for a store whose clock is not the machine's."""

@@ -1,8 +1,8 @@
-"""For tests, yours and ours.
+"""Test helpers, for applications and for Ropeway itself.
 
-Yours: a clock that is moved by hand (`FakeClock`) and a store that lives by it (`FakeStore`), `drain` to run a queue to
-its end, `assert_added` for what was added, `isolated` for applications that have queues of their own, and a pytest
-plugin with fixtures for all of them. Ours: the suite that every store passes, an auditor, a model and small factories.
+For applications: a manual clock (`FakeClock`), a store that uses it (`FakeStore`), `drain` to run all jobs of a queue,
+`assert_added` to check what was added, `isolated` for applications with module-level queues, and a pytest plugin with
+fixtures for all of them. For Ropeway: the conformance suite of stores, an auditor, a state machine and small factories.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     from ..lazy import lazily
 
-    # Every pytest run loads the plugin beside this file, and most of them need nothing of it.
+    # Every pytest run loads the plugin of this package, and most of them use nothing of it.
     __getattr__, __dir__ = lazily(
         __name__,
         {

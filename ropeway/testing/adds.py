@@ -1,4 +1,4 @@
-"""A job as it was when it was added."""
+"""Jobs as they were when they were added."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from ..job.options import StoredOptions, read_options, stored_options
 from ..job.record import NewJob
 
 _FIELDS: Final = {"remove_on_complete": "keep_completed", "remove_on_fail": "keep_failed"}
-"""Options that are kept under another name."""
+"""Options that are stored under another name."""
 
 
 class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What `added` and `assert_added` answer: whatever became of the job since, this is what was added."""
+    """The result of `added` and `assert_added`: the job as it was added, whatever happened to it since."""
 
     queue: str
     id: str
     name: str
     data: Json
     delay: timedelta
-    """From when it was added until it was due; 0 if that was at once."""
+    """Time from the add until it is due; 0 if it is due at once."""
     priority: int
     lifo: bool
     tags: tuple[str, ...]
     options: StoredOptions
-    """The rest: attempts, backoff, timeout and so on."""
+    """The remaining options: attempts, backoff, timeout and so on."""
     added_at: Instant
 
     def option(self, option: str) -> Any:
-        """What it was given for an option, as far as that is kept."""
+        """The value of an option, as it is stored."""
         if option in ("id", "delay", "priority", "lifo", "tags"):
             return getattr(self, option)
         return getattr(self.options, _FIELDS.get(option, option))
 
     def expected(self, option: str, given: Any) -> Any:
-        """What `option` would answer if it had been added with this value."""
+        """What `option` would return if the job had been added with this value."""
         place, stored = read_options({option: given})
         match option:
             case "delay":

@@ -1,4 +1,4 @@
-"""Brings jobs of a store into the state that a test begins with."""
+"""Arranging jobs of a store for a test."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def is_gone(store: Store, id: str, queue: str = QUEUE) -> bool:
 
 
 async def snapshot(store: Store, queue: str = QUEUE) -> tuple[list[JobRecord], Counts]:
-    """All that can be seen of a queue's jobs: to show that something did not change."""
+    """A queue's jobs and counts, to show that a call changed nothing."""
     page = await store.find(Find(queue, STATES, limit=10_000))
     return page.jobs, await store.count(queue)
 
@@ -63,7 +63,7 @@ async def delayed(store: Store, *, now: Instant = NOW, **job: Any) -> JobRecord:
 
 
 async def active(store: Store, *, now: Instant = NOW, **job: Any) -> JobRecord:
-    """Held under a lock that begins now. No other job may wait in its queue when it is made."""
+    """An active job, claimed now. No other job may wait in its queue."""
     added = await add_one(store, now=now, **job)
     claimed = await claim_one(store, now=now, queue=added.queue)
     assert claimed.id == added.id, "arrange active jobs before waiting ones"
@@ -96,7 +96,7 @@ ARRANGED: Final[dict[State, Arrangement]] = {
     "failed": failed,
     "cancelled": cancelled,
 }
-"""How a job gets into each state. Nothing leads to `waiting-children` until there are flows."""
+"""Functions that make a job in each state. `waiting-children` is missing until there are flows."""
 
 
 async def job_in(state: State, store: Store, *, now: Instant = NOW, **job: Any) -> JobRecord:
@@ -104,13 +104,13 @@ async def job_in(state: State, store: Store, *, now: Instant = NOW, **job: Any) 
 
 
 async def entries(store: Store, what: str | None = None, queue: str = QUEUE) -> list[Entry]:
-    """The stream of a queue, oldest first; only the entries of one kind, if it is named."""
+    """The event entries of a queue, oldest first; only of one kind, if `what` is given."""
     page = await store.events(queue, limit=100_000)
     return [stored.entry for stored in page.entries if what in (None, stored.entry.what)]
 
 
 async def events_of(store: Store, what: str, queue: str = QUEUE) -> list[tuple[str, dict[str, Any]]]:
-    """Job ids with all the details that entries of this kind carry, however the store grouped them."""
+    """Job ids with their details in the entries of one kind, however the store grouped them."""
     return [
         (id, {**(entry.detail or {}), **(detail or {})})
         for entry in await entries(store, what, queue)

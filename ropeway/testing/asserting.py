@@ -1,6 +1,6 @@
-"""What was added to a queue, and whether that is what a test expects.
+"""Assertions about the jobs that were added to a queue.
 
-These functions only look at what a `FakeStore` remembers: they are the same in tests with and without an event loop.
+They only read what a `FakeStore` has recorded, so they work in tests with and without an event loop.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ MOST_SHOWN: Final = 20
 
 
 def added(target: Target, name: str | JobType[Any, Any] | None = None) -> list[AddedJob]:
-    """Every job that was added to a queue, in order, also those that are finished or removed.
+    """Every job that was added to a queue, in order, including finished and removed ones.
 
-    Of a task, of one name or of a job type: only its jobs.
+    For a task, a name or a job type, only its jobs.
     """
     expected = expected_of(target, name)
     return [job for job in _all_added(expected.queue) if expected.name in (None, job.name)]
@@ -36,15 +36,15 @@ def assert_added(
     count: int | None = None,
     **options: Any,
 ) -> AddedJob:
-    """Fails unless such a job was added, `count` times if that is said; answers the first of them.
+    """Fails unless such a job was added (`count` times, if given); returns the first match.
 
-    `data` says what must be in it: a mapping matches data that has more keys, a type its instances, a function what it
-    answers True for. Options are written as in `queue.add`; a function is asked here too. With a job type for a name,
+    `data` is matched partially: a mapping matches data that has more keys, a type its instances, a function the values
+    for which it returns True. Options are written as in `queue.add`, and may be functions too. If `name` is a job type,
     `data` is of that type, or a mapping of some of its fields.
 
-    For a task, keywords are its arguments, of the types that it takes: `assert_added(remind, at=datetime(...))`.
-    Options are those of `using`: `assert_added(remind.using(delay=60), to="Ann")`. Arguments that are called `data`,
-    `count`, `name` or `target` are given in a mapping, as `data`.
+    For a task, keywords are its arguments, in their Python types: `assert_added(remind, at=datetime(...))`. Options are
+    given by `using`: `assert_added(remind.using(delay=60), to="Ann")`. Arguments named `data`, `count`, `name` or
+    `target` are given in a mapping, as `data`.
     """
     expected = expected_of(target, name, data, options)
     wanted = None if count is None else whole("count", count, 1)
@@ -63,7 +63,7 @@ def assert_not_added(
     expected = expected_of(target, name, data, options)
     found = [job for job in _all_added(expected.queue) if not any(expected.differences(job))]
     if found:
-        raise AssertionError(f"expected that nobody adds {expected}; found {len(found)}{_listed('these', found)}")
+        raise AssertionError(f"expected nothing to add {expected}; found {len(found)}{_listed('these', found)}")
 
 
 def _all_added(queue: Queue) -> list[AddedJob]:

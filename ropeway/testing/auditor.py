@@ -1,4 +1,4 @@
-"""A store that keeps the books about another one, and can be asked whether they agree."""
+"""A store proxy that records what another store answers, and checks that it is consistent."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ A = TypeVar("A")
 _PAGE = 1_000
 
 
-class Books:
-    """What all handles of one audited store have seen."""
+class AuditLog:
+    """Records of all handles of one audited store."""
 
     def __init__(self) -> None:
         self.ledgers: defaultdict[str, Ledger] = defaultdict(Ledger)
         self.runs: dict[tuple[str, str, str], int] = {}
-        """Which run of a job (by queue and id) each token was given for."""
+        """By token and job (queue and id): the start that the token was given for."""
         self.accepted: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        """The tokens whose completion of a job was acknowledged."""
+        """By job: the tokens whose completion was acknowledged."""
         self.problems: list[str] = []
 
     def note(self, command: Command[Any], answer: Any) -> None:
@@ -50,7 +50,7 @@ class Books:
             if job.state != "active" or job.token != request.token:
                 self.problems.append(f"{job.id} was given out {job.state} under {job.token!r}")
             key = job.queue, job.id, job.token or ""
-            # A repeat that finds none of its jobs is a first claim, with the token it had.
+            # A repeat that finds none of its jobs counts as a first claim with the same token.
             is_first = self.runs.setdefault(key, job.attempts_started) == job.attempts_started
             if not is_first and not request.repeat:
                 self.problems.append(f"the token {job.token!r} was given for two claims of {job.id}")
@@ -62,7 +62,7 @@ class Books:
 
 
 class AuditedStore(StoreProxy):
-    """Passes every call on; `check` fails if what was seen cannot have been.
+    """Passes every call on; `check` fails if the recorded answers contradict each other.
 
     It compares the stream of events with the table of moves and with the jobs, the counters with a recount,
     and the answers of claims and completions with each other. Removed jobs and trimmed events are no fault.
@@ -74,29 +74,29 @@ class AuditedStore(StoreProxy):
         Configure,
         Obliterate,
     )
-    """They take events away, or set a limit that holds from there on: what came before is read first."""
+    """Commands that remove events, or set a limit that holds from then on: earlier events are read before them."""
 
-    def __init__(self, store: Store, books: Books | None = None) -> None:
+    def __init__(self, store: Store, audit_log: AuditLog | None = None) -> None:
         super().__init__(store)
-        self.books = books or Books()
+        self.audit_log = audit_log or AuditLog()
 
     def sibling(self) -> Self:
-        return type(self)(self.inner.sibling(), self.books)
+        return type(self)(self.inner.sibling(), self.audit_log)
 
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
         if isinstance(command, self.reads_before):
             await self._catch_up(command.queue)
         answer = await super().do(command, now)
-        self.books.note(command, answer)
+        self.audit_log.note(command, answer)
         return answer
 
     async def check(self) -> None:
-        """Raises AssertionError with everything that does not agree."""
-        problems = list(self.books.problems)
-        for queue in sorted({*self.books.ledgers, *await self.inner.queues()}):
+        """Raises AssertionError with all inconsistencies."""
+        problems = list(self.audit_log.problems)
+        for queue in sorted({*self.audit_log.ledgers, *await self.inner.queues()}):
             await self._catch_up(queue)
             jobs = [job async for job in self._all_jobs(queue)]
-            ledger = self.books.ledgers[queue]
+            ledger = self.audit_log.ledgers[queue]
             problems += [
                 *ledger.problems,
                 *_unlike_the_stream(ledger, jobs),
@@ -108,12 +108,12 @@ class AuditedStore(StoreProxy):
         assert not problems, "\n".join(["the store broke its contract:", *problems])
 
     async def _catch_up(self, queue: str) -> None:
-        ledger = self.books.ledgers[queue]
+        ledger = self.audit_log.ledgers[queue]
         while True:
             seen = ledger.cursor
             page = await self.inner.events(queue, seen, limit=_PAGE)
             if ledger.cursor != seen:
-                continue  # somebody else read on meanwhile
+                continue  # another task has read on meanwhile
             if page.gap:
                 ledger.lose_track()
             for stored in page.entries:
@@ -131,8 +131,8 @@ class AuditedStore(StoreProxy):
             query = Find(queue, STATES, limit=_PAGE, after=page.next) if page.next else None
 
     def _completed_twice(self, queue: str) -> Iterable[str]:
-        ledger = self.books.ledgers[queue]
-        for (of_queue, id), tokens in self.books.accepted.items():
+        ledger = self.audit_log.ledgers[queue]
+        for (of_queue, id), tokens in self.audit_log.accepted.items():
             if of_queue == queue and ledger.is_whole and len(tokens) > ledger.completions[id]:
                 yield f"{len(tokens)} completions of {id} were accepted, {ledger.completions[id]} happened"
 

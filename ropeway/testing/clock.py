@@ -1,4 +1,4 @@
-"""Time that passes when a test says so."""
+"""A clock that tests advance manually."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ from threading import RLock
 from ..client.portal import refuse_on_a_loop
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Instant, Milliseconds, instant_of, moment_of
-from .governor import Governor, Jump, Pace, governor_of
+from .fake_loop import FakeLoop, Jump, Pace, fake_loop_of
 
 
 class FakeClock:
     """A clock that stands still until it is advanced.
 
-    It is the clock of a `FakeStore`, and of the event loop while a worker runs on such a store. Whatever waits there
-    for time to pass (delays, backoff, locks, timeouts, `asyncio.sleep`) waits for this clock. If nobody advances it,
-    such a wait takes as long as it would without it.
+    It is the clock of a `FakeStore`, and of the event loop while a worker runs on such a store. Delays, backoff, locks,
+    timeouts and `asyncio.sleep` all use it there. If the test does not advance it, a wait takes its real time.
     """
 
     def __init__(self, start: datetime | None = None) -> None:
         self._start = instant_of(datetime.now(UTC) if start is None else start)
         self._elapsed: Milliseconds = 0
         self._lock = RLock()
-        self._governors: list[Governor] = []
+        self._loops: list[FakeLoop] = []
 
     def __repr__(self) -> str:
         return f"<FakeClock {self.now().isoformat()}>"
 
     def now(self) -> datetime:
-        """In UTC, to the millisecond."""
+        """The current time in UTC, in whole milliseconds."""
         moment = moment_of(self.instant)
         assert moment is not None
         return moment
 
     @property
     def instant(self) -> Instant:
-        """The same in milliseconds since 1970, as stores write it."""
+        """The current time in milliseconds since 1970, as stores use it."""
         return self._start + self._elapsed
 
     @property
@@ -47,51 +46,51 @@ class FakeClock:
         return self._elapsed
 
     async def advance(self, by: Duration = 0) -> None:
-        """Lets time pass: timers end in their order, and whoever waited for each runs before the next ends.
+        """Advances the clock: timers fire in order, and the code waiting for one runs before the next fires.
 
-        When it returns, all that was to happen by then has happened, as far as it happens on this event loop; what a
-        thread or a process does meanwhile is not waited for. Advancing by 0 does what is due now.
+        When it returns, everything due by then has happened on this event loop; threads and processes are not waited
+        for. Advancing by 0 runs what is due now.
         """
-        with self.governing() as governor:
+        with self.controlling_loop() as fake_loop:
             advance = Advance(self, milliseconds(by, "by"))
-            with governor.paced_by(advance):
+            with fake_loop.paced_by(advance):
                 await advance.done
 
     def advance_sync(self, by: Duration = 0) -> None:
-        """The same for tests without an event loop, also while a worker runs in another thread."""
+        """`advance` for tests without an event loop, also while a worker runs in another thread."""
         refuse_on_a_loop("await clock.advance(...)")
         with self._lock:
-            loop = self._governors[0].loop if self._governors else None
+            loop = self._loops[0].loop if self._loops else None
         if loop is None:
             self.move(milliseconds(by, "by"))
         else:
             asyncio.run_coroutine_threadsafe(self.advance(by), loop).result()
 
     def move(self, by: Milliseconds) -> None:
-        """Sets the clock forward at once: what is due then is due together. Tests advance instead."""
+        """Sets the clock forward in one step, so that all timers in between fire together. Tests use `advance`."""
         with self._lock:
             self._elapsed += by
-            for governor in self._governors:
-                governor.wake()
+            for fake_loop in self._loops:
+                fake_loop.wake()
 
     @contextmanager
-    def governing(self) -> Iterator[Governor]:
-        """Inside the block the running event loop lives by this clock."""
-        governor = governor_of(asyncio.get_running_loop())
+    def controlling_loop(self) -> Iterator[FakeLoop]:
+        """Inside the block the running event loop uses this clock."""
+        fake_loop = fake_loop_of(asyncio.get_running_loop())
         with self._lock:
-            governor.begin(self)
-            if governor not in self._governors:
-                self._governors.append(governor)
+            fake_loop.begin(self)
+            if fake_loop not in self._loops:
+                self._loops.append(fake_loop)
         try:
-            yield governor
+            yield fake_loop
         finally:
             with self._lock:
-                if governor.end():
-                    self._governors.remove(governor)
+                if fake_loop.end():
+                    self._loops.remove(fake_loop)
 
 
 class Advance(Pace):
-    """Goes from timer to timer, up to an instant."""
+    """Jumps from timer to timer, up to an instant."""
 
     urgent = True
 

@@ -1,4 +1,4 @@
-"""What happened while a queue was drained."""
+"""The result of draining a queue."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     result: Json = None
     reason: str | None = None
     error: BaseException | None = None
-    """What the handler raised, with its traceback; None for a job that failed because its workers were lost."""
+    """The exception of the handler, with its traceback; None for a job that failed because its workers were lost."""
     delay: float = 0.0
     """Seconds until the next run, if it is retried or postponed."""
 
@@ -36,14 +36,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Drained(msgspec.Struct, frozen=True):
-    """What `drain` answers: what ran, how each run ended, and what is left."""
+    """The result of `drain`: the attempts, how each ended, and the jobs that are left."""
 
     attempts: list[Attempt]
     """Every run of a handler, in the order in which they ended."""
     stalled: list[str]
-    """Ids of jobs whose lock had run out."""
+    """Ids of jobs whose lock expired."""
     left: dict[State, int]
-    """What is not finished: jobs without a handler, of paused queues, or not yet due."""
+    """Unfinished jobs by state: without a handler, in paused queues, or not yet due."""
 
     @property
     def completed(self) -> list[Attempt]:
@@ -51,7 +51,7 @@ class Drained(msgspec.Struct, frozen=True):
 
     @property
     def failed(self) -> list[Attempt]:
-        """Those that will not be tried again."""
+        """Failed attempts that are not retried."""
         return self._ended("failed")
 
     @property
@@ -60,7 +60,7 @@ class Drained(msgspec.Struct, frozen=True):
         return self._ended("retrying")
 
     def raise_failures(self) -> None:
-        """Raises what the handler of the first failed job raised: the very same exception."""
+        """Raises the exception of the first failed job's handler: the same object."""
         if not self.failed:
             return
         first, *others = self.failed

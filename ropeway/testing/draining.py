@@ -1,4 +1,4 @@
-"""Running a queue to its end inside a test."""
+"""Running all jobs of a queue inside a test."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from ..worker.job import Job
 from ..worker.options import WorkerOptions
 from ..worker.worker import Worker
 from .clock import FakeClock
-from .diary import Diary
+from .drain_recorder import DrainRecorder
 from .drained import Drained
-from .governor import Governor, Jump, Pace, Wait
+from .fake_loop import FakeLoop, Jump, Pace, Wait
 from .store import fake_store
 
 P = ParamSpec("P")
@@ -33,7 +33,7 @@ T = TypeVar("T")
 Until: TypeAlias = Literal["idle", "due"]
 
 CHANCE: Final = 0.005
-"""Real seconds in which something else may end a handler's sleep, before the clock does."""
+"""Real seconds that are given to other code to end a handler's sleep, before the clock is advanced."""
 
 
 async def drain(
@@ -48,13 +48,13 @@ async def drain(
 ) -> Drained:
     """Runs the jobs of a queue, or of a worker's queues, until there is nothing left to do.
 
-    A real worker runs them, one at a time and in order unless a `concurrency` is given. The store's clock is moved
-    to whatever comes next: retries, delays, locks that run out, and sleeps of handlers. With `until="due"` it does what
-    is due now, and what follows from that at once.
+    A real worker runs them, one at a time and in order unless `concurrency` is given. The store's clock is advanced to
+    whatever comes next: retries, delays, expiring locks and sleeps of handlers. With `until="due"` it runs only what is
+    due now, and what follows from that at once.
 
-    If jobs failed for good it raises what the first one's handler raised, unless `raise_failures` is False. It gives
-    up after `max_jobs` runs (jobs may add jobs for ever), and when a handler waits for `patience` real seconds for
-    something that no passing of time brings.
+    If jobs failed for good, it raises the error of the first one's handler, unless `raise_failures` is False. It gives
+    up after `max_jobs` runs (jobs may add jobs for ever), and if a handler waits for `patience` real seconds for
+    something other than time.
     """
     if until not in ("idle", "due"):
         raise InvalidOption("until", f'cannot be {until!r}: use "idle" or "due"')
@@ -81,36 +81,38 @@ def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 drain_sync = _sync(drain)
-"""The same for tests without an event loop."""
+"""`drain` for tests without an event loop."""
 
 
 class Draining(Pace):
+    """One call of `drain`: runs the worker, and advances the clock whenever nothing is left to run."""
+
     def __init__(self, worker: Worker, until: Until, max_jobs: int, patience: float) -> None:
         self._worker = worker
         self._until = until
         self._max_jobs = max_jobs
         self._patience = patience
         self._clock = _clock_of(worker)
-        self._diary = Diary(worker, self._started)
+        self._recorder = DrainRecorder(worker, self._started)
         self._names: Counter[str] = Counter()
         self._quiet: asyncio.Future[Milliseconds | None] = asyncio.get_running_loop().create_future()
-        self._governor: Governor | None = None
+        self._fake_loop: FakeLoop | None = None
         self._jump: Milliseconds = 0
         self._slept: asyncio.TimerHandle | None = None
         self._since = time.monotonic()
 
     async def run(self) -> Drained:
-        with self._clock.governing() as self._governor, self._diary.kept():
+        with self._clock.controlling_loop() as self._fake_loop, self._recorder.recording():
             async with self._worker:
-                with self._governor.paced_by(self):
+                with self._fake_loop.paced_by(self):
                     try:
                         await self._follow()
                     except BaseException:
-                        # Asked twice, it does not wait for handlers.
+                        # The second call makes it not wait for handlers.
                         self._worker.stop()
                         self._worker.stop()
                         raise
-            return await self._diary.read()
+            return await self._recorder.read()
 
     async def _follow(self) -> None:
         while True:
@@ -120,11 +122,11 @@ class Draining(Pace):
             if next_at is None:
                 return
             ahead = next_at - self._clock.instant
-            # What is due and was not yet noticed waits for the worker's next look.
+            # A job that is due but was not noticed yet waits for the worker's next poll.
             self._jump = ahead if ahead > 0 else distance or 0
 
     async def _next_at(self) -> Instant | None:
-        """When the next delay or lock ends; the clock need not stop at what lies between."""
+        """When the next delay or lock ends; timers in between need not be waited for separately."""
         instants: list[Instant | None] = []
         for queue in self._worker.queues:
             delayed = await queue.store.find(Find(queue.name, ("delayed",), limit=1))
@@ -133,7 +135,7 @@ class Draining(Pace):
         return min((instant for instant in instants if instant is not None), default=None)
 
     def idle(self, distance: Milliseconds | None) -> Jump | Wait:
-        assert self._governor is not None
+        assert self._fake_loop is not None
         if self._jump or self._quiet.done():
             by, self._jump = self._jump, 0
             return Jump(by)
@@ -141,7 +143,7 @@ class Draining(Pace):
             self._since = time.monotonic()
             self._quiet.set_result(distance)
             return Jump(0)
-        sleeper = self._governor.sleeper
+        sleeper = self._fake_loop.sleeper
         if sleeper is None:
             return self._wait()
         if sleeper is not self._slept:
@@ -151,14 +153,14 @@ class Draining(Pace):
         return Jump(distance or 0)
 
     def _wait(self) -> Wait:
-        """A handler is in a thread or a process, or waits for something of the real world."""
+        """Waits in real time: a handler is in a thread or process, or waits for something else than time."""
         left = self._patience - (time.monotonic() - self._since)
         if left > 0:
             return Wait(left)
         self._quiet.set_exception(
             RopewayError(
-                f"{self._worker.running!r} did not end in {self._patience:g} s: drain moves the clock for what sleeps, "
-                "not for what waits for something else; call `await clock.advance(...)` beside it to reach a timeout"
+                f"{self._worker.running!r} did not end in {self._patience:g} s: drain advances the clock for sleeps, "
+                "not for other waits; call `await clock.advance(...)` concurrently to reach a timeout"
             )
         )
         return Wait(0)
@@ -170,7 +172,7 @@ class Draining(Pace):
             often = ", ".join(f"{name!r} {count} times" for name, count in self._names.most_common(3))
             self._quiet.set_exception(
                 RopewayError(
-                    f"the queue does not come to its end: after {self._max_jobs} runs there are still more ({often}). "
+                    f"the queue does not become empty: after {self._max_jobs} runs there are still more ({often}). "
                     'Do jobs add jobs for ever? Use until="due", or a higher max_jobs'
                 )
             )

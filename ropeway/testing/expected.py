@@ -28,13 +28,13 @@ class Expected(NamedTuple):
     data: Any
     options: Mapping[str, Any]
     read: Callable[[Json], Any]
-    """From a job's data to what its handler is given."""
+    """Converts a job's data to the values that its handler is given."""
 
     def differences(self, job: AddedJob) -> Iterator[str]:
         if self.name not in (None, job.name):
             yield f"name is {job.name!r}: expected {self.name!r}"
         if self.data is not msgspec.UNSET:
-            # The data of other jobs is of other types.
+            # Jobs of other names have data of other types.
             yield from differences(self.data, self.read(job.data) if job.name == self.name else job.data, "data")
         for option, given in self.options.items():
             value = given if callable(given) else job.expected(option, given)
@@ -53,7 +53,7 @@ def expected_of(
     data: Any = msgspec.UNSET,
     keywords: Mapping[str, Any] | None = None,
 ) -> Expected:
-    """Keywords are options; for a task, its arguments."""
+    """Builds the expectation. Keywords are options; for a task, its arguments."""
     keywords = keywords or {}
     if isinstance(target, Task):
         if name is not None:
@@ -99,7 +99,7 @@ def _reader(task: Task[..., Any]) -> Callable[[Json], Any]:
 
 
 def _loaded(shape: Shape[Any], value: Json) -> Any:
-    """What does not fit was added by its name alone: it differs, and is shown as it is."""
+    """The loaded value; the raw one if it does not fit the type, because it was added by name alone."""
     try:
         return shape.load(value)
     except msgspec.ValidationError:

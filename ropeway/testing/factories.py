@@ -1,4 +1,4 @@
-"""Small values for tests, where only what matters to the test is said.
+"""Factories of small values for tests, which then state only what matters to them.
 
 Every instant is explicit: `NOW` is one that nothing else depends on, and tests go on from there by addition.
 """
@@ -45,7 +45,7 @@ def new_job(  # noqa: PLR0913 - it stands for all that can be said of a job
     tags: tuple[str, ...] = (),
     **options: Any,
 ) -> NewJob:
-    """`options` are those of `JobOptions` that stay with the job, as users write them."""
+    """A new job. `options` are `JobOptions` that are stored with the job, as users write them."""
     _, stored = read_options(options)
     id = id or f"job-{next(_numbers)}"
     return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at, is_fresh, tags)
@@ -66,7 +66,7 @@ def claim_request(
     repeat: bool = False,
     isolates: bool = False,
 ) -> Claim:
-    """Has a token of its own unless one is given."""
+    """A claim, with a new token unless one is given."""
     return Claim(queue, worker, token or f"token-{next(_numbers)}", limit, lock, names, repeat, isolates)
 
 

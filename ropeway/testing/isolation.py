@@ -1,4 +1,4 @@
-"""Tests of applications that have queues of their own."""
+"""Putting an application's own queues on a test's store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the event stream of one queue says about its jobs, checked against the table of moves."""
+"""The states of a queue's jobs derived from its event stream, checked against the table of moves."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..job.states import State
 
 
 class Ledger:
-    """Reads entries in order and notes every step that the table does not know."""
+    """Reads entries in order, and records every move that the table does not allow."""
 
     def __init__(self) -> None:
         self.cursor: str | None = None
         self.is_whole = True
-        """Every entry was seen, so a job that is not here was never added."""
+        """True if every entry was read, so a job that is unknown was never added."""
         self.states: dict[str, State] = {}
         self.gone: set[str] = set()
         self.max_active: int | None = None
@@ -25,14 +25,14 @@ class Ledger:
         self._trails: defaultdict[str, list[str]] = defaultdict(list)
 
     def lose_track(self) -> None:
-        """Entries were trimmed unread, or the queue was obliterated: any job may now be anywhere."""
+        """Entries were trimmed unread, or the queue was obliterated: any job may now be in any state."""
         self.is_whole = False
         self.states.clear()
         self.gone.clear()
 
     def read(self, entry: Entry) -> None:
         if not self._has_begun and entry.jobs and entry.what != "add":
-            # Nothing can happen to a job before it is added: the beginning was trimmed before we came.
+            # Nothing can happen to a job before it is added: the first entries were trimmed unread.
             self.lose_track()
         self._has_begun = True
         if entry.what in (*NOTICES, PUBLISHED):

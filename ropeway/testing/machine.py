@@ -1,4 +1,4 @@
-"""Drives a store and a memory store side by side, on virtual time, and compares all that can be seen of both.
+"""A Hypothesis state machine that runs a store and a memory store side by side, and compares all they answer.
 
 The conformance suite and the auditor vouch for the memory store. Commands go through two handles in turn, so that what
 one of them only imagined does not pass.
@@ -26,7 +26,7 @@ from ..store.commands import Claim, Command, Find
 from ..store.contract import Store
 from ..store.url import connect
 from ..store.values import Claimed, JobChange, JobUpdate, Lock, Page, Settled, StallRules, Ticked
-from .auditor import AuditedStore, Books
+from .auditor import AuditedStore, AuditLog
 from .conformance.fixtures import NewHandle
 from .factories import FOREIGN, MINUTE, NOW, QUEUE, claim_request, new_job
 from .steps import WEIGHED_STEPS
@@ -44,8 +44,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.new_handle = new_handle
         self.runner = asyncio.Runner()
         self.reference = connect("memory://")
-        self.books = Books()
-        self.handles = [AuditedStore(new_handle(), self.books) for _ in range(2)]
+        self.audit_log = AuditLog()
+        self.handles = [AuditedStore(new_handle(), self.audit_log) for _ in range(2)]
         self.now = NOW
         self.ids: set[str] = set()
         self.tokens: defaultdict[str, list[str]] = defaultdict(list)
@@ -72,7 +72,7 @@ class StoreMachine(RuleBasedStateMachine):
         self._claim(claim_request(**request))
 
     def claim_again_after_a_lost_answer(self) -> None:
-        # Whether a repeat promotes is left to the store: with nothing due it cannot be seen.
+        # The contract does not say whether a repeat promotes: with nothing due the difference is invisible.
         is_due = any(job.due_at is not None and job.due_at <= self.now for job in self._jobs("delayed"))
         if self.last_claim and not is_due:
             self._claim(replace(self.last_claim, repeat=True))
@@ -172,17 +172,17 @@ class StoreMachine(RuleBasedStateMachine):
             self.tick(rules)
 
     def time_passes(self, by: Milliseconds) -> None:
-        """Whoever held a lock was busy, or is gone: the store cannot know."""
+        """Advances the time, as if the holders of locks were busy or dead: the store cannot know."""
         self.now += by
 
     def a_handle_is_closed_and_another_opened(self, which: int) -> None:
         self.run(self.handles[which].close())
-        self.handles[which] = AuditedStore(self.new_handle(), self.books)
+        self.handles[which] = AuditedStore(self.new_handle(), self.audit_log)
 
     # Compare
 
     def do(self, command: Command[A]) -> A:
-        """Executes it on both; answers what the store under test answered."""
+        """Executes it on both stores; answers what the store under test answered."""
         answer = self.run(self.store.do(command, self.now))
         expected = self.run(self.reference.do(command, self.now))
         assert _comparable(command, answer) == _comparable(command, expected)
@@ -218,14 +218,14 @@ class StoreMachine(RuleBasedStateMachine):
         return self.handles[0]
 
     def run(self, call: Coroutine[Any, Any, A]) -> A:
-        # Not by `runner.run`, which sets a signal handler for each call.
+        # Not `runner.run`, which installs a signal handler for each call.
         return self.runner.get_loop().run_until_complete(call)
 
     def _jobs(self, *states: State) -> list[JobRecord]:
         return self.run(self.reference.find(Find(QUEUE, states))).jobs
 
     def _aimed(self, ids: Sequence[str], aim: Aim) -> list[str]:
-        """The ids themselves, or as many active jobs (else any jobs), where the interesting things happen."""
+        """The ids themselves, or as many active jobs (else any jobs), to which more can happen."""
         jobs = self._jobs("active") or self._jobs(*STATES)
         return [job.id for job in jobs[: len(ids)]] if aim == "active" and jobs else list(ids)
 
@@ -243,7 +243,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 def _comparable(command: Command[Any], answer: Any) -> Any:
-    """Without what the contract leaves to each store, such as the numbers of its own sequence."""
+    """The answer without what the contract leaves to each store, such as its sequence numbers."""
     match command, answer:
         case Claim(), Claimed():
             again_at = None if command.repeat else answer.again_at
@@ -264,7 +264,7 @@ def _unnumbered(jobs: Sequence[JobRecord]) -> list[JobRecord]:
 
 
 async def _announced(store: Store) -> dict[str | None, list[Any]]:
-    """The events of each job, in order, and of the whole queue: stores may gather them in entries as they like."""
+    """The events of each job, in order, and of the whole queue, however the store grouped them in entries."""
     announced: defaultdict[str | None, list[Any]] = defaultdict(list)
     for stored in (await store.events(QUEUE, limit=100_000)).entries:
         for event in expand(QUEUE, stored.id, stored.entry):

@@ -1,4 +1,4 @@
-"""Whether a value is as a test expects it, and if not, where it differs."""
+"""Comparing a value with a test's expectation, and describing the differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _JSON: Final = (str, int, float, bool, type(None), list, dict)
 
 
 def differences(expected: Any, actual: Any, path: str) -> Iterator[str]:
-    """Nothing if `actual` matches.
+    """The differences, one text each; none if `actual` matches.
 
     A mapping matches one that has at least its keys, and an object that has such fields; a list one of its length, item
     by item; a type its instances; a function that answers whether a value is right, that value; and everything what it
@@ -35,7 +35,7 @@ def differences(expected: Any, actual: Any, path: str) -> Iterator[str]:
 
 
 def _fields(actual: Any, names: Iterable[Any]) -> Mapping[Any, Any] | None:
-    """Of an object, by the names that Python has for them, and by those in JSON where these are others."""
+    """The fields of an object, by their Python names, and by their JSON names where these differ."""
     if isinstance(actual, Mapping):
         return actual
     plain = _plain(actual)
@@ -55,7 +55,7 @@ def _matches(expected: Any, actual: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON holds it; what it cannot hold stays as it is."""
+    """The value as JSON; unchanged if it cannot be encoded."""
     try:
         return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_model)
     except (TypeError, ValueError, OverflowError, RecursionError):

@@ -1,4 +1,4 @@
-"""Fixtures for pytest; installed with Ropeway, and of no effect on tests that do not ask for them.
+"""The pytest plugin: fixtures, without effect on tests that do not use them.
 
 None of them is a coroutine: they work with pytest-asyncio in both of its modes, with anyio's plugin, and without any.
 What they are made of is imported when the first one is used, because every pytest run loads this file.
@@ -33,7 +33,7 @@ def ropeway_clock() -> FakeClock:
 
 @pytest.fixture
 def ropeway_store(ropeway_clock: FakeClock) -> FakeStore:
-    """An empty store in memory that lives by `ropeway_clock`."""
+    """An empty store in memory that uses `ropeway_clock`."""
     from .store import FakeStore  # noqa: PLC0415 - see above
 
     return FakeStore(ropeway_clock)

@@ -1,4 +1,4 @@
-"""A store that passes every command on to another one: the base of what looks at commands, or spoils them."""
+"""A store proxy: passes every command on to another store. Subclasses observe commands, or make them fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A = TypeVar("A")
 
 
 class ListenerProxy:
-    """Leaves no claims with the listener behind it, so that every claim is a call of the proxy's own."""
+    """Never lets the inner listener claim, so that every claim goes through the store proxy."""
 
     def __init__(self, listener: Listener) -> None:
         self._inner = listener
@@ -41,7 +41,7 @@ class StoreProxy(Store):
         self.url = store.url
 
     def now(self, given: Instant | None) -> Instant | None:
-        """The time that every command is executed at; None leaves it to the store's own clock."""
+        """The time at which every command is executed; None for the store's own clock."""
         return given
 
     async def open(self) -> None:

@@ -1,4 +1,4 @@
-"""What may happen to a store: the steps of the machine, how often they are taken, and with what."""
+"""The steps of the state machine, with their weights and argument strategies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..job.states import STATES
 from ..store.values import StallRules
 from .factories import DAY, MINUTE, SECOND, new_job
 
-# Few of everything, so that calls meet the same jobs again and again.
+# Few different values, so that calls hit the same jobs again and again.
 _ids = st.sampled_from(["a", "b", "c", "d", "e", "f"])
 _some_ids = st.lists(_ids, min_size=1, max_size=3, unique=True)
 _names = st.sampled_from(["send", "send", "print"])
@@ -58,7 +58,7 @@ _rules = st.builds(
 
 STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "add": (7, {"bundles": st.lists(st.lists(_new_jobs, min_size=1, max_size=3), min_size=1, max_size=2)}),
-    # Stores may have a way of their own for it.
+    # Stores may have a separate implementation for it.
     "add_a_plain_job": (3, {"id": _ids, "name": _names}),
     "claim": (6, {"request": _requests}),
     "claim_again_after_a_lost_answer": (1, {}),
@@ -118,7 +118,7 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
         },
     ),
     "tick": (3, {"rules": _rules}),
-    # A job that stalls again and again is rare otherwise, and stores judge it by what it went through.
+    # A job that stalls repeatedly is rare otherwise, and stores judge it by its history.
     "workers_die_again_and_again": (2, {"request": _requests, "rules": _rules, "times": st.integers(1, 3)}),
     "time_passes": (4, {"by": st.sampled_from([1, SECOND - 1, SECOND, SECOND, MINUTE, MINUTE, DAY])}),
     "a_handle_is_closed_and_another_opened": (1, {"which": st.integers(0, 1)}),

@@ -1,4 +1,4 @@
-"""The store of a test: in memory, by a fake clock, and with a memory of what was added."""
+"""`FakeStore`, for tests: a memory store on a fake clock, which records every added job."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from ..store.contract import Store
 from ..store.offers import Offers
 from ..store.url import connect
 from ..store.values import Added
-from ..worker.keeper import Keeper, Leave, Make
+from ..worker.maintenance.thread import CleanUp, MaintenanceThread, MakeServices
 from .adds import AddedJob, added_job
 from .clock import FakeClock
-from .keeper import LoopKeeper
+from .maintenance import LoopMaintenance
 from .proxy import StoreProxy
 from .transactions.inside import Inside, InsideHere
-from .transactions.landing import Lands
 from .transactions.libraries import transactional
 from .transactions.own import (
     AwaitedOwnTransaction,
@@ -32,12 +31,13 @@ from .transactions.own import (
     SyncFakeTransaction,
     own_of,
 )
+from .transactions.pending_adds import StoresAtCommit
 
 A = TypeVar("A")
 
 
-class FakeStore(StoreProxy, Lands):
-    """`Queue("emails", store=FakeStore())`. Each is empty, and shares its jobs with nobody.
+class FakeStore(StoreProxy, StoresAtCommit):
+    """An empty, private store for a test: `Queue("emails", store=FakeStore())`.
 
     `time` is its clock; a worker that runs on it lives by that clock too. Jobs that are added with `tx`, of SQLAlchemy,
     Django or `queue.transaction()`, come when it is committed, as in production.
@@ -48,7 +48,7 @@ class FakeStore(StoreProxy, Lands):
         self.url = "memory:// (of a test)"
         self.time = time or FakeClock()
         self.jobs_added: list[AddedJob] = [] if like is None else like.jobs_added
-        """Every job that was added to any queue here, in order; it forgets none."""
+        """Every job that was ever added to any queue of this store, in order."""
         self.database: Database = Database() if like is None else like.database
 
     def now(self, given: Instant | None) -> Instant:
@@ -57,12 +57,12 @@ class FakeStore(StoreProxy, Lands):
     def sibling(self) -> Self:
         return type(self)(self.time, like=self)
 
-    def keeper(self, make: Make, leave: Leave) -> Keeper:
-        return LoopKeeper(self.time, make, leave)
+    def maintenance(self, make: MakeServices, clean_up: CleanUp) -> MaintenanceThread:
+        return LoopMaintenance(self.time, make, clean_up)
 
     @property
     def offers(self) -> Offers:
-        return Offers(transactions=self, keeper=self.keeper)
+        return Offers(transactions=self, maintenance=self.maintenance)
 
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
         at = self.now(now)
@@ -72,8 +72,8 @@ class FakeStore(StoreProxy, Lands):
                 self._note(bundle, verdicts, at)
         return answer
 
-    async def land(self, jobs: Sequence[NewJob], at: Instant) -> None:
-        """Stores what was added at that instant in a transaction that is committed now."""
+    async def add_committed(self, jobs: Sequence[NewJob], at: Instant) -> None:
+        """Stores jobs that were added at that instant, in a transaction that is committed now."""
         late = self.time.instant - at
         stored = [replace(job, delay=max(0, job.delay - late)) if late else job for job in jobs]
         answers = await self.inner.add([[job] for job in stored], now=self.time.instant)
@@ -86,7 +86,7 @@ class FakeStore(StoreProxy, Lands):
     # Transactions
 
     async def prepare(self, queue: str) -> None:
-        """Nothing is to be made."""
+        """Has nothing to prepare."""
 
     def own(self) -> Inside:
         return Inside(self, None, AwaitedOwnTransaction(self.database))
@@ -102,7 +102,7 @@ class FakeStore(StoreProxy, Lands):
 
 
 def fake_store(queue: Queue) -> FakeStore:
-    """The queue's store, if it is a test's: others may hold jobs of somebody."""
+    """The queue's store; refuses any other than a `FakeStore`, which may hold real jobs."""
     store: Store = queue.store
     if not isinstance(store, FakeStore):
         raise InvalidOption(

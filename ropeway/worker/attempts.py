@@ -22,7 +22,7 @@ from ..job.options import StoredOptions, stored_options
 from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry, verdict_of
 from ..job.retention import NOT_AT_ALL, Retention
 from .completing import committed
-from .context import Stage, isolated
+from .context import CurrentJob, isolated
 from .failures import PayloadRefused
 from .handlers import Handler, Handlers
 from .job import REVOKED, Job, SyncJob
@@ -33,10 +33,12 @@ from .threads import Threads
 
 _UNREADABLE: Final = StoredOptions()
 BROKEN_BACKOFF: Final = Backoff.exponential(1, max_delay=60)
-"""When the function that should say it cannot: not at once, or a job burns all its attempts."""
+"""Used when a custom backoff raises: a retry without any delay would use up all attempts at once."""
 
 
 class Attempts:
+    """Calls the handler of each job, and turns how it ended into an `Outcome`."""
+
     def __init__(
         self,
         handlers: Handlers,
@@ -51,19 +53,19 @@ class Attempts:
         self._rules = rules
         self._overdue = overdue
         self._pid = os.getpid()
-        self.stage = Stage()
+        self.current = CurrentJob()
         self.deadlines: dict[Job, float] = {}
-        """When the time of those that have a limit is up, on the monotonic clock."""
+        """When the attempts that have a timeout are overdue, on the monotonic clock."""
         self._returned: dict[Job, Any] = {}
-        """What handlers returned in their threads, until the loop has seen it."""
+        """Results of handlers in threads, until the loop has seen them."""
 
     @property
     def keep_completed(self) -> Retention:
-        """Of jobs that say nothing of it."""
+        """Retention of completed jobs that do not set their own."""
         return self._rules.keep_completed
 
     async def run(self, job: Job) -> Outcome | None:
-        """Never raises, whatever the handler does. None: the job is no longer this worker's to settle."""
+        """Runs the handler; never raises, whatever the handler does. None if this worker has nothing to settle."""
         try:
             result = await self._call(job)
         except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
@@ -81,11 +83,11 @@ class Attempts:
     def _committed_before(
         self, job: Job, outcome: Outcome, returned: Any, error: BaseException | None = None
     ) -> Outcome:
-        """What its handler did after the commit changes nothing."""
+        """The committed outcome: what its handler did after the commit changes nothing."""
         if error is not None and job.signal is None:
             log.error("%r was completed by its transaction, and its handler raised after that", job, exc_info=error)
         elif returned is not None and outcome.result != _text(returned):
-            log.warning("%r was completed by its transaction, and what its handler returned is not its result", job)
+            log.warning("%r was completed by its transaction: what its handler returned is not stored", job)
         return outcome
 
     async def outcome_of(self, job: Job, error: BaseException) -> Outcome | None:
@@ -94,7 +96,7 @@ class Attempts:
             case "cancelled" | "removed", _:
                 return None
             case "shutdown" | "lost", _:
-                # A lock that was feared lost may still hold: then the job waits again, and has used no attempt.
+                # A lock that seemed lost may still hold: then the job waits again, and has used no attempt.
                 return Outcome(job.id, job.token, "hand back")
             case "timeout", asyncio.CancelledError():
                 error = self.overtime(job)
@@ -113,7 +115,7 @@ class Attempts:
         return self._retry(job, failure, options, delay)
 
     def broken_off(self, job: Job, error: BaseException) -> Outcome:
-        """For an attempt that ended in a way that should not be possible."""
+        """The outcome of an attempt whose slot failed, which should not be possible."""
         job.error = error
         options = job.options or _UNREADABLE
         failure = Failure(f"WorkerCrashed: {type(error).__qualname__} broke off the attempt")
@@ -144,7 +146,7 @@ class Attempts:
     async def _invoke(self, handler: Handler, job: Job) -> Any:
         if handler.run_in == "loop":
             try:
-                return handler.json_of(await isolated(handler.function(job), job, self.stage))
+                return handler.json_of(await isolated(handler.function(job), job, self.current))
             finally:
                 end_if_forked(self._pid)
         if handler.source is not None:
@@ -162,11 +164,11 @@ class Attempts:
         if not inspect.isawaitable(result):
             return result
         if job.signal is not None:
-            # Told to stop while it was in its thread, where it could not be cancelled.
+            # It was signalled while in its thread, where it could not be cancelled.
             if inspect.iscoroutine(result):
                 result.close()
             raise asyncio.CancelledError
-        return handler.json_of(await isolated(_awaiting(result), job, self.stage))
+        return handler.json_of(await isolated(_awaiting(result), job, self.current))
 
     def _noting(self, handler: Handler, job: Job) -> Callable[[SyncJob], Any]:
         def call(twin: SyncJob) -> Any:
@@ -178,17 +180,20 @@ class Attempts:
     async def completion(self, job: Job, result: Any) -> Outcome | None:
         try:
             return self._completed(job, result)
-        except Exception as error:  # noqa: BLE001 - an odd object can raise anything; the effect has happened
+        except Exception as error:  # noqa: BLE001 - any object may raise when it is encoded; its effects have happened
             job.discarded = True
             return await self.outcome_of(job, error)
 
     def completed_in_thread(self, job: Job) -> Outcome | None:
-        """From any thread: the completion of a job whose handler has returned, before the loop has seen that."""
+        """The completion of a job whose handler has returned in its thread, before the loop has seen it.
+
+        From any thread.
+        """
         if job not in self._returned or job.signal in ("timeout", "cancelled"):
             return None
         try:
             return self._completed(job, self._returned[job])
-        except Exception:  # noqa: BLE001 - not JSON, or to be awaited: only the loop can say what becomes of it
+        except Exception:  # noqa: BLE001 - not JSON, or an awaitable: only the loop can handle it
             return None
 
     def _completed(self, job: Job, result: Any) -> Outcome:
@@ -213,7 +218,7 @@ class Attempts:
         return may_retry(error, job, *map(_guarded, filter(None, (self._rules.classify, job.queue.classify))))
 
     async def _delay(self, job: Job, options: StoredOptions, error: BaseException) -> Milliseconds | None:
-        """None stops retrying."""
+        """The delay before the next attempt; None if there shall be none."""
         backoff = options.backoff
         if backoff is None:
             return 0
@@ -234,18 +239,18 @@ class Attempts:
         return custom_delay(await answer if inspect.isawaitable(answer) else answer)
 
     def overtime(self, job: Job) -> AttemptTimeout:
-        """The error of an attempt that took too long."""
+        """The error of an attempt that exceeded its timeout."""
         timeout = job.options.timeout if job.options else None
         return AttemptTimeout((timeout or 0) / 1000)
 
 
 def started_too_often(job: Job) -> HandlerError | None:
-    """What to fail a job with that has had all the starts it may have: for good, whatever attempts it has left."""
+    """The error of a job that exceeded its `max_starts`, if it did: it fails for good, whatever attempts remain."""
     limit = job.options.max_starts if job.options else None
     if limit is None or job.record.attempts_started <= limit:
         return None
     job.discarded = True
-    return HandlerError(f"job started more than allowable limit: max_starts is {limit}; retry(reset=True) begins anew")
+    return HandlerError(f"job started more than allowable limit: max_starts is {limit}; retry(reset=True) starts over")
 
 
 def _guarded(classify: Classify) -> Classify:
@@ -253,7 +258,7 @@ def _guarded(classify: Classify) -> Classify:
         try:
             return verdict_of(classify, error, job)
         except BaseException as broken:  # noqa: BLE001 - the user's function may raise anything
-            log.error("classify raised for %r: it goes on as without it", job, exc_info=broken)
+            log.error("classify raised for %r: it is ignored", job, exc_info=broken)
             return None
 
     return ask
@@ -270,7 +275,7 @@ def _options(job: Job) -> StoredOptions:
 def _text(returned: Any) -> str | None:
     try:
         return encode(returned, "result", LARGEST_SIZE_LIMIT)
-    except Exception:  # noqa: BLE001 - an odd object can raise anything
+    except Exception:  # noqa: BLE001 - any object may raise when it is encoded
         return None
 
 

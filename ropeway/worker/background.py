@@ -1,4 +1,4 @@
-"""A worker in a background thread, for the `with` block of code that has no event loop."""
+"""A worker in a background thread, for `with worker:` in code without an event loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any, TypeAlias
 
 Serve: TypeAlias = Callable[[Callable[[], None]], Coroutine[Any, Any, None]]
-"""Runs the worker until it is stopped, and calls what it is given when it has started."""
+"""Runs the worker until it is stopped; calls its argument when the worker has started."""
 
 
 class Background:
@@ -25,7 +25,7 @@ class Background:
         try:
             self._started.result()
         except BaseException:
-            # Ctrl-C, or its own error: in either case nobody will end it later.
+            # Ctrl-C, or an error of the worker: `end` will not be called.
             self._stop()
             raise
 

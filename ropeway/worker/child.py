@@ -1,4 +1,4 @@
-"""What runs in a handler process; its arguments are a socket's number and the handler's source."""
+"""The program of a handler process. Its arguments are a socket's file descriptor and the handler's source."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import failure_of
 from .failures import PayloadRefused
+from .process_protocol import Ended, FromProcess, Start, Update, UpdateReply, encode_line, read_order
 from .typed import call_task, dump_result
-from .wire import Ended, FromProcess, Start, Told, Update, line, read_order
 
 
 class Link:
-    """The line to the worker. When it breaks, the worker is gone, and so is this process."""
+    """The connection to the worker. If it closes, the worker is gone, and this process kills itself."""
 
     def __init__(self, fd: int) -> None:
         self._socket = socket.socket(fileno=fd)
@@ -37,28 +37,28 @@ class Link:
         self._asking = threading.Lock()
         self._saying = threading.Lock()
         self.starts: SimpleQueue[Start] = SimpleQueue()
-        self.answers: SimpleQueue[Told] = SimpleQueue()
+        self.answers: SimpleQueue[UpdateReply] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
 
     @property
     def is_copy(self) -> bool:
-        """Whether this is a process that a handler forked: nobody there hears answers, and nobody waits for it."""
+        """True in a process that a handler forked: it has no thread that reads replies, and the worker ignores it."""
         return os.getpid() != self._pid
 
     def say(self, message: FromProcess) -> None:
-        # A thread of the handler's may still be at it when the handler has ended.
+        # A thread started by the handler may still be sending when the handler has ended.
         with self._saying:
-            self._socket.sendall(line(message))
+            self._socket.sendall(encode_line(message))
 
     def ask(self, update: Update) -> None:
         if self.is_copy:
             raise RopewayError("a process that a handler forked cannot use its job")
-        # One at a time: an answer does not say whose it is.
+        # One at a time: a reply does not name its update.
         with self._asking:
             self.say(update)
-            told = self.answers.get()
-        if told.error is not None:
-            raise RopewayError(told.error)
+            reply = self.answers.get()
+        if reply.error is not None:
+            raise RopewayError(reply.error)
 
     def _listen(self) -> None:
         with self._socket.makefile("rb") as orders:
@@ -68,12 +68,12 @@ class Link:
                     self.starts.put(message)
                 else:
                     self.answers.put(message)
-        # With what the handler has started, which is of this process's group.
+        # Including processes that the handler started, which are in this process's group.
         os.killpg(0, signal.SIGKILL)
 
 
 class ProcessJob(RunningJob):
-    """What a handler in a process is given: the same job, with calls that wait for their answer.
+    """The job as a handler in a process receives it; its calls block until they are answered.
 
     It has no `cancelled`: a process that must stop is killed.
     """
@@ -128,10 +128,10 @@ def attempt(handler: Callable[[ProcessJob], Any], start: Start, link: Link) -> E
 
 
 def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
-    """The handler, whose results are ready to be stored."""
+    """Imports the handler, and wraps it so that its results are JSON."""
     function: Any
     if path:
-        # Under another name, so that what stands under `if __name__ == "__main__"` is not run again.
+        # Under another name, so that code under `if __name__ == "__main__"` is not run again.
         names = runpy.run_path(path, run_name=LOADED_AS)
         first, *rest = qualname.split(".")
         function = reduce(getattr, rest, names[first])
@@ -154,14 +154,14 @@ def _awaited(function: Callable[[ProcessJob], Any], dump: Callable[[Any], Json] 
 
 def main() -> None:
     fd, *source = sys.argv[1:]
-    # Before the handler's module is loaded: if the worker is gone by then, that shall not go on.
+    # Before the handler's module is imported: if the worker is gone by then, this process must end.
     link = Link(int(fd))
     handler: Callable[[ProcessJob], Any] | None = None
     while True:
         start = link.starts.get()
         try:
             handler = handler or load(*source)
-        except BaseException as error:  # noqa: BLE001 - whatever a module raises, its job shall tell
+        except BaseException as error:  # noqa: BLE001 - whatever a module raises, the job fails with it
             ended = Ended(start.record.token or "", failure=failure_of(error))
         else:
             ended = attempt(handler, start, link)

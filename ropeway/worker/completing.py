@@ -1,4 +1,4 @@
-"""Completing a job in the transaction of what its handler wrote: both are there after the commit, or neither."""
+"""Completing a job in the handler's own transaction: its writes and the completion are committed together."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class Completion:
-    """What becomes of a job at the end of its block."""
+    """State of one `job.transaction()` block."""
 
     __slots__ = ("is_ending", "outcome", "result")
 
     def __init__(self) -> None:
         self.result: JsonText | None = None
         self.is_ending = False
-        """From here on its lock is not the worker's to renew."""
+        """True once the outcome is being written: the lock must not be renewed any more."""
         self.outcome: Outcome | None = None
-        """Set when it is committed."""
+        """Set once it is committed."""
 
 
 @asynccontextmanager
@@ -37,7 +37,7 @@ async def completing(job: Job, using: object) -> AsyncIterator[Any]:
     try:
         store = sharing(job.queue.store)
         if using is not None:
-            # The store then knows where it is itself, and that a connection leads somewhere else.
+            # The store can then detect a connection to another database.
             await store.prepare(job.queue.name)
         inside = store.own() if using is None else store.join(using)
         tx = await inside.begin()
@@ -55,7 +55,7 @@ async def completing(job: Job, using: object) -> AsyncIterator[Any]:
 
 @contextmanager
 def completing_here(job: Job, using: object) -> Iterator[Any]:
-    """The same for a thread that has no event loop, and waits."""
+    """As `completing`, blocking, for a thread without an event loop."""
     completion = _begin(job)
     try:
         store = sharing(job.queue.store)
@@ -74,7 +74,7 @@ def completing_here(job: Job, using: object) -> Iterator[Any]:
                 try:
                     undo_here(inside)
                 finally:
-                    # Once more: a second signal may have come in its middle, or as its first step.
+                    # Again: a second KeyboardInterrupt may have interrupted the first call.
                     undo_here(inside)
             raise
     finally:
@@ -89,12 +89,12 @@ async def _complete(job: Job, inside: Inside, completion: Completion) -> None:
 
 
 def committed(job: Job) -> Outcome | None:
-    """How its attempt ended, if its handler committed that in a transaction."""
+    """The outcome that the handler committed in a transaction, if it did."""
     return None if job.completion is None else job.completion.outcome
 
 
 def is_completing(job: Job) -> bool:
-    """Whether its completion is being committed, or has been."""
+    """True if its completion is being committed, or has been."""
     return job.completion is not None and job.completion.is_ending
 
 
@@ -119,7 +119,7 @@ def _begin(job: Job) -> Completion:
 
 def _end(job: Job, completion: Completion) -> None:
     if completion.outcome is None:
-        # Nothing has happened: its handler may try again.
+        # Rolled back: its handler may try again.
         job.completion = None
 
 
@@ -129,7 +129,7 @@ def _outcome(job: Job, completion: Completion) -> Outcome:
 
 
 def _refuse_if_told_to_stop(job: Job) -> None:
-    """A handler may have missed it: one in a thread is not cancelled."""
+    """Refuses to commit after a signal: a handler in a thread is not cancelled, and may have missed it."""
     if job.signal in ("cancelled", "removed", "lost"):
         raise LockLost(job.queue.name, job.id)
     if job.signal == "timeout":
@@ -137,6 +137,6 @@ def _refuse_if_told_to_stop(job: Job) -> None:
 
 
 def _refuse_if_lost(job: Job, answer: Answer) -> None:
-    # Completed by a commit before, whose answer was lost: what was written since must not be there twice.
+    # An earlier commit whose answer was lost completed it: this transaction must not write the same again.
     if answer.verdict != "done" or answer.state != "active":
         raise LockLost(job.queue.name, job.id)

@@ -1,4 +1,4 @@
-"""A handler's own context variables, without a task of its own."""
+"""Separate context variables for each handler call, without creating a task for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from .job import Job
 
 
-class Stage:
-    """Who is on the loop right now: what a blocked loop is blamed on."""
+class CurrentJob:
+    """The job whose handler is executing on the loop right now: the suspect if the loop is blocked."""
 
     __slots__ = ("job",)
 
@@ -21,10 +21,10 @@ class Stage:
 
 
 @coroutine
-def isolated(work: Coroutine[Any, Any, Any], job: Job, stage: Stage) -> Generator[Any, Any, Any]:
+def isolated(work: Coroutine[Any, Any, Any], job: Job, current: CurrentJob) -> Generator[Any, Any, Any]:
     """Awaits `work` in the running task, but in a copy of its context.
 
-    Slots live as long as the worker, and a task per job would cost more than most of what Ropeway does for it. Without
+    A slot's task runs many jobs, because a task per job would cost more than most of what Ropeway does for it. Without
     the copy, a context variable set by one job would be seen by the next.
     """
     run = copy_context().run
@@ -32,9 +32,9 @@ def isolated(work: Coroutine[Any, Any, Any], job: Job, stage: Stage) -> Generato
     value: Any = None
     try:
         while True:
-            stage.job = job
+            current.job = job
             waited_for = run(step, value)
-            stage.job = None
+            current.job = None
             try:
                 value = yield waited_for
                 step = work.send
@@ -47,4 +47,4 @@ def isolated(work: Coroutine[Any, Any, Any], job: Job, stage: Stage) -> Generato
     except StopIteration as done:
         return done.value
     finally:
-        stage.job = None
+        current.job = None

@@ -1,4 +1,4 @@
-"""Failure domains: what of a worker's stores becomes unavailable together, and so shares trips and starts together."""
+"""Failure domains: queues and records that become unavailable together, so they start and make round trips together."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Domain(NamedTuple):
     name: str
     queues: list[Queue]
     stores: dict[int, Store]
-    """Handles whose records are in it, by their identity."""
+    """Store handles whose records belong to this domain, by `id()`."""
 
 
 def domains_of(queues: Iterable[Queue]) -> list[Domain]:
-    """Most stores are one domain; in a cluster each queue is one, and the records are another."""
+    """Groups queues by domain. Most stores are one domain; in a cluster each queue is one, and the records another."""
     found: dict[str, Domain] = {}
 
     def named(name: str) -> Domain:
@@ -31,7 +31,7 @@ def domains_of(queues: Iterable[Queue]) -> list[Domain]:
 
 
 async def late_ones(beginnings: Mapping[asyncio.Task[None], Domain], patience: float) -> set[asyncio.Task[None]]:
-    """Waits until all have begun; when queues can be served, `patience` seconds longer at most. Answers the rest.
+    """Waits until all have started; once a queue can be served, at most `patience` seconds more. Answers the rest.
 
     Raises the error of one that fails.
     """

@@ -1,4 +1,4 @@
-"""Failures that were put into words before they reached the worker's loop."""
+"""Errors of handlers whose `Failure` record exists already, because they were raised elsewhere."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class HandlerFailed(RopewayError):
 
 
 class HandlerFailedForGood(HandlerFailed, Unrecoverable):
-    """The same, for one that no retry can help."""
+    """An error that a handler raised in its process, and that must not be retried."""
 
 
 class PayloadRefused(HandlerFailedForGood):
-    """The job's data is not what its handler takes; the handler was not called."""
+    """The job's data does not fit its handler's signature; the handler was not called."""
 
     @classmethod
     def because(cls, problem: object) -> PayloadRefused:

@@ -1,4 +1,4 @@
-"""Which function runs which job."""
+"""The registry of handlers: finds the function for a job by queue and name."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..client.tasks import AnyTask, TaskFunction
 from ..errors import InvalidOption
 from ..job.names import job_name
 from ..showing import shown
-from .asking import refuse_other_calls, refuse_other_jobs
 from .child import ProcessJob
+from .handler_checks import refuse_other_calls, refuse_other_jobs
 from .job import Job, SyncJob
 from .processes import Source, source_of, source_of_task
 from .typed import Dump, call_handler, call_task, dump_result
@@ -28,14 +28,16 @@ EVERY_NAME: Final = "*"
 
 
 class InProcess(NamedTuple):
+    """A function marked by `in_process`."""
+
     function: ProcessHandler
 
 
 def in_process(function: ProcessHandler) -> InProcess:
-    """Makes a handler run in processes, which can crash or be killed and hurt nobody.
+    """Makes a handler run in separate processes, which can crash or be killed without harming the worker.
 
-    Use it as in `Worker(queue, {"crunch": in_process(crunch)})`. The function, `def` or `async def`, must stand at the
-    top of a module. A cancel or a timeout kills its process.
+    Use it as in `Worker(queue, {"crunch": in_process(crunch)})`. The function, `def` or `async def`, must be defined at
+    the top of a module. A cancel or a timeout kills its process.
     """
     if isinstance(function, TaskFunction):
         raise InvalidOption("handler", f'is {function!r}: to run it in processes use @queue.task(run_in="process")')
@@ -47,20 +49,20 @@ class Handler(NamedTuple):
     run_in: RunIn
     source: Source | None = None
     dump: Dump | None = None
-    """Makes JSON of its results; None where they are JSON already."""
+    """Converts its results to JSON; None if they are JSON already."""
     task: AnyTask | None = None
 
     def json_of(self, result: Any) -> Any:
         return result if self.dump is None else self.dump(result)
 
     def call_in_thread(self, job: SyncJob) -> Any:
-        """Its result as JSON, made here: a large one would hold up the loop. What is to be awaited is left as it is."""
+        """Converts the result in this thread, because a large one would block the loop. Awaitables are left as is."""
         result = self.function(job)
         return result if inspect.isawaitable(result) else self.json_of(result)
 
 
 class Handlers:
-    """Functions by job name; the one named `*` takes every other name. Beside them, the tasks of each queue."""
+    """Handlers by job name, where `*` takes every other name, and the tasks of each queue."""
 
     def __init__(self, given: HandlerFunction | Mapping[str, HandlerFunction] | None) -> None:
         self._by_name: dict[str, Handler] = {}
@@ -81,7 +83,7 @@ class Handlers:
             self._by_name[job_name(name)] = handler
 
     def take_tasks(self, queues: Iterable[Queue]) -> None:
-        """Adds the tasks that the queues have now; what cannot be run is an error now, not when its jobs come."""
+        """Registers the queues' tasks; one that cannot be run is an error now, not when its jobs arrive."""
         taken: dict[str, dict[str, Handler]] = {}
         for queue in queues:
             taken[queue.name] = {name: of_task(task) for name, task in queue.tasks.items()}
@@ -118,7 +120,7 @@ class Handlers:
 def handler_of(name: str, function: HandlerFunction) -> Handler:
     if isinstance(function, TaskFunction):
         if name == EVERY_NAME:
-            problem = f"is {function!r}: Worker(queue) runs the tasks of its queue without being told"
+            problem = f"is {function!r}: Worker(queue) runs the tasks of its queue by itself"
             raise InvalidOption("handler", problem)
         return of_task(function)
     if isinstance(function, InProcess):
@@ -137,7 +139,7 @@ def of_task(task: AnyTask) -> Handler:
     signature = task.signature
     call = call_task(signature)
     if signature.run_in == "process":
-        # The child calls it, and its result comes as JSON.
+        # The child process calls it, and sends its result as JSON.
         return Handler(call, "process", source_of_task(task), task=task)
     return Handler(call, signature.run_in, dump=dump_result(signature.result), task=task)
 

@@ -1,4 +1,4 @@
-"""A job as its handler holds it."""
+"""The job objects that handlers receive: `Job` for coroutines, `SyncJob` for functions in threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..job.record import JobRecord
 from ..job.retention import KEEP_COMPLETED
 from ..store.values import Answer, JobUpdate
 from .completing import Completion, complete_with, completing, completing_here
-from .service import insist
+from .service import until_answered
 
 if TYPE_CHECKING:
     from .slots import Slot
@@ -35,14 +35,18 @@ Signal: TypeAlias = Literal["cancelled", "removed", "lost", "timeout", "shutdown
 REVOKED: Final[tuple[Signal, ...]] = ("cancelled", "removed")
 """The job is no longer this worker's, and nothing is left to settle."""
 
+SendSignal: TypeAlias = "Callable[[Job, Signal], None]"
+"""Delivers a signal to a running job, from any thread."""
+
 
 class Job(JobHandle[Any], RunningJob):
-    """What an `async def` handler is given. Its calls are refused once the handler has ended."""
+    """The job as an `async def` handler receives it. Its calls are refused once the handler has ended."""
 
     run_in: ClassVar[RunIn] = "loop"
 
     __slots__ = (
         "_decoded",
+        "cancel_sent",
         "completion",
         "confirmed",
         "discarded",
@@ -58,7 +62,6 @@ class Job(JobHandle[Any], RunningJob):
         "threaded",
         "timing",
         "token",
-        "told",
     )
 
     def __init__(self, queue: Queue, record: JobRecord, confirmed: float) -> None:
@@ -72,27 +75,27 @@ class Job(JobHandle[Any], RunningJob):
         self.token: str = record.token or ""
         self.options: StoredOptions | None = None
         self.keep = KEEP_COMPLETED
-        """For how long, once it is completed."""
+        """Retention, once it is completed."""
         self.confirmed = confirmed
         """When the store last confirmed the lock, on the worker's monotonic clock."""
         self.signal: Signal | None = None
-        self.told = False
-        """Whether its handler was cancelled for the signal."""
+        self.cancel_sent = False
+        """True if its handler's task was cancelled because of the signal."""
         self.ended = False
         self.error: BaseException | None = None
-        """What its attempt failed with, until that is reported."""
+        """The error of its attempt, until it is reported."""
         self.discarded = False
         self.slot: Slot | None = None
         self.threaded = False
-        """Whether its handler is in a thread now, where it cannot be cancelled."""
+        """True while its handler is in a thread, where it cannot be cancelled."""
         self.progressed: Callable[[Job, Json], None] | None = None
-        """Hears of progress when it is stored."""
+        """Called with each progress value, once it is stored."""
         self.timing: Timing | None = None
-        """Only where its log line is wanted."""
+        """Only set if its log line is wanted."""
         self._decoded = False
         self.completion: Completion | None = None
         self.dump: Dump | None = None
-        """Makes JSON of results of its task's type."""
+        """Converts results of its task's type to JSON."""
 
     @property
     def data(self) -> Json:
@@ -100,7 +103,7 @@ class Job(JobHandle[Any], RunningJob):
             try:
                 self._data = self.record.read_data()
             except msgspec.MsgspecError as damage:
-                # No other attempt would read more of it.
+                # Another attempt would fail in the same way.
                 self.discarded = True
                 raise HandlerError(f"corrupt record: its data cannot be read: {damage}") from None
             self._decoded = True
@@ -113,17 +116,20 @@ class Job(JobHandle[Any], RunningJob):
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: the job was cancelled or removed, its lock or its time is gone, or the worker shuts down."""
+        """True if the handler should stop.
+
+        The job was cancelled or removed, its lock was lost, its timeout passed, or the worker shuts down.
+        """
         return self.signal is not None
 
     async def progress(self, value: Json) -> None:
-        """Any JSON value; a number from 0 to 100 shows as a bar."""
+        """Stores the job's progress: any JSON value; a number from 0 to 100 is shown as a bar."""
         await self._update(JobUpdate(self.id, self.token, progress=encode(value, "progress", PROGRESS_LIMIT)))
         if self.progressed is not None:
             self.progressed(self, value)
 
     async def log(self, text: object) -> None:
-        """Keeps a line with the job; the newest 1,000 unless `keep_logs` says otherwise."""
+        """Adds a line to the job's log, which keeps the newest 1,000 unless `keep_logs` says otherwise."""
         line = str(text).encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")[:LOG_LINE_LIMIT]
         keep = self.options.keep_logs if self.options else 0
         await self._update(JobUpdate(self.id, self.token, log=(line,), keep_logs=keep))
@@ -134,19 +140,19 @@ class Job(JobHandle[Any], RunningJob):
         self._data, self._decoded = data, True
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
-        """Leaves the handler; the job is run again after the delay, and no attempt is used."""
+        """Leaves the handler by an exception; the job runs again after the delay, and no attempt is used."""
         raise Postponed(milliseconds(delay, "delay"))
 
     def discard(self) -> None:
-        """If this attempt fails there will be no other."""
+        """If this attempt fails, there will be no other."""
         self.discarded = True
 
     def transaction(self, using: object = None) -> AbstractAsyncContextManager[Any]:
-        """What is written in the block and the job's completion are committed together at its end, or neither is.
+        """Commits the writes of the block and the job's completion together at its end, or neither.
 
-        `using` is a connection or session of yours; without it the store gives one, as by `queue.transaction()`. If
-        the job is no longer this worker's, all is rolled back and `LockLost` is raised. What the handler returns counts
-        no more: the result is what `complete_with` was given.
+        `using` is your own connection or session; without it the store opens one, as by `queue.transaction()`. If the
+        job is no longer this worker's, all is rolled back and `LockLost` is raised. The handler's return value is
+        ignored: the result is what `complete_with` was given.
         """
         return completing(self, using)
 
@@ -163,12 +169,12 @@ class Job(JobHandle[Any], RunningJob):
 
     async def _store_update(self, change: JobUpdate) -> list[Answer]:
         store, queue = self.queue.store, self.queue.name
-        # A handler shall not fail because the store could not be reached for a moment; if that lasts, its lock is lost.
-        return await insist(lambda _: store.update(queue, [change]), "update", unless=lambda: self.cancelled)
+        # A short outage of the store must not fail a handler; in a long one its lock is lost.
+        return await until_answered(lambda _: store.update(queue, [change]), "update", unless=lambda: self.cancelled)
 
 
 class SyncJob(RunningJob):
-    """What a `def` handler is given: the same job, with calls that wait for their answer."""
+    """The job as a `def` handler receives it; its calls block until they are answered."""
 
     run_in: ClassVar[RunIn] = "thread"
 
@@ -192,7 +198,7 @@ class SyncJob(RunningJob):
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop; a thread cannot be stopped from outside, so look at it now and then."""
+        """True if the handler should stop. Nothing can stop a thread from outside, so check it now and then."""
         return self._job.cancelled
 
     def progress(self, value: Json) -> None:
@@ -211,7 +217,7 @@ class SyncJob(RunningJob):
         self._job.discard()
 
     def transaction(self, using: object = None) -> AbstractContextManager[Any]:
-        """What is written in the block and the job's completion are committed together at its end, or neither is."""
+        """Commits the writes of the block and the job's completion together at its end, or neither."""
         if threading.get_ident() == self._loop_thread:
             return cast(AbstractContextManager[Any], self._job.transaction(using))
         return completing_here(self._job, using)
@@ -224,6 +230,6 @@ class SyncJob(RunningJob):
         if self._job.ended:
             raise JobFinished(self.queue.name, self.id)
         if threading.get_ident() == self._loop_thread:
-            # The function answered a coroutine, as in `lambda job: handle(job, db)`: there, calls are awaited.
+            # The function returned a coroutine, as `lambda job: handle(job, db)` does: in it, calls are awaited.
             return cast(None, call())
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()

@@ -1,4 +1,4 @@
-"""Functions that hear what a worker does."""
+"""Listeners: functions called on a worker's events."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ OWN: Final[tuple[str, ...]] = (
     "store-reset",
     "error",
 )
-"""What a worker itself brings about or notices."""
+"""Events that a worker causes or notices itself."""
 
 OF_QUEUES: Final[tuple[str, ...]] = tuple(name for name in EVENT_NAMES if name not in (*OWN, *UNUSED, "gap"))
-"""What happens in its queues, whoever brings it about; read from their events if anybody listens."""
+"""Events of its queues, whichever process caused them; read from their streams if there is a listener."""
 
 HEARD: Final[tuple[str, ...]] = (*OWN, *OF_QUEUES)
 
 
 class WorkerEvent(msgspec.Struct, frozen=True):
-    """Something that happened in this worker, or in its queues; `data` says more, as in the store's events.
+    """An event of this worker or its queues; `data` has the details, as in the store's events.
 
     For a failed attempt `data["error"]` is the exception itself.
     """
@@ -59,7 +59,7 @@ Listener: TypeAlias = Callable[[WorkerEvent], Any]
 
 
 class Listeners:
-    """A listener that raises hurts nobody: its error becomes one `error` event."""
+    """Listeners by event name. An error raised by one does no harm: it becomes an `error` event."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, list[Listener]] = {}
@@ -69,7 +69,7 @@ class Listeners:
         if not is_word(name, *HEARD):
             raise InvalidOption(
                 "event",
-                f"cannot be {shown(name)}; a worker tells of {', '.join(HEARD)}; queue.events() tells everything",
+                f"cannot be {shown(name)}; a worker emits {', '.join(HEARD)}; queue.events() has everything",
             )
         if not callable(listener):
             raise InvalidOption("listener", f"cannot be {shown(listener)}: give a function of one event")
@@ -87,7 +87,7 @@ class Listeners:
         for listener in (*self._by_name.get(name, ()),):
             try:
                 answer = listener(WorkerEvent(name, job, data))
-            except BaseException as error:  # noqa: BLE001 - SystemExit too, or the result of something cancelled
+            except BaseException as error:  # noqa: BLE001 - SystemExit too, or the CancelledError of something it used
                 self._report(name, job, listener, error)
             else:
                 if inspect.isawaitable(answer):
@@ -96,7 +96,7 @@ class Listeners:
                     task.add_done_callback(self._tasks.discard)
 
     async def finish(self, seconds: float) -> None:
-        """Waits for coroutine listeners that are still at it, and cancels those that take too long."""
+        """Waits for coroutine listeners that still run, and cancels those that take too long."""
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=seconds)
             for task in late:

@@ -1,4 +1,4 @@
-"""Processing by hand: claim, renew and settle jobs without a running worker."""
+"""Manual processing: claiming, renewing and settling jobs without a running worker."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from .threads import Threads
 
 
 class ClaimedJob(Job):
-    """A job claimed by hand. Nothing renews its lock for you; complete, fail, delay and release end your hold on it."""
+    """A job claimed manually. Nothing renews its lock for you; complete, fail, delay and release give it up."""
 
     __slots__ = ("_attempts", "_lock")
 
@@ -61,7 +61,7 @@ class ClaimedJob(Job):
         try:
             self.options = record.read_options()
         except msgspec.MsgspecError:
-            # Damaged: it can be looked at and failed, and is not tried again.
+            # Damaged: it can be read and failed, but is not retried.
             self.options = StoredOptions()
             self.discarded = True
         self.keep = self.options.keep_completed or attempts.keep_completed
@@ -81,7 +81,7 @@ class ClaimedJob(Job):
             raise LockLost(self.queue.name, self.id)
 
     async def complete(self, result: Json = None) -> None:
-        """Refuses a result that is not JSON, and then changes nothing."""
+        """Completes the job. A result that is not JSON is refused, and nothing changes."""
         text = None if result is None else encode(result, "result", self.queue.size_limit)
         await self._settle(Outcome(self.id, self.token, "complete", text, keep=self.keep))
 
@@ -92,15 +92,15 @@ class ClaimedJob(Job):
         await self._settle(await self._attempts.outcome_of(self, error))
 
     async def delay(self, delay: Duration) -> None:
-        """Gives it back to be claimed after the delay; uses no attempt."""
+        """Gives the job back, to be claimed after the delay; uses no attempt."""
         await self._settle(await self._attempts.outcome_of(self, Postponed(milliseconds(delay, "delay"))))
 
     async def release(self) -> None:
-        """Gives it back; uses no attempt."""
+        """Gives the job back at once; uses no attempt."""
         await self._settle(Outcome(self.id, self.token, "hand back"))
 
     async def _store_update(self, change: JobUpdate) -> list[Answer]:
-        # Whoever works by hand also decides how long to wait for a store that cannot be reached.
+        # The caller decides how long to wait for a store that cannot be reached.
         return await self.queue.store.update(self.queue.name, [change])
 
     async def _settle(self, outcome: Outcome | None) -> None:
@@ -115,13 +115,13 @@ class ClaimedJob(Job):
 
 Claiming: TypeAlias = tuple[list[ClaimedJob], float]
 _giving_back: set[asyncio.Task[None]] = set()
-"""Held here: a loop alone does not keep its tasks alive."""
+"""Strong references: an event loop alone does not keep its tasks alive."""
 
 
 class Sweeps:
-    """When queues were last searched for jobs whose holder is gone.
+    """Times of the last recovery of stalled jobs, per queue.
 
-    Where everybody claims by hand nobody else does it, and a queue that is never empty would keep them for ever.
+    Where all jobs are claimed manually, no worker ticks the queue, and stalled jobs would stay active for ever.
     """
 
     def __init__(self, interval: float) -> None:
@@ -172,7 +172,7 @@ async def claim_by_hand(
 
 
 async def _claim_or_give_back(claim: Coroutine[Any, Any, Claiming]) -> Claiming:
-    """Cancelled, it ends at once, and what the claim still brings goes back: nobody would know of those jobs."""
+    """If cancelled, it ends at once, and the jobs that the claim still brings are released in the background."""
     claiming = asyncio.ensure_future(claim)
     try:
         return await asyncio.shield(claiming)
@@ -188,7 +188,7 @@ async def _give_back(claiming: asyncio.Task[Claiming]) -> None:
     with suppress(RopewayError):
         jobs, _ = await claiming
     for job in jobs:
-        # What cannot be given back now stalls, and is found by others then.
+        # A job that cannot be released now stalls, and is recovered then.
         with suppress(RopewayError):
             await job.release()
 
@@ -213,7 +213,7 @@ def names_to_claim(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _attempts(worker: str, rules: Rules) -> Attempts:
-    """Where nothing is run, for what it knows of outcomes."""
+    """An `Attempts` that only computes outcomes and runs nothing."""
     return Attempts(Handlers(None), Threads(worker), Processes(), rules, lambda _: None)
 
 
@@ -226,7 +226,7 @@ async def _claim_once(
     sweeps: Sweeps,
     attempts: Attempts,
 ) -> Claiming:
-    """What the queues give now, and in how many seconds one of them may give more."""
+    """The jobs claimed now, and the seconds until one of the queues may have more."""
     jobs: list[ClaimedJob] = []
     again_in = 60.0
     for queue in queues:
@@ -235,7 +235,7 @@ async def _claim_once(
             found, again = await _claim_in(queue, request, rules, sweeps, attempts)
         except StoreUnavailable:
             if jobs:
-                # Those of another store are held already: better some jobs than none.
+                # Jobs of another store are claimed already: better some jobs than none.
                 break
             raise
         jobs += found
@@ -262,7 +262,7 @@ async def _claim_in(queue: Queue, request: Claim, rules: Rules, sweeps: Sweeps, 
 async def _take(queue: Queue, request: Claim, rules: Rules, sweeps: Sweeps) -> tuple[Sequence[JobRecord], float]:
     again_in = 60.0
     if sweeps.is_due(queue.name):
-        # Before the claim: if it fails, no job is held by then.
+        # Before the claim: if it fails, no job is claimed by then.
         await sweeps.sweep(queue, rules.stalls_in(queue))
     claimed = await queue.store.claim(request)
     if not claimed.jobs:
@@ -281,5 +281,5 @@ async def _fail(queue: Queue, attempts: Attempts, spent: Mapping[ClaimedJob, Han
     try:
         await queue.store.settle(queue.name, list(filter(None, outcomes)))
     except RopewayError as error:
-        # They stall, and are met again. Whoever claims shall get the others all the same.
+        # They stall, and are failed later. The caller gets the other jobs all the same.
         log.warning("%d jobs of %r that were started too often could not be failed: %s", len(spent), queue.name, error)

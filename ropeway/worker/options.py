@@ -1,4 +1,4 @@
-"""The options of a worker: as users write them, and as the runtime reads them."""
+"""The options of a worker, as users write them (`WorkerOptions`) and as the runtime reads them (`Rules`)."""
 
 from __future__ import annotations
 
@@ -28,51 +28,51 @@ SHORTEST_INTERVAL: Final = 0.05
 
 
 class WorkerOptions(TypedDict, total=False):
-    """What `Worker` takes beside its queues and handlers."""
+    """Options of `Worker`."""
 
     concurrency: int
-    """How many jobs to run at once; default 10. Can be changed while it runs."""
+    """Number of jobs to run at once; default 10. Can be changed while it runs."""
     max_global_concurrency: int
-    """Sets the queue's own limit, for all of its workers: see `Queue.set_global_concurrency`."""
+    """Sets the queue's limit for all of its workers together: see `Queue.set_global_concurrency`."""
     lock_duration: Duration
-    """How long a claim lasts without being renewed; default 30 s, renewed at half of it."""
+    """Duration of a lock; default 30 s. It is renewed at half of it."""
     stalled_interval: Duration
-    """The safety sweep for stalled jobs, beside the timer at the earliest lock's end; default 5 s."""
+    """Interval of the safety sweep for stalled jobs, beside a timer at the earliest lock expiry; default 5 s."""
     max_stalled_count: int
-    """How often a job may stall and wait again; default 1. Beyond it fails, but only for a stall while it ran alone."""
+    """How often a job may stall and wait again; default 1. Beyond that it fails, if it stalled running alone."""
     on_stalled: OnStalled
-    """Whether a stalled job waits again or fails at once; default what its queue says, else requeue."""
+    """Requeue a stalled job, or fail it at once; default is the queue's setting, else requeue."""
     stall_counts_as_attempt: bool
-    """Whether a stall also uses one of the job's attempts."""
+    """If true, a stall also uses one of the job's attempts; default false."""
     on_invalid: Literal["fail", "remove"]
-    """What becomes of a job whose data its task cannot take: it fails at once, and is kept or removed; default fail."""
+    """A job whose data does not fit its task fails at once, and is then kept ("fail", the default) or removed."""
     remove_on_complete: KeepOption
-    """How long completed jobs are kept whose producer did not say."""
+    """Retention of completed jobs, unless the job or queue sets it."""
     remove_on_fail: KeepOption
-    """The same for jobs that fail here."""
+    """Retention of failed jobs, unless the job or queue sets it."""
     grace: Duration
-    """How long a shutdown waits for handlers; default 25 s."""
+    """Time that a shutdown waits for handlers; default 25 s."""
     cancel_grace: Duration
-    """How long a handler may take to stop when it is told to; default 5 s."""
+    """Time that a handler may take to stop after a signal; default 5 s."""
     max_leaked: int
-    """After so many handlers that would not stop, the worker ends with an error, to be started anew."""
+    """After this many handlers that did not stop, the worker ends with an error, so that it can be restarted."""
     classify: Classify
-    """Decides per error whether it may be retried; if it answers None, that of the queue decides."""
+    """Decides per error whether it may be retried; if it returns None, the queue's `classify` decides."""
     backoffs: Mapping[str, CustomBackoff]
     """The functions behind `Backoff.custom(name)`."""
     name: str
-    """What others see it called, in `queue.workers()` and its log."""
+    """The worker's name in `queue.workers()` and its log."""
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """Worker options, checked."""
+    """Checked worker options."""
 
     concurrency: int = 10
     max_global_concurrency: int | None = None
     lock: Milliseconds = 30_000
     stalled_interval: float = 5.0
     stalls: Mapping[str, Any] = {}
-    """What was said of `StallRules`; queues may say the rest."""
+    """The given fields of `StallRules`; the queue may set others."""
     on_invalid: Literal["fail", "remove"] = "fail"
     keep_completed: Retention = KEEP_COMPLETED
     keep_failed: Retention = KEEP_FAILED

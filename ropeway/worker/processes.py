@@ -1,4 +1,4 @@
-"""Processes for handlers that crash, hang or compute: each can be killed without hurting the worker."""
+"""The process pool for handlers that may crash, hang or compute: a process can be killed without harming the worker."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ..job.codec import decode
 from ..showing import shown
 from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
+from .process_protocol import LINE_LIMIT, Ended, Start, Update, UpdateReply, encode_line, read_report
 from .shortage import Shortage
-from .wire import LINE_LIMIT, Ended, Start, Told, Update, line, read_report
 
 LINGER: Final = 1.0
-"""Seconds for which a dead process is still listened to."""
+"""Seconds for which messages of a dead process are still read."""
 SHORTAGES: Final = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class Source(NamedTuple):
-    """Where a process finds a handler. It comes from the worker's code, never from a job."""
+    """Where a process imports a handler from. It comes from the worker's code, never from a job."""
 
     module: str
     path: str
-    """The script to run instead, when the module is the program itself; else empty."""
+    """The script to run instead, if the function is defined in the main program; else empty."""
     qualname: str
 
 
@@ -51,7 +51,7 @@ def source_of(function: Callable[..., Any]) -> Source:
 
 
 def source_of_task(task: AnyTask) -> Source:
-    """A process finds the task, not the function: it must stand where the function was written, under its name."""
+    """As `source_of`. The process imports the task, not the function: the module must hold it under its name."""
     source = source_of(task.function)
     found: Any = sys.modules[task.function.__module__]
     for name in source.qualname.split("."):
@@ -63,7 +63,7 @@ def source_of_task(task: AnyTask) -> Source:
 
 
 class _Life(asyncio.SubprocessProtocol):
-    """A process from its start to its end."""
+    """asyncio's protocol object for one process: its exit, and how to kill it."""
 
     def __init__(self) -> None:
         self.is_unwanted = False
@@ -82,7 +82,7 @@ class _Life(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
         if self.is_unwanted:
-            # It was started, but asyncio had no means to watch it: nobody else would kill it, or wait for it.
+            # It was started, but asyncio could not watch it: nothing else would kill it or wait for it.
             self.kill()
             self._transport.close()
             transport.get_extra_info("subprocess").wait()
@@ -92,8 +92,8 @@ class _Life(asyncio.SubprocessProtocol):
         self._over.set()
 
     def kill(self) -> None:
-        """Its whole group: it leads one of its own."""
-        # Of another user's process that is left in the group nothing more can be asked.
+        """Kills its whole process group."""
+        # A process of another user in the group cannot be killed.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -103,7 +103,7 @@ class _Life(asyncio.SubprocessProtocol):
 
 
 class HandlerProcess:
-    """One process that runs one job after the other, all of one handler."""
+    """One process that runs the jobs of one handler, one after another."""
 
     def __init__(self, process: _Life) -> None:
         self._process = process
@@ -125,7 +125,7 @@ class HandlerProcess:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=None,
                     stderr=None,
-                    # Ctrl-C in a terminal is for the worker, which then decides about its handlers.
+                    # Ctrl-C in a terminal must reach only the worker, which then stops its handlers.
                     start_new_session=True,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 )
@@ -133,7 +133,7 @@ class HandlerProcess:
             process.is_unwanted = True
             ours.close()
             if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-                # Where asyncio watches each process by a thread. What is short is the same.
+                # Some asyncio versions watch each process by a thread: treated as a shortage of processes.
                 raise OSError(errno.EAGAIN, str(error)) from error
             raise
         handler = cls(process)
@@ -156,35 +156,35 @@ class HandlerProcess:
             raise WorkerCrashed(f"the handler's process ended: {await self._cause()}") from broken
 
     async def _run(self, job: Job) -> Any:
-        self._writer.write(line(Start(job.record, job.queue.size_limit)))
+        self._writer.write(encode_line(Start(job.record, job.queue.size_limit)))
         while True:
             said = await self._reader.readline()
             if not said.endswith(b"\n"):
                 raise WorkerCrashed(f"the handler's process ended: {await self._cause()}")
             match read_report(said):
                 case Update() as update:
-                    self._writer.write(line(await _update(job, update)))
+                    self._writer.write(encode_line(await _update(job, update)))
                 case Ended() as ended if ended.token == job.token:
                     return _result(ended)
 
     async def end(self) -> None:
-        """Kills it, whatever it does, and what it has started; nothing of it is left when this returns."""
+        """Kills it and the processes it started; returns when none is left."""
         if self.is_alive:
-            # Of one that ended before, the number may be another's by now.
+            # The pid of a process that has ended may belong to another by now.
             self._process.kill()
         await self._process.wait()
-        # Not awaited itself: somebody may have cancelled it, with all tasks of the loop.
+        # Not `await`: other code may have cancelled it, with all tasks of the loop.
         await asyncio.wait([self._watching])
         self._writer.close()
 
     async def _watch(self) -> None:
-        """The line to a process that died stays open as long as a process lives that its handler forked."""
+        """Closes the connection of a process that died: a process forked by its handler would keep it open."""
         await self._process.wait()
-        # The number is the group's while it has members. That of an empty group may be another's, but is given anew
-        # only after all other numbers: that takes far longer than to get here.
+        # The group id is valid while the group has members. If it is empty, the number could be reused, but only after
+        # all other numbers, which takes far longer than reaching this line.
         self._process.kill()
         if not self._reader.at_eof():
-            # For one that left the group. By then all that was said before has been read.
+            # For a process that left the group. By then all messages sent before have been read.
             asyncio.get_running_loop().call_later(LINGER, self._writer.transport.abort)
 
     async def _cause(self) -> str:
@@ -193,7 +193,7 @@ class HandlerProcess:
 
 
 class Processes:
-    """As many processes as handlers run at once; an idle one is used again."""
+    """A pool that grows to as many processes as handlers run at once; idle ones are reused."""
 
     def __init__(self) -> None:
         self._idle: dict[Source, list[HandlerProcess]] = {}
@@ -213,15 +213,12 @@ class Processes:
             if reusable:
                 self._idle.setdefault(source, []).append(process)
             else:
-                # Cancelled, timed out or dead: whatever state it is in, no other job shall see it.
+                # Cancelled, timed out or dead: its state is unknown, so no other job may use it.
                 await asyncio.shield(process.end())
             self._shortage.came_free()
 
     async def _engage(self, source: Source) -> HandlerProcess:
-        """An idle one, or a new one; where the system starts no more of them, the first that comes free.
-
-        An idle one of another handler makes room.
-        """
+        """An idle or new process. If the system starts no more, it ends an idle one of another handler, or waits."""
         while True:
             while idle := self._idle.get(source):
                 process = idle.pop()
@@ -250,9 +247,9 @@ class Processes:
             await asyncio.wait(ending)
 
 
-async def _update(job: Job, update: Update) -> Told:
+async def _update(job: Job, update: Update) -> UpdateReply:
     if update.token != job.token:
-        return Told("the job has ended here, and is held no longer")
+        return UpdateReply("the job has ended, and is no longer held by this process")
     try:
         if update.progress is not None:
             await job.progress(decode(update.progress))
@@ -261,8 +258,8 @@ async def _update(job: Job, update: Update) -> Told:
         if update.data is not None:
             await job.update_data(decode(update.data))
     except RopewayError as error:
-        return Told(str(error))
-    return Told()
+        return UpdateReply(str(error))
+    return UpdateReply()
 
 
 def _result(ended: Ended) -> Any:

@@ -1,12 +1,12 @@
-"""Running a job alone that may not stall again, so that a stall can be blamed on it and on nobody else.
+"""Quarantine: a job that may not stall again runs alone, so that a stall can be blamed on it and on no other job.
 
-A handler that kills its process stalls every job that the process holds. Most of them are innocent, and which one is
-not cannot be told while they run side by side. So the store gives up a job that stalled before only if its last attempt
-ran alone (`job/stalls.py`), and a worker sees to it that such an attempt does:
+A handler that kills its process stalls every job that the process holds. Most of them are innocent, and while they run
+side by side nothing shows which one is not. So the store gives up a job that stalled before only if its last attempt
+ran alone (`job/stalls.py`), and a worker makes such an attempt run alone:
 
     claimed -- never stalled, or may stall again ------------------------------------------> runs beside the others
        |
-       +-- a suspect: waits here, while its worker claims nothing more
+       +-- a suspect: is kept back, while its worker claims nothing more
               | no other handler is in this process            | others run on for all of its patience
               v                                                v
            marked as alone in the store, then runs          runs beside the others, unmarked
@@ -15,11 +15,11 @@ ran alone (`job/stalls.py`), and a worker sees to it that such an attempt does:
            over                     mark withdrawn: the others go on beside it
 
 A worker has one suspect at a time and hands further ones back, for other workers; after one it claims single jobs until
-one comes that is no suspect. Patience doubles with each stall, so that a job which never gets to run alone beside long
-neighbours does so in the end. Handlers in processes of their own do not count as neighbours: they kill only themselves.
+one comes that is no suspect. The patience doubles with each stall, so that even beside long-running jobs a suspect gets
+to run alone eventually. Handlers in their own processes do not count as neighbours: they can kill only themselves.
 
 The mark stays until the outcome is stored: a worker that dies before that stalls the job too. Other workers of the same
-process stand back meanwhile (`neighbours.py`).
+process start no handler meanwhile (`neighbours.py`).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from ..store.values import JobUpdate, StallRules
 from .handlers import Handlers
 from .job import Job
 from .neighbours import NEIGHBOURS
-from .service import Service, insist, log
+from .service import Service, log, until_answered
 from .slots import Slots
 
 PATIENCE: Final = 1.0
-"""Seconds that a suspect waits for its neighbours to end, and seconds that they then wait for it."""
+"""Seconds that a suspect waits for other handlers to end, and seconds that other jobs then wait for it."""
 MOST_DOUBLINGS: Final = 14
 
 
@@ -50,24 +50,24 @@ class Quarantine(Service):
 
     def __init__(self, slots: Slots, handlers: Handlers, stalls_in: Callable[[Queue], StallRules]) -> None:
         self.suspect: Job | None = None
-        """It waits to run alone, or does, or its outcome is on its way."""
+        """The job that waits to run alone, runs alone, or has an outcome that is not settled yet."""
         self.is_alert = False
-        """Whether what is claimed must be looked at: there is a suspect, or more may come."""
+        """True if claimed jobs must be checked: there is a suspect, or more may come."""
         self.unsettled: Collection[Job] = ()
-        """Jobs whose outcome the store does not know yet."""
+        """Jobs whose outcome is not stored yet."""
         self.changed: Callable[[], None] = lambda: None
-        """Called when `limit` may have another answer."""
+        """Called when the result of `limit` may have changed."""
         self._slots = slots
         self._handlers = handlers
         self._stalls_in = stalls_in
-        self._is_closed = False
+        self._is_exclusive = False
         self._kept_back: list[Job] = []
-        """Held, and not to start before the quarantine is over."""
-        self._news = asyncio.Event()
+        """Jobs held under their locks, which must not start before the quarantine is over."""
+        self._wake_up = asyncio.Event()
         self.loop = asyncio.get_running_loop()
         self.stands_back_for: object = None
-        """While another worker of this process has a suspect, this one starts nothing: see `Neighbour`."""
-        slots.ended_one = self.look
+        """Set while another worker of this process has a suspect; then this one starts nothing (see `Neighbour`)."""
+        slots.on_job_ended = self.check
 
     async def run(self) -> None:
         NEIGHBOURS.join(self)
@@ -76,36 +76,39 @@ class Quarantine(Service):
         finally:
             NEIGHBOURS.leave(self)
 
-    def look(self) -> None:
-        """Something that it may wait for has happened."""
+    def check(self) -> None:
+        """Re-evaluates the conditions it waits for: a job has ended, or another worker has changed."""
         if self.suspect is not None:
-            self._news.set()
+            self._wake_up.set()
         if self.stands_back_for is not None:
-            NEIGHBOURS.tell()
+            NEIGHBOURS.notify_holder()
 
     def stand_back(self, request: object) -> None:
         self.stands_back_for = request
         self.is_alert = True
         self._start_kept_back()
         self.changed()
-        self.look()
+        self.check()
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no handler of it runs in this process. The suspect, and what waits for its end, have not begun."""
+        """True if a crash of this process would interrupt no handler of this worker.
+
+        The suspect and the jobs kept back for it have not started.
+        """
         if self._slots.leaked:
             return False
-        # list() holds the interpreter's lock while it copies: another thread may ask.
+        # list() copies under the interpreter's lock: this is called from any thread.
         return all(job in self._kept_back or self._is_apart(job) for job in list(self._slots.held))
 
     def limit(self, wanted: int, under_way: int = 0) -> int:
-        """How many of the jobs that the worker wants it may claim, beside those that a claim under way may bring."""
+        """How many of the `wanted` jobs may be claimed, given how many a claim in flight may bring."""
         if self.suspect is not None or self.stands_back_for is not None:
             return 0
         return min(wanted, 1 - under_way) if self.is_alert else wanted
 
-    def divide(self, jobs: Iterable[Job]) -> tuple[list[Job], list[Job]]:
-        """Those that the worker may keep, and suspects to be handed back. Of the first, `start` starts some later."""
+    def split(self, jobs: Iterable[Job]) -> tuple[list[Job], list[Job]]:
+        """Splits claimed jobs into those to keep and suspects to hand back. `start` may delay some of the former."""
         kept, back = [], []
         self.is_alert = self.suspect is not None or self.stands_back_for is not None
         for job in jobs:
@@ -117,22 +120,22 @@ class Quarantine(Service):
                 kept.append(job)
             else:
                 back.append(job)
-        self.look()
+        self.check()
         return kept, back
 
     def start(self, jobs: Collection[Job]) -> None:
-        """Starts all but the suspect; while one runs alone, here or in another worker, they wait for its end."""
-        if self._is_closed or self.stands_back_for is not None:
+        """Starts all but the suspect; if a job runs alone, in this or another worker, they wait for its end."""
+        if self._is_exclusive or self.stands_back_for is not None:
             self._kept_back += [job for job in jobs if job is not self.suspect]
         self._slots.hold(jobs)
         self._slots.start([job for job in jobs if job not in self._kept_back])
 
-    def leave(self) -> None:
-        """What has not started goes back: the worker ends."""
+    def hand_back_waiting(self) -> None:
+        """Hands back jobs that have not started, because the worker ends."""
         kept_back, self._kept_back = self._kept_back, []
         for job in kept_back:
             self._slots.abandon(job, Outcome(job.id, job.token, "hand back"))
-        self.look()
+        self.check()
 
     async def step(self) -> None:
         await self._until(lambda: self.suspect is not None)
@@ -140,15 +143,15 @@ class Quarantine(Service):
         try:
             await self._isolate(self.suspect)
         finally:
-            # Also of one that was not even started, should this have been cancelled.
-            self._open()
+            # Also if this was cancelled before the suspect started.
+            self._release()
 
     async def _isolate(self, job: Job) -> None:
         log.info("%r stalled before and may not again: it is run alone", job)
         patience = self._patience(job)
-        if not await self._within(patience, lambda: job.ended or self._close(job)):
+        if not await self._within(patience, lambda: job.ended or self._acquire(job)):
             log.warning("%r could not be run alone within %.0f s: it is run beside others", job, patience)
-        if job.ended or not self._is_closed:
+        if job.ended or not self._is_exclusive:
             return
         if not await self._mark(job, alone=True, unless=lambda: job.cancelled or job.ended):
             return
@@ -159,33 +162,33 @@ class Quarantine(Service):
             await self._mark(job, alone=False, unless=lambda: self._is_over(job))
 
     async def _mark(self, job: Job, *, alone: bool, unless: Callable[[], bool]) -> bool:
-        """Whether the store has noted it, and there was no reason to let it be."""
+        """Stores whether the job runs alone. False if that failed or `unless` became true."""
         store, queue = job.queue.store, job.queue.name
         change = JobUpdate(job.id, job.token, alone=alone)
         try:
-            [answer] = await insist(lambda _: store.update(queue, [change]), "update", unless=unless)
+            [answer] = await until_answered(lambda _: store.update(queue, [change]), "update", unless=unless)
         except StoreUnavailable:
             return False
         if answer.verdict != "done":
             self._slots.signal(job, "lost")
         return not unless()
 
-    def _close(self, job: Job) -> bool:
-        """Whether the suspect is alone, and stays so until `_open`."""
-        others_are_quiet = NEIGHBOURS.close(self) and self.stands_back_for is None
+    def _acquire(self, job: Job) -> bool:
+        """True if the suspect is alone, and stays so until `_release`."""
+        others_are_quiet = NEIGHBOURS.acquire(self) and self.stands_back_for is None
         # Outcomes would be lost with the process; but those of a store that cannot be reached may take long.
         is_settled = all(other.queue.store.url != job.queue.store.url for other in self.unsettled)
-        self._is_closed = others_are_quiet and self.is_quiet and is_settled
-        return self._is_closed
+        self._is_exclusive = others_are_quiet and self.is_quiet and is_settled
+        return self._is_exclusive
 
-    def _open(self) -> None:
-        self.suspect, self._is_closed = None, False
-        NEIGHBOURS.open(self)
+    def _release(self) -> None:
+        self.suspect, self._is_exclusive = None, False
+        NEIGHBOURS.release(self)
         self._start_kept_back()
         self.changed()
 
     def _start_kept_back(self) -> None:
-        if self._is_closed or self.stands_back_for is not None:
+        if self._is_exclusive or self.stands_back_for is not None:
             return
         waiting, self._kept_back = self._kept_back, [job for job in self._kept_back if job is self.suspect]
         self._slots.start([job for job in waiting if job is not self.suspect and not job.ended])
@@ -227,5 +230,5 @@ class Quarantine(Service):
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
-            self._news.clear()
-            await self._news.wait()
+            self._wake_up.clear()
+            await self._wake_up.wait()

@@ -1,4 +1,4 @@
-"""`@worker.handler(job_type)`, as type checkers see it."""
+"""The type of `@worker.handler(job_type)`, for type checkers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class TypedRegistration(Protocol[D, R]):
-    """Takes a function of the job type's data, or of the job and its data, that answers the job type's result."""
+    """Takes a function of the job type's data, or of the job and its data, that returns the job type's result."""
 
     @overload
     def __call__(self, function: Callable[[D], Awaitable[R]], /) -> Callable[[D], Awaitable[R]]: ...

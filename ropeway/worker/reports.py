@@ -1,6 +1,6 @@
-"""What a worker says of its work: to its log and to its listeners.
+"""Reports of a worker's work: log lines and listener events.
 
-The methods named `hear_...` may be called from any thread.
+Methods named `on_...` may be called from any thread; the others belong to the worker's loop.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from ..job.moves import MOVES
 from ..job.outcomes import Outcome
 from ..store.values import Answer, Ticked
 from .job import REVOKED, Job
-from .lines import Lines
+from .job_log import JobLog
 from .listeners import OF_QUEUES, Listeners
 from .service import log
 from .timing import Timing
 
 
 class Reports:
+    """Turns what happens to jobs into log lines and listener events."""
+
     def __init__(self, listeners: Listeners, loop: asyncio.AbstractEventLoop) -> None:
         self._listeners = listeners
         self._loop = loop
-        self._lines = Lines(loop)
+        self._job_log = JobLog(loop)
 
     @property
     def hears_queues(self) -> bool:
-        """Whether anybody listens to what happens in the queues."""
+        """True if there is a listener to events of the queues."""
         return self._listeners.hears(*OF_QUEUES)
 
     def happened(self, event: Event) -> None:
@@ -45,7 +47,7 @@ class Reports:
             for job in jobs:
                 job.timing = Timing()
                 job.progressed = self._progressed
-            self._lines.begin(jobs)
+            self._job_log.begin(jobs)
         elif self._listeners.hears("progress"):
             for job in jobs:
                 job.progressed = self._progressed
@@ -57,16 +59,16 @@ class Reports:
         if job.signal not in REVOKED:
             self._listeners.emit("lock-lost", job)
             return
-        self._lines.revoked(job, job.signal)
-        # Of a removal the events of the queue tell.
+        self._job_log.revoked(job, job.signal)
+        # A removal is in the events of the queue.
         if job.signal == "cancelled":
             self._listeners.emit("cancelled", job)
 
     def settled(self, job: Job, outcome: Outcome, answer: Answer) -> None:
-        # An error holds its frames, and these the job: kept on it, both would wait for the garbage collector.
+        # An error references its frames, and these the job: kept on the job, it would be a reference cycle.
         error, job.error = job.error, None
         if answer.state == "cancelled":
-            self._lines.revoked(job, "cancelled")
+            self._job_log.revoked(job, "cancelled")
             self._listeners.emit("cancelled", job)
         elif answer.verdict != "done":
             why = "it was removed" if answer.verdict == "missing" else "its lock is lost"
@@ -74,7 +76,7 @@ class Reports:
             self._listeners.emit("lock-lost", job, move=outcome.move)
         elif outcome.move == "complete":
             if job.timing is not None:
-                self._lines.completed(job)
+                self._job_log.completed(job)
             if self._listeners.hears("completed"):
                 result = None if outcome.result is None else decode(outcome.result)
                 self._listeners.emit("completed", job, result=result)
@@ -84,33 +86,33 @@ class Reports:
             self._back(job, outcome, error)
 
     def close(self) -> None:
-        self._lines.sum_up()
+        self._job_log.sum_up()
 
     def leaked(self, job: Job, leaked: int) -> None:
-        log.error("the handler of %r does not stop: its slot is leaked, %d in all", job, leaked)
+        log.error("the handler of %r does not stop: its slot is leaked, %d in total", job, leaked)
         self._listeners.emit("leaked", job, leaked=leaked)
 
-    def hear_ticked(self, queue: str, ticked: Ticked) -> None:
+    def on_ticked(self, queue: str, ticked: Ticked) -> None:
         if ticked.reset:
             log.error("the store was emptied while this worker ran: the jobs that it held are gone")
             self._emit_soon("store-reset", queue=queue)
         if ticked.stalled or ticked.given_up:
             self._stalled(queue, ticked)
 
-    def hear_unhandled(self, queue: str, name: str, handled: Sequence[str]) -> None:
+    def on_unhandled(self, queue: str, name: str, handled: Sequence[str]) -> None:
         near = difflib.get_close_matches(name, handled, n=1)
         hint = f", but one for {near[0]!r}" if near else ""
         log.warning("jobs named %r wait in %r, and this worker has no handler for them%s", name, queue, hint)
         self._emit_soon("unhandled", queue=queue, job_name=name)
 
-    def hear_slow_loop(self, job: Job | None, seconds: float, where: str) -> None:
-        culprit = f"{job!r} blocked the loop" if job else "something beside handlers blocked the loop"
+    def on_slow_loop(self, job: Job | None, seconds: float, where: str) -> None:
+        culprit = f"{job!r} blocked the loop" if job else "code outside of handlers blocked the loop"
         log.warning("%s for %.2f s: make it a def handler, or use a thread\n%s", culprit, seconds, where)
         self._emit_soon("slow-loop", job, seconds=seconds)
 
-    def hear_blocked_loop(self, job: Job | None, seconds: float, where: str) -> None:
-        culprit = f"{job!r} has blocked" if job else "something beside handlers has blocked"
-        log.warning("%s the loop for %.0f s, and still does: jobs beside it stand still\n%s", culprit, seconds, where)
+    def on_blocked_loop(self, job: Job | None, seconds: float, where: str) -> None:
+        culprit = f"{job!r} has blocked" if job else "code outside of handlers has blocked"
+        log.warning("%s the loop for %.0f s, and still does: other jobs on it wait\n%s", culprit, seconds, where)
 
     def _stalled(self, queue: str, ticked: Ticked) -> None:
         for job_id in ticked.stalled:
@@ -120,25 +122,25 @@ class Reports:
         self._emit_soon("stalled", queue=queue, ids=[*ticked.stalled, *ticked.given_up])
 
     def _progressed(self, job: Job, value: Json) -> None:
-        self._lines.progressed(job, value)
+        self._job_log.progressed(job, value)
         self._listeners.emit("progress", job, progress=value)
 
     def _failed(self, job: Job, outcome: Outcome, error: BaseException | None) -> None:
         failure = outcome.failure or Failure(UNKNOWN_REASON)
         reason = failure.reason
-        self._lines.failed(job, failure)
+        self._job_log.failed(job, failure)
         self._listeners.emit("failed", job, reason=reason, error=error)
         if outcome.exhausted:
             self._listeners.emit("retries-exhausted", job, reason=reason, error=error)
 
     def _back(self, job: Job, outcome: Outcome, error: BaseException | None) -> None:
-        """A job that will run again: retried, postponed or handed back."""
+        """Reports a job that will run again: retried, postponed or handed back."""
         data: dict[str, Any] = {"delay": outcome.delay}
         if outcome.move == "hand back":
-            self._lines.handed_back(job)
+            self._job_log.handed_back(job)
         if outcome.failure is not None:
             data |= {"reason": outcome.failure.reason, "error": error}
-            self._lines.retried(job, outcome.failure, outcome.delay)
+            self._job_log.retried(job, outcome.failure, outcome.delay)
         for name in MOVES[outcome.move].events("delayed" if outcome.delay else "waiting"):
             self._listeners.emit(name, job, **data)
 

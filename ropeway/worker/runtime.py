@@ -20,37 +20,47 @@ from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
 from .completing import committed
+from .dispatcher import Dispatcher
 from .domains import Domain, domains_of, late_ones
-from .ends import ENDS
-from .exchange import Exchange
-from .following import Follower
+from .follower import Follower
 from .handlers import Handlers
 from .job import Job, Signal
-from .keeper import keeper_for
-from .keeping import Census, Presence, Renewer, Revocations, Ticker
-from .loopwatch import LAST_WORDS, LoopWatch
+from .maintenance.census import Census
+from .maintenance.loop_watch import FINAL_CALL_TIMEOUT, LoopWatch
+from .maintenance.presence import Presence
+from .maintenance.renewer import Renewer
+from .maintenance.rescue import Rescue
+from .maintenance.revocations import Revocations
+from .maintenance.thread import maintenance_for
+from .maintenance.ticker import Ticker
 from .options import Rules
+from .process_exits import PROCESS_EXITS
 from .processes import Processes
 from .quarantine import Quarantine
 from .reports import Reports
-from .requests import StopRequests
-from .rescue import Rescue
-from .service import Service, Services, insist, log
+from .service import Service, Services, log, until_answered
 from .signals import Stoppable
 from .slots import Slots
+from .stop_requests import StopRequests
 from .threads import Threads
 
 SECOND_WAIT: Final = 2.0
-"""Seconds for handlers to stop after the grace period: with its 25 s, within the 30 s that most supervisors give."""
+"""Seconds for handlers to stop after the grace period: with its 25 s, less than the 30 s of most supervisors."""
 HURRY: Final = 0.2
-"""Seconds to wait for handlers when the worker was asked twice to stop."""
+"""Seconds to wait for handlers once the worker was asked twice to stop."""
 LATE_START: Final = 1.0
-"""Seconds for which a worker that can serve some of its queues waits for the others before it counts as started."""
+"""Seconds that a worker waits for its remaining failure domains, once it can serve some of its queues."""
 LOOK_EVERY: Final = 1.0
-"""Seconds after which those who wait from elsewhere see that the worker's loop has stopped."""
+"""Seconds between checks, by callers on other loops, that the worker's loop still runs."""
 
 
 class Runtime:
+    """Starts, connects and stops the parts of a running worker. Lives on the application's loop.
+
+    Dispatcher  <->  Slots -> Attempts -> handlers        on the application's loop
+    MaintenanceThread: Renewer, Ticker, ...               in a thread of their own
+    """
+
     def __init__(
         self,
         queues: list[Queue],
@@ -78,7 +88,7 @@ class Runtime:
         self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._overdue)
         self.slots = Slots(rules.concurrency, self._attempts, self._ended)
         quarantine = Quarantine(self.slots, handlers, rules.stalls_in)
-        self.exchange = Exchange(
+        self.dispatcher = Dispatcher(
             queues,
             self.slots,
             quarantine,
@@ -89,25 +99,25 @@ class Runtime:
             reports.claimed,
         )
         self._siblings: dict[int, Store] = {}
-        self._kept_queues: dict[str, Store] = {}
-        """Those of the domains that have begun, with the handle of the keeper's thread."""
-        rescue = Rescue(self._loop, self.slots, self._attempts, self.exchange, self._kept_queues)
-        told = reports.hear_slow_loop, reports.hear_blocked_loop
-        self._loop_watch = LoopWatch(self._loop, self._thread, self._attempts.stage, rescue, self, *told)
-        self._keeper = keeper_for((queue.store for queue in queues), self._watch, self._leave)
+        self._maintenance_stores: dict[str, Store] = {}
+        """The maintenance thread's store handle for each queue that has been opened."""
+        rescue = Rescue(self._loop, self.slots, self._attempts, self.dispatcher, self._maintenance_stores)
+        reporting = reports.on_slow_loop, reports.on_blocked_loop
+        self._loop_watch = LoopWatch(self._loop, self._thread, self._attempts.current, rescue, self, *reporting)
+        self._maintenance = maintenance_for((queue.store for queue in queues), self._watch, self._close_maintenance)
         self._starting: asyncio.Task[None] | None = None
         self._beginning: set[asyncio.Task[None]] = set()
         self._serving = Services([quarantine])
-        self._exchanging: asyncio.Task[None] | None = None
+        self._dispatching: asyncio.Task[None] | None = None
         self._followers: list[Follower] = []
         self._following: asyncio.Task[None] | None = None
         self._giving_up: set[asyncio.Task[None]] = set()
         self._fatal: BaseException | None = None
-        self._crippled = False
+        self._services_failed = False
         self.was_cancelled = False
 
     async def start(self) -> None:
-        """Waits for a store that cannot be reached yet; returns without having started if it is stopped meanwhile."""
+        """Starts all parts, waiting for stores that cannot be reached yet; returns early if it is stopped meanwhile."""
         self._starting = starting = asyncio.ensure_future(self._start())
         stopped = asyncio.ensure_future(self.stopping.wait())
         try:
@@ -118,7 +128,7 @@ class Runtime:
             starting.result()
 
     async def _start(self) -> None:
-        (await insist(self._start_keeper, "starting")).add_done_callback(self._check)
+        (await until_answered(self._start_maintenance, "starting")).add_done_callback(self._check)
         domains = {asyncio.create_task(self._begin(domain)): domain for domain in domains_of(self._queues)}
         self._beginning = {*domains}
         late = await late_ones(domains, LATE_START)
@@ -129,25 +139,25 @@ class Runtime:
             else:
                 self._serve(domain)
         self.follow()
-        self._exchanging = asyncio.create_task(self._serving.run(), name="ropeway-exchange")
-        self._exchanging.add_done_callback(self._check)
+        self._dispatching = asyncio.create_task(self._serving.run(), name="ropeway-dispatcher")
+        self._dispatching.add_done_callback(self._check)
 
-    async def _start_keeper(self, _: bool) -> asyncio.Future[None]:
+    async def _start_maintenance(self, _: bool) -> asyncio.Future[None]:
         try:
-            return await self._keeper.start()
+            return await self._maintenance.start()
         except OSError as error:
             # Its loop needs files, and others may close some of theirs.
             raise StoreUnavailable(self._queues[0].store.url, str(error)) from error
 
     async def _begin(self, domain: Domain) -> None:
-        """Opens a failure domain, and keeps its queues in order from here on."""
+        """Opens the stores of a failure domain, and starts its maintenance services."""
         for queue in domain.queues:
             await self._open(queue)
         for store in [*(queue.store for queue in domain.queues), *domain.stores.values()]:
             if id(store) not in self._siblings:
                 self._siblings[id(store)] = store.sibling()
-        self._kept_queues |= {queue.name: self._siblings[id(queue.store)] for queue in domain.queues}
-        await self._keeper.keep(partial(self._keep, domain))
+        self._maintenance_stores |= {queue.name: self._siblings[id(queue.store)] for queue in domain.queues}
+        await self._maintenance.add_services(partial(self._maintain, domain))
         names = {queue.name for queue in domain.queues}
         for follower in self._needed_followers():
             if follower.queue in names:
@@ -155,30 +165,30 @@ class Runtime:
 
     def _serve(self, domain: Domain) -> None:
         if domain.queues:
-            self._serving.add(self.exchange.services(domain.name))
+            self._serving.add(self.dispatcher.services(domain.name))
 
     async def _open(self, queue: Queue) -> None:
         limit = self._rules.max_global_concurrency
-        await insist(lambda _: queue.store.open(), f"opening {queue.store.url}")
+        await until_answered(lambda _: queue.store.open(), f"opening {queue.store.url}")
         if limit is not None:
-            await insist(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
+            await until_answered(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
 
-    def tell(self, what: Callable[[], None]) -> None:
-        """Does it on the worker's loop: at once if this is its thread, soon if it is another."""
+    def run_on_loop(self, action: Callable[[], None]) -> None:
+        """Runs it on the worker's loop: at once if this is the loop's thread, else soon."""
         if threading.get_ident() == self._thread:
-            what()
+            action()
         else:
             with suppress(RuntimeError):  # The loop may just have ended, and the worker with it.
-                self._loop.call_soon_threadsafe(what)
+                self._loop.call_soon_threadsafe(action)
 
     def follow(self) -> None:
-        """From here on listeners hear what happens in the queues."""
+        """Starts reading the queues' events for the worker's listeners, if there are any."""
         if self._following is None and not self.stopping.is_set() and self._needed_followers():
             self._following = asyncio.create_task(Services(self._followers).run(), name="ropeway-followers")
             self._following.add_done_callback(self._check_helper)
 
     def _needed_followers(self) -> list[Follower]:
-        """None if nobody listens: to read all events of a queue is work."""
+        """The followers, or an empty list if nobody listens to queue events: reading them all costs store calls."""
         if not self._followers and self._reports.hears_queues:
             self._followers = [Follower(queue.store, queue.name, self._reports.happened) for queue in self._queues]
         return self._followers
@@ -186,55 +196,59 @@ class Runtime:
     def resize(self, concurrency: int) -> None:
         self.slots.size = concurrency
         self.slots.shed(concurrency)
-        self.exchange.slots_changed()
+        self.dispatcher.slots_changed()
 
     def pause(self, paused: bool) -> None:
         if not self.stopping.is_set():
-            self.exchange.claiming = not paused
+            self.dispatcher.claiming = not paused
             if paused:
                 self.slots.shed(0)
-            self.exchange.slots_changed()
+            self.dispatcher.slots_changed()
 
     async def idle(self) -> None:
-        """From any loop. Returns too when the worker ends."""
+        """Waits until the worker is idle or has ended. From any loop."""
         if asyncio.get_running_loop() is not self._loop:
-            await self._idle_there()
-        elif self._exchanging is not None:
-            idle = asyncio.ensure_future(self.exchange.idle())
+            await self._idle_from_other_loop()
+        elif self._dispatching is not None:
+            idle = asyncio.ensure_future(self.dispatcher.idle())
             try:
-                await asyncio.wait([idle, self._exchanging], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([idle, self._dispatching], return_when=asyncio.FIRST_COMPLETED)
             finally:
                 idle.cancel()
 
-    async def _idle_there(self) -> None:
-        """On the worker's loop. One that does not run, or whose tasks were all cancelled, runs no jobs either."""
-        there = self.idle()
+    async def _idle_from_other_loop(self) -> None:
+        """Runs `idle` on the worker's loop. If that loop has stopped, or its tasks were cancelled, no job runs."""
+        idle = self.idle()
         try:
-            waiting = asyncio.run_coroutine_threadsafe(there, self._loop)
+            on_loop = asyncio.run_coroutine_threadsafe(idle, self._loop)
         except RuntimeError:
-            there.close()
+            idle.close()
             return
-        here = asyncio.wrap_future(waiting)
+        waiting = asyncio.wrap_future(on_loop)
         try:
-            while not here.done() and self._loop.is_running():
-                await asyncio.wait([here], timeout=LOOK_EVERY)
+            while not waiting.done() and self._loop.is_running():
+                await asyncio.wait([waiting], timeout=LOOK_EVERY)
         finally:
-            here.cancel()
-        if not here.cancelled():
-            here.result()
+            waiting.cancel()
+        if not waiting.cancelled():
+            waiting.result()
 
     def stop(self) -> None:
-        self.exchange.leave()
+        self.dispatcher.stop_claiming()
         if self.stopping.is_set():
             self.hurried.set()
         self.stopping.set()
 
     async def shut_down(self) -> None:
-        """Stop claiming; wait while renewing; signal; wait again; hand back; settle; close; and raise only then."""
+        """Shuts down in this order, and raises only at the end.
+
+        Stop claiming; wait for handlers while locks are renewed; signal handlers; wait again; hand back the rest;
+        settle all outcomes; close.
+        """
         asked = self._loop.time()
         if not self.requests.are_there:
             self.requests.note_call()
-        self.exchange.leave()
+        self.dispatcher.stop_claiming()
         self.stopping.set()
         for beginning in [self._starting, *self._beginning]:
             if beginning is not None:
@@ -242,8 +256,8 @@ class Runtime:
         if self.slots.held:
             log.info("stopping: %.0f s for running jobs to end, %d now", self._rules.grace, len(self.slots.held))
         try:
-            # Without its services a worker can neither keep locks nor settle outcomes: no reason to wait.
-            await self._wait_for_handlers(0 if self._crippled else self._rules.grace)
+            # Without its services a worker can neither renew locks nor settle outcomes: waiting is pointless.
+            await self._wait_for_handlers(0 if self._services_failed else self._rules.grace)
             stubborn = await self._stop_handlers()
             await self._settle_the_rest()
         finally:
@@ -255,15 +269,15 @@ class Runtime:
 
     async def _close(self) -> None:
         try:
-            if self._exchanging is not None:
-                await _cancel(self._exchanging)
+            if self._dispatching is not None:
+                await _cancel(self._dispatching)
             await self._stop_following()
-            if self.exchange.unsettled:
-                log.error("%d outcomes could not be settled: their jobs will run again", len(self.exchange.unsettled))
+            if self.dispatcher.unsettled:
+                log.error("%d outcomes could not be settled: their jobs will run again", len(self.dispatcher.unsettled))
         finally:
             self._reports.close()
-            # Whatever happened: it would renew the locks of jobs that nobody runs.
-            await self._keeper.stop()
+            # In any case: it would go on renewing the locks of jobs that nobody runs.
+            await self._maintenance.stop()
             if self._stoppable is not None:
                 self._stoppable.is_done = True
             self.slots.close()
@@ -279,15 +293,15 @@ class Runtime:
             follower.close()
 
     async def _catch_up(self) -> None:
-        """Of what this worker did last, such as to empty its queue, its listeners may not have heard yet."""
+        """Delivers the events that this worker caused last, such as `drained`, to its listeners."""
         try:
-            async with asyncio.timeout(LAST_WORDS):
+            async with asyncio.timeout(FINAL_CALL_TIMEOUT):
                 await asyncio.gather(*(follower.catch_up() for follower in self._followers))
-        except Exception as error:  # noqa: BLE001 - nothing that is said last may keep a worker from its end
-            log.warning("listeners may not have heard the last events: %s", str(error) or type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - no error at this point may keep a worker from its end
+            log.warning("listeners may have missed the last events: %s", str(error) or type(error).__name__)
 
     async def _stop_handlers(self) -> list[Job]:
-        """The handlers that did not stop; their jobs are handed back all the same."""
+        """Signals all handlers. Answers the jobs of those that did not stop; these are handed back too."""
         for job in list(self.slots.held):
             self.slots.signal(job, "shutdown")
         await self._wait_for_handlers(min(self._rules.cancel_grace, SECOND_WAIT))
@@ -311,21 +325,21 @@ class Runtime:
                 wait.cancel()
 
     async def _settle_the_rest(self) -> None:
-        """Outcomes are waited for as long as the grace lasts, and their locks: afterwards they would be refused.
+        """Waits for unsettled outcomes until the grace period or their locks end: later they would be refused.
 
-        A claim on its way may bring jobs, which are to be handed back.
+        Also waits for a claim in flight, whose jobs must be handed back.
         """
-        if self._exchanging is None or self._exchanging.done():
+        if self._dispatching is None or self._dispatching.done():
             return
         rest = SECOND_WAIT
-        if self.exchange.unsettled:
+        if self.dispatcher.unsettled:
             rest = min(self._rules.lock / 1000, (self.ends_at() or 0) - time.monotonic())
-        settled = asyncio.ensure_future(self.exchange.settle_all())
+        settled = asyncio.ensure_future(self.dispatcher.settle_all())
         hurried = asyncio.ensure_future(self.hurried.wait())
         try:
             for waits, seconds in (
-                ([settled, self._exchanging, hurried], max(rest, LAST_WORDS)),
-                ([settled, self._exchanging], LAST_WORDS),
+                ([settled, self._dispatching, hurried], max(rest, FINAL_CALL_TIMEOUT)),
+                ([settled, self._dispatching], FINAL_CALL_TIMEOUT),
             ):
                 await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
                 if not self.hurried.is_set():
@@ -337,19 +351,19 @@ class Runtime:
     async def _watch(self) -> list[Service]:
         return [self._loop_watch]
 
-    async def _keep(self, domain: Domain) -> list[Service]:
+    async def _maintain(self, domain: Domain) -> list[Service]:
         held, reports = self.slots.held, self._reports
         services: list[Service] = []
         for queue in domain.queues:
             store, name, rules = self._siblings[id(queue.store)], queue.name, self._rules
-            stalls = replace(rules.stalls_in(queue), ends=ENDS)
-            revocations = Revocations(store, name, held, self._tell)
+            stalls = replace(rules.stalls_in(queue), ends=PROCESS_EXITS)
+            revocations = Revocations(store, name, held, self._send_signal)
             await revocations.begin()
             services += [
-                Renewer(store, name, self._locked, rules.lock, self._tell),
-                Ticker(store, name, stalls, rules.stalled_interval, reports.hear_ticked),
+                Renewer(store, name, self._locked, rules.lock, self._send_signal),
+                Ticker(store, name, stalls, rules.stalled_interval, reports.on_ticked),
                 revocations,
-                Census(store, name, self._handlers.names, reports.hear_unhandled),
+                Census(store, name, self._handlers.names, reports.on_unhandled),
             ]
         for handle in domain.stores:
             presence = Presence(self._siblings[handle], self._describe)
@@ -358,49 +372,49 @@ class Runtime:
         return services
 
     def ends_at(self) -> float | None:
-        """When its shutdown should be over, if the loop answers; for the keeper's thread, as `end_without_loop` is."""
+        """Deadline of a shutdown. This and `end_without_loop` are called from the maintenance thread."""
         return self.requests.ends_at(self._rules.grace + min(self._rules.cancel_grace, SECOND_WAIT), 2 * HURRY)
 
     async def end_without_loop(self) -> None:
         if self._stoppable is not None:
-            await self._say_goodbye()
+            await self._withdraw_presence()
             self._stoppable.give_up()
 
     def _locked(self) -> list[Job]:
-        """The jobs whose locks are to be kept. While the loop is blocked nobody ends those whose time is up."""
+        """The jobs whose locks to renew. While the loop is blocked, not those past their timeout: nothing ends them."""
         # list() holds the interpreter's lock while it copies: the loop's thread changes them at any time.
-        jobs = [*list(self.slots.held), *list(self.exchange.unsettled)]
+        jobs = [*list(self.slots.held), *list(self.dispatcher.unsettled)]
         if not self._loop_watch.is_blocked:
             return jobs
         now = time.monotonic()
         return [job for job in jobs if self._attempts.deadlines.get(job, now) >= now]
 
-    async def _leave(self) -> None:
-        await self._say_goodbye()
+    async def _close_maintenance(self) -> None:
+        await self._withdraw_presence()
         for store in self._siblings.values():
             with suppress(TimeoutError):
-                async with asyncio.timeout(LAST_WORDS):
+                async with asyncio.timeout(FINAL_CALL_TIMEOUT):
                     await store.close()
 
-    async def _say_goodbye(self) -> None:
-        """Its records lapse by themselves if nobody can be told now."""
+    async def _withdraw_presence(self) -> None:
+        """Removes the worker's records; they expire by themselves if a store cannot be reached now."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_WORDS):
-                leaving = (Presence(store, self._describe).leave() for store in self._siblings.values())
-                await asyncio.gather(*leaving, return_exceptions=True)
+            async with asyncio.timeout(FINAL_CALL_TIMEOUT):
+                withdrawing = (Presence(store, self._describe).withdraw() for store in self._siblings.values())
+                await asyncio.gather(*withdrawing, return_exceptions=True)
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:
         if (done := committed(job)) is not None:
             self._reports.settled(job, done, DONE)
-            self.exchange.slots_changed()
+            self.dispatcher.slots_changed()
         elif outcome is None:
             self._reports.dropped(job)
-            self.exchange.slots_changed()
+            self.dispatcher.slots_changed()
         else:
-            self.exchange.ended(job, outcome)
+            self.dispatcher.job_ended(job, outcome)
 
-    def _tell(self, job: Job, signal: Signal) -> None:
-        """From the keeper's thread. A handler in a thread sees it at once, a coroutine when the loop comes round."""
+    def _send_signal(self, job: Job, signal: Signal) -> None:
+        """From the maintenance thread. A handler in a thread sees it at once, a coroutine when the loop runs."""
         if job.threaded and job.signal is None:
             job.signal = signal
         self._loop.call_soon_threadsafe(self._signal, job, signal)
@@ -420,7 +434,7 @@ class Runtime:
             task.add_done_callback(self._giving_up.discard)
 
     async def _give_up(self, job: Job) -> None:
-        """The handler ignored its end: its job is settled without it, and its slot is filled anew."""
+        """Settles the job of a handler that ignored its signal, and replaces its slot."""
         outcome = None
         if job.signal == "timeout":
             outcome = await self._attempts.outcome_of(job, self._attempts.overtime(job))
@@ -429,12 +443,12 @@ class Runtime:
         leaked = self.slots.leaked
         self._reports.leaked(job, leaked)
         if self._rules.max_leaked is not None and leaked >= self._rules.max_leaked:
-            self._die(HandlerError(f"{leaked} handlers do not stop: start this worker's process anew"))
+            self._fail(HandlerError(f"{leaked} handlers do not stop: restart this worker's process"))
 
     def _check(self, end: asyncio.Future[None]) -> None:
         if (error := self._error_of(end)) is not None:
-            self._crippled = True
-            self._die(error)
+            self._services_failed = True
+            self._fail(error)
 
     def _check_late(self, domain: Domain, begun: asyncio.Future[None]) -> None:
         if begun.cancelled() or begun.exception() is not None:
@@ -445,27 +459,27 @@ class Runtime:
 
     def _check_helper(self, end: asyncio.Future[None]) -> None:
         if (error := self._error_of(end)) is not None:
-            self._die(error)
+            self._fail(error)
 
     def _error_of(self, end: asyncio.Future[None]) -> BaseException | None:
         if not end.cancelled():
             return end.exception()
         if self.stopping.is_set():
             return None
-        # By others: a handler, say, that cancels every task of its loop.
+        # By other code, such as a handler that cancels every task of its loop.
         self.was_cancelled = True
-        return RopewayError("somebody cancelled tasks of this worker's own: it can neither claim nor settle jobs")
+        return RopewayError("other code cancelled this worker's internal tasks: it can neither claim nor settle jobs")
 
-    def _die(self, error: BaseException) -> None:
+    def _fail(self, error: BaseException) -> None:
         log.error("the worker cannot go on: %s", error)
         self._fatal = self._fatal or error
         self.stop()
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:
-    """Returns when it has ended."""
+    """Cancels it and waits for its end."""
     task.cancel()
     await asyncio.wait([task])
     if not task.cancelled() and (error := task.exception()) is not None:
-        # Whoever was to be told has been.
+        # It was reported before.
         log.debug("%s ended with %r", task.get_name(), error)

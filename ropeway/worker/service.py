@@ -1,4 +1,4 @@
-"""The one way in which a worker's loops run, wait out trouble, and stop."""
+"""The loop of a worker's services: how they repeat, retry while the store is unavailable, and stop."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 
 
-class Patience:
-    """How long to wait before asking a troubled store again; with jitter, so that workers do not come all at once."""
+class RetryPause:
+    """Exponential pause between retries of an unavailable store, with jitter, so that workers do not retry at once."""
 
     def __init__(self) -> None:
         self._pause = FIRST_PAUSE
@@ -35,16 +35,16 @@ class Patience:
 
 
 class Service:
-    """Does `step` again and again until it is cancelled. An unavailable store is waited out; other errors end it.
+    """Repeats `step` until it is cancelled. It retries while the store is unavailable; other errors end it.
 
-    If what it waits for was cancelled, and not it, it goes on: nobody would notice that it ended.
+    A `CancelledError` that was not meant for this task (something it awaited was cancelled) does not end it either.
     """
 
     async def step(self) -> None:
         raise NotImplementedError
 
     async def run(self) -> None:
-        patience = Patience()
+        patience = RetryPause()
         while True:
             try:
                 await self.step()
@@ -64,7 +64,7 @@ def _is_cancelled() -> bool:
 
 
 class Services:
-    """Services that run until `run` is cancelled, and to which more may be added; the error of one ends all."""
+    """A growing group of services, run until `run` is cancelled; an error of one ends all."""
 
     def __init__(self, services: Iterable[Service] = ()) -> None:
         self._group = asyncio.TaskGroup()
@@ -93,9 +93,11 @@ class Services:
             raise errors.exceptions[0] from None
 
 
-async def insist(call: Callable[[bool], Awaitable[T]], what: str, *, unless: Callable[[], bool] = lambda: False) -> T:
-    """Repeats a call until the store has answered, or is no longer to be asked; it is told whether it is a repeat."""
-    patience = Patience()
+async def until_answered(
+    call: Callable[[bool], Awaitable[T]], what: str, *, unless: Callable[[], bool] = lambda: False
+) -> T:
+    """Retries a store call until it is answered; `call` is given True on a repeat. `unless` ends the retries."""
+    patience = RetryPause()
     repeat = False
     while True:
         try:
@@ -110,7 +112,7 @@ async def insist(call: Callable[[bool], Awaitable[T]], what: str, *, unless: Cal
 
 
 def end_if_forked(pid: int) -> None:
-    """Ends a process that a handler forked and that came back from it: it would go on as a second worker."""
+    """Ends a forked child that returned from its handler: it would go on as a second worker."""
     if os.getpid() != pid:
-        log.error("a process that a handler forked came back from it: it ends here, by os._exit(1)")
+        log.error("a process that a handler forked returned from the handler: it is ended by os._exit(1)")
         os._exit(1)

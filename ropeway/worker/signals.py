@@ -1,7 +1,7 @@
-"""SIGTERM and SIGINT, for all workers that a process runs.
+"""SIGTERM and SIGINT, for all workers of a process.
 
-A signal reaches a worker in two ways. The event loop calls `stop` when it comes round. Python calls `heard` on the main
-thread between two steps of whatever runs there, also of what blocks the loop: it only takes a note, for other threads.
+A signal reaches a worker in two ways. The event loop calls `stop` on its next iteration. Python calls `heard` on the
+main thread between two bytecode instructions, even if the loop is blocked: it only records the time, for other threads.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from .exits import BLOCKED_LOOP
+from .exit_codes import BLOCKED_LOOP
 
 _NUMBERS: Final = (signal.SIGTERM, signal.SIGINT)
 _before: Final[dict[signal.Signals, Any]] = {}
 FLUSH_LIMIT: Final = 0.5
-"""Seconds for what was logged and printed to get out. Whoever blocks the loop may hold the locks of its streams."""
+"""Seconds for flushing logs and streams. The code that blocks the loop may hold their locks."""
 
 Loop: TypeAlias = asyncio.AbstractEventLoop
 
@@ -38,10 +38,10 @@ class Stoppable:
         self.stop = stop
         self.heard = heard
         self.is_done = False
-        """Whether it holds no jobs any more, and can do without its process."""
+        """True if it holds no jobs any more, and its process may end."""
 
     def give_up(self) -> None:
-        """Ends the process, whose loop is blocked for good, once all of its workers are done."""
+        """Ends the process, whose loop is blocked, once all of its workers are done."""
         self.is_done = True
         if all(other.is_done for other in _stoppable):
             _end_process()
@@ -52,7 +52,7 @@ _stoppable: Final[list[Stoppable]] = []
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None], heard: Callable[[], None] = _nothing) -> Iterator[Stoppable | None]:
-    """Inside the block both signals mean `stop`; outside the main thread, where none arrive, it changes nothing."""
+    """Calls `stop` on both signals inside the block. No effect outside the main thread, where no signals arrive."""
     if threading.current_thread() is not threading.main_thread():
         yield None
         return
@@ -92,7 +92,7 @@ def _listen(loop: Loop) -> None:
         except NotImplementedError:  # Loops of Windows do not know signals.
             signal.signal(number, partial(_hear_and_stop, loop))
         else:
-            # In place of the function that the loop left there, which does nothing; its wake-up stays.
+            # Replaces the no-op handler that the loop installed; the loop's wake-up descriptor stays.
             signal.signal(number, _hear)
 
 

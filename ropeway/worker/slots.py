@@ -1,4 +1,4 @@
-"""The worker's places for running jobs."""
+"""The slots in which a worker runs its jobs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .job import REVOKED, Job, Signal
 from .service import log
 
 LOOP_SHARE: Final = 0.005
-"""Seconds after which a slot lets others run, however many jobs end without waiting for anything."""
+"""Seconds after which a slot yields to the loop, even if its jobs never await anything."""
 
 
 class Slot:
-    """A task that runs one job after the other."""
+    """A task that runs one job after another."""
 
     __slots__ = ("job", "task")
 
@@ -32,27 +32,27 @@ class Slot:
 class Slots:
     """Runs at most `size` handlers at a time.
 
-    Slots are made when needed and then kept. One slot is woken at a time and wakes the next when there is more to do:
-    jobs that end without waiting are all run by one slot, for the cost of a call each.
+    Slots are created on demand and then kept. One slot is woken at a time, and wakes the next if there is more to do:
+    jobs that end without awaiting anything are all run by one slot, for the cost of a call each.
     """
 
     def __init__(self, size: int, attempts: Attempts, ended: Callable[[Job, Outcome | None], None]) -> None:
         self.size = size
         self.reserved = 0
-        """Places that a claim on its way may fill."""
+        """Slots that claims in flight may fill."""
         self.held: set[Job] = set()
-        """The jobs whose locks must be renewed: running, or about to."""
-        self.emptied: Callable[[], None] = lambda: None
+        """Jobs whose locks must be renewed: running, or about to run."""
+        self.on_emptied: Callable[[], None] = lambda: None
         """Called when no job is held any more."""
-        self.ended_one: Callable[[], None] = lambda: None
-        """Called when a job is not held any more."""
+        self.on_job_ended: Callable[[], None] = lambda: None
+        """Called when a job is no longer held."""
         self._attempts = attempts
         self._ended = ended
         self._ready: deque[Job] = deque()
         self._slots: set[Slot] = set()
         self._abandoned: set[Slot] = set()
         self._idle: deque[asyncio.Future[None]] = deque()
-        self._calling = False
+        self._waking = False
         self._closed = False
         self._none_held = asyncio.Event()
         self._none_held.set()
@@ -67,7 +67,7 @@ class Slots:
         return self.size - len(self.held) - self.reserved
 
     def hold(self, jobs: Iterable[Job]) -> None:
-        """Keeps their locks, until they are started or abandoned."""
+        """Holds jobs, so that their locks are renewed, until they are started or abandoned."""
         self.held.update(jobs)
         if self.held:
             self._none_held.clear()
@@ -77,17 +77,17 @@ class Slots:
         self._ready.extend(jobs)
         if self._ready:
             self._none_held.clear()
-            self._call()
+            self._wake_slot()
 
     def shed(self, most: int) -> None:
-        """Hands back jobs that have not begun, the last ones first, as long as more than `most` are held."""
+        """Hands back jobs that have not started, last ones first, while more than `most` are held."""
         while self._ready and len(self.held) > most:
             job = self._ready.pop()
             if not job.ended:
                 self._end(job, Outcome(job.id, job.token, "hand back"))
 
-    def take_ready(self) -> list[Job]:
-        """From any thread: the jobs that no slot has begun. None of them is begun here after that."""
+    def take_unstarted(self) -> list[Job]:
+        """Takes away the jobs that no slot has started, so that none will. From any thread."""
         jobs: list[Job] = []
         with suppress(IndexError):
             while True:
@@ -95,28 +95,28 @@ class Slots:
         return [job for job in jobs if not job.ended]
 
     def taken(self, jobs: Iterable[Job]) -> None:
-        """On the loop: what is known here of jobs that `take_ready` gave away."""
+        """Accounts, on the loop, for jobs that `take_unstarted` gave away."""
         for job in jobs:
             if job.signal == "cancelled":
                 self._ended(job, None)
         self._check_empty()
 
     def signal(self, job: Job, signal: Signal) -> None:
-        """Tells a handler to stop. A coroutine is cancelled; a thread can see `job.cancelled`.
+        """Asks a handler to stop: a coroutine is cancelled; a thread can see `job.cancelled`.
 
-        The first signal counts, and is not repeated: a second cancel would hit the handler's clean-up. Only that the
-        job itself is cancelled or removed outranks the others, because then there is nothing left to settle.
+        Only the first signal cancels: a second one would hit the handler's clean-up. `cancelled` and `removed` replace
+        other signals, because then there is nothing left to settle.
         """
         if job.ended:
             return
         if job.signal is None or (signal in REVOKED and job.signal not in REVOKED):
             job.signal = signal
-        if not job.told and not job.threaded and job.slot is not None and job.slot.task is not None:
-            job.told = True
+        if not job.cancel_sent and not job.threaded and job.slot is not None and job.slot.task is not None:
+            job.cancel_sent = True
             job.slot.task.cancel()
 
     def abandon(self, job: Job, outcome: Outcome | None) -> bool:
-        """Gives up on a handler that does not stop, and fills its place anew; whether there was one."""
+        """Gives up on a handler that does not stop, and replaces its slot. True if a handler was running."""
         slot = job.slot
         if job.ended:
             return False
@@ -125,7 +125,7 @@ class Slots:
             self._abandoned.add(slot)
         self._end(job, outcome)
         if self._ready:
-            self._call()
+            self._wake_slot()
         return slot is not None
 
     async def empty(self) -> None:
@@ -138,25 +138,25 @@ class Slots:
             if slot.task is not None:
                 slot.task.cancel()
 
-    def _call(self) -> None:
-        """Sees that one more slot looks for work."""
-        if self._calling:
+    def _wake_slot(self) -> None:
+        """Wakes an idle slot, or creates one, to take the next job."""
+        if self._waking:
             return
         while self._idle:
             idle = self._idle.popleft()
             if not idle.done():
-                self._calling = True
+                self._waking = True
                 idle.set_result(None)
                 return
         if len(self._slots) < self.size:
-            self._calling = True
+            self._waking = True
             slot = Slot()
             self._slots.add(slot)
             slot.task = asyncio.create_task(self._work(slot), name="ropeway-slot")
             slot.task.add_done_callback(partial(self._check, slot))
 
     def _check(self, slot: Slot, task: asyncio.Task[None]) -> None:
-        """A slot whose task broke off shall not keep its job for ever, which nobody else could then run."""
+        """Ends the job of a slot whose task failed: its lock would otherwise be renewed for ever."""
         error = None if task.cancelled() else task.exception()
         if error is None:
             return
@@ -169,16 +169,16 @@ class Slots:
 
     async def _work(self, slot: Slot) -> None:
         clock = asyncio.get_running_loop().time
-        self._calling = False
+        self._waking = False
         while not self._closed and slot in self._slots:
             since = clock()
             while self._ready and not self._closed:
                 try:
                     job = self._ready.popleft()
                 except IndexError:
-                    break  # Taken between the two steps, by another thread.
+                    break  # Another thread took it meanwhile.
                 if self._ready:
-                    self._call()
+                    self._wake_slot()
                 if job.ended:
                     continue
                 await self._run(slot, job)
@@ -192,7 +192,7 @@ class Slots:
             idle = asyncio.get_running_loop().create_future()
             self._idle.append(idle)
             await self._pause(idle)
-            self._calling = False
+            self._waking = False
         self._slots.discard(slot)
         self._abandoned.discard(slot)
 
@@ -209,7 +209,7 @@ class Slots:
         elif job.signal in ("shutdown", "lost"):
             outcome = Outcome(job.id, job.token, "hand back")
         if task.cancelling():
-            # One that the handler asked for itself may still be on its way: it must not meet the next job.
+            # A cancel that the handler requested itself may still be pending: it must not hit the next job.
             await self._pause(asyncio.sleep(0))
             _forget_cancels(task)
         if slot in self._slots:
@@ -220,22 +220,22 @@ class Slots:
         job.slot = None
         if job.timing is not None:
             job.timing.took = monotonic() - job.timing.began
-        # First there, then no longer here: its lock is renewed all the time.
+        # In this order, so that its lock is renewed without a gap.
         self._ended(job, outcome)
         self.held.discard(job)
-        self.ended_one()
+        self.on_job_ended()
         self._check_empty()
 
     def _check_empty(self) -> None:
         if not self.held:
             self._none_held.set()
-            self.emptied()
+            self.on_emptied()
 
     async def _pause(self, wait: Awaitable[None]) -> None:
         try:
             await wait
         except asyncio.CancelledError:
-            # A cancel that came too late for its job. The slots' own end is said by `_closed`.
+            # A cancel that came too late for its job. The end of the slots themselves is marked by `_closed`.
             task = asyncio.current_task()
             if self._closed or task is None:
                 raise
@@ -243,6 +243,6 @@ class Slots:
 
 
 def _forget_cancels(task: asyncio.Task[Any]) -> None:
-    """The next handler's timeouts and task groups count the cancels of its task, and these were not for it."""
+    """Resets the task's cancel count, which timeouts and task groups of the next handler would misread."""
     while task.cancelling():
         task.uncancel()

@@ -1,4 +1,4 @@
-"""A job claimed by hand, in code without an event loop."""
+"""The sync twin of a job claimed by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SyncClaimedJob(SyncJobHandle):
 
     @property
     def token(self) -> str:
-        """What `Worker.claimed_sync` needs to go on with it elsewhere."""
+        """The claim's token, by which `Worker.claimed_sync` can continue in another process."""
         return self._claimed.token
 
     @property
@@ -57,11 +57,11 @@ class SyncClaimedJob(SyncJobHandle):
     # Written by tools/twins.py: do not edit
 
     def progress(self, value: Json) -> None:
-        """Any JSON value; a number from 0 to 100 shows as a bar."""
+        """Stores the job's progress: any JSON value; a number from 0 to 100 is shown as a bar."""
         run(self._claimed.progress(value))
 
     def log(self, text: object) -> None:
-        """Keeps a line with the job; the newest 1,000 unless `keep_logs` says otherwise."""
+        """Adds a line to the job's log, which keeps the newest 1,000 unless `keep_logs` says otherwise."""
         run(self._claimed.log(text))
 
     def update_data(self, data: Json) -> None:
@@ -73,7 +73,7 @@ class SyncClaimedJob(SyncJobHandle):
         run(self._claimed.renew(duration))
 
     def complete(self, result: Json = None) -> None:
-        """Refuses a result that is not JSON, and then changes nothing."""
+        """Completes the job. A result that is not JSON is refused, and nothing changes."""
         run(self._claimed.complete(result))
 
     def fail(self, error: BaseException | str) -> None:
@@ -81,11 +81,11 @@ class SyncClaimedJob(SyncJobHandle):
         run(self._claimed.fail(error))
 
     def delay(self, delay: Duration) -> None:
-        """Gives it back to be claimed after the delay; uses no attempt."""
+        """Gives the job back, to be claimed after the delay; uses no attempt."""
         run(self._claimed.delay(delay))
 
     def release(self) -> None:
-        """Gives it back; uses no attempt."""
+        """Gives the job back at once; uses no attempt."""
         run(self._claimed.release())
 
     # End of what tools/twins.py writes

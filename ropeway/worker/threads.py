@@ -1,4 +1,4 @@
-"""Threads for `def` handlers."""
+"""The thread pool for `def` handlers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _Work: TypeAlias = tuple[_Ended, Context, Callable[[Any], Any], Any]
 
 
 class Threads:
-    """As many threads as handlers run at once; one that never returns is replaced, not waited for.
+    """A pool that grows to as many threads as handlers run at once; a hung thread is replaced, not waited for.
 
-    They are daemons: the standard library's executor would wait at exit for a handler that hangs.
+    They are daemon threads: the standard library's executor would wait at exit for a handler that hangs.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,9 +32,9 @@ class Threads:
         self._pid = os.getpid()
 
     async def engage(self) -> None:
-        """Returns when a thread is there for the next `run`, which must follow at once: an idle one, or a new one.
+        """Reserves a thread, idle or new, for the `run` that must follow at once.
 
-        Where the system starts no more of them, it is the first that comes free: that is no fault of the job's.
+        If the system starts no more threads, it waits for one to become free.
         """
         while not self._idle:
             try:
@@ -76,12 +76,12 @@ class Threads:
             try:
                 loop.call_soon_threadsafe(self._deliver, answer, result, error)
             except RuntimeError:
-                return  # The loop is closed: the worker has gone without this handler.
+                return  # The loop is closed: the worker ended without waiting for this handler.
             del work, answer, context, function, argument, result, error
 
     def _deliver(self, answer: _Ended, result: Any, error: BaseException | None) -> None:
         self._idle += 1
         self._shortage.came_free()
         if not answer.done():
-            # Not as its exception: a future refuses StopIteration, and GeneratorExit would close the coroutine.
+            # Not by set_exception: a future refuses StopIteration, and GeneratorExit would close the coroutine.
             answer.set_result((result, error))

@@ -1,4 +1,4 @@
-"""How long an attempt takes, for the lines of a log."""
+"""Duration of an attempt, for log lines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..job.codec import Json
 
 
 class Timing(msgspec.Struct):
-    """By the machine's monotonic clock: that of an event loop may stand still while a handler computes."""
+    """Measured by the monotonic clock: a fake loop's clock stands still while a handler computes."""
 
     began: float = 0.0
     took: float | None = None
-    """Seconds, once it has ended."""
+    """Seconds; None before it has ended."""
     logged: float = 0.0
-    """When its progress was last logged, and what it was then."""
+    """When its progress was last logged; `progress` is the value logged then."""
     progress: Json = None
 
     @property
@@ -24,8 +24,8 @@ class Timing(msgspec.Struct):
         """Seconds since it began."""
         return monotonic() - self.began
 
-    def is_worth_a_word(self, progress: Json, every: float) -> bool:
-        """Whether its progress has changed, and was not logged for so many seconds; it then counts as logged."""
+    def should_log(self, progress: Json, every: float) -> bool:
+        """True if the progress has changed and was not logged for `every` seconds; it then counts as logged."""
         now = monotonic()
         if now - max(self.began, self.logged) < every or progress == self.progress:
             return False

@@ -1,4 +1,4 @@
-"""Calling typed functions with what their jobs carry. What can be prepared is prepared once, not for every job."""
+"""Calling typed functions with the decoded data of their jobs. Decoders are built once, not for every job."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..showing import shown
 from .failures import PayloadRefused
 
 Caller: TypeAlias = Callable[[Any], Any]
-"""Takes the running job, of whichever kind its function is given."""
+"""Takes the running job: a `Job`, `SyncJob` or `ProcessJob`, as its function expects."""
 Dump: TypeAlias = Callable[[Any], Json]
-"""From a function's result to JSON."""
+"""Converts a function's result to JSON."""
 
 
 def call_task(signature: TaskSignature) -> Caller:
@@ -33,7 +33,7 @@ def call_task(signature: TaskSignature) -> Caller:
 
 
 def call_handler(job_type: JobType[Any, Any], function: Callable[..., Any]) -> Caller:
-    """A handler of a job type takes its data, or the job and its data."""
+    """Calls a handler of a job type with its data, or with the job and its data."""
     read = _reader(job_type.data.decoder())
     taken = len(_positional(job_type, function))
     if taken == 1:
@@ -44,7 +44,7 @@ def call_handler(job_type: JobType[Any, Any], function: Callable[..., Any]) -> C
 
 
 def dump_result(shape: Shape[Any]) -> Dump | None:
-    """None if results need no conversion."""
+    """The converter for results; None if they need none."""
     return None if shape.is_plain else partial(shape.dump, what="result")
 
 
@@ -59,7 +59,7 @@ def _reader(decode: Callable[[JsonText], Any]) -> Callable[[JsonText], Any]:
 
 
 def _naming(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Any]:
-    """The same function for callers who give the last values in order, though it wants them by name."""
+    """Wraps a function with keyword-only parameters, so that it can be called with all values in order."""
     count = len(keywords)
 
     def call(*values: Any) -> Any:

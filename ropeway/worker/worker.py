@@ -1,4 +1,4 @@
-"""The worker, as applications start it."""
+"""`Worker`: the public class that applications start."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from .manual import ClaimedJob, Sweeps, claim_by_hand, claimed_before, names_to_
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .registration import TypedRegistration
 from .reports import Reports
-from .requests import StopRequests
 from .runtime import Runtime
 from .service import log
 from .signals import Stoppable, stopped_by_signals
+from .stop_requests import StopRequests
 from .sync import SyncClaimedJob
 
 D = TypeVar("D")
@@ -76,9 +76,9 @@ class Worker(Guided):
         return f"<Worker {self.name!r} on {', '.join(queue.name for queue in self.queues)}>"
 
     async def run(self) -> None:
-        """Works until SIGTERM, SIGINT or `stop`, then shuts down in good order; a second signal hurries it.
+        """Runs until SIGTERM, SIGINT or `stop`, then shuts down gracefully; a second signal hurries it.
 
-        Raises `ShutdownTimeout` when handlers ignored their end, and whatever made the worker unable to go on.
+        Raises `ShutdownTimeout` if handlers did not stop, and any error that made the worker unable to continue.
         """
         requests = StopRequests()
         with stopped_by_signals(self.stop, requests.note_signal) as stoppable:
@@ -89,15 +89,15 @@ class Worker(Guided):
                 await self._end(runtime, sys.exception())
 
     def run_sync(self) -> None:
-        """`run` for code without an event loop, with one of its own on this thread.
+        """`run` for code without an event loop: starts one on this thread.
 
-        In another thread than the main one no signal reaches it: end it with `stop`.
+        Outside the main thread no signal reaches it: end it with `stop`.
         """
         refuse_on_a_loop("await worker.run()")
         asyncio.run(self.run())
 
     async def __aenter__(self) -> Self:
-        """Works while the block runs, beside the rest of an application; catches no signals."""
+        """Runs while the block runs, as part of an application; handles no signals."""
         await self._start()
         return self
 
@@ -106,7 +106,7 @@ class Worker(Guided):
             await self._end(self._runtime, error)
 
     def __enter__(self) -> Self:
-        """`async with` for code without an event loop: it works in a background thread while the block runs."""
+        """`async with` for code without an event loop: it runs in a background thread while the block runs."""
         if is_on_a_loop():
             raise SyncRefused("this thread runs an event loop: use `async with` for the worker")
         background = Background(self._serve, self.stop)
@@ -120,15 +120,15 @@ class Worker(Guided):
             background.end()
 
     def stop(self) -> None:
-        """Asks the worker to shut down, from any thread; asked twice, it waits for its handlers no longer.
+        """Asks the worker to shut down, from any thread; on the second call it no longer waits for its handlers.
 
-        Asked before its first `run`, that ends as soon as it begins: the thread that runs it may not have got there.
+        If called before the first `run`, that returns at once: the thread that calls `run` may only be starting.
         """
         if not self._started_at:
             self._stopped_early = True
         if self._runtime is not None:
             self._runtime.requests.note_call()
-        self._tell(Runtime.stop)
+        self._on_runtime(Runtime.stop)
 
     @overload
     def handler(self, name: JobType[D, R]) -> TypedRegistration[D, R]: ...
@@ -137,11 +137,11 @@ class Worker(Guided):
     def handler(self, name: str | JobType[Any, Any]) -> Any:
         """Registers a handler for a job name, `@worker.handler("send_email")`, or for a job type.
 
-        That of a job type takes the data, or the job and the data, and returns the result, in the types it names.
+        The handler of a job type takes the data, or the job and the data, and returns the result, in its types.
         """
         if not isinstance(name, JobType):
             if callable(name):
-                # Else the function would be taken for a name, and never be heard of again.
+                # `@worker.handler` without a name would silently drop the function.
                 raise InvalidOption("handler", 'needs the name of its jobs: use @worker.handler("name")')
             if not is_word(name, EVERY_NAME):
                 job_name(name)
@@ -151,7 +151,7 @@ class Worker(Guided):
                 self._handlers.register(name.name, of_job_type(name, function))
             else:
                 self._handlers.register(name, handler_of(name, function))
-            self._tell(lambda runtime: runtime.exchange.look_again())
+            self._on_runtime(lambda runtime: runtime.dispatcher.wake_all())
             return function
 
         return register
@@ -159,28 +159,28 @@ class Worker(Guided):
     def on(self, event: str, listener: Listener | None = None) -> Any:
         """Calls `listener` for each event of that name; also as a decorator.
 
-        It tells of its own work at once. What else happens in its queues, such as `added` or `drained`, it reads from
-        their events, whoever brought it about.
+        Events of the worker's own work are emitted at once. Others of its queues, such as `added` or `drained`, are
+        read from their streams, whichever process caused them.
         """
 
         def register(function: L) -> L:
             self._listeners.add(event, function)
-            self._tell(Runtime.follow)
+            self._on_runtime(Runtime.follow)
             return function
 
         return register if listener is None else register(listener)
 
     def off(self, event: str, listener: Listener) -> None:
-        """Calls it no more."""
+        """Removes a listener."""
         self._listeners.remove(event, listener)
 
     async def claim(
         self, limit: int = 1, *, names: Iterable[str] | None = None, wait: Duration | None = None
     ) -> list[ClaimedJob]:
-        """Takes jobs to be processed by hand: renew, complete, fail or release them yourself.
+        """Claims jobs for manual processing: renew, complete, fail or release them yourself.
 
-        Only jobs of `names`; without it those that this worker has handlers for, or all if it has none. With `wait`,
-        waits that long for a first job. Jobs that were started more often than their `max_starts` fail on the way.
+        Takes only jobs of `names`; by default those that this worker has handlers for, or all if it has none. With
+        `wait`, waits that long for a first job. Jobs that exceeded their `max_starts` are failed on the way.
         """
         wanted = self._handlers.own_names if names is None else names_to_claim(names)
         return await claim_by_hand(self.queues, self.id, wanted, limit, self._rules, self._sweeps, wait)
@@ -192,9 +192,9 @@ class Worker(Guided):
         return [job.sync for job in run(self.claim(limit, names=names, wait=wait))]
 
     async def claimed(self, id: str, token: str) -> ClaimedJob:
-        """A job that was claimed before, here or in another process, for whoever knows the `token` of that claim.
+        """A job that was claimed before, in this or another process, by the `token` of that claim.
 
-        Raises `LockLost` if the token is no longer that of the job.
+        Raises `LockLost` if the token is no longer valid.
         """
         return await claimed_before(self.queues, self.id, id, token, self._rules)
 
@@ -204,22 +204,22 @@ class Worker(Guided):
 
     @property
     def concurrency(self) -> int:
-        """How many jobs it runs at once; can be set while it runs, and what has not begun by then is handed back."""
+        """Number of jobs it runs at once; can be set while it runs. Jobs that no longer fit in are handed back."""
         return self._concurrency
 
     @concurrency.setter
     def concurrency(self, value: int) -> None:
         self._concurrency = checked_concurrency(value)
-        self._tell(lambda runtime: runtime.resize(value))
+        self._on_runtime(lambda runtime: runtime.resize(value))
 
     @property
     def paused(self) -> bool:
         return self._paused
 
     def pause(self) -> None:
-        """This worker begins no more jobs until `resume`; what it runs goes on. For all workers: `queue.pause()`.
+        """Starts no more jobs in this worker until `resume`; running jobs go on. For all workers: `queue.pause()`.
 
-        What a claim that is on its way still brings is handed back; `idle` waits for that too.
+        Jobs of a claim in flight are handed back; `idle` waits for that too.
         """
         self._set_paused(True)
 
@@ -227,10 +227,9 @@ class Worker(Guided):
         self._set_paused(False)
 
     async def idle(self) -> None:
-        """Waits until none of its jobs runs or is unsettled; after `pause`, until it will not get any more either.
+        """Waits until none of its jobs runs or is unsettled, and, after `pause`, no claim in flight can bring one.
 
-        Not for its own handlers: they would wait for themselves. Those that were given up are not waited for: see
-        `leaked`.
+        Not to be called in its own handlers, which would wait for themselves. Does not wait for `leaked` handlers.
         """
         if self._runtime is not None:
             await self._runtime.idle()
@@ -241,17 +240,17 @@ class Worker(Guided):
 
     @property
     def info(self) -> WorkerInfo:
-        """What `queue.workers()` shows of it while it runs."""
+        """The worker's entry in `queue.workers()` while it runs."""
         return self._describe()
 
     @property
     def running(self) -> list[Job]:
-        """The jobs it holds now."""
+        """Jobs that it holds now."""
         return [] if self._runtime is None else list(self._runtime.slots.held)
 
     @property
     def leaked(self) -> int:
-        """Handlers that would not stop, were given up, and still run."""
+        """Number of handlers that did not stop, were given up, and still run."""
         return 0 if self._runtime is None else self._runtime.slots.leaked
 
     async def _start(
@@ -277,7 +276,7 @@ class Worker(Guided):
             stoppable,
         )
         runtime.slots.size = self._concurrency
-        runtime.exchange.claiming = not self._paused
+        runtime.dispatcher.claiming = not self._paused
         self._runtime = runtime
         self._started_at = int(time.time() * 1000)
         if self._stopped_early and heeds_early_stop:
@@ -299,7 +298,7 @@ class Worker(Guided):
                 await runtime.stopping.wait()
 
     async def _end(self, runtime: Runtime, leaving: BaseException | None) -> None:
-        """Whoever cancels meanwhile hurries it, and breaks nothing off: what it held would be renewed for ever."""
+        """Shuts down completely. A cancel only hurries it: stopped half-way, it would renew its locks for ever."""
         ending = asyncio.ensure_future(self._shut_down(runtime))
         cancelled = leaving if isinstance(leaving, asyncio.CancelledError) else None
         while not ending.done():
@@ -311,7 +310,7 @@ class Worker(Guided):
         try:
             ending.result()
         except RopewayError:
-            # Where a program ends, every task is cancelled, the worker's with that of whoever uses it.
+            # At the end of a program every task is cancelled, the worker's together with its user's.
             if cancelled is None or not runtime.was_cancelled:
                 raise
         if cancelled is not None and cancelled is not leaving:
@@ -323,18 +322,18 @@ class Worker(Guided):
             log.info("%r has stopped", self)
         finally:
             self._runtime = None
-            # By a stop that came when it was just starting, and was told to it as well.
+            # Set by a `stop` that came while it was starting, and was passed to the runtime as well.
             self._stopped_early = False
             await self._listeners.finish(self._rules.cancel_grace)
 
     def _set_paused(self, paused: bool) -> None:
         self._paused = paused
-        self._tell(lambda runtime: runtime.pause(paused))
+        self._on_runtime(lambda runtime: runtime.pause(paused))
 
-    def _tell(self, what: Callable[[Runtime], None]) -> None:
+    def _on_runtime(self, action: Callable[[Runtime], None]) -> None:
         runtime = self._runtime
         if runtime is not None:
-            runtime.tell(lambda: what(runtime))
+            runtime.run_on_loop(lambda: action(runtime))
 
     def _describe(self) -> WorkerInfo:
         return WorkerInfo(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.job.backoff import Backoff
 from ropeway.job.instants import moment_of
 from ropeway.job.record import JobRecord

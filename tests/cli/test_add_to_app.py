@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.job.backoff import Backoff
 
 from .conftest import Arrange, Ropeway

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
 from ropeway.store.values import Record
 from ropeway.testing.factories import MINUTE, NOW, QUEUE

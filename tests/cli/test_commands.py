@@ -8,7 +8,7 @@ import click
 import pytest
 
 import ropeway as package
-from ropeway.cli.exits import MEANINGS, ExitCode
+from ropeway.cli.exit_codes import MEANINGS, ExitCode
 from ropeway.cli.main import COMMANDS, cli
 from ropeway.client.workers import WORKER_RECORDS
 from ropeway.store.values import Record

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.cli.main import cli
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
 from ropeway.store.values import Record

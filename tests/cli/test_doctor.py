@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ropeway.cli.doctor.examining import examine_clock
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
 from ropeway.store.contract import Store
 from ropeway.store.values import Record

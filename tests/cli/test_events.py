@@ -6,7 +6,7 @@ import json
 import signal
 
 from ropeway import Queue
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.store.contract import Store
 from ropeway.testing.factories import QUEUE
 

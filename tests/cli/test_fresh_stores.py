@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from tests.stores.databases import new_database_place
 
 from .conftest import Ran, Ropeway

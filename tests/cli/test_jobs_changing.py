@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.testing.factories import QUEUE
 
 from .conftest import Arrange, Ropeway

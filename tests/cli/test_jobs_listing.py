@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from ropeway import Event, Queue
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.store.contract import Store
 from ropeway.store.values import JobUpdate
 from ropeway.testing.arrange import ARRANGED, claim_one, job_in

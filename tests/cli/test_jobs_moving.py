@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.job.states import State
 from ropeway.testing.factories import QUEUE
 

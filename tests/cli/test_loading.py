@@ -10,7 +10,7 @@ import click
 import pytest
 
 from ropeway import Worker
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.cli.loading import load_worker, narrow
 
 from .conftest import Ropeway

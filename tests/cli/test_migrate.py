@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.stores.sqlite.statements import migrations
 
 from .conftest import Arrange, Ropeway

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.cli.ids import is_short, short_id
 from ropeway.cli.jobs import searching
 from ropeway.job.ids import new_id

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ropeway.cli import supervising
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.cli.reloading import Sources
 from ropeway.cli.supervising import Supervisor
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 from ropeway.cli.ids import short_id
 from ropeway.job.ids import new_id
 from ropeway.testing.factories import QUEUE

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 
 from .conftest import Arrange
 from .processes import COMMAND, PATIENCE, Programs, until

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ropeway import JobFailed, __version__
-from ropeway.cli.exits import ExitCode
+from ropeway.cli.exit_codes import ExitCode
 
 from .conftest import Arrange
 from .processes import PATIENCE, Program, Programs, children_of, is_alive, until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropeway import JobHandle, Queue
-from ropeway.worker.exits import BLOCKED_LOOP
+from ropeway.worker.exit_codes import BLOCKED_LOOP
 
 from .chronicle import Chronicle, all_jobs, check_counters, lock_of, renewed_after
 from .harness import AppProcess, Fleet, Gate, until

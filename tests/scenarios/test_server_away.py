@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, cast
 import pytest
 
 from ropeway import Queue
-from ropeway.worker.loopwatch import LAST_WORDS
+from ropeway.worker.maintenance.loop_watch import FINAL_CALL_TIMEOUT
 from ropeway.worker.runtime import SECOND_WAIT
 from tests.stores.databases import DatabaseProcess
 from tests.stores.places import empty_folder
@@ -24,7 +24,7 @@ Server: TypeAlias = ServerProcess | DatabaseProcess
 
 SERVERS: Final[dict[str, Callable[[Path], Server]]] = {"redis": ServerProcess, "postgres": DatabaseProcess}
 GRACE: Final = 1.0
-LIMIT: Final = GRACE + SECOND_WAIT + 4 * LAST_WORDS
+LIMIT: Final = GRACE + SECOND_WAIT + 4 * FINAL_CALL_TIMEOUT
 """Seconds for a whole shutdown; less than a lock lasts, or a client waits for a server that does not answer."""
 
 

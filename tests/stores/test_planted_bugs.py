@@ -307,9 +307,9 @@ every_bug: Final = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.stor
 
 
 async def keep(promise: Promise, new_handle: NewHandle) -> None:
-    """Runs one test of the suite as its fixtures would: on an audited store, with the books checked at the end."""
+    """Runs one test of the suite as its fixtures would: on an audited store, with its audit checked at the end."""
     store = AuditedStore(new_handle())
-    sibling, witness = store.sibling(), AuditedStore(new_handle(), store.books)
+    sibling, witness = store.sibling(), AuditedStore(new_handle(), store.audit_log)
     try:
         await promise(Bench(store, sibling, new_handle))
         await witness.check()

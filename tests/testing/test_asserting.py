@@ -134,7 +134,7 @@ class TestAssertAdded:
     async def test_nothing_at_all_was_added(self, queue: Queue):
         assert_not_added(queue)
         await queue.add("letter", 1)
-        with pytest.raises(AssertionError, match="expected that nobody adds a job in 'letters'; found 1") as caught:
+        with pytest.raises(AssertionError, match="expected nothing to add a job in 'letters'; found 1") as caught:
             assert_not_added(queue)
 
         assert "letter 1" in str(caught.value)

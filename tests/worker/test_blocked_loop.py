@@ -42,7 +42,7 @@ async def test_a_job_is_either_begun_or_handed_back(queue: Queue):
 
     def take() -> None:
         while not is_over.is_set():
-            found = slots.take_ready()
+            found = slots.take_unstarted()
             taken.extend(job.id for job in found)
             slots.held.difference_update(found)
 

@@ -343,7 +343,7 @@ class TestOnce:
                 assert not caplog.records
                 await ledger.queue.add("pay", {"n": 2})
                 await ear.hear("completed", 2)
-        assert "is not its result" in caplog.text
+        assert "handler returned is not stored" in caplog.text
 
     async def test_a_handler_that_goes_on_is_left_alone_though_its_lock_is_gone(self, ledger: Ledger):
         """Another job's lock shows that renewals went on meanwhile."""

@@ -384,7 +384,7 @@ async def test_places_that_one_queue_does_not_fill_are_for_the_other(
     concurrency: int,
     url: str | None,
 ):
-    monkeypatch.setattr("ropeway.worker.exchange.SAFETY_POLL", 3_600)
+    monkeypatch.setattr("ropeway.worker.dispatcher.SAFETY_POLL", 3_600)
     empty, full = make_queue("empty"), make_queue("full", tampered(other_handle, Tampering(), url))
     gate = Gate()
     jobs = await full.add_many(["send"] * 10)

@@ -13,7 +13,7 @@ import pytest
 
 from ropeway import Job, JobType, ProcessJob, Queue, SyncJob, Worker, in_process
 from ropeway.errors import InvalidInput, InvalidName, InvalidOption
-from ropeway.worker.lanes import Lane
+from ropeway.worker.feeds import QueueFeed
 
 from .watching import PATIENCE, Ear, Gate, told
 
@@ -115,16 +115,16 @@ async def test_a_handler_registered_just_when_the_queue_ran_dry_finds_its_jobs(
     async def post(_: Job) -> str:
         return "posted"
 
-    def run_dry_and_register(lane: Lane, again_in: float | None) -> None:
-        monkeypatch.setattr(Lane, "run_dry", run_dry)
-        # Before whoever waits for a dry lane has its turn.
+    def run_dry_and_register(feed: QueueFeed, again_in: float | None) -> None:
+        monkeypatch.setattr(QueueFeed, "run_dry", run_dry)
+        # Before whoever waits for a dry feed has its turn.
         asyncio.get_running_loop().call_soon(lambda: worker.handler("post")(post))
-        run_dry(lane, again_in)
+        run_dry(feed, again_in)
 
-    run_dry = Lane.run_dry
-    monkeypatch.setattr(Lane, "run_dry", run_dry_and_register)
+    run_dry = QueueFeed.run_dry
+    monkeypatch.setattr(QueueFeed, "run_dry", run_dry_and_register)
     # No safety poll shall find what a wake should have told.
-    monkeypatch.setattr("ropeway.worker.exchange.SAFETY_POLL", 3_600)
+    monkeypatch.setattr("ropeway.worker.dispatcher.SAFETY_POLL", 3_600)
     worker = Worker(queue, {"send": Gate()})
     job = await queue.add("post")
     async with worker:

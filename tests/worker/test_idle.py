@@ -193,7 +193,7 @@ async def test_a_job_that_ends_without_an_outcome_is_told_of_while_a_claim_is_aw
         await entered(begun)
         tampering.before["claim"] = door.pass_through
         assert worker._runtime is not None
-        worker._runtime.exchange.look_again()
+        worker._runtime.dispatcher.wake_all()
         await entered(door.reached)
         idle = asyncio.create_task(worker.idle())
         await job.cancel()

@@ -20,7 +20,7 @@ from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
 @pytest.fixture(autouse=True)
 def _no_threads_are_left() -> Iterator[None]:
     yield
-    keepers = [thread for thread in threading.enumerate() if thread.name == "ropeway-keeper"]
+    keepers = [thread for thread in threading.enumerate() if thread.name == "ropeway-maintenance"]
     for keeper in keepers:
         keeper.join(1)
         assert not keeper.is_alive()
@@ -329,7 +329,7 @@ async def test_a_worker_whose_own_tasks_were_cancelled_says_so_and_ends(queue: Q
     await queue.add("send")
     await gate.holds(1)
     for task in asyncio.all_tasks():
-        if task.get_name() == "ropeway-exchange":
+        if task.get_name() == "ropeway-dispatcher":
             task.cancel()
     with pytest.raises(RopewayError, match="cancelled"):
         await ended(running)
@@ -408,7 +408,7 @@ async def test_an_idle_worker_does_not_wait_for_a_store_that_is_gone(tampered_qu
     await (await tampered_queue.add("send")).result(timeout=PATIENCE)
     down = Outage(1_000_000)
     tampering.before = dict.fromkeys(("claim", "settle", "renew", "tick", "revoked", "remember", "forget"), down)
-    # Wakes it without a job: a claim that was under way before could still get that.
+    # FeedWaker it without a job: a claim that was under way before could still get that.
     await tampered_queue.pause()
     await tampered_queue.resume()
     await down.hit()
@@ -488,7 +488,7 @@ async def test_a_worker_whose_thread_cannot_be_started_says_so(queue: Queue, mon
     start = threading.Thread.start
 
     def fail(thread: threading.Thread) -> None:
-        if thread.name == "ropeway-keeper":
+        if thread.name == "ropeway-maintenance":
             raise RuntimeError("can't start new thread")
         start(thread)
 

@@ -366,7 +366,7 @@ def test_a_task_is_no_handler_for_everything(queue: Queue):
     @queue.task
     async def resize(width: int) -> None: ...
 
-    with pytest.raises(InvalidOption, match="without being told"):
+    with pytest.raises(InvalidOption, match="by itself"):
         Worker(queue, resize)
     with pytest.raises(InvalidOption, match='run_in="process"'):
         in_process(resize)  # type: ignore[arg-type]  # the point

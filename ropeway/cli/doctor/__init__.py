@@ -9,7 +9,7 @@ import click
 from ...store.inspection import Finding
 from ...store.url import connect
 from ..escaping import one_line
-from ..exits import ExitCode
+from ..exit_codes import ExitCode
 from ..helping import examples
 from ..options import json_option, url_option
 from ..tables import LEVEL_COLOURS

@@ -6,7 +6,7 @@ import click
 
 from ..helping import examples
 from .changing import change
-from .lines import clear_logs, logs
+from .job_log import clear_logs, logs
 from .listing import list_jobs
 from .moving import cancel, promote, remove, retry
 from .showing import show

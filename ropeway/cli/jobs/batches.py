@@ -14,7 +14,7 @@ from ...store.contract import Store
 from ...store.values import BATCH, MISSING, Answer
 from ..completing import complete_name
 from ..confirming import confirm
-from ..exits import ExitCode
+from ..exit_codes import ExitCode
 from ..options import json_option, queue_option, state_option, url_option, yes_option
 from ..text import as_json as json_text
 from ..text import plural

@@ -10,7 +10,7 @@ import click
 from ...client.queue import Queue
 from ...job.names import job_id
 from ...store.contract import Store
-from ..exits import NotFound
+from ..exit_codes import NotFound
 from ..ids import is_short
 from .choosing import Chosen, queues_of
 from .searching import SEARCHED, Search

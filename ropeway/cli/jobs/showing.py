@@ -17,7 +17,7 @@ from ..stores import on_store
 from ..tables import STATE_COLOURS
 from ..text import as_json as json_text
 from ..text import clock_time, instant_time, iso, plural, shown
-from .lines import log_document, log_line
+from .job_log import log_document, log_line
 from .locating import locate_one
 from .timeline import Step, timeline_of
 

@@ -1,4 +1,4 @@
-"""The store's clock: the wall's time, that never runs backwards."""
+"""The store's clock: wall-clock time that never runs backwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...job.instants import Instant
 
 
 class Clock:
-    """Follows the wall clock forward, over a suspended machine too, and goes on steadily when that is set back."""
+    """Follows the wall clock forward, also after a suspend, and continues steadily if that is set back."""
 
     __slots__ = ("_monotonic", "_offset", "_wall")
 
@@ -20,7 +20,7 @@ class Clock:
         self._offset = wall() - monotonic()
 
     def now(self) -> Instant:
-        # The wall is read first: a pause between the two readings can then not push the clock ahead.
+        # The wall clock is read first: a pause between the two readings then cannot push this clock ahead.
         wall, steady = self._wall(), self._monotonic()
         self._offset = max(self._offset, wall - steady)
         return (steady + self._offset) // 1_000_000

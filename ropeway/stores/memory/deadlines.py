@@ -1,4 +1,4 @@
-"""When something will be due for jobs: their locks run out, their retention ends."""
+"""Jobs ordered by a deadline: the expiry of their lock, or the end of their retention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .keys import Key, SortedKeys
 
 
 class Deadlines:
-    """Jobs without an instant, or with one that never comes, are not in it."""
+    """An index by one instant of each job. Jobs without it, or with one that never comes, are not in it."""
 
     __slots__ = ("_instant", "keys")
 

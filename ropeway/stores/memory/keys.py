@@ -1,4 +1,4 @@
-"""Keys in order, of which any number can be kept at nearly the same cost for each."""
+"""Sorted lists of keys, whose cost per change is nearly independent of their length."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from itertools import accumulate
 from typing import Final, TypeAlias
 
 Key: TypeAlias = tuple[int, int, str]
-"""Two numbers that decide the order, together unique, and the id that they stand for."""
+"""Two numbers that define the order, unique together, and a job's id."""
 Bound: TypeAlias = tuple[int] | tuple[int, int]
-"""A place between keys: `(a,)` lies before every key that begins with `a`."""
+"""A position between keys: `(a,)` is before every key that begins with `a`."""
 
 BLOCK: Final = 512
 
 
 class SortedKeys:
-    """A sorted list cut into blocks, so that no change moves more than a block.
+    """A sorted list divided into blocks, so that no change moves more than a block.
 
     Adding at the end and removing at the front, which is what a queue does, need no search.
     """
@@ -42,7 +42,7 @@ class SortedKeys:
         return self._blocks[0][0] if self._blocks else None
 
     def add(self, keys: list[Key]) -> None:
-        """Takes the list over, and sorts it."""
+        """Adds keys; sorts the given list in place and may keep it."""
         keys.sort()
         self._length += len(keys)
         if not self._lasts or (keys and keys[0] > self._lasts[-1]):
@@ -52,14 +52,14 @@ class SortedKeys:
                 self._insert(key)
 
     def remove(self, keys: list[Key]) -> None:
-        """Takes the list over, and sorts it. All of the keys must be there."""
+        """Removes keys, all of which must be present; sorts the given list in place."""
         keys.sort()
         self._length -= len(keys)
         for key in keys[self._remove_head(keys) :]:
             self._remove(key)
 
     def first(self, count: int, before: Bound | None = None) -> list[Key]:
-        """The least keys, at most `count`, and only those before a bound if one is given."""
+        """The least keys, at most `count`; only those before a bound, if one is given."""
         found: list[Key] = []
         for block in self._blocks:
             if before is not None and block[0] >= before:
@@ -76,9 +76,9 @@ class SortedKeys:
         """At most `count` keys, the least first, that lie after a bound and do not begin with it."""
         if bound is None:
             return self.first(count)
-        past = (*bound[:-1], bound[-1] + 1)
-        blocks, at = self._blocks, bisect_left(self._lasts, past)
-        start = bisect_left(blocks[at], past) if at < len(blocks) else 0
+        behind = (*bound[:-1], bound[-1] + 1)
+        blocks, at = self._blocks, bisect_left(self._lasts, behind)
+        start = bisect_left(blocks[at], behind) if at < len(blocks) else 0
         found: list[Key] = []
         while at < len(blocks) and len(found) < count:
             found += blocks[at][start : start + count - len(found)]
@@ -98,14 +98,14 @@ class SortedKeys:
         return found
 
     def counts(self, numbers: Iterable[int]) -> list[int]:
-        """How many begin with each of them."""
+        """For each of the numbers, how many keys begin with it."""
         before = [0, *accumulate(map(len, self._blocks))]
 
-        def place(bound: Bound) -> int:
+        def index_of(bound: Bound) -> int:
             at = bisect_left(self._lasts, bound)
             return before[at] + (bisect_left(self._blocks[at], bound) if at < len(self._blocks) else 0)
 
-        return [place((number + 1,)) - place((number,)) for number in numbers]
+        return [index_of((number + 1,)) - index_of((number,)) for number in numbers]
 
     def _extend(self, keys: list[Key]) -> None:
         blocks, lasts = self._blocks, self._lasts
@@ -129,7 +129,7 @@ class SortedKeys:
             self._split(at)
 
     def _remove_head(self, keys: list[Key]) -> int:
-        """Removes as many of the keys as are the least of all, and says how many that were."""
+        """Removes the longest prefix of `keys` that is at the front of this list; answers its length."""
         removed = 0
         while removed < len(keys):
             block = self._blocks[0]
@@ -146,13 +146,13 @@ class SortedKeys:
     def _remove(self, key: Key) -> None:
         at = bisect_left(self._lasts, key)
         block = self._blocks[at]
-        place = bisect_left(block, key)
-        if block[place] != key:
+        index = bisect_left(block, key)
+        if block[index] != key:
             raise KeyError(key)
-        del block[place]
+        del block[index]
         if not block:
             del self._blocks[at], self._lasts[at]
-        elif place == len(block):
+        elif index == len(block):
             self._lasts[at] = block[-1]
         elif len(block) < BLOCK // 4 and at + 1 < len(self._blocks):
             self._join(at)
@@ -164,7 +164,7 @@ class SortedKeys:
         self._lasts.insert(at, block[-1])
 
     def _join(self, at: int) -> None:
-        """Keeps blocks from staying small after many removals."""
+        """Merges a block with the next one, so that blocks do not stay small after many removals."""
         self._blocks[at] += self._blocks.pop(at + 1)
         self._lasts.pop(at)
         if len(self._blocks[at]) > 2 * BLOCK:

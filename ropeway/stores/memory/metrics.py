@@ -1,4 +1,4 @@
-"""What happened in a queue, by the minute."""
+"""Counts of a queue's moves per minute."""
 
 from __future__ import annotations
 

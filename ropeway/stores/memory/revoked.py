@@ -1,4 +1,4 @@
-"""Locks that were taken from workers while their jobs ran."""
+"""Locks that were revoked while their jobs ran, because these were cancelled or removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEPT: Final[Milliseconds] = 60_000
 
 
 class RevokedLocks:
-    """Those of all queues, so that a worker hears of them even when its queue is obliterated."""
+    """The revoked locks of all queues: kept apart from queue data, because workers read them after an obliterate."""
 
     __slots__ = ("_epoch", "_last", "_locks", "_numbers")
 

@@ -1,4 +1,4 @@
-"""One atomic step: all of a verb, or nothing of it."""
+"""The transaction of the memory store: a command takes effect completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.retention import Retention
 from ...store.values import RevokedLock, Topic
-from .book import Book
-from .place import Place
+from .queue_data import QueueData
+from .shared_state import SharedState
 
 
 class Step:
-    """Holds the store's lock, and ends in a commit of every book that it touched, or in none.
+    """Holds the store's lock, and commits every queue it touched, or rolls all of them back.
 
-    `now` is the same instant for all that happens in it.
+    `now` is the same instant for everything in it.
     """
 
-    __slots__ = ("_books", "_reads_clock", "_revoked", "_wakes", "ended", "now", "place")
+    __slots__ = ("_queues", "_reads_clock", "_revoked", "_wakes", "ended", "now", "shared")
 
-    def __init__(self, place: Place, now: Instant | None) -> None:
-        self.place = place
+    def __init__(self, shared: SharedState, now: Instant | None) -> None:
+        self.shared = shared
         self.now: Instant = now or 0
         self._reads_clock = now is None
         self.ended: list[tuple[JobRecord, Retention]] = []
-        """Jobs that became final in it, and how long each is kept."""
-        self._books: dict[str, Book] = {}
+        """Jobs that became final in this step, with their retention."""
+        self._queues: dict[str, QueueData] = {}
         self._revoked: list[tuple[str, RevokedLock]] = []
         self._wakes: set[tuple[Topic, str]] = set()
 
     def __enter__(self) -> Self:
-        self.place.lock.acquire()
+        self.shared.lock.acquire()
         if self._reads_clock:
-            self.now = self.place.clock.now()
+            self.now = self.shared.clock.now()
         return self
 
     def __exit__(
@@ -46,40 +46,40 @@ class Step:
             else:
                 self._roll_back()
         finally:
-            self.place.lock.release()
+            self.shared.lock.release()
 
-    def book(self, queue: str) -> Book:
-        book = self._books.get(queue)
-        if book is None:
-            book = self._books[queue] = self.place.book(queue)
-            book.begin()
-        return book
+    def queue(self, name: str) -> QueueData:
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = self._queues[name] = self.shared.queue(name)
+            queue.begin()
+        return queue
 
     def revoke(self, queue: str, lock: RevokedLock) -> None:
         self._revoked.append((queue, lock))
         self._wakes.add(("revoked", queue))
 
     def wake(self, queue: str) -> None:
-        """A claim may find more than before."""
+        """Announces, at the commit, that a claim may find more jobs."""
         self._wakes.add(("jobs", queue))
 
     def _commit(self) -> None:
         try:
-            for book in self._books.values():
-                book.prepare(self.now)
+            for queue in self._queues.values():
+                queue.prepare(self.now)
         except BaseException:
             self._roll_back()
             raise
-        for book in self._books.values():
-            is_new = book.name not in self.place.books
-            if book.commit(self.now):
-                self._wakes.add(("events", book.name))
-            if is_new and not book.is_blank:
-                self.place.books[book.name] = book
-        for queue, lock in self._revoked:
-            self.place.revoked.append(queue, lock, self.now)
-        self.place.hub.wake(self._wakes)
+        for queue in self._queues.values():
+            is_new = queue.name not in self.shared.queues
+            if queue.commit(self.now):
+                self._wakes.add(("events", queue.name))
+            if is_new and not queue.is_blank:
+                self.shared.queues[queue.name] = queue
+        for name, lock in self._revoked:
+            self.shared.revoked.append(name, lock, self.now)
+        self.shared.hub.wake(self._wakes)
 
     def _roll_back(self) -> None:
-        for book in self._books.values():
-            book.roll_back()
+        for queue in self._queues.values():
+            queue.roll_back()

@@ -15,8 +15,8 @@ from ...showing import shown
 from ...store.commands import Command, Find
 from ...store.contract import Store
 from ...store.values import Page, Topic
-from .door import Door
-from .place import SHARED, Place
+from .handle_guard import HandleGuard
+from .shared_state import REGISTRY, SharedState
 from .step import Step
 from .verbs import VERBS
 from .verbs.find import Search
@@ -29,16 +29,16 @@ _TURN: Final = 0.001
 
 
 class MemoryStore(Store):
-    """Jobs in this process: `memory://` is a new store each time, `memory://name` the same for all who say it.
+    """Jobs in this process: `memory://` is a new store each time, `memory://name` is shared in the process.
 
-    Either lives as long as one of its handles, siblings included, is open: the last `close` forgets the jobs.
+    Either exists as long as one of its handles, siblings included, is open: the last `close` discards the jobs.
     """
 
-    def __init__(self, url: str, name: str | None = None, place: Place | None = None) -> None:
+    def __init__(self, url: str, name: str | None = None, shared: SharedState | None = None) -> None:
         self.url = url
         self._name = name
-        self._door = Door(url)
-        self._place: Place | None = place or (SHARED.enter(name, self._door) if name else Place())
+        self._guard = HandleGuard(url)
+        self._shared: SharedState | None = shared or (REGISTRY.attach(name, self._guard) if name else SharedState())
         self._listeners: WeakSet[MemoryListener] = WeakSet()
         self._turned_at = time.monotonic()
 
@@ -48,12 +48,12 @@ class MemoryStore(Store):
         if read is None:
             raise InvalidOption(
                 "url",
-                f"cannot be {shown(url)}: use memory:// for a store of its own, or memory://name, "
+                f"cannot be {shown(url)}: use memory:// for a private store, or memory://name, "
                 "of letters, digits, '.', '_' or '-', for one that is shared in this process",
             )
-        if not create and not (read[1] and SHARED.has(read[1])):
+        if not create and not (read[1] and REGISTRY.has(read[1])):
             raise StoreUnavailable(
-                url, "no such store lives in this process, and those of others cannot be seen from here"
+                url, "no such store exists in this process, and memory stores of other processes are not visible"
             )
         return cls(url, read[1])
 
@@ -61,37 +61,36 @@ class MemoryStore(Store):
         self._usable()
 
     async def close(self) -> None:
-        place, self._place = self._place, None
-        if place is None or self._door.is_inherited:
+        shared, self._shared = self._shared, None
+        if shared is None or self._guard.is_inherited:
             return
-        self._door.is_open = False
+        self._guard.is_open = False
         for listener in list(self._listeners):
             listener.close()
         if self._name:
-            SHARED.leave(self._name, place, self._door)
+            REGISTRY.detach(self._name, shared, self._guard)
 
     def sibling(self) -> Self:
-        place = self._usable()
-        return type(self)(self.url, self._name, None if self._name else place)
+        shared = self._usable()
+        return type(self)(self.url, self._name, None if self._name else shared)
 
-    def _usable(self) -> Place:
-        self._door.check()
-        assert self._place is not None, "a handle lets go of its place only when it is closed"
-        return self._place
+    def _usable(self) -> SharedState:
+        self._guard.check()
+        assert self._shared is not None, "only `close` clears it"
+        return self._shared
 
-    async def _turn(self) -> Place:
-        """What every verb begins with.
+    async def _turn(self) -> SharedState:
+        """Checks the handle, and yields to the event loop now and then.
 
-        Nothing here ever waits, so a task that only calls the store would keep all others of its loop from
-        running: now and then it lets them.
+        No command ever waits, so a task that only calls the store would otherwise starve all others of its loop.
         """
-        place = self._usable()
+        shared = self._usable()
         moment = time.monotonic()
         if moment - self._turned_at > _TURN:
             self._turned_at = moment
             await asyncio.sleep(0)
-            place = self._usable()
-        return place
+            shared = self._usable()
+        return shared
 
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
         if isinstance(command, Find):
@@ -103,13 +102,13 @@ class MemoryStore(Store):
     async def _find(self, command: Find) -> Page:
         search = Search(command)
         while True:
-            place = await self._turn()
-            with place.lock:
-                page = search.look(place.book(command.queue))
+            shared = await self._turn()
+            with shared.lock:
+                page = search.look(shared.queue(command.queue))
             if page is not None:
                 return page
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> MemoryListener:
-        listener = MemoryListener(self._usable().hub, self._door, topic, queues)
+        listener = MemoryListener(self._usable().hub, self._guard, topic, queues)
         self._listeners.add(listener)
         return listener

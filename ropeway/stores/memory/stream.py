@@ -1,4 +1,4 @@
-"""The events of one queue: a ring of encoded entries."""
+"""The event stream of one queue: a bounded list of encoded entries."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Entry).decode
 
 SLACK: Final = 2
-"""Between ticks the ring may hold this many times what is kept."""
+"""Between ticks the stream may hold this many times `EVENTS_KEPT`."""
 
 
 class Draft(msgspec.Struct):
-    """An entry that its step still fills."""
+    """An entry that the current step is still filling."""
 
     what: str
     to: State | None
     detail: dict[str, Any] | None
     jobs: list[tuple[str, dict[str, Any] | None]]
     is_notice: bool = False
-    """It concerns the whole queue; without jobs, any other entry says nothing and is not written."""
+    """True for an entry about the whole queue. Other entries are not written if they have no jobs."""
 
     text: bytes = b""
 
@@ -35,9 +35,9 @@ class Draft(msgspec.Struct):
 
 
 class Stream:
-    """Entries are kept as text: small, and nothing that a reader does to one can change it.
+    """Entries are stored encoded: small, and no reader can modify them.
 
-    They are numbered one by one. The epoch tells their ids from those of another store.
+    They are numbered consecutively. The epoch distinguishes their ids from those of another store.
     """
 
     __slots__ = ("_beginning", "_epoch", "_events", "_first", "_is_whole", "_texts", "_weights")
@@ -48,14 +48,14 @@ class Stream:
         self._weights: list[int] = []
         self._events = 0
         self._is_whole = True
-        """Whether nothing was trimmed yet."""
+        """True if nothing was trimmed yet."""
 
     def __len__(self) -> int:
         return len(self._texts)
 
     @property
     def last(self) -> int:
-        """The number of the newest entry, or the one before all if there is none."""
+        """The number of the newest entry, or of the one before the first if there is none."""
         return self._first + len(self._texts) - 1
 
     def append(self, text: bytes, events: int) -> None:
@@ -66,7 +66,7 @@ class Stream:
             self.trim()
 
     def trim(self) -> None:
-        """Keeps about as many events as are kept, and always the newest entry."""
+        """Keeps about `EVENTS_KEPT` events, and always the newest entry."""
         gone = 0
         while self._events > EVENTS_KEPT and gone < len(self._texts) - 1:
             self._events -= self._weights[gone]
@@ -74,7 +74,7 @@ class Stream:
         self._forget(gone)
 
     def trim_to(self, keep: int) -> None:
-        """Keeps at most so many events, and always one job of the newest entry."""
+        """Keeps at most `keep` events, but always one job of the newest entry."""
         excess, gone = self._events - max(0, keep), 0
         while gone < len(self._texts) - 1 and self._weights[gone] <= excess:
             excess -= self._weights[gone]

@@ -1,4 +1,4 @@
-"""Wakes: from any thread to whoever listens, on whatever event loop."""
+"""Wake-ups: sent from any thread to listeners on any event loop."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from threading import RLock
 from ...errors import StoreClosed
 from ...store.commands import Claim
 from ...store.values import Served, Topic
-from .door import Door
+from .handle_guard import HandleGuard
 
 
 class Hub:
-    """Who listens to what. Everything here happens under the store's lock."""
+    """The registry of listeners by topic and queue. The caller holds the store's lock."""
 
     __slots__ = ("_listeners", "lock")
 
@@ -35,21 +35,21 @@ class Hub:
 
     def wake(self, channels: Iterable[tuple[Topic, str]]) -> None:
         for channel in channels:
-            # A copy: the garbage collector may end an abandoned wait, in this very thread, while this goes on.
+            # A copy: the garbage collector may end an abandoned wait in this thread during the iteration.
             for listener in [*self._listeners.get(channel, ())]:
                 listener.wake()
 
 
 class MemoryListener:
-    """Remembers one wake until it is waited for, so that none is missed between looking and waiting.
+    """Remembers one wake until the next `wait`, so that none is missed between a claim and the wait.
 
-    Close it, or the handle that it came from: until then the store keeps it.
+    Close it or the store handle that created it: until then the store references it.
     """
 
-    def __init__(self, hub: Hub, door: Door, topic: Topic, queues: Sequence[str]) -> None:
+    def __init__(self, hub: Hub, guard: HandleGuard, topic: Topic, queues: Sequence[str]) -> None:
         self.channels: list[tuple[Topic, str]] = [(topic, queue) for queue in dict.fromkeys(queues)]
         self._hub = hub
-        self._door = door
+        self._guard = guard
         self._is_open = True
         self._is_woken = False
         self._waiters: set[asyncio.Future[bool]] = set()
@@ -57,10 +57,10 @@ class MemoryListener:
             hub.add(self)
 
     async def wait(self, timeout: float | None = None) -> bool:
-        """After `close` it raises `StoreClosed`; a wait that is under way then answers True."""
-        self._door.check()
+        """Raises `StoreClosed` after `close`; a wait in progress then answers True."""
+        self._guard.check()
         if not self._is_open:
-            raise StoreClosed(self._door.url, "this listener was closed: listen again")
+            raise StoreClosed(self._guard.url, "this listener was closed: listen again")
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         with self._hub.lock:
             if self._take():
@@ -75,11 +75,11 @@ class MemoryListener:
             with self._hub.lock:
                 self._waiters.discard(waiter)
         with self._hub.lock:
-            # Of several waiters one takes the wake, but all of them heard it.
+            # One of several waiters consumes the wake, but all of them answer True.
             return self._take() or (not waiter.cancelled() and waiter.result())
 
     async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
-        """A claim of its own costs hardly more here than one that was left waiting."""
+        """Only waits: here a separate claim costs hardly more than one that the store would serve by itself."""
         await self.wait(timeout)
         return None
 
@@ -89,14 +89,14 @@ class MemoryListener:
                 _resolve(waiter, woken=False)
 
     def wake(self) -> None:
-        """The caller holds the store's lock."""
+        """Wakes all waiters, or the next one. The caller holds the store's lock."""
         if not self._is_woken:
             self._is_woken = True
             for waiter in [*self._waiters]:
                 _ring(waiter)
 
     def close(self) -> None:
-        if self._is_open and not self._door.is_inherited:
+        if self._is_open and not self._guard.is_inherited:
             self._is_open = False
             with self._hub.lock:
                 self._hub.remove(self)

@@ -1,4 +1,4 @@
-"""What every store promises, as tests: one file per verb.
+"""The conformance suite of stores: one file per command.
 
 To run them on a store of your own, with pytest-asyncio in its auto mode:
 

@@ -1,4 +1,4 @@
-"""Only the holder of the current token settles, and whoever repeats a call hears what it heard."""
+"""Fencing: only the holder of the current token settles, and a repeated call gets the same answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the suite's tests take, made from `new_handle`, which is yours to define."""
+"""Fixtures of the suite, made from `new_handle`, which the test module of a store defines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NewHandle: TypeAlias = Callable[[], Store]
 
 @asynccontextmanager
 async def audited(new_handle: NewHandle, kind: type[AuditedStore] = AuditedStore) -> AsyncIterator[AuditedStore]:
-    """An opened store whose books are checked when all went well."""
+    """An opened store whose audit_log are checked when all went well."""
     store = kind(new_handle())
     await store.open()
     try:
@@ -26,7 +26,7 @@ async def audited(new_handle: NewHandle, kind: type[AuditedStore] = AuditedStore
         try:
             await store.check()
         except StoreClosed:
-            witness = kind(new_handle(), store.books)
+            witness = kind(new_handle(), store.audit_log)
             try:
                 await witness.check()
             finally:
@@ -37,7 +37,7 @@ async def audited(new_handle: NewHandle, kind: type[AuditedStore] = AuditedStore
 
 @pytest.fixture
 async def store(new_handle: NewHandle) -> AsyncIterator[AuditedStore]:
-    """An opened, empty store whose books are checked when the test has ended."""
+    """An opened, empty store whose audit_log are checked when the test has ended."""
     async with audited(new_handle) as store:
         yield store
 

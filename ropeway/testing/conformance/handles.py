@@ -1,4 +1,4 @@
-"""Handles: closing them, sharing them out between threads, cancelling their calls."""
+"""Store handles: closing them, using them from several threads, cancelling their calls."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..factories import FOREIGN, NOW, QUEUE, claim_request, complete, new_job, n
 from .fixtures import NewHandle
 
 T = TypeVar("T")
-Call: TypeAlias = Callable[[Store], Awaitable[object]]
+StoreCall: TypeAlias = Callable[[Store], Awaitable[object]]
 
-CALLS: Final[dict[str, Call]] = {
+CALLS: Final[dict[str, StoreCall]] = {
     "open": lambda store: store.open(),
     "add": lambda store: store.add([[new_job()]]),
     "claim": lambda store: store.claim(claim_request()),
@@ -80,7 +80,7 @@ class TestClosed:
         assert CALLS.keys() == verbs | {"open", "listen"}
 
     @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-    async def test_a_closed_handle_refuses_every_call(self, store: Store, call: Call) -> None:
+    async def test_a_closed_handle_refuses_every_call(self, store: Store, call: StoreCall) -> None:
         await store.close()
 
         with pytest.raises(StoreClosed):

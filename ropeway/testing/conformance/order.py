@@ -1,4 +1,4 @@
-"""Which job goes first: by priority, then first in first out, or last in first out where asked for."""
+"""Claim order: by priority, then first in first out, or last in first out with `lifo`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text goes in and comes out untouched, whatever is in it."""
+"""Text is stored and returned unchanged, whatever it contains."""
 
 from __future__ import annotations
 

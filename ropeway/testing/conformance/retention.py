@@ -1,4 +1,4 @@
-"""How long finished jobs are kept, whatever finished them."""
+"""Retention of finished jobs, whichever move finished them."""
 
 from __future__ import annotations
 

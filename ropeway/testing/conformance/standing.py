@@ -1,4 +1,4 @@
-"""Claims that are left with a listener. A store may serve them or not; either way no job is missed or taken twice."""
+"""Claims left with a listener. A store may serve them or not; in both cases no job is missed or claimed twice."""
 
 from __future__ import annotations
 

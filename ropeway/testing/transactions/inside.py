@@ -1,4 +1,4 @@
-"""Transactions that callers share with the store of a test, as they are awaited and as they are waited for."""
+"""Transactions that callers share with a `FakeStore`: for async code, and blocking."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from ...job.outcomes import Outcome
 from ...job.record import NewJob
 from ...store.values import MISSING, Added, Answer
-from .landing import Landing, Lands, at_once, verdicts
 from .libraries import Transactional
+from .pending_adds import PendingAdd, StoresAtCommit, run_immediately, verdicts
 
 
 class Inside:
-    def __init__(self, store: Lands, given: object, transaction: Transactional) -> None:
+    def __init__(self, store: StoresAtCommit, given: object, transaction: Transactional) -> None:
         self._store, self._given, self._transaction = store, given, transaction
         self._outcome: tuple[str, Outcome] | None = None
 
@@ -38,7 +38,7 @@ class Inside:
 
 
 class InsideHere:
-    def __init__(self, store: Lands, given: object, transaction: Transactional) -> None:
+    def __init__(self, store: StoresAtCommit, given: object, transaction: Transactional) -> None:
         self._store, self._given, self._transaction = store, given, transaction
         self._outcome: tuple[str, Outcome] | None = None
         self._has_begun = False
@@ -60,7 +60,7 @@ class InsideHere:
         _settle(self._store, self._outcome)
 
     def roll_back(self) -> None:
-        # A transaction that was refused is its caller's.
+        # A transaction that was refused belongs to its caller.
         if self._has_begun:
             self._transaction.roll_back()
 
@@ -69,23 +69,23 @@ async def _done(answer: Any) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _add(store: Lands, transaction: Transactional, bundle: Sequence[NewJob]) -> list[Added]:
+def _add(store: StoresAtCommit, transaction: Transactional, bundle: Sequence[NewJob]) -> list[Added]:
     answers, new = verdicts(store, bundle, transaction.pending())
     if new:
-        transaction.when_committed(Landing(store, new, at_once(store.clock())))
+        transaction.on_commit(PendingAdd(store, new, run_immediately(store.clock())))
     return answers
 
 
-def _look(store: Lands, queue: str, outcome: Outcome) -> Answer:
-    """What settling would answer; it is done when the rest is committed."""
-    [record] = at_once(store.get(queue, [outcome.id]))
+def _look(store: StoresAtCommit, queue: str, outcome: Outcome) -> Answer:
+    """What `settle` would answer; it is executed at the commit."""
+    [record] = run_immediately(store.get(queue, [outcome.id]))
     if record is None:
         return MISSING
     is_held = record.state == "active" and record.token == outcome.token
     return Answer("done" if is_held else "lost", record.state)
 
 
-def _settle(store: Lands, decided: tuple[str, Outcome] | None) -> None:
+def _settle(store: StoresAtCommit, decided: tuple[str, Outcome] | None) -> None:
     if decided is not None:
         queue, outcome = decided
-        at_once(store.settle(queue, [outcome]))
+        run_immediately(store.settle(queue, [outcome]))

@@ -1,4 +1,4 @@
-"""Connections and sessions of other libraries, each by how it tells that its transaction was committed.
+"""Connections and sessions of other libraries, each with its way to be notified of a commit.
 
 They are known by their names, so that nobody needs a library that he does not use.
 """
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from ...errors import InvalidOption
 from ...showing import shown, with_article
-from .landing import Landing
+from .pending_adds import PendingAdd
 
 TAKEN: Final = (
     "give a Session, Connection, AsyncSession or AsyncConnection of SQLAlchemy, Django's connection, or what "
@@ -21,13 +21,13 @@ TAKEN: Final = (
 
 
 class Transactional(Protocol):
-    """One connection or session. What `begin`, `commit` and `roll_back` answer may have to be awaited."""
+    """One connection or session. `begin`, `commit` and `roll_back` may return awaitables."""
 
-    def pending(self) -> list[Landing]:
-        """What was added in the transaction that is open now, and was not taken back."""
+    def pending(self) -> list[PendingAdd]:
+        """Adds of the open transaction that were not rolled back."""
         ...
 
-    def when_committed(self, landing: Landing) -> None: ...
+    def on_commit(self, pending_add: PendingAdd) -> None: ...
 
     def begin(self) -> Any: ...
 
@@ -37,24 +37,24 @@ class Transactional(Protocol):
 
 
 class OfSession:
-    """SQLAlchemy's sessions, which tell of each transaction and savepoint that was committed."""
+    """SQLAlchemy's sessions, which have events for each committed transaction and savepoint."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
         session = given.registry() if hasattr(given, "registry") else given
         self._session = getattr(session, "sync_session", session)
 
-    def pending(self) -> list[Landing]:
+    def pending(self) -> list[PendingAdd]:
         watch = _sessions.get(self._session)
         return [] if watch is None else watch.pending()
 
-    def when_committed(self, landing: Landing) -> None:
+    def on_commit(self, pending_add: PendingAdd) -> None:
         if not self._session.in_transaction():
             # As the first statement of a transaction does.
             self._session.begin()
         if self._session not in _sessions:
             _sessions[self._session] = SessionWatch(self._session)
-        _sessions[self._session].add(self._session, landing)
+        _sessions[self._session].add(self._session, pending_add)
 
     def begin(self) -> None:
         """It begins by itself."""
@@ -68,16 +68,16 @@ class OfSession:
 
 class SessionWatch:
     def __init__(self, session: Any) -> None:
-        self._levels: dict[Any, list[Landing]] = {}
+        self._levels: dict[Any, list[PendingAdd]] = {}
         listen = import_module("sqlalchemy.event").listen
         listen(session, "after_commit", self._committed)
         listen(session, "after_transaction_end", self._ended)
 
-    def pending(self) -> list[Landing]:
-        return [landing for level in self._levels.values() for landing in level]
+    def pending(self) -> list[PendingAdd]:
+        return [pending_add for level in self._levels.values() for pending_add in level]
 
-    def add(self, session: Any, landing: Landing) -> None:
-        self._levels.setdefault(_innermost(session), []).append(landing)
+    def add(self, session: Any, pending_add: PendingAdd) -> None:
+        self._levels.setdefault(_innermost(session), []).append(pending_add)
 
     def _committed(self, session: Any) -> None:
         level = _innermost(session)
@@ -85,31 +85,31 @@ class SessionWatch:
         if level.parent is not None:
             self._levels.setdefault(level.parent, []).extend(landings)
             return
-        for landing in landings:
-            landing()
+        for pending_add in landings:
+            pending_add()
 
     def _ended(self, _: Any, level: Any) -> None:
-        # Rolled back, or closed: what was committed has left already.
+        # Rolled back, or closed: committed adds are no longer in the list.
         self._levels.pop(level, None)
 
 
 class OfConnection:
-    """SQLAlchemy's connections, which tell of a commit just before it is done."""
+    """SQLAlchemy's connections, which have an event just before a commit."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
         self._connection = getattr(given, "sync_connection", None) or given
 
-    def pending(self) -> list[Landing]:
+    def pending(self) -> list[PendingAdd]:
         watch = _connections.get(self._connection)
         return [] if watch is None else watch.landings
 
-    def when_committed(self, landing: Landing) -> None:
+    def on_commit(self, pending_add: PendingAdd) -> None:
         if not self._connection.in_transaction():
             self._connection.begin()
         if self._connection not in _connections:
             _connections[self._connection] = ConnectionWatch(self._connection)
-        _connections[self._connection].landings.append(landing)
+        _connections[self._connection].landings.append(pending_add)
 
     def begin(self) -> None:
         """It begins by itself."""
@@ -123,9 +123,9 @@ class OfConnection:
 
 class ConnectionWatch:
     def __init__(self, connection: Any) -> None:
-        self.landings: list[Landing] = []
+        self.landings: list[PendingAdd] = []
         self._savepoints: list[int] = []
-        """How much had been added at each of those that are open, outermost first."""
+        """For each open savepoint, outermost first: the number of adds before it."""
         listen = import_module("sqlalchemy.event").listen
         listen(connection, "commit", self._committed)
         listen(connection, "rollback", lambda _: self.landings.clear())
@@ -135,27 +135,27 @@ class ConnectionWatch:
 
     def _committed(self, _: Any) -> None:
         landings, self.landings = self.landings, []
-        for landing in landings:
-            landing()
+        for pending_add in landings:
+            pending_add()
 
     def _take_back(self) -> None:
         del self.landings[self._savepoints.pop() :]
 
 
 class OfDjango:
-    """Django's connection, by what it does on commit."""
+    """Django's connection, by `on_commit`."""
 
     def __init__(self, given: Any) -> None:
         # The one behind `django.db.connection`, of this thread.
         self._connection = import_module("django.db").connections[given.alias]
         self._atomic: Any = None
 
-    def pending(self) -> list[Landing]:
+    def pending(self) -> list[PendingAdd]:
         functions = [function for _, function, *_ in self._connection.run_on_commit]
-        return [function for function in functions if isinstance(function, Landing)]
+        return [function for function in functions if isinstance(function, PendingAdd)]
 
-    def when_committed(self, landing: Landing) -> None:
-        self._connection.on_commit(landing)
+    def on_commit(self, pending_add: PendingAdd) -> None:
+        self._connection.on_commit(pending_add)
 
     def begin(self) -> None:
         if self._connection.in_atomic_block:

@@ -1,4 +1,4 @@
-"""Transactions of a test's store itself: its callers' statements go to a small database in memory."""
+"""Transactions that a `FakeStore` opens itself: the callers' statements go to an in-memory SQLite database."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import apsw
 
 from ...errors import InvalidInput, InvalidOption
 from ...showing import shown
-from .landing import Landing
+from .pending_adds import PendingAdd
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 Row: TypeAlias = tuple[Any, ...]
 
 _here: Final[ContextVar[tuple[OwnTransaction, ...]]] = ContextVar("ropeway_test_transactions", default=())
-"""Those that were begun by this task or thread."""
+"""Transactions begun by this task or thread."""
 
 
 class Database:
-    """Of one store and its siblings; made when it is first used. One transaction at a time."""
+    """The database of one store and its siblings, created on first use. One transaction at a time."""
 
     def __init__(self) -> None:
         self.turn = Lock()
@@ -38,13 +38,13 @@ class OwnTransaction:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.is_open = False
-        self._landings: list[Landing] = []
+        self._landings: list[PendingAdd] = []
 
-    def pending(self) -> list[Landing]:
+    def pending(self) -> list[PendingAdd]:
         return self._landings
 
-    def when_committed(self, landing: Landing) -> None:
-        self._landings.append(landing)
+    def on_commit(self, pending_add: PendingAdd) -> None:
+        self._landings.append(pending_add)
 
     def execute(self, sql: str, parameters: Parameters) -> list[Row]:
         if not self.is_open:
@@ -61,8 +61,8 @@ class OwnTransaction:
         self.database.execute("COMMIT")
         landings = self._landings
         self._leave()
-        for landing in landings:
-            landing()
+        for pending_add in landings:
+            pending_add()
 
     def roll_back(self) -> None:
         if self.is_open:
@@ -71,7 +71,7 @@ class OwnTransaction:
 
     def _refuse_to_wait_for_itself(self) -> None:
         if any(other.is_open and other.database is self.database for other in _here.get()):
-            raise InvalidInput("a transaction of this store is open here already, and this one would wait for its end")
+            raise InvalidInput("this task or thread has a transaction of this store open, and would wait for itself")
 
     def _enter(self) -> None:
         self.database.execute("BEGIN")
@@ -94,7 +94,7 @@ class AwaitedOwnTransaction(OwnTransaction):
 
 
 class FakeTransaction:
-    """What `async with queue.transaction() as tx` gives on the store of a test."""
+    """The `tx` of `async with queue.transaction() as tx` on a `FakeStore`."""
 
     def __init__(self, own: OwnTransaction) -> None:
         self.own = own
@@ -105,7 +105,7 @@ class FakeTransaction:
 
 
 class SyncFakeTransaction:
-    """What `with queue.sync.transaction() as tx` gives on the store of a test."""
+    """The `tx` of `with queue.sync.transaction() as tx` on a `FakeStore`."""
 
     def __init__(self, own: OwnTransaction) -> None:
         self.own = own
@@ -116,7 +116,7 @@ class SyncFakeTransaction:
 
 
 def own_of(tx: object, kind: type[FakeTransaction | SyncFakeTransaction], database: Database) -> OwnTransaction | None:
-    """The transaction that a caller was given, if it is one of this store; None for what comes from elsewhere."""
+    """The store's own transaction behind the `tx` of a caller; None if it comes from another library."""
     if not isinstance(tx, FakeTransaction | SyncFakeTransaction):
         return None
     if not isinstance(tx, kind):

@@ -128,7 +128,7 @@ def test_a_store_of_another_process_cannot_be_seen():
     code, _, errors = run("--url", "memory://")
 
     assert code == 4
-    assert_one_line(errors, "cannot be seen from here")
+    assert_one_line(errors, "are not visible")
 
 
 def test_an_unknown_queue_is_said(url: str):

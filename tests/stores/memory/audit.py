@@ -1,48 +1,48 @@
-"""Looks into a memory store and compares what it keeps twice."""
+"""Compares the indexes of a memory store with its jobs."""
 
 from __future__ import annotations
 
 from ropeway.job.states import FINAL, STATES
 from ropeway.stores.memory import MemoryStore
-from ropeway.stores.memory.book import Book
 from ropeway.stores.memory.deadlines import Deadlines
 from ropeway.stores.memory.keys import BLOCK, SortedKeys
-from ropeway.stores.memory.shelf import Shelf
+from ropeway.stores.memory.queue_data import QueueData
+from ropeway.stores.memory.state_index import StateIndex
 
 
-def book_of(store: MemoryStore, queue: str) -> Book:
-    assert store._place is not None
-    return store._place.book(queue)
+def queue_data(store: MemoryStore, queue: str) -> QueueData:
+    assert store._shared is not None
+    return store._shared.queue(queue)
 
 
 def audit(store: MemoryStore) -> None:
-    """Every shelf holds what the jobs say, in order, in blocks that are neither empty nor too long."""
-    assert store._place is not None
-    for book in store._place.books.values():
-        _audit_book(book)
+    """Every index holds what the jobs say, in order, in blocks that are neither empty nor too long."""
+    assert store._shared is not None
+    for queue in store._shared.queues.values():
+        _audit_queue(queue)
 
 
-def _audit_book(book: Book) -> None:
-    assert not book._original
-    assert not book._shelved
+def _audit_queue(queue: QueueData) -> None:
+    assert not queue._original
+    assert not queue._indexed
     for state in STATES:
-        shelf = Shelf(state, book.jobs)
-        shelf.add([job for job in book.jobs.values() if job.state == state])
-        _compare(book.shelf(state).counted, shelf.counted)
-        _compare(book.shelf(state)._kept, shelf._kept)
-        by_name = book.shelf(state)._by_name
+        index = StateIndex(state, queue.jobs)
+        index.add([job for job in queue.jobs.values() if job.state == state])
+        _compare(queue.index(state).counted, index.counted)
+        _compare(queue.index(state)._kept, index._kept)
+        by_name = queue.index(state)._by_name
         if by_name is not None:
-            assert by_name.keys() == shelf._lines().keys()
-            for name, line in shelf._lines().items():
+            assert by_name.keys() == index._lines().keys()
+            for name, line in index._lines().items():
                 _compare(by_name[name], line)
-        by_age = book.shelf(state)._by_age
+        by_age = queue.index(state)._by_age
         if by_age is not None:
-            _compare(by_age, shelf.oldest())
-    for kept, states in ((book._locks, ("active",)), (book._expiries, FINAL)):
+            _compare(by_age, index.oldest())
+    for kept, states in ((queue._locks, ("active",)), (queue._expiries, FINAL)):
         made = Deadlines(kept._instant)
-        made.add([job for job in book.jobs.values() if job.state in states])
+        made.add([job for job in queue.jobs.values() if job.state in states])
         _compare(kept.keys, made.keys)
-    assert book.pasts._pasts.keys() <= book.jobs.keys()
+    assert queue.histories._histories.keys() <= queue.jobs.keys()
 
 
 def _compare(kept: SortedKeys, made: SortedKeys) -> None:

@@ -29,7 +29,7 @@ from ropeway.testing.factories import (
     retry,
 )
 
-from .audit import audit, book_of
+from .audit import audit, queue_data
 
 Verb: TypeAlias = Callable[[MemoryStore], Awaitable[object]]
 OTHER = "parcels"
@@ -37,13 +37,13 @@ OTHER = "parcels"
 
 async def everything(store: MemoryStore) -> list[Any]:
     """All that can be seen of two queues."""
-    assert store._place is not None
-    seen: list[Any] = [await store.queues(), len(store._place.revoked)]
+    assert store._shared is not None
+    seen: list[Any] = [await store.queues(), len(store._shared.revoked)]
     for queue in (QUEUE, OTHER):
         page = await store.find(Find(queue, STATES, limit=1_000))
         seen += [page.jobs, await store.count(queue), await store.metrics(queue), await store.settings(queue)]
         seen += [await store.history(queue, job.id) for job in page.jobs]
-        seen += [await store.events(queue, limit=1_000), [*book_of(store, queue).locks]]
+        seen += [await store.events(queue, limit=1_000), [*queue_data(store, queue).locks]]
     return seen
 
 

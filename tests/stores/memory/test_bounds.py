@@ -22,20 +22,20 @@ from ropeway.testing.factories import (
     new_jobs,
 )
 
-from .audit import book_of
+from .audit import queue_data
 
 
 def kept_keys(store: MemoryStore) -> int:
     """All the places that the queue's jobs take in any order."""
-    book = book_of(store, QUEUE)
-    orders = [book.locks, book.expiries, *(book.shelf(state).counted for state in STATES)]
+    queue = queue_data(store, QUEUE)
+    orders = [queue.locks, queue.expiries, *(queue.index(state).counted for state in STATES)]
     return sum(len(block) for keys in orders for block in keys._blocks)
 
 
 def extra_orders(store: MemoryStore) -> list[object]:
     """Those that the waiting jobs are kept in only if somebody asked."""
-    shelf = book_of(store, QUEUE).shelf("waiting")
-    return [shelf._by_name, shelf._by_age]
+    index = queue_data(store, QUEUE).index("waiting")
+    return [index._by_name, index._by_age]
 
 
 async def test_cancelled_jobs_leave_the_line(store: MemoryStore):
@@ -43,7 +43,7 @@ async def test_cancelled_jobs_leave_the_line(store: MemoryStore):
     await store.add([jobs], now=NOW)
     await store.cancel(QUEUE, [job.id for job in jobs[::-1]], now=NOW)
 
-    assert book_of(store, QUEUE).shelf("waiting").counted._blocks == []
+    assert queue_data(store, QUEUE).index("waiting").counted._blocks == []
 
 
 async def test_removed_jobs_leave_nothing(store: MemoryStore):
@@ -56,8 +56,8 @@ async def test_removed_jobs_leave_nothing(store: MemoryStore):
 
     await store.remove(QUEUE, [job.id for job in jobs], now=NOW)
 
-    book = book_of(store, QUEUE)
-    assert (kept_keys(store), len(book.jobs), len(book.pasts)) == (0, 0, 0)
+    queue = queue_data(store, QUEUE)
+    assert (kept_keys(store), len(queue.jobs), len(queue.histories)) == (0, 0, 0)
 
 
 async def test_renewing_a_lock_keeps_no_old_one(store: MemoryStore):
@@ -66,7 +66,7 @@ async def test_renewing_a_lock_keeps_no_old_one(store: MemoryStore):
     for after in range(100):
         await store.renew(QUEUE, [lock_of(job) for job in jobs], MINUTE, now=NOW + after)
 
-    assert len(book_of(store, QUEUE).locks) == 10
+    assert len(queue_data(store, QUEUE).locks) == 10
 
 
 async def test_a_long_run_with_retention_keeps_what_it_says(store: MemoryStore):
@@ -120,8 +120,8 @@ async def test_looking_at_queues_that_do_not_exist_makes_none(store: MemoryStore
     await store.tick("nowhere", StallRules(), now=NOW)
     await store.obliterate("nowhere", now=NOW)
 
-    assert store._place is not None
-    assert store._place.books == {}
+    assert store._shared is not None
+    assert store._shared.queues == {}
 
 
 async def test_expired_records_and_old_revocations_go_with_a_tick(store: MemoryStore):
@@ -133,9 +133,9 @@ async def test_expired_records_and_old_revocations_go_with_a_tick(store: MemoryS
 
     await store.tick(QUEUE, StallRules(), now=NOW + 2 * MINUTE)
 
-    assert store._place is not None
-    assert store._place.records._kinds == {}
-    assert len(store._place.revoked) == 0
+    assert store._shared is not None
+    assert store._shared.records._kinds == {}
+    assert len(store._shared.revoked) == 0
 
 
 async def test_orders_that_were_asked_for_once_are_forgotten_with_the_last_job(store: MemoryStore):

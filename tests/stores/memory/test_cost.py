@@ -28,7 +28,7 @@ from ropeway.testing.factories import (
     new_jobs,
 )
 
-from .audit import book_of
+from .audit import queue_data
 
 FEW, MANY = 1_000, 60_000
 Fill: TypeAlias = Callable[[MemoryStore, int], Awaitable[object]]
@@ -196,4 +196,4 @@ async def test_claims_that_know_the_names_in_front_sort_no_names(store: MemorySt
     jobs = await claim(store, 50, names=("name-0", "name-1", "name-2"))
 
     assert len(jobs) == 50
-    assert book_of(store, QUEUE).shelf("waiting")._by_name is None
+    assert queue_data(store, QUEUE).index("waiting")._by_name is None

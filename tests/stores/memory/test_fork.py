@@ -47,7 +47,7 @@ async def test_an_inherited_handle_is_refused(store: MemoryStore):
 
 async def test_an_inherited_handle_is_refused_even_if_its_lock_is_held(store: MemoryStore):
     listener = store.listen("jobs", [QUEUE])
-    assert store._place is not None
+    assert store._shared is not None
 
     async def check() -> bool:
         listener.close()
@@ -55,7 +55,7 @@ async def test_an_inherited_handle_is_refused_even_if_its_lock_is_held(store: Me
         await store.close()
         return refused
 
-    held = store._place.lock
+    held = store._shared.lock
     done = asyncio.get_running_loop().create_future()
 
     def fork_while_held() -> None:

@@ -113,8 +113,8 @@ async def test_a_wait_that_the_garbage_collector_ends_inside_a_step_does_not_loc
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ):
     in_a_loop_that_ends(store.sibling(), wait_and_be_left)
-    assert store._place is not None
-    now = store._place.clock.now
+    assert store._shared is not None
+    now = store._shared.clock.now
 
     def collecting_now() -> int:
         abandoned.clear()
@@ -122,7 +122,7 @@ async def test_a_wait_that_the_garbage_collector_ends_inside_a_step_does_not_loc
         return now()
 
     # The clock is read when the store's lock is already held.
-    monkeypatch.setattr(type(store._place.clock), "now", lambda _: collecting_now())
+    monkeypatch.setattr(type(store._shared.clock), "now", lambda _: collecting_now())
 
     await asyncio.wait_for(store.add([[new_job("a")]]), 5)
 

@@ -67,5 +67,5 @@ async def test_a_closed_listener_is_kept_by_nobody(store: MemoryStore):
 
     with pytest.raises(StoreClosed, match="listen again"):
         await listener.wait()
-    assert store._place is not None
-    assert store._place.hub._listeners == {}
+    assert store._shared is not None
+    assert store._shared.hub._listeners == {}

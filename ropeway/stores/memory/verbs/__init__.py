@@ -1,6 +1,6 @@
-"""Commands of the contract, executed on the books: one file for each, or for a few alike.
+"""The functions that execute the contract's commands: one file for each, or for a few alike.
 
-All of them run inside a `Step`: they change jobs at once, and raise whatever they like.
+All of them run inside a `Step`, so an error at any point undoes what they changed.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, Final, TypeAlias
 from ....store import commands
 from ....store.commands import Command
 from ..step import Step
-from . import look, note, operate
+from . import look, operate, remember
 from .add import add
 from .change import change
 from .claim import claim
 from .clean import clean, obliterate
 from .configure import configure
-from .hold import clear_log, renew, update
+from .running import clear_log, renew, update
 from .settle import settle
 from .tick import tick
 
@@ -37,8 +37,8 @@ VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
     commands.Remove: operate.remove,
     commands.Configure: configure,
     commands.ClearLog: clear_log,
-    commands.Publish: note.publish,
-    commands.TrimEvents: note.trim_events,
+    commands.Publish: remember.publish,
+    commands.TrimEvents: remember.trim_events,
     commands.Clean: clean,
     commands.Obliterate: obliterate,
     commands.Get: look.get,
@@ -52,8 +52,8 @@ VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
     commands.ReadClock: look.clock,
     commands.ReadEvents: look.events,
     commands.ReadRevoked: look.revoked,
-    commands.Remember: note.remember,
+    commands.Remember: remember.remember,
     commands.Recall: look.recall,
-    commands.Forget: note.forget,
+    commands.Forget: remember.forget,
 }
-"""`Find` is not among them: it lets others in between, and so takes several steps."""
+"""`Find` is missing: it takes several steps, between which other callers get their turn."""

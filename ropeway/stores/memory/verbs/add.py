@@ -19,14 +19,14 @@ def add(step: Step, command: Add) -> list[list[Added]]:
         for job in bundle:
             _check(job)
     answers = [_add_bundle(step, bundle) for bundle in bundles]
-    # After all that was stored: who finds a job of the same call must not be heard of before it.
+    # After all adds: a duplicate of a job in the same call must not be announced before that job.
     for bundle, answered in zip(bundles, answers, strict=True):
         _announce_found(step, bundle, answered)
     return answers
 
 
 def _check(job: NewJob) -> None:
-    """What cannot be compared, announced or read again would spoil the queue for every other job."""
+    """Refuses values that could not be sorted or encoded: they would break the queue for all other jobs."""
     for field in (job.queue, job.id, job.name, job.data, job.options):
         if not isinstance(field, str):
             raise InvalidOption("job", f"has {shown(field)} where text belongs")
@@ -40,7 +40,7 @@ def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:
     new: dict[tuple[str, str], NewJob] = {}
     verdicts: list[Added] = []
     for job in bundle:
-        there = step.book(job.queue).jobs.get(job.id) or new.get((job.queue, job.id))
+        there = step.queue(job.queue).jobs.get(job.id) or new.get((job.queue, job.id))
         if there is None:
             new[job.queue, job.id] = job
             verdicts.append(Added(job.id, "created"))
@@ -59,19 +59,19 @@ def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:
 def _announce_found(step: Step, bundle: Sequence[NewJob], answers: Sequence[Added]) -> None:
     for job, added in zip(bundle, answers, strict=True):
         if added.verdict == "found":
-            step.book(job.queue).entry("duplicated").append((job.id, None))
+            step.queue(job.queue).entry("duplicated").append((job.id, None))
 
 
 def _unless_stored(step: Step, job: NewJob, added: Added) -> Added:
-    """What to say beside a conflict, where a job found in its own bundle is not there after all."""
-    is_there = added.verdict == "conflict" or job.id in step.book(job.queue).jobs
+    """The answer in a bundle with a conflict: a job that was to be created, or found in the bundle, is skipped."""
+    is_there = added.verdict == "conflict" or job.id in step.queue(job.queue).jobs
     return added if is_there else Added(job.id, "skipped")
 
 
 def _store(step: Step, job: NewJob) -> None:
-    book, now = step.book(job.queue), step.now
+    queue, now = step.queue(job.queue), step.now
     due_at = min(now + job.delay, LAST_INSTANT) if job.delay else job.due_at
-    number = next(step.place.sequence)
+    number = next(step.shared.sequence)
     order = -number if job.lifo else number
     is_delayed = due_at is not None and due_at > now
     record = JobRecord(
@@ -87,7 +87,7 @@ def _store(step: Step, job: NewJob) -> None:
         due_at=due_at if is_delayed else None,
         tags=job.tags,
     )
-    book.put(record)
+    queue.put(record)
     detail = {"name": job.name, "due_at": due_at} if is_delayed else {"name": job.name}
-    book.entry("add", record.state).append((job.id, detail))
+    queue.entry("add", record.state).append((job.id, detail))
     step.wake(job.queue)

@@ -1,4 +1,4 @@
-"""Answers are values that never change, so there is one of each."""
+"""Shared constants for all possible answers, which are immutable."""
 
 from __future__ import annotations
 

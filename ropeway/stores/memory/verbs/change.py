@@ -20,10 +20,10 @@ _IN_LINE: Final[tuple[State, ...]] = ("waiting", "delayed", "waiting-children")
 def change(step: Step, command: Change) -> list[Answer]:
     for change in command.changes:
         _check(change)
-    book = step.book(command.queue)
+    queue = step.queue(command.queue)
     answers = []
     for change in command.changes:
-        job = book.jobs.get(change.id)
+        job = queue.jobs.get(change.id)
         if job is None:
             answers.append(MISSING)
         elif not _is_allowed(job, change):
@@ -32,8 +32,8 @@ def change(step: Step, command: Change) -> list[Answer]:
             answers.append(DONE[job.state])
             changed, detail = _edited(job, change, step.now)
             if detail:
-                book.put(changed)
-                book.entry("changed").append((job.id, detail))
+                queue.put(changed)
+                queue.entry("changed").append((job.id, detail))
                 step.wake(command.queue)
     return answers
 
@@ -55,7 +55,7 @@ def _is_allowed(job: JobRecord, change: JobChange) -> bool:
 
 
 def _edited(job: JobRecord, change: JobChange, now: Instant) -> tuple[JobRecord, dict[str, Any]]:
-    """The job as it will be, and what to say of it."""
+    """The changed job, and the detail of its event."""
     detail: dict[str, Any] = {}
     fields: dict[str, Any] = {}
     if change.priority is not None:

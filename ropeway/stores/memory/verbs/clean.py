@@ -1,4 +1,4 @@
-"""Taking away many jobs at once: clean and obliterate."""
+"""Removing many jobs at once: clean and obliterate."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ def clean(step: Step, command: Clean) -> Cleaned:
     state = state_named(command.state)
     if state == "active":
         raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
-    book = step.book(command.queue)
-    shelf = book.shelf(state)
-    keys = shelf.keys if state in FINAL else shelf.oldest()
+    queue = step.queue(command.queue)
+    index = queue.index(state)
+    keys = index.keys if state in FINAL else index.oldest()
     batch = max(0, min(command.limit, BATCH))
     old = keys.first(batch + 1, before=(step.now - command.older_than + 1,))
     ids = [id for _, _, id in old[:batch]]
     for id in ids:
-        drop(book, book.jobs[id])
+        drop(queue, queue.jobs[id])
     if ids:
-        book.notice("cleaned", {"count": len(ids), "state": state})
+        queue.notice("cleaned", {"count": len(ids), "state": state})
     return Cleaned(ids, more=len(old) > batch)
 
 
 def obliterate(step: Step, command: Obliterate) -> Cleaned:
-    book = step.book(command.queue)
-    active = len(book.shelf("active"))
+    queue = step.queue(command.queue)
+    active = len(queue.index("active"))
     is_refused = active > 0 and not command.force
     ids: list[str] = []
     if not is_refused:
         for state in STATES:
-            ids += [id for _, _, id in book.shelf(state).keys.first(BATCH - len(ids))]
+            ids += [id for _, _, id in queue.index(state).keys.first(BATCH - len(ids))]
         for id in ids:
-            revoke(step, book.jobs[id], "removed")
-            book.drop(id)
-    book.keep_quiet()
-    if is_refused or book.jobs:
-        book.afterwards(book.set, replace(book.settings, paused=True))
+            revoke(step, queue.jobs[id], "removed")
+            queue.drop(id)
+    queue.keep_quiet()
+    if is_refused or queue.jobs:
+        queue.afterwards(queue.set, replace(queue.settings, paused=True))
     else:
-        book.afterwards(step.place.forget, book)
-    return Cleaned(ids, more=bool(book.jobs) and not is_refused, active=active if is_refused else 0)
+        queue.afterwards(step.shared.forget, queue)
+    return Cleaned(ids, more=bool(queue.jobs) and not is_refused, active=active if is_refused else 0)

@@ -3,15 +3,15 @@ from __future__ import annotations
 from ....job.numbers import whole
 from ....store.commands import Configure
 from ....store.values import Settings
-from ..book import Book
+from ..queue_data import QueueData
 from ..step import Step
 
 _MOST_ACTIVE = 2**53
 
 
 def configure(step: Step, command: Configure) -> Settings:
-    book = step.book(command.queue)
-    old = book.settings
+    queue = step.queue(command.queue)
+    old = queue.settings
     if command.max_active is not None:
         whole("max_active", command.max_active, 0, _MOST_ACTIVE)
     names = {*old.paused_names, *command.pause_names} - {*command.resume_names}
@@ -20,7 +20,7 @@ def configure(step: Step, command: Configure) -> Settings:
         tuple(sorted(names)),
         old.max_active if command.max_active is None else command.max_active or None,
     )
-    _announce(book, old, new)
+    _announce(queue, old, new)
     may_go_on = (
         (old.paused and not new.paused)
         or bool({*old.paused_names} - names)
@@ -28,14 +28,14 @@ def configure(step: Step, command: Configure) -> Settings:
     )
     if may_go_on:
         step.wake(command.queue)
-    book.afterwards(book.set, new)
+    queue.afterwards(queue.set, new)
     return new
 
 
-def _announce(book: Book, old: Settings, new: Settings) -> None:
+def _announce(queue: QueueData, old: Settings, new: Settings) -> None:
     if old.paused != new.paused:
-        book.notice("paused" if new.paused else "resumed")
+        queue.notice("paused" if new.paused else "resumed")
     for name in sorted({*new.paused_names} - {*old.paused_names}):
-        book.notice("paused", {"name": name})
+        queue.notice("paused", {"name": name})
     for name in sorted({*old.paused_names} - {*new.paused_names}):
-        book.notice("resumed", {"name": name})
+        queue.notice("resumed", {"name": name})

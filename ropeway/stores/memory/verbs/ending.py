@@ -1,4 +1,4 @@
-"""The one place where a job becomes final, and the one where it is removed."""
+"""The only functions that make a job final, or remove it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED, Retention
 from ....job.states import State
 from ....store.values import BATCH
-from ..book import Book
+from ..queue_data import QueueData
 from ..step import Step
 
 
@@ -26,46 +26,46 @@ def end(
     common: dict[str, Any] | None = None,
     **changes: Any,
 ) -> JobRecord:
-    """Makes the job final and announces it; `apply_retention` must follow, when all of the step have ended.
+    """Makes the job final and announces it; call `apply_retention` after the last one of the step.
 
-    `detail` is about this job, `common` about all that end alike in this step.
+    `detail` is the event detail of this job, `common` that of all jobs that end in the same way in this step.
     """
-    book, now = step.book(job.queue), step.now
+    queue, now = step.queue(job.queue), step.now
     final = replace(
         job, state=state, due_at=None, lock_until=None, finished_at=now, expires_at=keep.until(now), **changes
     )
-    book.put(final)
-    book.entry(what, state, common).append((job.id, detail))
+    queue.put(final)
+    queue.entry(what, state, common).append((job.id, detail))
     step.ended.append((final, keep))
     return final
 
 
 def keep_of_failed(job: JobRecord) -> Retention:
-    """How long a job is kept that ends without a worker, which might have its own rule."""
+    """Retention of a job that ends without a worker: the worker's own rule does not apply."""
     return readable_options(job.options).keep_failed or KEEP_FAILED
 
 
-def drop(book: Book, job: JobRecord) -> None:
-    """Removes the job and all about it, and announces that."""
-    book.drop(job.id)
-    book.entry("remove").append((job.id, {"prev": job.state}))
+def drop(queue: QueueData, job: JobRecord) -> None:
+    """Removes the job with its history, and announces it."""
+    queue.drop(job.id)
+    queue.entry("remove").append((job.id, {"prev": job.state}))
 
 
-def apply_retention(step: Step, book: Book) -> None:
-    """Removes what the jobs that ended in this step do not keep.
+def apply_retention(step: Step, queue: QueueData) -> None:
+    """Applies the retention of the jobs that ended in this step.
 
-    At most `BATCH` older ones go; the next that finishes takes up where this left off.
+    Removes at most `BATCH` older jobs; the next job that finishes continues.
     """
     counts: dict[State, int] = {}
     for job, keep in step.ended:
         if keep.removes_at_once:
-            drop(book, job)
+            drop(queue, job)
         elif keep.count is not None:
             counts[job.state] = min(keep.count, counts.get(job.state, keep.count))
     allowance = BATCH
     for state, count in counts.items():
-        keys = book.shelf(state).counted
+        keys = queue.index(state).counted
         surplus = keys.first(min(len(keys) - count, allowance)) if len(keys) > count else []
         for _, _, id in surplus:
-            drop(book, book.jobs[id])
+            drop(queue, queue.jobs[id])
         allowance -= len(surplus)

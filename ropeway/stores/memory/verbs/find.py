@@ -1,6 +1,6 @@
-"""Pages of jobs.
+"""Keyset pages of jobs.
 
-A cursor names the place where the last job of its page stood, so jobs may come, go and move between pages.
+A cursor is the sort key of the last job of its page, so jobs may be added, removed and moved between two pages.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from ....job.states import State, state_named
 from ....store.commands import Find
 from ....store.cursors import PairCursor, cursor_reader, states_left
 from ....store.values import Page
-from ..book import Book
 from ..keys import Bound, Key
+from ..queue_data import QueueData
 
 STRIDE: Final = 2_000
-"""How many jobs one look for a name or tag passes, so that a search for a rare one holds nobody up."""
+"""Number of jobs that one step examines for a name or tag: a search for a rare one must not hold the lock for long."""
 
 _read_cursor: Final = cursor_reader(PairCursor)
 
 
 class Search:
-    """One page in the making: `look`, letting others in between, until it answers."""
+    """Builds one page: call `look`, each time under the lock, until it answers."""
 
     def __init__(self, query: Find) -> None:
         self._query = query
@@ -35,13 +35,13 @@ class Search:
         self._bound: Bound | None = (start.first, start.second) if start else None
         self._found: list[tuple[State, Key, JobRecord]] = []
 
-    def look(self, book: Book) -> Page | None:
-        """None: not done yet."""
+    def look(self, queue: QueueData) -> Page | None:
+        """The page; None if it needs another call."""
         passed = 0
         while self._states:
             if passed >= STRIDE and self._is_picky:
                 return None
-            passed += self._pass(book, self._states[0])
+            passed += self._pass(queue, self._states[0])
             if len(self._found) > self._limit:
                 state, key, _ = self._found[self._limit - 1]
                 return Page([job for _, _, job in self._found[: self._limit]], str(PairCursor(state, key[0], key[1])))
@@ -55,13 +55,13 @@ class Search:
         name, tag = self._query.name, self._query.tag
         return (name is None or job.name == name) and (tag is None or tag in job.tags)
 
-    def _pass(self, book: Book, state: State) -> int:
-        """Goes through some jobs of a state, and on to the next state after the last."""
-        keys = book.shelf(state).keys
+    def _pass(self, queue: QueueData, state: State) -> int:
+        """Examines some jobs of a state, and proceeds to the next state after its last job."""
+        keys = queue.index(state).keys
         count = STRIDE if self._is_picky else self._limit + 1 - len(self._found)
         ask = keys.back_from if self._query.newest_first else keys.after
         passed = ask(self._bound, count)
-        jobs = ((key, book.jobs[key[2]]) for key in passed)
+        jobs = ((key, queue.jobs[key[2]]) for key in passed)
         self._found.extend((state, key, job) for key, job in jobs if self._wants(job))
         if len(passed) < count:
             del self._states[0]

@@ -1,4 +1,4 @@
-"""Reading: what leaves everything as it is."""
+"""Read-only commands."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from ..step import Step
 
 
 def get(step: Step, command: commands.Get) -> list[JobRecord | None]:
-    return [*map(step.place.book(command.queue).jobs.get, command.ids)]
+    return [*map(step.shared.queue(command.queue).jobs.get, command.ids)]
 
 
 def count(step: Step, command: commands.Count) -> Counts:
-    book = step.place.book(command.queue)
-    return {state: len(book.shelf(state)) for state in STATES}
+    queue = step.shared.queue(command.queue)
+    return {state: len(queue.index(state)) for state in STATES}
 
 
 def count_waiting(step: Step, command: commands.CountWaiting) -> list[int]:
-    return step.place.book(command.queue).shelf("waiting").counted.counts(command.priorities)
+    return step.shared.queue(command.queue).index("waiting").counted.counts(command.priorities)
 
 
 def metrics(step: Step, command: commands.ReadMetrics) -> list[Metric]:
-    return step.place.book(command.queue).metrics.since(command.since)
+    return step.shared.queue(command.queue).metrics.since(command.since)
 
 
 def history(step: Step, command: commands.ReadHistory) -> History | None:
-    book = step.place.book(command.queue)
-    return book.pasts.read(command.id) if command.id in book.jobs else None
+    queue = step.shared.queue(command.queue)
+    return queue.histories.read(command.id) if command.id in queue.jobs else None
 
 
 def log(step: Step, command: commands.ReadLog) -> LogPage | None:
-    book = step.place.book(command.queue)
-    if command.id not in book.jobs:
+    queue = step.shared.queue(command.queue)
+    if command.id not in queue.jobs:
         return None
-    return book.pasts.page(command.id, command.after, command.limit, newest_first=command.newest_first)
+    return queue.histories.page(command.id, command.after, command.limit, newest_first=command.newest_first)
 
 
 def settings(step: Step, command: commands.ReadSettings) -> Settings:
-    return step.place.book(command.queue).settings
+    return step.shared.queue(command.queue).settings
 
 
 def queues(step: Step, _: commands.ListQueues) -> list[str]:
-    return sorted(name for name, book in step.place.books.items() if book.is_listed)
+    return sorted(name for name, queue in step.shared.queues.items() if queue.is_listed)
 
 
 def clock(step: Step, _: commands.ReadClock) -> Instant:
@@ -52,13 +52,13 @@ def clock(step: Step, _: commands.ReadClock) -> Instant:
 
 
 def events(step: Step, command: commands.ReadEvents) -> Entries:
-    stream = step.place.book(command.queue).stream
+    stream = step.shared.queue(command.queue).stream
     return stream.read(command.after, inclusive=command.inclusive, limit=command.limit)
 
 
 def revoked(step: Step, command: commands.ReadRevoked) -> Revoked:
-    return step.place.revoked.read(command.queue, command.after)
+    return step.shared.revoked.read(command.queue, command.after)
 
 
 def recall(step: Step, command: commands.Recall) -> list[Record]:
-    return step.place.records.recall(command.kind, command.key, step.now)
+    return step.shared.records.recall(command.kind, command.key, step.now)

@@ -14,7 +14,7 @@ from ....job.record import JobRecord
 from ....job.rules import is_repeat
 from ....store.commands import Add, Settle
 from ....store.values import Answer, FailedAttempt, Settled
-from ..book import Book
+from ..queue_data import QueueData
 from ..step import Step
 from .add import add
 from .answers import DONE, LOST, MISSING
@@ -23,38 +23,38 @@ from .ending import apply_retention, end
 
 
 def settle(step: Step, command: Settle) -> Settled:
-    book = step.book(command.queue)
-    answers = [_settle_one(step, book, outcome) for outcome in command.outcomes]
-    apply_retention(step, book)
-    if book.settings.max_active is not None:
+    queue = step.queue(command.queue)
+    answers = [_settle_one(step, queue, outcome) for outcome in command.outcomes]
+    apply_retention(step, queue)
+    if queue.settings.max_active is not None:
         step.wake(command.queue)
     return Settled(answers, None if command.then is None else claim(step, command.then))
 
 
-def _settle_one(step: Step, book: Book, outcome: Outcome) -> Answer:
-    job = book.jobs.get(outcome.id)
+def _settle_one(step: Step, queue: QueueData, outcome: Outcome) -> Answer:
+    job = queue.jobs.get(outcome.id)
     if job is None:
         return MISSING
     if job.state != "active" or job.token != outcome.token:
         if is_repeat(outcome.move, job.state, same_token=job.token == outcome.token):
             return DONE[job.state]
-        book.entry("lock-lost").append((job.id, {"move": outcome.move}))
+        queue.entry("lock-lost").append((job.id, {"move": outcome.move}))
         return LOST[job.state]
     match outcome.move:
         case "complete":
             _complete(step, job, outcome)
         case "fail":
-            _fail(step, book, job, outcome)
+            _fail(step, queue, job, outcome)
         case "retry":
-            _retry(step, book, job, outcome)
+            _retry(step, queue, job, outcome)
         case "postpone" | "hand back":
-            _give_back(step, book, job, outcome)
+            _give_back(step, queue, job, outcome)
         case unknown:
             raise InvalidOption("move", f"cannot be {unknown!r}")
     if outcome.adds:
         add(step, Add([[new] for new in outcome.adds]))
     if outcome.move not in ("complete", "fail"):
-        step.wake(book.name)
+        step.wake(queue.name)
     return DONE["active"]
 
 
@@ -64,8 +64,8 @@ def _complete(step: Step, job: JobRecord, outcome: Outcome) -> None:
     end(step, job, "complete", "completed", outcome.keep, detail=detail, reason=None, result=outcome.result)
 
 
-def _fail(step: Step, book: Book, job: JobRecord, outcome: Outcome) -> None:
-    reason = _note_failure(book, job, outcome, step.now)
+def _fail(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -> None:
+    reason = _note_failure(queue, job, outcome, step.now)
     detail: dict[str, Any] = {"reason": reason, "attempt": job.attempts_started}
     if outcome.exhausted:
         detail["exhausted"] = True
@@ -73,33 +73,33 @@ def _fail(step: Step, book: Book, job: JobRecord, outcome: Outcome) -> None:
     end(step, job, "fail", "failed", outcome.keep, detail=detail, attempts_made=made, reason=reason)
 
 
-def _retry(step: Step, book: Book, job: JobRecord, outcome: Outcome) -> None:
-    reason = _note_failure(book, job, outcome, step.now)
+def _retry(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -> None:
+    reason = _note_failure(queue, job, outcome, step.now)
     again = _sent_back(step, job, outcome)
-    book.put(replace(again, attempts_made=job.attempts_made + 1, reason=reason))
+    queue.put(replace(again, attempts_made=job.attempts_made + 1, reason=reason))
     detail = {"reason": reason, "attempt": job.attempts_started, "delay": outcome.delay}
-    book.entry("retry", again.state).append((job.id, detail))
+    queue.entry("retry", again.state).append((job.id, detail))
 
 
-def _give_back(step: Step, book: Book, job: JobRecord, outcome: Outcome) -> None:
+def _give_back(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -> None:
     back = _sent_back(step, job, outcome)
-    book.put(back)
-    book.entry(outcome.move, back.state).append((job.id, None if back.due_at is None else {"due_at": back.due_at}))
+    queue.put(back)
+    queue.entry(outcome.move, back.state).append((job.id, None if back.due_at is None else {"due_at": back.due_at}))
 
 
-def _note_failure(book: Book, job: JobRecord, outcome: Outcome, now: Instant) -> str:
+def _note_failure(queue: QueueData, job: JobRecord, outcome: Outcome, now: Instant) -> str:
     failure = outcome.failure
     reason, trace = (failure.reason, failure.trace) if failure else (UNKNOWN_REASON, "")
     attempt = FailedAttempt(job.attempts_started, now, job.worker, reason, trace)
-    book.afterwards(book.pasts.fail, job.id, attempt, outcome.stack_traces)
+    queue.afterwards(queue.histories.fail, job.id, attempt, outcome.stack_traces)
     return reason
 
 
 def _sent_back(step: Step, job: JobRecord, outcome: Outcome) -> JobRecord:
-    """The job after its delay; in the place that it had, or without a delay behind those that wait."""
+    """The job, delayed, or waiting in its former position ("hand back"), or waiting behind all others."""
     if outcome.move == "hand back":
         return replace(job, state="waiting", lock_until=None)
     delay = whole("delay", outcome.delay, 0, LAST_INSTANT)
     if delay:
         return replace(job, state="delayed", due_at=min(step.now + delay, LAST_INSTANT), lock_until=None)
-    return replace(job, state="waiting", lock_until=None, order=next(step.place.sequence))
+    return replace(job, state="waiting", lock_until=None, order=next(step.shared.sequence))

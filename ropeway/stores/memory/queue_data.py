@@ -1,0 +1,186 @@
+"""The data of one queue: jobs with their indexes, settings, events and metrics."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final
+
+from ...job.events import events_in
+from ...job.instants import Instant
+from ...job.record import JobRecord
+from ...job.states import FINAL, STATES, State
+from ...store.values import Settings
+from .deadlines import Deadlines
+from .history import Histories
+from .keys import SortedKeys
+from .metrics import Metrics
+from .state_index import StateIndex
+from .stream import Draft, Stream
+
+NO_SETTINGS: Final = Settings()
+
+
+class QueueData:
+    """Changes to jobs are applied at once and can be rolled back; all other effects of a step wait for `commit`.
+
+    The caller holds the store's lock, from `begin` to `commit` or `roll_back`.
+    """
+
+    def __init__(self, name: str, stream: Stream) -> None:
+        self.name = name
+        self.stream = stream
+        self.jobs: dict[str, JobRecord] = {}
+        self.settings = NO_SETTINGS
+        self.histories = Histories()
+        self.metrics = Metrics()
+        self.alone: dict[str, str] = {}
+        """Jobs that stalled before and now run alone, with the token of that attempt."""
+        self._indexes: dict[State, StateIndex] = {state: StateIndex(state, self.jobs) for state in STATES}
+        self._locks = Deadlines(attrgetter("lock_until"))
+        self._expiries = Deadlines(attrgetter("expires_at"))
+        self._deadlines = {"active": self._locks, **dict.fromkeys(FINAL, self._expiries)}
+        self._original: dict[str, JobRecord | None] = {}
+        """Jobs changed by this step, as they were before it."""
+        self._indexed: dict[str, JobRecord | None] = {}
+        """Jobs changed since the indexes were last updated, as the indexes have them."""
+        self._drafts: dict[tuple[str, State | None], Draft] = {}
+        self._after: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self._was_busy = False
+
+    @property
+    def is_listed(self) -> bool:
+        return bool(self.jobs) or self.settings != NO_SETTINGS
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.is_listed and not self.stream
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.index("waiting") or self.index("active"))
+
+    @property
+    def locks(self) -> SortedKeys:
+        """Active jobs by `lock_until`."""
+        self._put_in_order()
+        return self._locks.keys
+
+    @property
+    def expiries(self) -> SortedKeys:
+        """Finished jobs that are not kept for ever, by `expires_at`."""
+        self._put_in_order()
+        return self._expiries.keys
+
+    def index(self, state: State) -> StateIndex:
+        self._put_in_order()
+        return self._indexes[state]
+
+    def begin(self) -> None:
+        self._was_busy = self.is_busy
+
+    def put(self, job: JobRecord) -> None:
+        """Adds the job, or replaces its record."""
+        before = self.jobs.get(job.id)
+        self._original.setdefault(job.id, before)
+        self._indexed.setdefault(job.id, before)
+        self.jobs[job.id] = job
+
+    def drop(self, id: str) -> None:
+        job = self.jobs.pop(id)
+        self._original.setdefault(id, job)
+        self._indexed.setdefault(id, job)
+
+    def entry(
+        self, what: str, to: State | None = None, detail: dict[str, Any] | None = None
+    ) -> list[tuple[str, dict[str, Any] | None]]:
+        """The list of jobs in this step's event entry for a move or notice, to append to."""
+        draft = self._drafts.get((what, to))
+        if draft is None:
+            draft = self._drafts[what, to] = Draft(what, to, detail, [])
+        return draft.jobs
+
+    def notice(self, what: str, detail: dict[str, Any] | None = None) -> None:
+        """Adds an event entry about the whole queue."""
+        self._drafts[f"{what} {len(self._drafts)}", None] = Draft(what, None, detail, [], is_notice=True)
+
+    def afterwards(self, act: Callable[..., None], *args: Any) -> None:
+        """Runs `act` at the commit. It must not fail, and the rest of the step does not see its effect."""
+        self._after.append((act, args))
+
+    def mark(self, id: str, token: str | None) -> None:
+        """Records that a job runs alone under this token, or no longer does."""
+        if token is None:
+            self.alone.pop(id, None)
+        else:
+            self.alone[id] = token
+
+    def set(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def keep_quiet(self) -> None:
+        """Discards the event entries of this step."""
+        self._was_busy = False
+        self._drafts.clear()
+
+    def prepare(self, now: Instant) -> None:
+        """The part of a commit that may fail: encoding event entries, whose text may be invalid."""
+        if self._was_busy and not self.is_busy:
+            self.notice("drained")
+        for draft in self._drafts.values():
+            draft.encode(now)
+        self._put_in_order()
+
+    def commit(self, now: Instant) -> bool:
+        """Applies the step; True if there are new event entries."""
+        drafts = [draft for draft in self._drafts.values() if draft.jobs or draft.is_notice]
+        for draft in drafts:
+            self.stream.append(draft.text, events_in(draft.what, draft.to, len(draft.jobs)))
+            self.metrics.count(draft.what, len(draft.jobs), now)
+        for act, args in self._after:
+            act(*args)
+        if self.histories:
+            self.histories.forget(id for id in self._original if id not in self.jobs)
+        if self.alone:
+            for id in self._original:
+                if id not in self.jobs or self.jobs[id].state != "active":
+                    self.alone.pop(id, None)
+        self._end()
+        return bool(drafts)
+
+    def roll_back(self) -> None:
+        for id, job in self._original.items():
+            if job is not None:
+                self.put(job)
+            elif id in self.jobs:
+                self.drop(id)
+        self._put_in_order()
+        self._end()
+
+    def _end(self) -> None:
+        self._original = {}
+        self._drafts = {}
+        self._after = []
+
+    def _put_in_order(self) -> None:
+        """Updates the indexes from the changed jobs, in one batch: far cheaper than one by one."""
+        if not self._indexed:
+            return
+        indexed, self._indexed = self._indexed, {}
+        leaving: defaultdict[State, list[JobRecord]] = defaultdict(list)
+        entering: defaultdict[State, list[JobRecord]] = defaultdict(list)
+        for id, old in indexed.items():
+            new = self.jobs.get(id)
+            if old is not None:
+                leaving[old.state].append(old)
+            if new is not None:
+                entering[new.state].append(new)
+        for state, jobs in leaving.items():
+            self._indexes[state].remove(jobs)
+            if state in self._deadlines:
+                self._deadlines[state].remove(jobs)
+        for state, jobs in entering.items():
+            self._indexes[state].add(jobs)
+            if state in self._deadlines:
+                self._deadlines[state].add(jobs)

@@ -1,0 +1,72 @@
+"""Commands of a lock's holder while its job runs: renew and update. Also `clear_log`."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ....job.codec import decode
+from ....job.instants import LAST_INSTANT
+from ....job.numbers import whole
+from ....job.record import JobRecord
+from ....job.states import FINAL
+from ....store.commands import ClearLog, Renew, Update
+from ....store.values import Answer, JobUpdate
+from ..queue_data import QueueData
+from ..step import Step
+from .answers import DONE, LOST, MISSING, REFUSED
+from .claim import mark_alone
+
+
+def renew(step: Step, command: Renew) -> list[Answer]:
+    lock_until = min(step.now + whole("lock", command.lock, 0, LAST_INSTANT), LAST_INSTANT)
+    queue = step.queue(command.queue)
+    answers = []
+    for held in command.locks:
+        job = queue.jobs.get(held.id)
+        answers.append(_verdict(job, held.token))
+        if job is not None and answers[-1].verdict == "done":
+            queue.put(replace(job, lock_until=lock_until, renewed_at=step.now))
+    return answers
+
+
+def update(step: Step, command: Update) -> list[Answer]:
+    queue = step.queue(command.queue)
+    answers = []
+    for update in command.updates:
+        job = queue.jobs.get(update.id)
+        answers.append(_verdict(job, update.token))
+        if job is not None and answers[-1].verdict == "done":
+            _apply(step, queue, job, update)
+    return answers
+
+
+def clear_log(step: Step, command: ClearLog) -> Answer:
+    queue = step.queue(command.queue)
+    job = queue.jobs.get(command.id)
+    if job is None:
+        return MISSING
+    queue.afterwards(queue.histories.clear, command.id, command.keep)
+    return DONE[job.state]
+
+
+def _verdict(job: JobRecord | None, token: str | None) -> Answer:
+    if job is None:
+        return MISSING
+    if token is None:
+        return REFUSED[job.state] if job.state in FINAL else DONE[job.state]
+    return DONE["active"] if job.state == "active" and job.token == token else LOST[job.state]
+
+
+def _apply(step: Step, queue: QueueData, job: JobRecord, update: JobUpdate) -> None:
+    if update.progress is not None:
+        queue.entry("progress").append((job.id, {"progress": decode(update.progress)}))
+    if update.data is not None:
+        queue.entry("changed").append((job.id, {"data": True}))
+    if update.log:
+        queue.afterwards(queue.histories.write, job.id, step.now, tuple(update.log), update.keep_logs)
+    if update.alone is not None and job.state == "active":
+        mark_alone(queue, job, alone=update.alone)
+    if update.progress is not None or update.data is not None:
+        progress = job.progress if update.progress is None else update.progress
+        data = job.data if update.data is None else update.data
+        queue.put(replace(job, progress=progress, data=data))

@@ -1,0 +1,52 @@
+"""Stopping running jobs that were cancelled or removed."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from ...store.contract import Store
+from ...store.values import Why
+from ..job import Job, SendSignal
+from ..service import Service, until_answered
+
+CLAIM_UNDER_WAY: Final = 60.0
+"""Seconds for which a revoked lock is remembered: the answer of the claim that took it may still be in flight."""
+
+
+class Revocations(Service):
+    """Reads the store's list of revoked locks, and signals the jobs that this worker holds under them."""
+
+    def __init__(self, store: Store, queue: str, held: set[Job], send: SendSignal) -> None:
+        self._store = store
+        self._queue = queue
+        self._held = held
+        self._send = send
+        self._listener = store.listen("revoked", [queue])
+        self._cursor: str | None = None
+        self._recent: dict[tuple[str, str], tuple[float, Why]] = {}
+        """Revoked locks with the time they were read: the answer of the claim that took one may still be in flight."""
+
+    async def begin(self) -> None:
+        """Takes the starting cursor. Nothing revoked after this is missed, so call it before the first claim."""
+        self._cursor = (await until_answered(lambda _: self._store.revoked(self._queue), "revoked")).cursor
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            self._listener.close()
+
+    async def step(self) -> None:
+        revoked = await self._store.revoked(self._queue, self._cursor)
+        self._cursor = revoked.cursor
+        now = time.monotonic()
+        self._recent = {lock: heard for lock, heard in self._recent.items() if now - heard[0] < CLAIM_UNDER_WAY}
+        self._recent |= {(lock.id, lock.token): (now, lock.why) for lock in revoked.locks}
+        if self._recent:
+            for job in list(self._held):
+                heard = self._recent.get((job.id, job.token)) if job.queue.name == self._queue else None
+                if heard is not None:
+                    self._send(job, heard[1])
+        if not revoked.locks:
+            await self._listener.wait(0.5 if self._recent else 5.0)
