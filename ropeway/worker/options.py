@@ -39,7 +39,7 @@ class WorkerOptions(TypedDict, total=False):
     stalled_interval: Duration
     """The safety sweep for stalled jobs, beside the timer at the earliest lock's end; default 5 s."""
     max_stalled_count: int
-    """How often a job may stall and wait again; default 1. Beyond it fails, but only for a stall while it ran alone."""
+    """How often a job may stall and wait again; default 1. After that it runs alone, and fails if it stalls then."""
     on_stalled: OnStalled
     """Whether a stalled job waits again or fails at once; default what its queue says, else requeue."""
     stall_counts_as_attempt: bool
