@@ -29,8 +29,8 @@ NOTICED: Final = {
     "unhandled": "jobs of a `job_name` wait in `queue`, for which this worker has no handler",
     "leaked": "a handler would not stop and was given up; `leaked` counts them",
     "slow-loop": (
-        "something blocked the event loop for `seconds`, from when it last answered (it is asked every 0.1 s); "
-        "`job` is whose handler it was"
+        "something blocked the event loop for `seconds`, 0.25 or more; `job` is whose handler it was, and what is no "
+        "handler may be said to have taken 0.1 s too long"
     ),
     "store-reset": "somebody emptied the store (`FLUSHALL`, a restart without a disk): the jobs it held are gone",
     "error": "a listener of `event` raised `error`",

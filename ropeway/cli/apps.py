@@ -34,4 +34,4 @@ class App(NamedTuple):
 def load_app(target: str, app_dir: Path, queue: str) -> App:
     worker = load_worker(target, app_dir)
     narrow(worker, [queue])
-    return App(target, worker.queues[0], worker.info.handlers)
+    return App(target, worker.queues[0], worker.info.handlers[queue])

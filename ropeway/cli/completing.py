@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..client.workers import read_workers
+from ..client.workers import handled_names, read_workers
 from ..errors import RopewayError
 from ..job.states import IN_USE
 from ..store.contract import Store
@@ -24,8 +24,9 @@ def complete_name(context: click.Context, _: click.Parameter, incomplete: str) -
     queue = context.params.get("queue")
 
     async def handled(store: Store) -> list[str]:
-        workers = [worker for worker in await read_workers(store) if queue is None or queue in worker.queues]
-        return sorted({name for worker in workers for name in worker.handlers or ()})
+        workers = await read_workers(store)
+        queues = {queue} if queue else {each for worker in workers for each in worker.queues}
+        return sorted({name for each in queues for name in handled_names(workers, each)})
 
     return _asked(context, handled, incomplete)
 

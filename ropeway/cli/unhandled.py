@@ -9,7 +9,7 @@ import click
 
 from ..client.queue import Queue
 from ..client.requests import Call
-from ..client.workers import WorkerInfo, read_workers
+from ..client.workers import WorkerInfo, handled_names, read_workers
 from .escaping import one_line
 from .stores import known_queues, near
 
@@ -22,13 +22,11 @@ async def warn_of_unhandled(queue: Queue, added: Iterable[Call], *, with_app: bo
     everyone = await read_workers(queue.store)
     workers = [worker for worker in everyone if queue.name in worker.queues]
     if calls and not workers:
-        warn(f"no worker runs on queue {queue.name!r} now{await _meant(queue, everyone)}")
-        if not with_app:
-            warn("added with the options given here: those of a task are known to its app only (--app MODULE:ATTR)")
+        warn(f"no worker runs on queue {queue.name!r} of {queue.store.url} now{await _meant(queue, everyone)}")
         return
-    warnings = [_unhandled(call.name, workers) for call in calls]
+    warnings = [_unhandled(queue.name, call.name, everyone) for call in calls]
     if not with_app:
-        warnings += [_left_out(call, workers) for call in calls]
+        warnings += [_left_out(queue.name, call, workers) for call in calls]
     for warning in list(dict.fromkeys(filter(None, warnings)))[:_MOST]:
         warn(warning)
 
@@ -41,27 +39,29 @@ async def _meant(queue: Queue, workers: list[WorkerInfo]) -> str:
 
 async def warn_of_unhandled_name(queue: Queue, name: str) -> None:
     """For a setting of one name, which may be misspelt; without workers nobody knows."""
-    workers = [worker for worker in await read_workers(queue.store) if queue.name in worker.queues]
-    if workers and (warning := _unhandled(name, workers)):
+    workers = await read_workers(queue.store)
+    if any(queue.name in worker.queues for worker in workers) and (warning := _unhandled(queue.name, name, workers)):
         warn(warning)
 
 
-def _unhandled(name: str, workers: list[WorkerInfo]) -> str | None:
-    if any(worker.handlers is None or name in worker.handlers for worker in workers):
+def _unhandled(queue: str, name: str, workers: list[WorkerInfo]) -> str | None:
+    """Names another queue whose workers have that very name, before names that are only similar."""
+    if any(worker.handles(queue, name) for worker in workers):
         return None
-    handled = {each for worker in workers for each in worker.handlers or ()}
-    return f"no worker that runs now has a handler for {name!r}{near(name, sorted(handled))}"
+    elsewhere = sorted(
+        {each for worker in workers for each in worker.queues if name in (worker.handlers.get(each) or ())}
+    )
+    hint = f"; queue {elsewhere[0]!r} has it" if elsewhere else near(name, handled_names(workers, queue))
+    return f"no worker runs {name!r} in queue {queue!r}{hint}"
 
 
-def _left_out(call: Call, workers: list[WorkerInfo]) -> str | None:
-    known = {option for worker in workers for option in worker.task_options.get(call.name, ())}
+def _left_out(queue: str, call: Call, workers: list[WorkerInfo]) -> str | None:
+    known = {option for worker in workers for option in worker.task_options.get(queue, {}).get(call.name, ())}
     missing = sorted(known - call.options.keys())
     if not missing:
         return None
-    return (
-        f"added without the options of task {call.name!r} ({', '.join(missing)}), "
-        "which only its app knows: --app MODULE:ATTR takes them"
-    )
+    own = ", ".join(missing)
+    return f"the own options of task {call.name!r} ({own}) were not used; add --app app:queue to use them"
 
 
 def warn(text: str) -> None:

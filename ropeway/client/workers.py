@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -21,14 +22,19 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     host: str
     pid: int
     queues: tuple[str, ...]
-    handlers: tuple[str, ...] | None
-    """The job names it takes; None takes every name."""
+    handlers: dict[str, tuple[str, ...] | None]
+    """By queue, the job names it takes; None takes every name."""
     concurrency: int
     running: int
     started_at: Instant
     paused: bool = False
-    task_options: dict[str, tuple[str, ...]] = {}
-    """By job name, the options that its task gives to jobs; programs that do not know the task add them without."""
+    task_options: dict[str, dict[str, tuple[str, ...]]] = {}
+    """By queue and job name, the options that a task gives its jobs; programs without the task add them without."""
+
+    def handles(self, queue: str, name: str) -> bool:
+        """Whether it takes jobs of that name from that queue."""
+        names = self.handlers.get(queue, ())
+        return names is None or name in names
 
 
 async def read_workers(store: Store) -> list[WorkerInfo]:
@@ -38,3 +44,8 @@ async def read_workers(store: Store) -> list[WorkerInfo]:
         with suppress(msgspec.MsgspecError):
             infos.append(msgspec.json.decode(record.value, type=WorkerInfo))
     return infos
+
+
+def handled_names(workers: Iterable[WorkerInfo], queue: str) -> list[str]:
+    """The job names that some worker takes from a queue, without those that take every name."""
+    return sorted({name for worker in workers for name in worker.handlers.get(queue) or ()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias, get_args
 
 from ..errors import InvalidOption
@@ -16,6 +17,12 @@ UNUSED: Final[tuple[State, ...]] = ("waiting-children",)
 """Nothing leads there until there are flows."""
 IN_USE: Final[tuple[State, ...]] = tuple(state for state in STATES if state not in UNUSED)
 """Those that users are told of."""
+
+
+def in_use(states: Iterable[State]) -> tuple[State, ...]:
+    """Those of some states that users are told of."""
+    return tuple(state for state in states if state in IN_USE)
+
 
 ALIASES: Final[dict[str, State]] = {
     "wait": "waiting",

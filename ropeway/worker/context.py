@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Generator
 from contextvars import copy_context
+from time import monotonic
 from types import coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,13 @@ if TYPE_CHECKING:
 
 
 class CurrentJob:
-    """The job whose handler is executing on the loop right now: the suspect if the loop is blocked."""
+    """The job whose handler is executing on the loop right now, and since when: the suspect if the loop is blocked."""
 
-    __slots__ = ("job",)
+    __slots__ = ("job", "since")
 
     def __init__(self) -> None:
         self.job: Job | None = None
+        self.since = 0.0
 
 
 @coroutine
@@ -32,6 +34,7 @@ def isolated(work: Coroutine[Any, Any, Any], job: Job, current: CurrentJob) -> G
     value: Any = None
     try:
         while True:
+            current.since = monotonic()
             current.job = job
             waited_for = run(step, value)
             current.job = None

@@ -109,13 +109,6 @@ class Handlers:
         """The names that were given to this worker, without tasks."""
         return None if self._other else tuple(self._by_name)
 
-    @property
-    def all_names(self) -> tuple[str, ...] | None:
-        """The names to claim in any of the queues; None for every name."""
-        if self._other:
-            return None
-        return tuple(dict.fromkeys((*self._by_name, *(name for tasks in self._tasks.values() for name in tasks))))
-
 
 def handler_of(name: str, function: HandlerFunction) -> Handler:
     if isinstance(function, TaskFunction):

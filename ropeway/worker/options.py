@@ -39,7 +39,7 @@ class WorkerOptions(TypedDict, total=False):
     stalled_interval: Duration
     """Interval of the safety sweep for stalled jobs, beside a timer at the earliest lock expiry; default 5 s."""
     max_stalled_count: int
-    """How often a job may stall and wait again; default 1. Beyond that it fails, if it stalled running alone."""
+    """How often a job may stall and wait again; default 1. After that it runs alone, and fails if it stalls then."""
     on_stalled: OnStalled
     """Requeue a stalled job, or fail it at once; default is the queue's setting, else requeue."""
     stall_counts_as_attempt: bool

@@ -107,7 +107,8 @@ class Reports:
 
     def on_slow_loop(self, job: Job | None, seconds: float, where: str) -> None:
         culprit = f"{job!r} blocked the loop" if job else "code outside of handlers blocked the loop"
-        log.warning("%s for %.2f s: make it a def handler, or use a thread\n%s", culprit, seconds, where)
+        stack = f"\n{where}" if where else ""
+        log.warning("%s for %.2f s: make it a def handler, or use a thread%s", culprit, seconds, stack)
         self._emit_soon("slow-loop", job, seconds=seconds)
 
     def on_blocked_loop(self, job: Job | None, seconds: float, where: str) -> None:

@@ -254,7 +254,9 @@ class Runtime:
             if beginning is not None:
                 await _cancel(beginning)
         if self.slots.held:
-            log.info("stopping: %.0f s for running jobs to end, %d now", self._rules.grace, len(self.slots.held))
+            number = len(self.slots.held)
+            still = "1 job still runs and has" if number == 1 else f"{number} jobs still run and have"
+            log.info("stopping: %s %.0f s; Ctrl-C again hands them back now", still, self._rules.grace)
         try:
             # Without its services a worker can neither renew locks nor settle outcomes: waiting is pointless.
             await self._wait_for_handlers(0 if self._services_failed else self._rules.grace)

@@ -213,6 +213,11 @@ class Worker(Guided):
         self._on_runtime(lambda runtime: runtime.resize(value))
 
     @property
+    def grace(self) -> float:
+        """Seconds that running jobs have to finish once it was asked to stop."""
+        return self._rules.grace
+
+    @property
     def paused(self) -> bool:
         return self._paused
 
@@ -342,13 +347,18 @@ class Worker(Guided):
             socket.gethostname(),
             os.getpid(),
             tuple(queue.name for queue in self.queues),
-            self._handlers.all_names,
+            {queue.name: self._handlers.names(queue.name) for queue in self.queues},
             self._concurrency,
             len(self.running),
             self._started_at,
             self._paused,
-            {name: tuple(given) for queue in self.queues for name, given in queue.tasks.defaults.items() if given},
+            {queue.name: _given(queue) for queue in self.queues},
         )
+
+
+def _given(queue: Queue) -> dict[str, tuple[str, ...]]:
+    """The names of the options that its tasks give their jobs."""
+    return {name: tuple(given) for name, given in queue.tasks.defaults.items() if given}
 
 
 def _checked_queues(given: Queue | Iterable[Queue]) -> list[Queue]:

@@ -24,7 +24,11 @@ def worker(arrange: Arrange) -> None:
 
 
 def remember(arrange: Arrange, handlers: tuple[str, ...] | None) -> None:
-    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), handlers, 10, 0, NOW, task_options=OPTIONS)
+    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), {QUEUE: handlers}, 10, 0, NOW, task_options={QUEUE: OPTIONS})
+    remember_info(arrange, info)
+
+
+def remember_info(arrange: Arrange, info: WorkerInfo) -> None:
     record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
     arrange.on_store(lambda store: store.remember(record, lasting=MINUTE))
 
@@ -35,12 +39,23 @@ def test_a_name_that_no_worker_handles_is_told_with_the_nearest(ropeway: Ropeway
 
     assert ran.code == ExitCode.OK
     assert len(ran.out.split()) == 1
-    assert ran.err == "Warning: no worker that runs now has a handler for 'send-email'; did you mean 'send_email'?\n"
+    assert ran.err == f"Warning: no worker runs 'send-email' in queue {QUEUE!r}; did you mean 'send_email'?\n"
 
 
 @pytest.mark.usefixtures("worker")
 def test_without_a_near_one_all_are_told(ropeway: Ropeway):
-    assert "'resize'; there is print, send_email" in ropeway("add", QUEUE, "resize").err
+    assert "'letters'; there is print, send_email" in ropeway("add", QUEUE, "resize").err
+
+
+def test_a_name_that_another_queue_of_the_same_worker_has_is_told_with_that_queue(ropeway: Ropeway, arrange: Arrange):
+    handlers: dict[str, tuple[str, ...] | None] = {QUEUE: ("summarise",), "reports": ("summarize",)}
+    info = WorkerInfo("w", "w", "host", 1, (QUEUE, "reports"), handlers, 10, 0, NOW)
+    remember_info(arrange, info)
+
+    ran = ropeway("add", QUEUE, "summarize")
+
+    assert ran.err == f"Warning: no worker runs 'summarize' in queue {QUEUE!r}; queue 'reports' has it\n"
+    assert ropeway("add", "reports", "summarize").err == ""
 
 
 @pytest.mark.usefixtures("worker")
@@ -59,17 +74,15 @@ def test_options_that_only_the_app_knows_are_told(ropeway: Ropeway):
     ran = ropeway("add", QUEUE, "send_email", "--attempts", "2", "--json")
 
     assert ran.json["created"]
-    assert ran.err.startswith("Warning: added without the options of task 'send_email' (timeout)")
+    assert ran.err.startswith("Warning: the own options of task 'send_email' (timeout) were not used")
     assert ropeway("add", QUEUE, "send_email", "--attempts", "2", "--timeout", "5").err == ""
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_queue_without_a_worker_is_told_with_the_nearest(ropeway: Ropeway):
+def test_a_queue_without_a_worker_is_told_with_its_store_and_the_nearest(ropeway: Ropeway, url: str):
     ran = ropeway("add", f"{QUEUE}x", "send_email")
 
-    first, second = ran.err.splitlines()
-    assert first == f"Warning: no worker runs on queue '{QUEUE}x' now; did you mean {QUEUE!r}?"
-    assert "--app" in second
+    assert ran.err == f"Warning: no worker runs on queue '{QUEUE}x' of {url} now; did you mean {QUEUE!r}?\n"
 
 
 @pytest.mark.usefixtures("worker")

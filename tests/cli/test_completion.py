@@ -52,7 +52,7 @@ def test_queues_are_completed_from_the_store(arrange: Arrange):
 
 
 def test_job_names_are_completed_from_the_workers(arrange: Arrange):
-    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), ("send", "print"), 10, 0, NOW)
+    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), {QUEUE: ("send", "print")}, 10, 0, NOW)
     record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
     arrange.on_store(lambda store: store.remember(record, lasting=MINUTE))
 

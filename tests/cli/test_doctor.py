@@ -26,7 +26,11 @@ def about_queue(ropeway: Ropeway) -> list[tuple[str, str]]:
 
 def serve(arrange: Arrange, *handlers: str, paused: bool = False) -> None:
     """A worker that says it is there."""
-    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), handlers or None, 10, 0, NOW, paused)
+    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), {QUEUE: handlers or None}, 10, 0, NOW, paused)
+    remember(arrange, info)
+
+
+def remember(arrange: Arrange, info: WorkerInfo) -> None:
     record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
     arrange.on_store(lambda store: store.remember(record, lasting=MINUTE))
 
@@ -88,6 +92,16 @@ def test_jobs_that_no_worker_has_a_handler_for_are_a_problem(ropeway: Ropeway, a
     [(level, what)] = about_queue(ropeway)
 
     assert (level, "'print'" in what) == ("problem", True)
+
+
+def test_a_handler_of_another_queue_of_the_same_worker_does_not_count(ropeway: Ropeway, arrange: Arrange):
+    arrange.job(name="summarize")
+    handlers: dict[str, tuple[str, ...] | None] = {QUEUE: ("fetch",), "reports": ("summarize",)}
+    remember(arrange, WorkerInfo("w", "w", "host", 1, (QUEUE, "reports"), handlers, 10, 0, NOW))
+
+    [(level, what)] = about_queue(ropeway)
+
+    assert (level, "'summarize'" in what) == ("problem", True)
 
 
 def test_paused_queues_names_and_workers_are_warnings(ropeway: Ropeway, arrange: Arrange):

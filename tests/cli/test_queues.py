@@ -199,7 +199,7 @@ def test_a_queue_is_made_for_its_settings_only_when_that_is_said(
 
 
 def test_a_name_that_no_worker_handles_is_told_when_it_is_paused(ropeway: Ropeway, arrange: Arrange):
-    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), ("send_email",), 10, 0, NOW)
+    info = WorkerInfo("w", "w", "host", 1, (QUEUE,), {QUEUE: ("send_email",)}, 10, 0, NOW)
     record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
     arrange.on_store(lambda store: store.remember(record, lasting=MINUTE))
 

@@ -110,7 +110,8 @@ def test_a_second_ctrl_c_hurries(programs: Programs, arrange: Arrange, tmp_path:
     assert arrange.state_of(held) == "waiting"
     entries = [json.loads(line) for line in worker.err.splitlines()]
     assert entries[0]["queues"] == ["letters", "parcels"]
-    assert entries[0]["handlers"] == ["send", "hold", "deaf", "where", "die"]
+    names = ["send", "hold", "deaf", "where", "die"]
+    assert entries[0]["handlers"] == {"letters": names, "parcels": names}
 
 
 def test_handlers_that_do_not_stop_make_the_worker_fail_in_one_line(
@@ -286,6 +287,17 @@ def test_a_worker_whose_loop_is_blocked_ends_with_an_exit_code_of_its_own(
     assert worker.exit_code() == ExitCode.BLOCKED_LOOP
     assert arrange.state_of(job.id) == "waiting"
     assert "1 jobs were handed back" in worker.err
+
+
+def test_the_banner_tells_handlers_by_queue_where_they_differ(programs: Programs, app: Path):
+    app.write_text(
+        "from ropeway import Queue\nqueues = pages, reports = Queue('pages'), Queue('reports')\n"
+        "@pages.task\ndef fetch(n: int): ...\n@reports.task\ndef summarize(n: int): ..."
+    )
+    worker = programs.start("worker", "app:queues")
+
+    worker.says("handlers     pages: fetch; reports: summarize\n")
+    worker.says("Ctrl-C: let running jobs finish (25 s). Ctrl-C again: hand them back now.\n")
 
 
 def test_a_queue_runs_its_tasks(programs: Programs, arrange: Arrange, app: Path):

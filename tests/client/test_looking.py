@@ -220,7 +220,7 @@ async def test_metrics_count_what_happened_by_the_minute(queue: Queue, store: St
 
 async def test_workers_that_serve_the_queue_are_listed_until_they_are_silent(queue: Queue, store: Store):
     def says(id: str, *queues: str) -> Record:
-        info = WorkerInfo(id, id, "host", 1, queues, None, 10, 0, 0)
+        info = WorkerInfo(id, id, "host", 1, queues, dict.fromkeys(queues), 10, 0, 0)
         return Record(WORKER_RECORDS, id, msgspec.json.encode(info).decode())
 
     await store.remember(says("a", queue.name))

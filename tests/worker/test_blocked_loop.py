@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import Any, Final, cast
+
+import pytest
 
 from ropeway import Job, Queue, Worker
 from ropeway.job.outcomes import Outcome
@@ -118,6 +121,48 @@ async def test_a_worker_in_a_thread_hands_back_its_jobs_when_its_shutdown_is_ove
     let_go.set()
     await asyncio.wait_for(running, PATIENCE)
     assert (await job.refresh()).attempts_made == 0
+
+
+class Blocks:
+    """Handlers that hold the loop for a while, and how long that was."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def hold(self, job: Job) -> None:
+        began = time.monotonic()
+        threading.Event().wait(job.data)
+        self.seconds.append(time.monotonic() - began)
+
+
+@pytest.mark.parametrize("seconds", [0.26, 0.3, 0.45])
+async def test_a_short_block_is_told_with_its_own_time(queue: Queue, seconds: float):
+    blocks = Blocks()
+    worker = Worker(queue, blocks.hold)
+    ear = Ear(worker, "slow-loop")
+    async with worker:
+        added_at = time.monotonic()
+        job = await queue.add("hold", seconds)
+        slow = await ear.hear("slow-loop")
+        heard_after = time.monotonic() - added_at
+    assert slow.job is not None
+    assert slow.job.id == job.id
+    assert blocks.seconds[0] <= slow.data["seconds"] <= heard_after
+
+
+async def test_a_long_block_shows_its_stack_once_and_no_frame_of_ropeway(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+):
+    worker = Worker(queue, Blocks().hold)
+    ear = Ear(worker, "slow-loop")
+    async with worker:
+        await queue.add("hold", 1.5)
+        await ear.hear("slow-loop")
+    told = [record.getMessage() for record in caplog.records if "the loop for" in record.getMessage()]
+    [still, over] = told
+    assert "threading.Event().wait(job.data)" in still
+    assert "ropeway/worker" not in still.replace("tests/worker", "")
+    assert "\n" not in over
 
 
 async def test_what_a_handler_returned_in_its_thread_is_known_before_the_loop_sees_it(queue: Queue):

@@ -478,7 +478,7 @@ async def test_a_worker_says_who_it_is_and_what_it_does(queue: Queue):
             worker.id,
             "postman",
             (queue.name,),
-            ("send",),
+            {queue.name: ("send",)},
             7,
         )
         assert worker.info == info

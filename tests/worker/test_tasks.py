@@ -318,7 +318,7 @@ async def test_jobs_without_a_task_are_left_alone(queue: Queue):
         other = await queue.add("unknown")
         await (await ping.add()).result(timeout=PATIENCE)
         assert await other.state() == "waiting"
-        assert (await queue.workers())[0].handlers == ("ping",)
+        assert (await queue.workers())[0].handlers == {queue.name: ("ping",)}
         assert ear.names in ([], ["unhandled"])
 
 
@@ -465,4 +465,4 @@ async def test_a_worker_tells_others_which_options_its_tasks_give(make_queue: Ma
     async with Worker(queue):
         [worker] = await queue.workers()
 
-    assert worker.task_options == {"resize": ("attempts", "timeout")}
+    assert worker.task_options == {queue.name: {"resize": ("attempts", "timeout")}}

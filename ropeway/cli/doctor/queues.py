@@ -59,11 +59,12 @@ def _unserved(name: str, left: int, workers: Sequence[WorkerInfo]) -> Iterator[F
 
 
 def _unhandled(name: str, waiting: Sequence[JobRecord], workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
-    if not workers or any(worker.handlers is None for worker in workers):
+    if not workers:
         return
-    handled = {job_name for worker in workers for job_name in worker.handlers or ()}
-    for job_name in sorted({job.name for job in waiting} - handled):
-        what = f"jobs named {job_name!r} wait, and no worker has a handler for them"
+    for job_name in sorted({job.name for job in waiting}):
+        if any(worker.handles(name, job_name) for worker in workers):
+            continue
+        what = f"jobs named {job_name!r} wait, and no worker of this queue has a handler for them"
         remedy = f"deploy a worker that does, or: ropeway jobs cancel --queue {name} --name {job_name}"
         yield Finding(f"queue {name}", "problem", what, remedy)
 

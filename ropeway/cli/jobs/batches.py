@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from ...errors import InvalidMove, JobNotFound
-from ...job.states import State
+from ...job.states import State, in_use
 from ...store.contract import Store
 from ...store.values import BATCH, MISSING, Answer
 from ..completing import complete_name
@@ -51,7 +51,7 @@ def chosen_by(states: str) -> Callable[[Callable[..., int]], Any]:
     options = [
         click.argument("ids", nargs=-1, metavar="[ID]..."),
         queue_option,
-        state_option(f"Choose jobs of this state: {states}.", multiple=True),
+        state_option(f"Choose jobs of this state; {states}.", multiple=True),
         click.option("--name", metavar="NAME", shell_complete=complete_name, help="Choose jobs of this name."),
         click.option("--limit", type=click.IntRange(1), help="The most jobs to choose."),
         yes_option,
@@ -119,7 +119,7 @@ def _states(verb: Verb, selection: Selection) -> tuple[State, ...]:
     if not given and not verb.filtered:
         raise click.UsageError(f"say with --state which jobs to {verb.name}")
     if wrong := set(given) - set(verb.movable):
-        allowed = ", ".join(verb.movable)
+        allowed = ", ".join(in_use(verb.movable))
         raise click.UsageError(f"{verb.name} is for jobs that are {allowed}; not for {', '.join(sorted(wrong))} ones")
     return given or verb.filtered
 
@@ -172,4 +172,4 @@ def _why(verb: Verb, moved: Moved) -> str:
     if moved.answer.state is None:
         why = str(JobNotFound(moved.queue, moved.id)) if moved.queue else f"no queue has a job {moved.id!r}"
         return f"{why}{moved.hint}"
-    return str(InvalidMove(moved.queue, moved.id, verb.name, moved.answer.state, verb.movable))
+    return str(InvalidMove(moved.queue, moved.id, verb.name, moved.answer.state, in_use(verb.movable)))

@@ -6,7 +6,7 @@ import click
 
 from ...client.requests import reason_text
 from ...job.moves import MOVES
-from ...job.states import OPEN, State
+from ...job.states import OPEN, State, in_use
 from ...store.contract import Store
 from ..helping import examples
 from ..stores import on_store
@@ -20,7 +20,7 @@ from .batches import Selection, Verb, chosen_by, move
         "ropeway jobs retry --state cancelled --reset",
     )
 )
-@chosen_by("those that failed, unless told otherwise")
+@chosen_by("default: failed")
 @click.option("--reset", is_flag=True, help="Give all attempts again, not one.")
 @on_store()
 async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_json: bool) -> int:
@@ -37,12 +37,12 @@ async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_j
         "ropeway jobs cancel --queue emails --state waiting --name send_newsletter",
     )
 )
-@chosen_by("all that are not finished, unless told otherwise")
+@chosen_by("default: all that are not finished")
 @click.option("--reason", help="Why; kept with the job.")
 @on_store()
 async def cancel(store: Store, reason: str | None, selection: Selection, yes: bool, as_json: bool) -> int:
     """Cancel jobs, running ones too, by id or by filter."""
-    verb = Verb("cancel", "cancelled", MOVES["cancel"].sources, OPEN)
+    verb = Verb("cancel", "cancelled", MOVES["cancel"].sources, in_use(OPEN))
     why = reason_text(reason)
     return await move(
         store, verb, lambda queue, ids: store.cancel(queue, ids, why), selection, yes=yes, as_json=as_json
@@ -50,7 +50,7 @@ async def cancel(store: Store, reason: str | None, selection: Selection, yes: bo
 
 
 @click.command(epilog=examples("ropeway jobs promote welcome-42", "ropeway jobs promote --queue emails --limit 100"))
-@chosen_by("those that are delayed")
+@chosen_by("default: delayed")
 @on_store()
 async def promote(store: Store, selection: Selection, yes: bool, as_json: bool) -> int:
     """End the delay of jobs, by id or by filter."""

@@ -23,8 +23,13 @@ from ..text import plural
     )
 )
 @queue_argument
-@state_option("The jobs to remove; finished ones by default.", default="completed", show_default=True)
-@click.option("--older-than", type=duration, default="0", show_default=True, help="Finished, or added, that long ago.")
+@state_option("The jobs to remove.", default="completed", show_default=True)
+@click.option(
+    "--older-than",
+    type=duration,
+    default="0",
+    help="Only jobs that finished (or were added) that long ago; all without it.",
+)
 @click.option("--limit", type=click.IntRange(1), help="The most jobs to remove.")
 @yes_option
 @url_option
@@ -33,7 +38,7 @@ from ..text import plural
 async def clean(
     store: Store, queue: str, state: State, older_than: Duration, limit: int | None, yes: bool, as_json: bool
 ) -> None:
-    """Remove old jobs of one state."""
+    """Remove jobs of one state: the completed ones, of whatever age, unless told otherwise."""
     found = await known_queue(store, queue)
     most = (await found.counts()).get(state, 0)
     old = f" older than {older_than}" if older_than else ""

@@ -8,7 +8,10 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Protocol, TypeAlias
+from itertools import dropwhile, islice, takewhile
+from pathlib import Path
+from types import FrameType
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from ..context import CurrentJob
 from ..job import Job
@@ -16,11 +19,16 @@ from ..service import Service, log
 from .rescue import Rescue
 
 SLOW_LOOP: Final = 0.25
-"""Seconds without an answer after which the loop counts as slow; reported once it has answered."""
+"""Seconds that one uninterrupted use of the loop may take; longer ones are reported when the loop is free again."""
 BLOCKED_LOOP: Final = 1.0
 """Seconds without an answer after which the loop counts as blocked; reported at once, and `Rescue` takes over."""
 LOOK_EVERY: Final = 0.1
-"""Seconds between two probes of the loop, while jobs run."""
+"""Seconds between two probes of the loop while jobs run; short enough to see every slow use."""
+IDLE_LOOK_EVERY: Final = 0.2
+"""The same while none run; shorter than SLOW_LOOP, so that a first handler is seen too."""
+DEEPEST: Final = 5
+"""Frames of a stack that are shown."""
+_PACKAGE: Final = str(Path(__file__).parents[2])
 WARN_EVERY: Final = 60.0
 RELIEVE_EVERY: Final = 5.0
 """Seconds between two tries to hand jobs back, if the store could not be reached."""
@@ -43,6 +51,17 @@ class Shutdown(Protocol):
 
 Report: TypeAlias = Callable[[Job | None, float, str], None]
 """Takes the job whose handler blocks the loop (None: something else does), the seconds so far, and the stack."""
+
+
+class _Turn(NamedTuple):
+    """One uninterrupted use of the loop: a step of a handler, or what is no handler's."""
+
+    job: Job | None
+    since: float
+    where: str
+
+    def continues(self, before: _Turn) -> bool:
+        return self.job is before.job and (self.job is None or self.since == before.since)
 
 
 class LoopWatch(Service):
@@ -71,20 +90,43 @@ class LoopWatch(Service):
 
     async def step(self) -> None:
         if not self._rescue.is_needed and self._shutdown.ends_at() is None:
+            await asyncio.sleep(IDLE_LOOK_EVERY)
             self._free_at = time.monotonic()
-            await asyncio.sleep(SLOW_LOOP)
             return
         answered: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._loop.call_soon_threadsafe(_answer, answered)
-        if not await _within(SLOW_LOOP, answered):
-            culprit, where = self._current.job, self._stack()
-            if not await _within(BLOCKED_LOOP - SLOW_LOOP, answered):
-                await self._attend(answered)
-            # Measured from the last answer, because the loop may have been blocked before this probe: never too short,
-            # and too long by no more than the time between two probes.
-            self._report_slow(culprit, await answered - self._free_at, where)
+        if self._is_long_held() or not await _within(LOOK_EVERY, answered):
+            await self._name_what_blocks(answered)
         self._free_at = await answered
         await asyncio.sleep(LOOK_EVERY)
+
+    async def _name_what_blocks(self, answered: asyncio.Future[float]) -> None:
+        """Returns when the loop answers. Several handlers may have had their turns by then: each has its own time."""
+        turn = self._look(self._free_at)
+        while not await _within(LOOK_EVERY, answered):
+            now = time.monotonic()
+            latest = self._look(now)
+            if not latest.continues(turn):
+                self._report_turn(turn, latest.since)
+                turn = latest
+            if now - self._free_at >= BLOCKED_LOOP:
+                await self._attend(answered)
+                turn = turn._replace(where="")  # That was told just now.
+        until, next_turn = await answered, self._current.since
+        self._report_turn(turn, min(until, next_turn) if next_turn > turn.since else until)
+
+    def _is_long_held(self) -> bool:
+        """Whether a handler has had the loop since before it was asked, as one that began while nothing ran may."""
+        return self._current.job is not None and time.monotonic() - self._current.since >= LOOK_EVERY
+
+    def _look(self, otherwise: float) -> _Turn:
+        """Who has the loop; what is no handler has had it since `otherwise`, as far as is known."""
+        since, job = self._current.since, self._current.job
+        return _Turn(job, otherwise if job is None else since, self._stack())
+
+    def _report_turn(self, turn: _Turn, until: float) -> None:
+        if until - turn.since >= SLOW_LOOP:
+            self._report_slow(turn.job, until - turn.since, turn.where)
 
     async def _attend(self, answered: asyncio.Future[float]) -> None:
         """Acts in place of the blocked loop; returns when it answers."""
@@ -97,7 +139,8 @@ class LoopWatch(Service):
                 now = time.monotonic()
                 if now >= warn_at:
                     warn_at = now + WARN_EVERY
-                    self._report_blocked(self._current.job, now - self._free_at, self._stack())
+                    turn = self._look(self._free_at)
+                    self._report_blocked(turn.job, now - turn.since, turn.where)
                 end = self._shutdown.ends_at()
                 if end is not None and end != last_end:
                     last_end = end
@@ -132,7 +175,19 @@ class LoopWatch(Service):
 
     def _stack(self) -> str:
         frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - there is no other way to see it
-        return "".join(traceback.format_stack(frame, limit=5)) if frame else ""
+        return user_stack(frame) if frame else ""
+
+
+def user_stack(frame: FrameType) -> str:
+    """The innermost frames that are not Ropeway's, as a traceback has them."""
+    inward = dropwhile(_is_own, (each for each, _ in traceback.walk_stack(frame)))
+    frames = list(islice(takewhile(lambda each: not _is_own(each), inward), DEEPEST))
+    summary = traceback.StackSummary.extract((each, each.f_lineno) for each in reversed(frames))
+    return "".join(summary.format()).rstrip()
+
+
+def _is_own(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 def _answer(answered: asyncio.Future[float]) -> None:
