@@ -1,7 +1,4 @@
-"""Templates of scripts and statements: `{{NAME}}` stands for a value that Python states.
-
-So that a rule which a store keeps in another language is still written once.
-"""
+"""Placeholders in scripts and statements: `{{NAME}}` stands for a value that Python states, so that a rule stands once."""
 
 from __future__ import annotations
 

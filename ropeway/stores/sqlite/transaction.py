@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import apsw
 import msgspec
@@ -11,10 +11,11 @@ import msgspec
 from ...job.events import events_in
 from ...job.instants import Instant
 from ...job.record import NewJob
-from ...job.rules import METRICS_OF, MetricName
+from ...job.rules import METRICS_OF
 from ...job.states import STATES, State
 from ...store.values import Settings, Topic
 from .clock import Clock
+from .placeholders import METRICS, STATE_COLUMNS
 from .statements import statements
 
 _SQL: Final = statements("queue")
@@ -24,8 +25,7 @@ _names: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 _numbers: Final = msgspec.json.Decoder(dict[str, int]).decode
 
 EVENT_BITS: Final = 40
-_NOTHING: Final[dict[str, int]] = dict.fromkeys(get_args(MetricName), 0)
-_COLUMNS: Final = tuple(state.replace("-", "_") for state in STATES)
+_NOTHING: Final[dict[str, int]] = dict.fromkeys(METRICS, 0)
 MINUTE: Final = 60_000
 
 Detail: TypeAlias = dict[str, Any] | None
@@ -308,7 +308,7 @@ class Transaction:
                 "events_from": row.events_from,
                 "at": row.at,
                 "newest_minute": row.newest_minute and as_json(row.newest_minute),
-                **dict(zip(_COLUMNS, row.counts.values(), strict=True)),
+                **dict(zip(STATE_COLUMNS, row.counts.values(), strict=True)),
             },
         )
         for numbers in row.metrics:

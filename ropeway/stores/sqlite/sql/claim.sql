@@ -3,16 +3,7 @@
 -- statement: choose
 -- Takes :queue, :queue_name, :limit and what the claim writes. Returns the records as the claim will leave them.
 SELECT CAST(json_group_array(
-    json_array(
-        :queue_name, job.id, job.name, job.data, job.options,
-        'active', chosen.priority, chosen.ord, job.created_at,
-        chosen.attempts_made, chosen.attempts_started + 1, chosen.stalled_count,
-        NULL, :token, :worker, :now, :now, :lock_until,
-        NULL, NULL, chosen.reason, chosen.progress, NULL,
-        iif(job.is_tagged, json((
-            SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = job.seq ORDER BY number)
-        )), json_array())
-    )
+    json_array({{CLAIMED_RECORD}})
 ) AS BLOB)
 FROM (SELECT * FROM waiting WHERE queue = :queue ORDER BY priority, ord LIMIT :limit) AS chosen
 CROSS JOIN job ON job.seq = abs(chosen.ord);
@@ -28,16 +19,7 @@ SELECT EXISTS (
 -- statement: choose_named
 -- The same, for jobs of the :names (json) only. The most urgent of each name, and of those the most urgent.
 SELECT CAST(json_group_array(
-    json_array(
-        :queue_name, job.id, job.name, job.data, job.options,
-        'active', chosen.priority, chosen.ord, job.created_at,
-        chosen.attempts_made, chosen.attempts_started + 1, chosen.stalled_count,
-        NULL, :token, :worker, :now, :now, :lock_until,
-        NULL, NULL, chosen.reason, chosen.progress, NULL,
-        iif(job.is_tagged, json((
-            SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = job.seq ORDER BY number)
-        )), json_array())
-    )
+    json_array({{CLAIMED_RECORD}})
 ) AS BLOB)
 FROM (
     SELECT candidate.*
@@ -68,12 +50,10 @@ SELECT CAST(json_group_array(name) AS BLOB) FROM found WHERE name IS NOT NULL;
 -- Takes :queue, the :priority and :ord of the last one chosen, and what the claim writes. Those chosen by `choose` are
 -- all up to there. Nobody can have moved them: the transaction that chose them is the only writer.
 INSERT INTO active (
-    seq, queue, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, lock_until, alone, reason, progress
+    seq, queue, name, attempts_started, token, worker, started_at, renewed_at, lock_until, alone, {{CARRIED_BY_CLAIM}}
 )
 SELECT
-    abs(ord), queue, name, attempts_made, attempts_started + 1, stalled_count, logged,
-    :token, :worker, :now, :now, :lock_until, :alone, reason, progress
+    abs(ord), queue, name, attempts_started + 1, :token, :worker, :now, :now, :lock_until, :alone, {{CARRIED_BY_CLAIM}}
 FROM waiting
 WHERE queue = :queue AND (priority, ord) <= (:priority, :ord);
 
@@ -83,12 +63,10 @@ DELETE FROM waiting WHERE queue = :queue AND (priority, ord) <= (:priority, :ord
 -- statement: start_named
 -- As the two before, for those that `choose_named` chose: :keys (json, a list of priority and order).
 INSERT INTO active (
-    seq, queue, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, lock_until, alone, reason, progress
+    seq, queue, name, attempts_started, token, worker, started_at, renewed_at, lock_until, alone, {{CARRIED_BY_CLAIM}}
 )
 SELECT
-    abs(ord), queue, name, attempts_made, attempts_started + 1, stalled_count, logged,
-    :token, :worker, :now, :now, :lock_until, :alone, reason, progress
+    abs(ord), queue, name, attempts_started + 1, :token, :worker, :now, :now, :lock_until, :alone, {{CARRIED_BY_CLAIM}}
 FROM waiting
 WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FROM jsonb_each(:keys));
 

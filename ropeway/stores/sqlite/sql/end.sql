@@ -4,40 +4,38 @@
 -- statement: alike
 -- For active jobs without a reason or a result; :ended (json) is a list of seqs.
 INSERT INTO finished (
-    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, progress
+    queue, state, is_kept, finished_at, seq, expires_at, name,
+    attempts_made, stalled_count, token, {{CARRIED_BY_END}}
 )
 SELECT
     queue, :state, :expires_at IS NULL, :now, seq, :expires_at, name,
-    attempts_made + :attempts, attempts_started, stalled_count + :stalls, logged,
-    iif(:keeps_token, token, NULL), worker, started_at, renewed_at, progress
+    attempts_made + :attempts, stalled_count + :stalls, iif(:keeps_token, token, NULL), {{CARRIED_BY_END}}
 FROM active
 WHERE seq IN (SELECT value FROM json_each(:ended));
 
 -- statement: active
 -- :ended (json) is a list of seq, reason, result.
 INSERT INTO finished (
-    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, reason, progress, result
+    queue, state, is_kept, finished_at, seq, expires_at, name,
+    attempts_made, stalled_count, token, reason, result, {{CARRIED_BY_END}}
 )
 SELECT
     queue, :state, :expires_at IS NULL, :now, seq, :expires_at, name,
-    attempts_made + :attempts, attempts_started, stalled_count + :stalls, logged,
-    iif(:keeps_token, token, NULL), worker, started_at, renewed_at, ended.value ->> 1, progress, ended.value ->> 2
+    attempts_made + :attempts, stalled_count + :stalls, iif(:keeps_token, token, NULL),
+    ended.value ->> 1, ended.value ->> 2, {{CARRIED_BY_END}}
 FROM jsonb_each(:ended) AS ended
 CROSS JOIN active ON active.seq = ended.value ->> 0;
 
 -- statement: anywhere
 -- The same for jobs that are not active.
 INSERT INTO finished (
-    queue, state, is_kept, finished_at, seq, expires_at, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, reason, progress, result
+    queue, state, is_kept, finished_at, seq, expires_at, name,
+    attempts_made, stalled_count, token, reason, result, {{CARRIED_BY_END}}
 )
 SELECT
     place.queue, :state, :expires_at IS NULL, :now, place.seq, :expires_at, place.name,
-    place.attempts_made + :attempts, place.attempts_started, place.stalled_count + :stalls, place.logged,
-    iif(:keeps_token, place.token, NULL), place.worker, place.started_at, place.renewed_at,
-    ended.value ->> 1, place.progress, ended.value ->> 2
+    attempts_made + :attempts, stalled_count + :stalls, iif(:keeps_token, token, NULL),
+    ended.value ->> 1, ended.value ->> 2, {{CARRIED_BY_END}}
 FROM jsonb_each(:ended) AS ended
 CROSS JOIN place ON place.seq = ended.value ->> 0;
 

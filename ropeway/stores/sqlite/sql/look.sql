@@ -12,7 +12,7 @@ CROSS JOIN place ON place.queue = :queue AND place.id = asked.value;
 
 -- statement: active_places
 -- The same by :seqs (json), for jobs that are active, and with nothing in the place of ids.
-SELECT CAST(json_group_array(json_array(seq, '', 'active', token, worker, attempts_started, logged)) AS BLOB)
+SELECT CAST(json_group_array(json_array(seq, '', {{ACTIVE}}, token, worker, attempts_started, logged)) AS BLOB)
 FROM active
 WHERE seq IN (SELECT value FROM json_each(:seqs));
 
@@ -25,16 +25,7 @@ CROSS JOIN job ON job.seq = asked.value;
 -- statement: records
 -- Takes :queue_name, :queue, :ids (json). Returns those that there are.
 SELECT CAST(json_group_array(
-    json_array(
-        :queue_name, place.id, place.name, place.data, place.options,
-        place.state, place.priority, place.ord, place.created_at,
-        place.attempts_made, place.attempts_started, place.stalled_count,
-        place.due_at, place.token, place.worker, place.started_at, place.renewed_at, place.lock_until,
-        place.finished_at, place.expires_at, place.reason, place.progress, place.result,
-        iif(place.is_tagged, json((
-            SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = place.seq ORDER BY number)
-        )), json_array())
-    )
+    json_array({{RECORD}})
 ) AS BLOB)
 FROM json_each(:ids) AS asked
 CROSS JOIN place ON place.queue = :queue AND place.id = asked.value;
@@ -42,16 +33,7 @@ CROSS JOIN place ON place.queue = :queue AND place.id = asked.value;
 -- statement: records_by_seq
 -- Takes :queue_name, :seqs (json). Returns a list in the order of :seqs.
 SELECT CAST(json_group_array(
-    json_array(
-        :queue_name, place.id, place.name, place.data, place.options,
-        place.state, place.priority, place.ord, place.created_at,
-        place.attempts_made, place.attempts_started, place.stalled_count,
-        place.due_at, place.token, place.worker, place.started_at, place.renewed_at, place.lock_until,
-        place.finished_at, place.expires_at, place.reason, place.progress, place.result,
-        iif(place.is_tagged, json((
-            SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = place.seq ORDER BY number)
-        )), json_array())
-    )
+    json_array({{RECORD}})
 ) AS BLOB)
 FROM json_each(:seqs) AS asked
 CROSS JOIN place ON place.seq = asked.value;
@@ -104,9 +86,6 @@ FROM (
 -- statement: metrics
 -- Takes :queue, :since. Oldest first.
 SELECT CAST(json_group_array(
-    json_object(
-        'minute', minute, 'added', added, 'completed', completed, 'failed', failed, 'retried', retried,
-        'stalled', stalled, 'cancelled', cancelled, 'removed', removed
-    )
+    json_object({{METRIC_FIELDS}})
 ) AS BLOB)
 FROM (SELECT * FROM metric WHERE queue = :queue AND minute >= :since ORDER BY minute);

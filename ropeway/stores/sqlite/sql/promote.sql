@@ -13,14 +13,8 @@ CROSS JOIN job ON job.seq = due.seq;
 
 -- statement: wait
 -- Takes :seqs (json). They are still delayed, too.
-INSERT INTO waiting (
-    queue, priority, ord, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, reason, progress
-)
-SELECT
-    job.queue, job.priority, job.ord, job.name,
-    later.attempts_made, later.attempts_started, later.stalled_count, later.logged,
-    later.token, later.worker, later.started_at, later.renewed_at, later.reason, later.progress
+INSERT INTO waiting (queue, priority, ord, name, {{CARRIED}})
+SELECT job.queue, job.priority, job.ord, job.name, {{CARRIED}}
 FROM json_each(:seqs) AS asked
 CROSS JOIN later ON later.seq = asked.value
 CROSS JOIN job ON job.seq = later.seq;

@@ -4,7 +4,7 @@
 -- Takes :name. Returns no row if there is no such queue.
 SELECT
     id, is_configured, is_paused, paused_names, max_active, events, events_from, at, newest_minute,
-    waiting, waiting_children, delayed, active, completed, failed, cancelled
+    {{STATE_COLUMNS}}
 FROM queue
 WHERE name = :name;
 
@@ -21,26 +21,13 @@ UPDATE queue SET
     events_from = :events_from,
     at = :at,
     newest_minute = :newest_minute,
-    waiting = :waiting,
-    waiting_children = :waiting_children,
-    delayed = :delayed,
-    active = :active,
-    completed = :completed,
-    failed = :failed,
-    cancelled = :cancelled
+    {{SET_STATE_COLUMNS}}
 WHERE id = :id;
 
 -- statement: add_to_metric
-INSERT INTO metric (queue, minute, added, completed, failed, retried, stalled, cancelled, removed)
-VALUES (:queue, :minute, :added, :completed, :failed, :retried, :stalled, :cancelled, :removed)
-ON CONFLICT DO UPDATE SET
-    added = added + excluded.added,
-    completed = completed + excluded.completed,
-    failed = failed + excluded.failed,
-    retried = retried + excluded.retried,
-    stalled = stalled + excluded.stalled,
-    cancelled = cancelled + excluded.cancelled,
-    removed = removed + excluded.removed;
+INSERT INTO metric (queue, minute, {{METRIC_COLUMNS}})
+VALUES (:queue, :minute, {{METRIC_PARAMETERS}})
+ON CONFLICT DO UPDATE SET {{ADD_METRICS}};
 
 -- statement: write_entry
 INSERT INTO event (id, body) VALUES (?, ?);
@@ -51,8 +38,7 @@ SELECT CAST(json_group_array(name) AS BLOB)
 FROM (
     SELECT name
     FROM queue
-    WHERE is_configured
-        OR waiting + waiting_children + delayed + active + completed + failed + cancelled > 0
+    WHERE is_configured OR {{JOBS}} > 0
     ORDER BY name
 );
 

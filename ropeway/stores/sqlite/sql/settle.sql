@@ -29,30 +29,20 @@ WHERE tag.seq = new.value ->> 0;
 
 -- statement: wait
 -- Takes :back (json, a list of seq, null, attempts used, reason or null to keep it).
-INSERT INTO waiting (
-    queue, priority, ord, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, reason, progress
-)
+INSERT INTO waiting (queue, priority, ord, name, attempts_made, reason, {{CARRIED_BY_SETTLE}})
 SELECT
     job.queue, job.priority, job.ord, job.name,
-    active.attempts_made + (back.value ->> 2), active.attempts_started, active.stalled_count, active.logged,
-    active.token, active.worker, active.started_at, active.renewed_at,
-    coalesce(back.value ->> 3, active.reason), active.progress
+    attempts_made + (back.value ->> 2), coalesce(back.value ->> 3, reason), {{CARRIED_BY_SETTLE}}
 FROM jsonb_each(:back) AS back
 CROSS JOIN active ON active.seq = back.value ->> 0
 CROSS JOIN job ON job.seq = active.seq;
 
 -- statement: delay
 -- The same with the due_at in the place of the null.
-INSERT INTO later (
-    seq, queue, due_at, ord, name, attempts_made, attempts_started, stalled_count, logged,
-    token, worker, started_at, renewed_at, reason, progress
-)
+INSERT INTO later (seq, queue, due_at, ord, name, attempts_made, reason, {{CARRIED_BY_SETTLE}})
 SELECT
     job.seq, job.queue, back.value ->> 1, job.ord, job.name,
-    active.attempts_made + (back.value ->> 2), active.attempts_started, active.stalled_count, active.logged,
-    active.token, active.worker, active.started_at, active.renewed_at,
-    coalesce(back.value ->> 3, active.reason), active.progress
+    attempts_made + (back.value ->> 2), coalesce(back.value ->> 3, reason), {{CARRIED_BY_SETTLE}}
 FROM jsonb_each(:back) AS back
 CROSS JOIN active ON active.seq = back.value ->> 0
 CROSS JOIN job ON job.seq = active.seq;

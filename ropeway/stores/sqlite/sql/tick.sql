@@ -19,13 +19,11 @@ CROSS JOIN job ON job.seq = late.seq;
 -- statement: stall
 -- Takes :stalled (json, a list of seq, attempts used, reason). They are still active, too, until they leave.
 INSERT INTO waiting (
-    queue, priority, ord, name, attempts_made, attempts_started, stalled_count, logged,
-    worker, started_at, renewed_at, reason, progress
+    queue, priority, ord, name, attempts_made, stalled_count, reason, {{CARRIED_BY_STALL}}
 )
 SELECT
     job.queue, job.priority, job.ord, job.name,
-    active.attempts_made + (stalled.value ->> 1), active.attempts_started, active.stalled_count + 1, active.logged,
-    active.worker, active.started_at, active.renewed_at, stalled.value ->> 2, active.progress
+    attempts_made + (stalled.value ->> 1), stalled_count + 1, stalled.value ->> 2, {{CARRIED_BY_STALL}}
 FROM jsonb_each(:stalled) AS stalled
 CROSS JOIN active ON active.seq = stalled.value ->> 0
 CROSS JOIN job ON job.seq = active.seq;
@@ -35,7 +33,7 @@ CROSS JOIN job ON job.seq = active.seq;
 SELECT CAST(json_group_array(json_array(expired.seq, job.id, expired.state)) AS BLOB)
 FROM (
     SELECT seq, state FROM finished
-    WHERE queue = :queue AND expires_at <= :now AND expires_at < 253402300799999
+    WHERE queue = :queue AND expires_at <= :now AND expires_at < {{LAST_INSTANT}}
     ORDER BY expires_at
     LIMIT :limit
 ) AS expired
@@ -69,4 +67,4 @@ WHERE (kind, key) IN (SELECT kind, key FROM record WHERE expires_at <= :now ORDE
 SELECT
     (SELECT min(due_at) FROM later WHERE queue = :queue AND due_at IS NOT NULL),
     (SELECT min(lock_until) FROM active WHERE queue = :queue),
-    (SELECT min(expires_at) FROM finished WHERE queue = :queue AND expires_at < 253402300799999);
+    (SELECT min(expires_at) FROM finished WHERE queue = :queue AND expires_at < {{LAST_INSTANT}});

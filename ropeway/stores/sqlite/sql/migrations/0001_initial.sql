@@ -111,18 +111,18 @@ CREATE TABLE finished (
 
 CREATE UNIQUE INDEX finished_by_seq ON finished (seq);
 -- Without those that only a count removes: they expire at the last instant of all.
-CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at < 253402300799999;
+CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at < {{LAST_INSTANT}};
 
 -- A job and where it stands; ask for it by seq, or by queue and id. Once it is found, the tables left are not looked into.
 CREATE VIEW place AS
 SELECT
     job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at, job.is_tagged, job.data,
     CASE
-        WHEN active.seq IS NOT NULL THEN 'active'
-        WHEN waiting.ord IS NOT NULL THEN 'waiting'
+        WHEN active.seq IS NOT NULL THEN {{ACTIVE}}
+        WHEN waiting.ord IS NOT NULL THEN {{WAITING}}
         WHEN finished.seq IS NOT NULL THEN finished.state
-        WHEN later.due_at IS NOT NULL THEN 'delayed'
-        ELSE 'waiting-children'
+        WHEN later.due_at IS NOT NULL THEN {{DELAYED}}
+        ELSE {{WAITING_CHILDREN}}
     END AS state,
     coalesce(active.attempts_made, waiting.attempts_made, finished.attempts_made, later.attempts_made)
         AS attempts_made,

@@ -1,0 +1,89 @@
+"""Values of the placeholders in `sql`: constants of the domain, and lists of columns that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, get_args
+
+from ...job.instants import LAST_INSTANT
+from ...job.record import JobRecord
+from ...job.rules import MetricName
+from ...job.states import STATES
+
+METRICS: Final[tuple[str, ...]] = get_args(MetricName)
+STATE_COLUMNS: Final = tuple(state.replace("-", "_") for state in STATES)
+"""Counters of a queue, in the order of the states."""
+
+CARRIED: Final = (
+    "attempts_made", "attempts_started", "stalled_count", "logged",
+    "token", "worker", "started_at", "renewed_at", "reason", "progress",
+)  # fmt: skip
+"""Columns that a move copies from one of the tables of states to another, except for those that it changes."""
+
+_TAGS: Final = """iif({job}.is_tagged, json((
+    SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = {job}.seq ORDER BY number)
+)), json_array())"""
+
+_RECORD: Final = {
+    **{field: f"place.{field}" for field in JobRecord.__struct_fields__},
+    "queue": ":queue_name",
+    "order": "place.ord",
+    "tags": _TAGS.format(job="place"),
+}
+_CLAIMED: Final = {
+    **dict.fromkeys(JobRecord.__struct_fields__, "NULL"),
+    **{field: f"job.{field}" for field in ("id", "name", "data", "options", "created_at")},
+    **{field: f"chosen.{field}" for field in ("priority", "attempts_made", "stalled_count", "reason", "progress")},
+    "queue": ":queue_name",
+    "state": "'active'",
+    "order": "chosen.ord",
+    "attempts_started": "chosen.attempts_started + 1",
+    "token": ":token",
+    "worker": ":worker",
+    "started_at": ":now",
+    "renewed_at": ":now",
+    "lock_until": ":lock_until",
+    "tags": _TAGS.format(job="job"),
+}
+
+
+def _columns(names: Iterable[str], form: str = "{0}") -> str:
+    return ", ".join(form.format(name) for name in names)
+
+
+def _carried_but(*changed: str) -> str:
+    assert set(changed) <= set(CARRIED), changed
+    return _columns(name for name in CARRIED if name not in changed)
+
+
+def _record(expressions: Mapping[str, str]) -> str:
+    """The arguments of a `json_array` that reads as a `JobRecord`."""
+    return _columns(expressions[field] for field in JobRecord.__struct_fields__)
+
+
+DOMAIN: Final[Mapping[str, object]] = {
+    "LAST_INSTANT": LAST_INSTANT,
+    **{column.upper(): f"'{state}'" for column, state in zip(STATE_COLUMNS, STATES, strict=True)},
+}
+"""All that migrations may use: a script that made a file must not change with the columns of later versions."""
+
+PLACEHOLDERS: Final[Mapping[str, object]] = {
+    **DOMAIN,
+    "STATE_COLUMNS": _columns(STATE_COLUMNS),
+    "SET_STATE_COLUMNS": _columns(STATE_COLUMNS, "{0} = :{0}"),
+    "JOBS": " + ".join(STATE_COLUMNS),
+    "METRIC_COLUMNS": _columns(METRICS),
+    "METRIC_PARAMETERS": _columns(METRICS, ":{0}"),
+    "ADD_METRICS": _columns(METRICS, "{0} = {0} + excluded.{0}"),
+    "METRIC_FIELDS": _columns(("minute", *METRICS), "'{0}', {0}"),
+    "CARRIED": _columns(CARRIED),
+    "CARRIED_BY_CLAIM": _carried_but("attempts_started", "token", "worker", "started_at", "renewed_at"),
+    "CARRIED_BY_END": _carried_but("attempts_made", "stalled_count", "token", "reason"),
+    "CARRIED_BY_STALL": _carried_but("attempts_made", "stalled_count", "token", "reason"),
+    "CARRIED_BY_SETTLE": _carried_but("attempts_made", "reason"),
+    "CARRIED_BY_RETRY": _carried_but(
+        "attempts_made", "attempts_started", "stalled_count", "token", "reason", "progress"
+    ),
+    "RECORD": _record(_RECORD),
+    "CLAIMED_RECORD": _record(_CLAIMED),
+}
