@@ -25,7 +25,7 @@ from .requests import Call, JobRequest, Named, Several, checked_call
 from .results import R
 from .sync_found import SyncFoundJob, SyncJobPage
 from .sync_handle import SyncJobHandle
-from .transactions import own_transaction_here
+from .transactions import own_transaction_blocking
 from .workers import WorkerInfo
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class SyncQueue(Guided):
 
     def _add_inside(self, bundle: list[NewJob], tx: object) -> list[Added]:
         store = sharing(self._queue.twin_store)
-        inside = store.join_here(tx)
+        inside = store.join_blocking(tx)
         run(store.prepare(self.name))
         return inside.add(bundle)
 
@@ -145,7 +145,7 @@ class SyncQueue(Guided):
         committed at the end of the block, and rolled back if the block raises.
         """
         refuse_on_a_loop("async with queue.transaction()")
-        return own_transaction_here(self._queue.twin_store, self.name)
+        return own_transaction_blocking(self._queue.twin_store, self.name)
 
     # Looking
 

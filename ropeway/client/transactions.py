@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ..logger import log
 from ..store.contract import Store
-from ..store.transactions import Inside, InsideHere, sharing
+from ..store.transactions import BlockingInside, Inside, sharing
 from .portal import run
 
 T = TypeVar("T")
@@ -30,20 +30,20 @@ async def own_transaction(store: Store, queue: str) -> AsyncIterator[Any]:
 
 
 @contextmanager
-def own_transaction_here(store: Store, queue: str) -> Iterator[Any]:
+def own_transaction_blocking(store: Store, queue: str) -> Iterator[Any]:
     sharer = sharing(store)
     run(sharer.prepare(queue))
-    inside = sharer.own_here()
+    inside = sharer.own_blocking()
     try:
         # Inside: a signal may come when it has just begun.
         yield inside.begin()
         inside.commit()
     except BaseException:
         try:
-            undo_here(inside)
+            undo_blocking(inside)
         finally:
             # Once more: a second signal may have come in its middle, or as its first step.
-            undo_here(inside)
+            undo_blocking(inside)
         raise
 
 
@@ -55,7 +55,7 @@ async def undo(inside: Inside) -> None:
         log.warning("the rollback of a transaction failed: %s", error)
 
 
-def undo_here(inside: InsideHere) -> None:
+def undo_blocking(inside: BlockingInside) -> None:
     try:
         inside.roll_back()
     except Exception as error:  # noqa: BLE001 - whatever its driver raises

@@ -1,1 +1,1 @@
-"""The contract between Ropeway and the places where jobs live."""
+"""The contract between Ropeway and its stores: commands, answers, and from a URL to a store."""

@@ -1,7 +1,7 @@
-"""The verbs of the store contract as data: one frozen struct per verb, with the type of its answer.
+"""The commands of the store contract as data: one frozen struct each, with the type of its answer.
 
-A store executes them (`Store.do`), a proxy passes them on, and `store.wire` carries them over a network: the struct
-is the wire format. Fields are only ever added at the end, with a default.
+A store executes them (`Store.do`), a proxy passes them on, and `store.wire` encodes them for a network: the struct is
+the wire format. Fields are only ever added at the end, with a default.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ A = TypeVar("A")
 
 
 def _verb(name: str) -> str:
-    """`TrimEvents` is "trim_events", and `ReadEvents` is "events": the method's name, and the tag on the wire."""
+    """`TrimEvents` becomes "trim_events", `ReadEvents` "events": the method's name, and the tag on the wire."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub("^(Read|List)", "", name)).lower()
 
 
 class Command(msgspec.Struct, Generic[A], frozen=True, tag=_verb, tag_field="verb"):
-    """A call of a verb that answers an `A`."""
+    """A command whose answer is an `A`."""
 
 
 # Produce
 
 
 class Add(Command[list[list[Added]]], frozen=True):
-    """Stores each bundle whole or not at all; bundles do not depend on each other."""
+    """Stores each bundle completely or not at all; bundles do not depend on each other."""
 
     bundles: Sequence[Sequence[NewJob]]
 
@@ -65,27 +65,27 @@ class Add(Command[list[list[Added]]], frozen=True):
 
 
 class Claim(Command[Claimed], frozen=True):
-    """Gives the most urgent waiting jobs to one worker, and each to no one else.
+    """Gives the most urgent waiting jobs to one worker, each to no other.
 
-    Jobs whose delay has ended are promoted first. Paused queues and names give nothing.
+    Due jobs are promoted first. Paused queues and names give nothing.
     """
 
     queue: str
     worker: str
     token: str
-    """Becomes the token of every job that this claim takes. Never used for a second request."""
+    """Becomes the token of every claimed job. Never used for a second request."""
     limit: int
     lock: Milliseconds
     names: tuple[str, ...] | None = None
     """Only jobs of these names; None takes every name."""
     repeat: bool = False
-    """The answer to this very request was lost: give the same jobs again, and no others."""
+    """The answer to this same request was lost: give the same jobs again, and no others."""
     isolates: bool = False
-    """The claimer marks the attempts that run alone, by `JobUpdate.alone`. Without it all of them count as alone."""
+    """The worker marks attempts that run alone by `JobUpdate.alone`. If false, all attempts count as alone."""
 
 
 class Settle(Command[Settled], frozen=True):
-    """Records how attempts ended and claims the next jobs, in one step."""
+    """Records outcomes of attempts and claims the next jobs, in one step."""
 
     queue: str
     outcomes: Sequence[Outcome]
@@ -93,7 +93,7 @@ class Settle(Command[Settled], frozen=True):
 
 
 class Renew(Command[list[Answer]], frozen=True):
-    """Extends locks to `lock` from now. A lock that ran out but was not yet recovered still holds."""
+    """Extends locks to `lock` from now. An expired lock that was not yet recovered is still valid."""
 
     queue: str
     locks: Sequence[Lock]
@@ -107,11 +107,11 @@ class Update(Command[list[Answer]], frozen=True):
     updates: Sequence[JobUpdate]
 
 
-# Keep in order
+# Maintain
 
 
 class Tick(Command[Ticked], frozen=True):
-    """Promotes what is due, recovers what stalled, removes what retention ends, trims events.
+    """Promotes due jobs, recovers stalled ones, removes those whose retention has ended, trims events.
 
     At most `BATCH` jobs of each kind.
     """
@@ -124,7 +124,7 @@ class Tick(Command[Ticked], frozen=True):
 
 
 class Cancel(Command[list[Answer]], frozen=True):
-    """Repeated on a cancelled job it answers `done` with the state `cancelled`."""
+    """Cancels jobs that are not final, running ones included; on a cancelled job it answers `done`."""
 
     queue: str
     ids: Sequence[str]
@@ -132,7 +132,7 @@ class Cancel(Command[list[Answer]], frozen=True):
 
 
 class Retry(Command[list[Answer]], frozen=True):
-    """Finished jobs wait again, for one more run; `reset` sets their counters to 0."""
+    """Makes finished jobs wait again, for one more run; `reset` sets their counters to 0."""
 
     queue: str
     ids: Sequence[str]
@@ -140,21 +140,21 @@ class Retry(Command[list[Answer]], frozen=True):
 
 
 class Promote(Command[list[Answer]], frozen=True):
-    """Delayed jobs wait from now on."""
+    """Makes delayed jobs wait now."""
 
     queue: str
     ids: Sequence[str]
 
 
 class Change(Command[list[Answer]], frozen=True):
-    """Changes where jobs stand, and their data."""
+    """Changes the position or data of jobs."""
 
     queue: str
     changes: Sequence[JobChange]
 
 
 class Remove(Command[list[Answer]], frozen=True):
-    """Active jobs are refused unless forced; their token is then revoked."""
+    """Removes jobs. Active ones are refused unless `force` is set, which revokes their token."""
 
     queue: str
     ids: Sequence[str]
@@ -162,7 +162,7 @@ class Remove(Command[list[Answer]], frozen=True):
 
 
 class Configure(Command[Settings], frozen=True):
-    """Changes what is given and answers all settings; `max_active=0` takes the limit away."""
+    """Changes the given settings and answers all; `max_active=0` removes the limit."""
 
     queue: str
     pause: bool | None = None
@@ -172,7 +172,7 @@ class Configure(Command[Settings], frozen=True):
 
 
 class ClearLog(Command[Answer], frozen=True):
-    """Drops a job's oldest log lines but `keep`, whatever its state."""
+    """Drops all but the newest `keep` log lines of a job, in any state."""
 
     queue: str
     id: str
@@ -180,7 +180,7 @@ class ClearLog(Command[Answer], frozen=True):
 
 
 class Publish(Command[None], frozen=True):
-    """Writes an event of the application's own into the stream; `data` is an object. Repeated, it writes two."""
+    """Writes an application-defined event into the stream; `data` is an object. A repeat writes a second event."""
 
     queue: str
     name: str
@@ -188,9 +188,9 @@ class Publish(Command[None], frozen=True):
 
 
 class TrimEvents(Command[None], frozen=True):
-    """Drops the oldest events: at most `keep` stay, and in any case those of the newest move of one job.
+    """Drops the oldest events: at most `keep` stay, but always those of the newest move of one job.
 
-    A job's events of one move stay or go together, and `retries-exhausted` is not counted.
+    The events of one move of a job are kept or dropped together, and `retries-exhausted` is not counted.
     """
 
     queue: str
@@ -198,7 +198,7 @@ class TrimEvents(Command[None], frozen=True):
 
 
 class Clean(Command[Cleaned], frozen=True):
-    """Removes jobs that finished (or were added, if they are not final) at least that long ago, oldest first.
+    """Removes jobs that finished (or, if not final, were added) at least `older_than` ago, oldest first.
 
     Active jobs are never cleaned. Announces `cleaned` when it removed any.
     """
@@ -210,16 +210,16 @@ class Clean(Command[Cleaned], frozen=True):
 
 
 class Obliterate(Command[Cleaned], frozen=True):
-    """Pauses the queue and removes everything in it, a batch at a time; call until `more` is False.
+    """Pauses the queue and removes everything in it, one batch per call; call until `more` is False.
 
-    The last call forgets its settings, counters, metrics and events too.
+    The last call removes its settings, counters, metrics and events too.
     """
 
     queue: str
     force: bool = False
 
 
-# Look
+# Read
 
 
 class Get(Command[list[JobRecord | None]], frozen=True):
@@ -228,7 +228,7 @@ class Get(Command[list[JobRecord | None]], frozen=True):
 
 
 class Find(Command[Page], frozen=True):
-    """One page of the jobs in some states, in the order of the states and within each in its own order."""
+    """One page of the jobs in some states, ordered by the given states, and within each by its own order."""
 
     queue: str
     states: tuple[State, ...]
@@ -237,26 +237,26 @@ class Find(Command[Page], frozen=True):
     after: str | None = None
     """The `next` of the page before."""
     newest_first: bool = False
-    """All of it the other way round, the order of the states too."""
+    """Reverses the order, including that of the states."""
     tag: str | None = None
-    """Only jobs that have it."""
+    """Only jobs with this tag."""
 
 
 class Count(Command[Counts], frozen=True):
-    """From maintained counters; every state is in it."""
+    """The number of jobs in every state, from maintained counters."""
 
     queue: str
 
 
 class CountWaiting(Command[list[int]], frozen=True):
-    """How many jobs of each of these priorities wait."""
+    """The number of waiting jobs of each given priority."""
 
     queue: str
     priorities: Sequence[int]
 
 
 class ReadMetrics(Command[list[Metric]], frozen=True):
-    """Per minute, oldest first; minutes in which nothing happened are left out."""
+    """Counts per minute, oldest first; minutes without any are left out."""
 
     queue: str
     since: Instant = 0
@@ -268,7 +268,7 @@ class ReadHistory(Command[History | None], frozen=True):
 
 
 class ReadLog(Command[LogPage | None], frozen=True):
-    """Lines of a job's log that come after that number, in the order asked for."""
+    """Lines of a job's log after the given number, in the requested order."""
 
     queue: str
     id: str
@@ -289,13 +289,13 @@ class ReadClock(Command[Instant], frozen=True):
     """The store's clock."""
 
 
-# Hear
+# Events
 
 
 class ReadEvents(Command[Entries], frozen=True):
-    """Entries in order, from the oldest kept one, or after an id (`inclusive`: from that id on).
+    """Event entries in order, from the oldest kept one, or after an id (`inclusive`: from that id on).
 
-    `after="now"` answers no entries but the cursor of the newest.
+    `after="now"` answers no entries, only the cursor of the newest.
     """
 
     queue: str
@@ -305,20 +305,20 @@ class ReadEvents(Command[Entries], frozen=True):
 
 
 class ReadRevoked(Command[Revoked], frozen=True):
-    """Locks of running jobs that were cancelled or removed under their workers; kept for a minute or more.
+    """Locks of running jobs that were cancelled or removed; kept for at least a minute.
 
-    Without `after` it answers only where to begin.
+    Without `after` it answers only the cursor to begin with.
     """
 
     queue: str
     after: str | None = None
 
 
-# Remember
+# Records
 
 
 class Remember(Command[Remembered], frozen=True):
-    """Writes a record. With `expect` only if its version is that one (0: it does not exist)."""
+    """Writes a record; with `expect`, only if that is its current version (0: it does not exist)."""
 
     record: Record
     expect: int | None = None
@@ -333,7 +333,7 @@ class Recall(Command[list[Record]], frozen=True):
 
 
 class Forget(Command[bool], frozen=True):
-    """Whether there was one; an expired record counts as none."""
+    """Deletes a record; answers True if it existed and had not expired."""
 
     kind: str
     key: str
@@ -343,12 +343,12 @@ COMMANDS: tuple[type[Command[Any]], ...] = tuple(Command.__subclasses__())
 
 
 def verb_of(command: Command[Any]) -> str:
-    """The name of the command's method, and of its tag on the wire."""
+    """The name of the command's method in `Store`, which is also its tag on the wire."""
     return str(type(command).__struct_config__.tag)
 
 
 def answer_type(command: type[Command[A]]) -> Any:
-    """What the command's answer is, for decoders."""
+    """The type of the command's answer, for decoders."""
     [base] = command.__orig_bases__  # type: ignore[attr-defined]
     [answer] = get_args(base)
     return answer

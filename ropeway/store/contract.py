@@ -1,15 +1,15 @@
-"""The contract that every store keeps.
+"""The contract of every store.
 
 Rules that hold for every command:
 
-- The caller brings ids and tokens, so a call whose answer was lost can be repeated.
+- The caller supplies ids and tokens, so a call whose answer was lost can be repeated.
 - Items of a batch are answered one by one, in order. An exception means that nothing happened.
 - A stale token gets the answer `lost`, and the job does not change.
 - The store's clock decides. `now` is for tests: it replaces that clock for one call.
 - Each command is one atomic step, its event entry and its counters included.
-- What happens to a job stays in the table of `job.moves`.
+- A job changes its state only by the moves of the table in `job.moves`.
 
-One handle belongs to one event loop. `sibling()` gives a thread with a loop of its own another handle.
+One handle belongs to one event loop. `sibling()` makes another handle for a thread with its own loop.
 """
 
 from __future__ import annotations
@@ -56,44 +56,44 @@ Doing: TypeAlias = Coroutine[Any, Any, A]
 
 
 class Listener(Protocol):
-    """Hears wakes from the moment it was made: make it, look, then wait, and no wake is missed."""
+    """Receives wake-ups from its creation on: create it, claim, then wait, and none is missed."""
 
     async def wait(self, timeout: float | None = None) -> bool:
-        """True when something may have changed since the last wait; False after `timeout` seconds.
+        """True if something may have changed since the last wait; False after `timeout` seconds.
 
-        A wake is a hint, never a promise: look, and wait again.
+        A wake-up is a hint, never a promise: claim or read, and wait again.
         """
         ...
 
     async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
-        """Waits like `wait`, for `jobs` of one queue, and leaves the request with the store meanwhile.
+        """Waits like `wait`, for `jobs` of one queue, and leaves the claim with the store meanwhile.
 
-        A store that can serves it in the very step that brings the jobs, and so saves the trip to fetch them. None:
-        it took nothing; claim, and wait again.
+        A store may serve it in the step that adds the jobs, which saves the round trip to fetch them. None: it took
+        nothing; claim, and wait again.
         """
         ...
 
     def interrupt(self) -> None:
-        """Ends the waits that are under way, as if their time were over. Call it on the loop that waits."""
+        """Ends the waits in progress, as if their timeout had passed. Call it on the loop that waits."""
         ...
 
     def close(self) -> None: ...
 
 
 class Store(ABC):
-    """A handle on the place where jobs live. A store implements `do`; the methods below it only build commands."""
+    """A handle on a store of jobs. A store implements `do`; the methods below it only build commands."""
 
     url: str
-    """How to say which store this is, without secrets."""
+    """Identifies the store in messages, without secrets."""
 
     @property
     def offers(self) -> Offers:
-        """What this store can do beside the contract."""
+        """Optional features of this store, beyond the contract."""
         return Offers()
 
     @abstractmethod
     async def open(self) -> None:
-        """Connects and migrates. Every command does it by itself; a second call does nothing."""
+        """Connects and migrates. Every command does it implicitly; a second call does nothing."""
 
     @abstractmethod
     async def close(self) -> None: ...
@@ -104,17 +104,16 @@ class Store(ABC):
 
     @abstractmethod
     def do(self, command: Command[A], now: Instant | None = None) -> Doing[A]:
-        """Executes a command of `store.commands`, which say what each promises."""
+        """Executes a command of `store.commands`, where the promises of each are documented."""
 
     @abstractmethod
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
-        """`jobs`: a claim may find more; `events`: there are new entries; `revoked`: so are revoked locks."""
+        """A listener. `jobs`: a claim may find more; `events`: there are new entries; `revoked`: new revoked locks."""
 
     def domain_of(self, queue: str | None = None) -> str:
-        """Names the failure domain of a queue: what becomes unavailable together. Without a queue, that of records.
+        """The failure domain of a queue, i.e. what becomes unavailable together. Without a queue, that of records.
 
-        One for the whole store, unless queues live on different servers. Not by handles: those that were made with one
-        URL are the same store.
+        One for the whole store, unless queues are on different servers. Handles made with the same URL share it.
         """
         return self.url
 
@@ -141,7 +140,7 @@ class Store(ABC):
     def update(self, queue: str, updates: Sequence[JobUpdate], *, now: Instant | None = None) -> Doing[list[Answer]]:
         return self.do(commands.Update(queue, updates), now)
 
-    # Keep in order
+    # Maintain
 
     def tick(self, queue: str, rules: StallRules, *, now: Instant | None = None) -> Doing[Ticked]:
         return self.do(commands.Tick(queue, rules), now)
@@ -204,7 +203,7 @@ class Store(ABC):
     def obliterate(self, queue: str, *, force: bool = False, now: Instant | None = None) -> Doing[Cleaned]:
         return self.do(commands.Obliterate(queue, force), now)
 
-    # Look
+    # Read
 
     def get(self, queue: str, ids: Sequence[str]) -> Doing[list[JobRecord | None]]:
         return self.do(commands.Get(queue, ids))
@@ -238,7 +237,7 @@ class Store(ABC):
     def clock(self) -> Doing[Instant]:
         return self.do(commands.ReadClock())
 
-    # Hear
+    # Events
 
     def events(
         self, queue: str, after: str | None = None, *, inclusive: bool = False, limit: int = 1_000
@@ -248,7 +247,7 @@ class Store(ABC):
     def revoked(self, queue: str, after: str | None = None) -> Doing[Revoked]:
         return self.do(commands.ReadRevoked(queue, after))
 
-    # Remember
+    # Records
 
     def remember(
         self,

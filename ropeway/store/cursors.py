@@ -1,4 +1,4 @@
-"""Where a page of jobs ended, and the next one goes on: text for users, a place in a listing for stores."""
+"""Cursors of keyset pages: opaque text for users, a position in an index for stores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Part: TypeAlias = Annotated[int, msgspec.Meta(ge=-BEYOND_ALL, le=BEYOND_ALL)]
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """The last job of a page, by the state it was listed in; stores add its key in that state's order."""
+    """The position of a page's last job: its state, and in subclasses its sort key."""
 
     state: State
 
@@ -27,7 +27,7 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PairCursor(Cursor, frozen=True, array_like=True):
-    """For orders of two numbers."""
+    """A cursor with a sort key of two numbers."""
 
     first: Part
     second: Part
@@ -37,7 +37,7 @@ C = TypeVar("C", bound=Cursor)
 
 
 def cursor_reader(kind: type[C]) -> Callable[[Find], C | None]:
-    """Reads where a query goes on; None if it begins."""
+    """Makes a function that decodes the cursor of a query; None for a first page."""
     decode = msgspec.json.Decoder(kind).decode
 
     def read(query: Find) -> C | None:
@@ -55,7 +55,7 @@ def cursor_reader(kind: type[C]) -> Callable[[Find], C | None]:
 
 
 def states_left(query: Find, start: Cursor | None) -> list[State]:
-    """Those that are still to be listed, each once; the first of them from where the cursor stands."""
+    """The states still to be listed, each once, starting with that of the cursor."""
     states: list[State] = list(dict.fromkeys(query.states))
     if query.newest_first:
         states.reverse()

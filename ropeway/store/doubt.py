@@ -1,4 +1,4 @@
-"""Errors of calls that may have taken effect although they failed."""
+"""Errors of failed calls that may have taken effect."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ _UNKNOWN: Final = "; whether the call took effect is unknown"
 
 
 def unknown(store: str, what: str) -> StoreUnavailable:
-    """The error of a call that may have reached the store, whose answer did not come."""
+    """The error of a call that may have reached the store, but was not answered."""
     return StoreUnavailable(store, f"{what}{_UNKNOWN}")
 
 
 @contextmanager
 def in_doubt(is_in_doubt: bool = True) -> Iterator[None]:
-    """Around the next try or step of a call, if an earlier one may have taken effect.
-
-    An error in here says what happened to this one only: of the whole call it is unknown.
-    """
+    """Marks errors of the block as uncertain, because an earlier try or step of the call may have taken effect."""
     try:
         yield
     except StoreError as error:
@@ -31,5 +28,5 @@ def in_doubt(is_in_doubt: bool = True) -> Iterator[None]:
 
 
 def said(error: StoreError) -> str:
-    """Why it failed: its message without the store, and without a doubt that is another error's to express."""
+    """The reason in an error's message, without the store's URL and the note of uncertainty."""
     return str(error).removeprefix(f"{error.store}: ").removesuffix(_UNKNOWN)

@@ -1,8 +1,8 @@
-"""What a forked child inherits of the handles of its parent, and never touches.
+"""Resetting store handles in a forked child, without touching what it inherited.
 
-Sockets, and the selector behind an event loop, are the parent's as well. A child that wrote to such a socket would
-speak in the middle of the parent's words, and one that closed a loop, or let it be collected, would take the parent's
-sockets out of the selector that both have. So it lets all of it lie while it lives, and its handles begin anew.
+Sockets, and the selector of an event loop, are shared with the parent. A child that wrote to such a socket would
+corrupt the parent's messages, and one that closed a loop, or let it be garbage-collected, would remove the parent's
+sockets from the shared selector. So the child keeps references to all inherited objects, and never uses them.
 """
 
 from __future__ import annotations
@@ -12,33 +12,35 @@ from typing import Final, Protocol
 from weakref import WeakSet
 
 
-class BeginsAnew(Protocol):
-    def begin_anew(self) -> object:
-        """In a forked child: answers all that was inherited, and holds none of it any more. It must not wait."""
+class ForkAware(Protocol):
+    """A holder of sockets or loops."""
+
+    def reset_after_fork(self) -> object:
+        """In a forked child: answers everything inherited, and references none of it any more. It must not block."""
         ...
 
 
-_followed: Final[WeakSet[BeginsAnew]] = WeakSet()
+_followed: Final[WeakSet[ForkAware]] = WeakSet()
 _inherited: Final[list[object]] = []
 _pid = os.getpid()
 
 
-def follow(holder: BeginsAnew) -> None:
-    """Lets it begin anew in every child that is forked while it lives."""
+def follow(holder: ForkAware) -> None:
+    """Resets `holder` in every child that is forked while it lives."""
     _followed.add(holder)
 
 
 def notice() -> None:
-    """Call it before what was inherited could be used: Python is not told of every fork."""
+    """Detects a fork that Python did not notice. Call it before inherited objects could be used."""
     if os.getpid() != _pid:
-        _begin_anew()
+        _reset_all()
 
 
-def _begin_anew() -> None:
+def _reset_all() -> None:
     global _pid  # noqa: PLW0603 - there is one process
     _pid = os.getpid()
-    _inherited.extend([holder.begin_anew() for holder in [*_followed]])
+    _inherited.extend([holder.reset_after_fork() for holder in [*_followed]])
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_all)

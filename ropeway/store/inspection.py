@@ -1,6 +1,6 @@
-"""A store seen from outside, before it is opened: whether it is there, its version, and what is wrong with its place.
+"""Examining a store before it is opened: whether it exists, its schema version, and problems of its environment.
 
-An extra and no verb. A store that has nothing to say before it is opened, such as one in memory, leaves it out.
+An optional feature, not a command: a store without any state to examine, such as the memory store, does not offer it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 
 Level: TypeAlias = Literal["ok", "warning", "problem"]
-"""A warning may be meant; a problem keeps jobs from being stored or run."""
+"""A warning may be intended; a problem prevents jobs from being stored or run."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -18,27 +18,27 @@ class Finding(msgspec.Struct, frozen=True):
     level: Level
     what: str
     remedy: str = ""
-    """What to do about it; empty for what is well."""
+    """What to do about it; empty if the level is ok."""
 
 
 class Inspection(msgspec.Struct, frozen=True):
     exists: bool
     newest: int
-    """The version that this Ropeway makes of it."""
+    """The schema version of this Ropeway release."""
     version: int | None = None
-    """None if it does not exist, or cannot be read: `findings` then says why."""
+    """The store's schema version; None if it does not exist or cannot be read (`findings` says why)."""
     migrations: list[str] = []
-    """The statements that opening it will run, a script for each version."""
+    """The scripts that opening it will run, one per version."""
     findings: list[Finding] = []
 
 
 class Inspectable(Protocol):
     def inspect(self) -> Inspection:
-        """Looks, and neither makes nor migrates anything. Blocks, and raises nothing."""
+        """Examines the store without creating or migrating anything. Blocks, and never raises."""
         ...
 
 
 class Migratable(Protocol):
-    """A store whose opening may be told to leave migrations to somebody else."""
+    """A store that can be opened without migrating it, so that migrations are run separately."""
 
     async def migrate(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Listeners of stores that hear of wakes over the network: one connection, their ear, hears for all of them."""
+"""Listeners of network stores: all of a loop share one connection, the ear, which receives the wake-up messages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ FIRST_PATIENCE: Final = 1.0
 
 
 class HearsForAll(Protocol):
+    """The shared connection that receives wake-up messages and wakes listeners."""
+
     def add(self, listener: Any) -> None:
-        """Wakes the listener as soon as it is heard for: whatever happened before was missed."""
+        """Subscribes for the listener, and wakes it once that is confirmed: earlier messages were missed."""
         ...
 
     def remove(self, listener: Any) -> None: ...
@@ -27,11 +29,11 @@ Ear = TypeVar("Ear", bound=HearsForAll)
 
 
 class EarListener(Generic[Ear]):
-    """Remembers one wake until it is waited for, so that none is missed between looking and waiting."""
+    """Remembers one wake until the next `wait`, so that none is missed between a claim and the wait."""
 
     def __init__(self, ear: Callable[[], Ear], usable: Callable[[], None], url: str) -> None:
-        """`ear` finds that of the running loop; `usable` raises what is wrong with the handle."""
-        self._ear_here = ear
+        """`ear` finds the running loop's ear; `usable` raises if the store handle was closed."""
+        self._find_ear = ear
         self._ear: Ear | None = None
         self._usable = usable
         self._url = url
@@ -39,29 +41,29 @@ class EarListener(Generic[Ear]):
         self._is_open = True
         self._is_woken = False
         self._heard = asyncio.Event()
-        self._was_patient = False
+        self._waited_for_server = False
         self._interrupts = 0
         self._waiters: set[asyncio.Future[bool]] = set()
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            # Made before the loop runs: the first wait begins to listen, and is woken when it does.
+            # Created before the loop runs: the first wait subscribes, and is woken once that is confirmed.
             return
         self._add()
 
     async def wait(self, timeout: float | None = None) -> bool:
-        """After `close` it raises `StoreClosed`; a wait that is under way then answers True."""
+        """Raises `StoreClosed` after `close`; a wait in progress then answers True."""
         interrupts = self._interrupts
         await self._hearing()
         return self._take() or (interrupts == self._interrupts and await self._woken(timeout))
 
     async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
-        """Only waits."""
+        """Only waits: this listener does not leave claims with the store."""
         await self.wait(timeout)
         return None
 
     def interrupt(self) -> None:
-        # Whoever waits for the server to hear of it is among those who wait.
+        # Counted, so that it also ends a `wait` that is still waiting for its subscription.
         self._interrupts += 1
         self._resolve(woken=False)
 
@@ -71,7 +73,7 @@ class EarListener(Generic[Ear]):
         self._resolve(woken=True)
 
     def close(self) -> None:
-        """In a forked child it only looks closed: its connection and whoever waits are the parent's."""
+        """Stops listening. In a forked child it only marks itself closed: connection and waiters are the parent's."""
         if self._is_open:
             self._is_open = False
             if self._pid != os.getpid():
@@ -89,21 +91,21 @@ class EarListener(Generic[Ear]):
 
     def _add(self) -> Ear:
         if self._ear is None:
-            self._ear = self._ear_here()
+            self._ear = self._find_ear()
             self._ear.add(self)
         return self._ear
 
     async def _hearing(self) -> None:
-        """Lets the server know first, once: whoever asks in a hurry would wait without hearing."""
+        """Waits, the first time, until the subscription is confirmed: a short `wait` would otherwise miss messages."""
         self._listening()
-        if not self._was_patient:
-            self._was_patient = True
+        if not self._waited_for_server:
+            self._waited_for_server = True
             with suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_PATIENCE):
                     await self._heard.wait()
 
     async def _woken(self, timeout: float | None, *, in_the_end: bool = False) -> bool:
-        """Whether it was woken; `in_the_end` is the answer when the time is over."""
+        """True if it was woken; `in_the_end` is the answer after the timeout."""
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiters.add(waiter)
         try:
@@ -114,7 +116,7 @@ class EarListener(Generic[Ear]):
                 return True
         finally:
             self._waiters.discard(waiter)
-        # Of several waiters one takes the wake, but all of them heard it.
+        # One of several waiters consumes the wake, but all of them answer True.
         return self._take() or (waiter.done() and not waiter.cancelled() and waiter.result())
 
     def _resolve(self, *, woken: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a handle has on each event loop. A queue may be used on several, each in a thread of its own."""
+"""Resources of one store handle, per event loop: a queue may be used on several loops, each in its own thread."""
 
 from __future__ import annotations
 
@@ -9,80 +9,81 @@ from typing import Any, Generic, TypeVar
 from . import forks
 
 
-class Place:
-    """What a handle has on one loop: a store says what that is."""
+class LoopResources:
+    """Resources on one loop, such as connections; each store defines a subclass."""
 
-    def __init__(self, everywhere: Everywhere[Any]) -> None:
+    def __init__(self, owner: PerLoop[Any]) -> None:
         self.loop = asyncio.get_running_loop()
-        self._everywhere = everywhere
+        self._owner = owner
         self._end: AsyncGenerator[None, None] | None = None
 
     @property
-    def is_settled(self) -> bool:
+    def closes_with_loop(self) -> bool:
         return self._end is not None
 
-    async def settle(self) -> None:
-        """Call it before the first command: a loop that ends, as that of `asyncio.run`, then leaves nothing open."""
+    async def close_with_loop(self) -> None:
+        """Arranges that `close` runs when the loop shuts down, as at the end of `asyncio.run`."""
         self._end = self._at_the_end()
         await anext(self._end)
 
     async def _at_the_end(self) -> AsyncGenerator[None, None]:
-        # A loop that shuts down closes the generators that were begun on it.
+        # A loop that shuts down closes the async generators that were started on it.
         try:
             yield
         finally:
-            self._everywhere.forget(self)
+            self._owner.forget(self)
             await self.close()
 
     async def close(self) -> None:
         raise NotImplementedError
 
 
-P = TypeVar("P", bound=Place)
+P = TypeVar("P", bound=LoopResources)
 
 
-class Everywhere(Generic[P]):
-    """One place for each loop, until that ends."""
+class PerLoop(Generic[P]):
+    """Creates the resources of each loop on first use, and keeps them until the loop ends."""
 
-    def __init__(self, make: Callable[[Everywhere[P]], P]) -> None:
+    def __init__(self, make: Callable[[PerLoop[P]], P]) -> None:
         self._make = make
-        # No weak keys: what is in a place holds its loop.
-        self._places: dict[asyncio.AbstractEventLoop, P] = {}
+        # Weak keys would be useless: the resources reference their loop.
+        self._resources: dict[asyncio.AbstractEventLoop, P] = {}
         self._last: P | None = None
         forks.follow(self)
 
     def here(self) -> P:
+        """The resources on the running loop."""
         loop = asyncio.get_running_loop()
         last = self._last
         if last is not None and last.loop is loop:
             return last
-        place = self._places.get(loop)
-        if place is None:
+        resources = self._resources.get(loop)
+        if resources is None:
             self._forget_closed()
-            place = self._places[loop] = self._make(self)
-        self._last = place
-        return place
+            resources = self._resources[loop] = self._make(self)
+        self._last = resources
+        return resources
 
-    def forget(self, place: Place) -> None:
-        self._places.pop(place.loop, None)
-        if self._last is place:
+    def forget(self, resources: LoopResources) -> None:
+        self._resources.pop(resources.loop, None)
+        if self._last is resources:
             self._last = None
 
     def _forget_closed(self) -> None:
-        """Loops that were closed and not shut down before."""
-        for loop, place in [*self._places.items()]:
+        """Drops the resources of loops that were closed without a shutdown."""
+        for loop, resources in [*self._resources.items()]:
             if loop.is_closed():
-                self.forget(place)
+                self.forget(resources)
 
-    def begin_anew(self) -> object:
-        inherited, self._places, self._last = (self._places, self._last), {}, None
+    def reset_after_fork(self) -> object:
+        inherited, self._resources, self._last = (self._resources, self._last), {}, None
         return inherited
 
     async def close(self) -> None:
         loop = asyncio.get_running_loop()
-        places, self._places, self._last = [*self._places.values()], {}, None
-        for place in places:
-            if place.loop is loop:
-                await place.close()
-            elif place.loop.is_running():
-                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(place.close(), place.loop))
+        everything, self._resources, self._last = [*self._resources.values()], {}, None
+        for resources in everything:
+            if resources.loop is loop:
+                await resources.close()
+            elif resources.loop.is_running():
+                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(resources.close(), resources.loop))

@@ -1,4 +1,4 @@
-"""What only some stores can do, stated in one place: each offer is None where a store does not have it."""
+"""Optional features of stores: each is None in a store that does not have it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .values import Added
 
 
 class BlockingAdds(Protocol):
-    """Adds on the calling thread, in a store where the most that an add waits for is a disk or one round trip."""
+    """Adds on the calling thread, for a store where an add waits at most for a disk or one round trip."""
 
     def add_blocking(self, bundles: Sequence[Sequence[NewJob]], *, now: Instant | None = None) -> list[list[Added]]:
         """`Store.add` on a thread that has no event loop. Any number of threads may call it.
@@ -30,6 +30,6 @@ class Offers(NamedTuple):
     inspection: Inspectable | None = None
     migration: Migratable | None = None
     side_by_side_from: int = sys.maxsize
-    """How many outcomes are worth two calls at once on one handle, because the store works on both."""
+    """Number of outcomes from which two parallel calls on one handle are faster than one."""
     maintenance: Callable[..., Any] | None = None
     """Replaces `worker.maintenance.thread.MaintenanceThread`, for a store whose clock is not the machine's."""

@@ -1,4 +1,4 @@
-"""Placeholders in scripts and statements: `{{NAME}}` stands for a value that Python states, so that a rule stands once."""
+"""Placeholders in scripts and statements: `{{NAME}}` stands for a value of the domain, which Python states once."""
 
 from __future__ import annotations
 

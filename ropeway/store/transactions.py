@@ -1,6 +1,6 @@
-"""Transactions that a store shares with its callers: an extra that some stores offer beside the contract.
+"""Transactions that a store shares with its callers: an optional feature, beside the contract.
 
-What connections are, only those stores know: here a transaction is whatever its caller was given, or brings along.
+The type of a transaction is known to the store alone: here it is any object that a caller was given or passes in.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class Inside(Protocol):
-    """What can be done inside of one transaction. What it does, nobody else sees before the commit."""
+    """Operations inside one transaction; other connections see their effects after the commit."""
 
     async def begin(self) -> Any:
-        """Begins what `commit` ends, and answers what the caller's own statements go to.
+        """Begins the transaction, and answers the object for the caller's own statements.
 
         A connection of the caller's is refused when it is in a transaction that `commit` could not end.
         """
         ...
 
     async def add(self, bundle: Sequence[NewJob]) -> list[Added]:
-        """All of the bundle or nothing, as `Store.add` says it; needs no `begin`, and leaves the rest as it is."""
+        """Adds all of the bundle or nothing, as `Store.add`; needs no `begin`, and changes nothing else."""
         ...
 
     async def settle(self, queue: str, outcome: Outcome) -> Answer:
-        """Do it last: until the commit, whoever else has to do with the job waits."""
+        """Settles a job. Call it last: until the commit, other calls that concern the job wait."""
         ...
 
     async def commit(self) -> None: ...
@@ -40,8 +40,8 @@ class Inside(Protocol):
     async def roll_back(self) -> None: ...
 
 
-class InsideHere(Protocol):
-    """The same for a thread that has no event loop, and waits."""
+class BlockingInside(Protocol):
+    """`Inside` for a thread without an event loop: its calls block."""
 
     def begin(self) -> Any: ...
 
@@ -52,30 +52,32 @@ class InsideHere(Protocol):
     def commit(self) -> None: ...
 
     def roll_back(self) -> None:
-        """Ends what `begin` began, also if a signal broke that off, or this; does nothing if there is nothing."""
+        """Ends the transaction, even if a signal interrupted `begin` or this call; does nothing if there is none."""
         ...
 
 
 class SharesTransactions(Protocol):
+    """A store that can add and settle jobs in its callers' transactions."""
+
     async def prepare(self, queue: str) -> None:
-        """Makes what a rollback must not take back, and what others must not wait for. Call it before an add."""
+        """Creates, outside the transaction, rows that it needs and others would wait for. Call it before an add."""
         ...
 
     def own(self) -> Inside:
-        """A transaction of the store's own making, for its caller's statements too."""
+        """A transaction that the store opens, also for its caller's statements."""
         ...
 
-    def own_here(self) -> InsideHere: ...
+    def own_blocking(self) -> BlockingInside: ...
 
     def join(self, tx: object) -> Inside:
-        """One that somebody else makes, or that `own` made; raises `InvalidOption` if the store cannot join it."""
+        """A transaction of the caller's connection, or one made by `own`; `InvalidOption` if it cannot be joined."""
         ...
 
-    def join_here(self, tx: object) -> InsideHere: ...
+    def join_blocking(self, tx: object) -> BlockingInside: ...
 
 
 def sharing(store: Store) -> SharesTransactions:
-    """The store, if it shares its transactions."""
+    """The store's `transactions` offer; raises if it has none."""
     if (offered := store.offers.transactions) is None:
         raise NoTransactions(store.url)
     return offered

@@ -1,4 +1,4 @@
-"""From a URL to a store. The only place that names concrete stores."""
+"""From a URL to a store. The only module that names concrete stores."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _STORES: Final[dict[str, tuple[str, str]]] = {
     },
 }
 LONGEST_HOST: Final = 253
-"""Characters of a name in DNS."""
+"""Most characters of a DNS name."""
 _CLIENTS: Final = ("redis", "valkey")
-"""Packages whose clients are taken instead of a URL."""
+"""Packages whose clients are accepted instead of a URL."""
 
 
 def connect(url: str | object | None = None, *, create: bool = True) -> Store:
     """A store to share between queues; nothing connects until it is used.
 
-    Instead of a URL it takes a client of redis-py: the store makes connections of its own as the client would, and
-    never touches those of the client.
+    Instead of a URL it takes a redis-py client: the store opens its own connections with the client's settings, and
+    never uses those of the client.
 
     Without a URL: `$ROPEWAY_URL`, or the file `ropeway.db` in the current folder. With `create=False` a store that does
-    not exist yet is not made: `StoreMissing` is raised, when it is first used at the latest.
+    not exist is not created: `StoreMissing` is raised, at the latest when it is first used.
     """
     yes_or_no("create", create)
     if url is None or isinstance(url, str):
@@ -64,31 +64,31 @@ def _store_for(url: str) -> Any:
 
 
 def parts_of(url: str) -> SplitResult:
-    """For stores, who read more of it than its scheme. What cannot be taken apart is an option that is wrong."""
+    """Splits a URL; raises `InvalidOption` if that is impossible."""
     try:
         return urlsplit(url)
     except ValueError:
-        # Not in its own words, which may repeat the password.
+        # Not with the message of the ValueError, which may contain the password.
         remedy = "its host cannot be read; an IPv6 address has brackets on both sides, as in [::1]"
         raise InvalidOption("url", f"cannot be {shown(_without_password(url))}: {remedy}") from None
 
 
 def checked_host(host: str) -> str:
-    """Raises `ValueError` for the name of a server that no resolver can be asked for."""
+    """Raises `ValueError` for a host name that no resolver accepts."""
     if len(host) > LONGEST_HOST or not host.isprintable() or " " in host:
         raise ValueError(host)
-    # As Python's resolver does: a label that is empty or too long, or letters that no name can have.
+    # As Python's resolver does: refuses a label that is empty, too long or has invalid characters.
     host.encode("idna")
     return host
 
 
 def checked_port(text: str) -> int:
-    """Raises `ValueError` for what is no port."""
+    """Raises `ValueError` for anything but a port number."""
     return digits(text, 1, 65_535)
 
 
 def digits(text: str, least: int, most: int) -> int:
-    """Not what `int` takes beside them: signs, underscores, digits of other scripts, thousands of digits."""
+    """Stricter than `int`: no signs, underscores, digits of other scripts, or thousands of digits."""
     if not (text.isascii() and text.isdigit() and len(text) <= 10 and least <= int(text) <= most):
         raise ValueError(text)
     return int(text)

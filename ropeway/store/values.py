@@ -1,4 +1,4 @@
-"""What goes into the store's verbs and what comes out."""
+"""Values that the store's commands take and answer."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ..job.stalls import OnStalled
 from ..job.states import State
 
 BATCH: Final = 1_000
-"""The most jobs that one call of `tick`, `clean` or `obliterate` touches of each kind."""
+"""Most jobs of each kind that one call of `tick`, `clean` or `obliterate` processes."""
 
 Topic: TypeAlias = Literal["jobs", "events", "revoked"]
 Why: TypeAlias = Literal["cancelled", "removed"]
-"""What became of a running job whose lock was revoked."""
+"""Why the lock of a running job was revoked."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What became of one item of a batch."""
+    """The answer for one item of a batch."""
 
     verdict: Literal["done", "lost", "missing", "refused"]
-    """`done` also for a repeated call; `lost`: the token is not the current one; `refused`: not in this state."""
+    """`done`: also for a repeated call; `lost`: the token is not the current one; `refused`: not in this state."""
     state: State | None = None
-    """The job's state before the call; for `refused` the state that stood in the way."""
+    """The job's state before the call; for `refused` the state that did not allow it."""
 
 
 DONE: Final = Answer("done")
@@ -36,11 +36,11 @@ MISSING: Final = Answer("missing")
 
 
 class Added(msgspec.Struct, frozen=True, gc=False):
-    """What became of one job of a bundle. With any `conflict`, nothing of its bundle was stored."""
+    """The answer for one job of a bundle. With any `conflict`, nothing of its bundle was stored."""
 
     id: str
     verdict: Literal["created", "found", "conflict", "skipped"]
-    """`found`: the id was there with the same name and data; `conflict`: with others; `skipped`: beside a conflict."""
+    """`found`: the id exists with the same name and data; `conflict`: with others; `skipped`: another job conflicts."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -48,15 +48,15 @@ class Claimed(msgspec.Struct, frozen=True):
     now: Instant
     """The store's clock at the claim."""
     again_at: Instant | None = None
-    """With fewer jobs than asked for: when asking again may help although nobody wakes the worker."""
+    """With fewer jobs than asked for: when the next claim may find more without a wake-up."""
 
 
 class Served(msgspec.Struct, frozen=True):
-    """What a request got that was left with a listener."""
+    """The jobs of a claim that was left with a listener."""
 
     claimed: Claimed
     since: float
-    """`time.monotonic()` just before the claim: the locks are no older."""
+    """`time.monotonic()` shortly before the claim: the locks began later."""
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class Lock(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobUpdate(msgspec.Struct, frozen=True):
-    """What a handler, or somebody outside, adds to a job. Unset parts stay as they are."""
+    """An update of a job by its handler or the application. Unset parts stay unchanged."""
 
     id: str
     token: str | None = None
@@ -80,11 +80,11 @@ class JobUpdate(msgspec.Struct, frozen=True):
     log: tuple[str, ...] = ()
     keep_logs: int = 1_000
     alone: bool | None = None
-    """Whether this attempt runs without any other handler in its process, so that a stall is its own."""
+    """True if this attempt runs without any other handler in its process, so that a stall can be blamed on it."""
 
 
 class JobChange(msgspec.Struct, frozen=True):
-    """A change of where a job stands. Priority and lifo: waiting or delayed; delay: delayed; data: not final."""
+    """A change of a job's position or data. Priority and lifo: waiting or delayed; delay: delayed; data: not final."""
 
     id: str
     priority: int | None = None
@@ -99,7 +99,7 @@ class StallRules(msgspec.Struct, frozen=True):
     on_stalled: OnStalled = "requeue"
     counts_as_attempt: bool = False
     ends: Mapping[str, str] = {}
-    """How processes of workers ended (see `job.stalls.process_of`), such as "was killed by SIGKILL"."""
+    """How worker processes ended (see `job.stalls.process_of`), such as "was killed by SIGKILL"."""
 
 
 class Ticked(msgspec.Struct, frozen=True):
@@ -114,11 +114,11 @@ class Ticked(msgspec.Struct, frozen=True):
     """A batch was full: tick again at once."""
     now: Instant = 0
     reset: bool = False
-    """Somebody emptied the store since this handle ticked last: the jobs that it held are gone."""
+    """True if the store was emptied since this handle ticked last: the jobs that the worker held are gone."""
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What holds for a whole queue, for every worker on it."""
+    """Settings of a whole queue, for every worker on it."""
 
     paused: bool = False
     paused_names: tuple[str, ...] = ()
@@ -135,11 +135,11 @@ class Cleaned(msgspec.Struct, frozen=True):
     ids: list[str]
     more: bool = False
     active: int = 0
-    """For `obliterate`: active jobs that stood in the way, so that nothing was removed."""
+    """For `obliterate`: number of active jobs because of which nothing was removed."""
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """What happened in one minute."""
+    """Counts of one minute."""
 
     minute: Instant
     added: int = 0
@@ -165,7 +165,7 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class History(msgspec.Struct, frozen=True):
-    """What a job went through, oldest first."""
+    """Failed attempts and log lines of a job, oldest first."""
 
     failures: list[FailedAttempt]
     log: list[LogLine]
@@ -173,11 +173,11 @@ class History(msgspec.Struct, frozen=True):
 
 
 class LogPage(msgspec.Struct, frozen=True):
-    """Some lines of a job's log. Lines are numbered from 1 as they were written; dropped ones keep their numbers."""
+    """Lines of a job's log. They are numbered from 1 in the order of writing; dropped lines keep their numbers."""
 
     lines: list[LogLine]
     newest: int = 0
-    """The number of the newest line that was ever written: the `after` for what is yet to come."""
+    """The number of the newest line ever written: the `after` for later lines."""
     next: int | None = None
     """The `after` of the next page; None if this is the last one."""
 
@@ -213,7 +213,7 @@ class Revoked(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A small thing to remember, such as a worker's presence."""
+    """A small versioned record, such as a worker's presence."""
 
     kind: str
     key: str
@@ -224,9 +224,9 @@ class Record(msgspec.Struct, frozen=True):
 
 class Remembered(msgspec.Struct, frozen=True):
     verdict: Literal["done", "lost"]
-    """`lost`: somebody else wrote another version first."""
+    """`lost`: another caller wrote a newer version first."""
     record: Record | None
-    """As it stands now."""
+    """The stored record after the call."""
 
 
 Counts: TypeAlias = dict[State, int]

@@ -1,7 +1,7 @@
-"""Commands and their answers as MessagePack or JSON, for proxies that carry them between processes.
+"""The wire format of commands and answers: MessagePack or JSON, for proxies that send them between processes.
 
-A message is `[version, command, now]`. A reader refuses a version that it does not know; fields that it does not know
-come from a newer writer of the same version, and are skipped.
+A message is `[version, command, now]`. A reader refuses an unknown version; unknown fields come from a newer writer of
+the same version, and are skipped.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from .adds import AddedJob, added_job
 from .clock import FakeClock
 from .maintenance import LoopMaintenance
 from .proxy import StoreProxy
-from .transactions.inside import Inside, InsideHere
+from .transactions.inside import BlockingInside, Inside
 from .transactions.libraries import transactional
 from .transactions.own import (
     AwaitedOwnTransaction,
@@ -91,14 +91,16 @@ class FakeStore(StoreProxy, StoresAtCommit):
     def own(self) -> Inside:
         return Inside(self, None, AwaitedOwnTransaction(self.database))
 
-    def own_here(self) -> InsideHere:
-        return InsideHere(self, None, OwnTransaction(self.database))
+    def own_blocking(self) -> BlockingInside:
+        return BlockingInside(self, None, OwnTransaction(self.database))
 
     def join(self, tx: object) -> Inside:
         return Inside(self, tx, own_of(tx, FakeTransaction, self.database) or transactional(tx, awaited=True))
 
-    def join_here(self, tx: object) -> InsideHere:
-        return InsideHere(self, tx, own_of(tx, SyncFakeTransaction, self.database) or transactional(tx, awaited=False))
+    def join_blocking(self, tx: object) -> BlockingInside:
+        return BlockingInside(
+            self, tx, own_of(tx, SyncFakeTransaction, self.database) or transactional(tx, awaited=False)
+        )
 
 
 def fake_store(queue: Queue) -> FakeStore:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..client.portal import run
-from ..client.transactions import to_its_end, undo, undo_here
+from ..client.transactions import to_its_end, undo, undo_blocking
 from ..errors import AttemptTimeout, InvalidInput, InvalidMove, JobFinished, LockLost
 from ..job.codec import Json, JsonText, encode
 from ..job.outcomes import Outcome
@@ -54,14 +54,14 @@ async def completing(job: Job, using: object) -> AsyncIterator[Any]:
 
 
 @contextmanager
-def completing_here(job: Job, using: object) -> Iterator[Any]:
+def completing_blocking(job: Job, using: object) -> Iterator[Any]:
     """As `completing`, blocking, for a thread without an event loop."""
     completion = _begin(job)
     try:
         store = sharing(job.queue.store)
         if using is not None:
             run(store.prepare(job.queue.name))
-        inside = store.own_here() if using is None else store.join_here(using)
+        inside = store.own_blocking() if using is None else store.join_blocking(using)
         try:
             yield inside.begin()
             _refuse_if_told_to_stop(job)
@@ -72,10 +72,10 @@ def completing_here(job: Job, using: object) -> Iterator[Any]:
         except BaseException:
             if completion.outcome is None:
                 try:
-                    undo_here(inside)
+                    undo_blocking(inside)
                 finally:
                     # Again: a second KeyboardInterrupt may have interrupted the first call.
-                    undo_here(inside)
+                    undo_blocking(inside)
             raise
     finally:
         _end(job, completion)

@@ -21,7 +21,7 @@ from ..job.options import StoredOptions
 from ..job.record import JobRecord
 from ..job.retention import KEEP_COMPLETED
 from ..store.values import Answer, JobUpdate
-from .completing import Completion, complete_with, completing, completing_here
+from .completing import Completion, complete_with, completing, completing_blocking
 from .service import until_answered
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class SyncJob(RunningJob):
         """Commits the writes of the block and the job's completion together at its end, or neither."""
         if threading.get_ident() == self._loop_thread:
             return cast(AbstractContextManager[Any], self._job.transaction(using))
-        return completing_here(self._job, using)
+        return completing_blocking(self._job, using)
 
     def complete_with(self, result: Json) -> None:
         """The job's result, if the block of `transaction` ends well; None if this is not called."""

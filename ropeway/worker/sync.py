@@ -9,7 +9,7 @@ from ..client.portal import refuse_on_a_loop, run
 from ..client.sync_handle import SyncJobHandle
 from ..job.codec import Json
 from ..job.durations import Duration
-from .completing import completing_here
+from .completing import completing_blocking
 
 if TYPE_CHECKING:
     from .manual import ClaimedJob
@@ -48,7 +48,7 @@ class SyncClaimedJob(SyncJobHandle):
     def transaction(self, using: object = None) -> AbstractContextManager[Any]:
         """What is written in the block and the job's completion are committed together at its end, or neither is."""
         refuse_on_a_loop("async with job.transaction()")
-        return completing_here(self._claimed, using)
+        return completing_blocking(self._claimed, using)
 
     def complete_with(self, result: Json) -> None:
         """The job's result, if the block of `transaction` ends well; None if this is not called."""

@@ -4,10 +4,10 @@ import asyncio
 import gc
 import weakref
 
-from ropeway.store.loops import Everywhere, Place
+from ropeway.store.loops import LoopResources, PerLoop
 
 
-class Room(Place):
+class Room(LoopResources):
     """Holds its loop, as connections do."""
 
     is_closed = False
@@ -16,15 +16,15 @@ class Room(Place):
         self.is_closed = True
 
 
-async def enter(everywhere: Everywhere[Room]) -> Room:
+async def enter(everywhere: PerLoop[Room]) -> Room:
     room = everywhere.here()
-    if not room.is_settled:
-        await room.settle()
+    if not room.closes_with_loop:
+        await room.close_with_loop()
     return room
 
 
 def test_a_loop_has_one_place():
-    everywhere: Everywhere[Room] = Everywhere(Room)
+    everywhere: PerLoop[Room] = PerLoop(Room)
 
     async def enter_twice() -> bool:
         return await enter(everywhere) is await enter(everywhere)
@@ -33,7 +33,7 @@ def test_a_loop_has_one_place():
 
 
 def test_a_loop_that_ends_closes_its_place_and_is_not_kept():
-    everywhere: Everywhere[Room] = Everywhere(Room)
+    everywhere: PerLoop[Room] = PerLoop(Room)
 
     async def use() -> tuple[Room, weakref.ref[asyncio.AbstractEventLoop]]:
         return await enter(everywhere), weakref.ref(asyncio.get_running_loop())
@@ -47,7 +47,7 @@ def test_a_loop_that_ends_closes_its_place_and_is_not_kept():
 
 
 def test_a_loop_that_was_only_closed_is_forgotten_with_the_next_one():
-    everywhere: Everywhere[Room] = Everywhere(Room)
+    everywhere: PerLoop[Room] = PerLoop(Room)
     closed = asyncio.new_event_loop()
     closed.run_until_complete(enter(everywhere))
     closed.close()
@@ -61,7 +61,7 @@ def test_a_loop_that_was_only_closed_is_forgotten_with_the_next_one():
 
 
 def test_a_loop_that_goes_on_after_its_shutdown_gets_another_place():
-    everywhere: Everywhere[Room] = Everywhere(Room)
+    everywhere: PerLoop[Room] = PerLoop(Room)
     loop = asyncio.new_event_loop()
     first = loop.run_until_complete(enter(everywhere))
     loop.run_until_complete(loop.shutdown_asyncgens())
@@ -74,7 +74,7 @@ def test_a_loop_that_goes_on_after_its_shutdown_gets_another_place():
 
 
 async def test_closing_reaches_the_places_of_other_threads():
-    everywhere: Everywhere[Room] = Everywhere(Room)
+    everywhere: PerLoop[Room] = PerLoop(Room)
     entered, is_over = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     rooms: list[Room] = []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from ...job.record import NewJob
-from ...store.letters import ADDED
+from ...store.answer_codes import ADDED
 from ...store.values import Added
 from .encoding import as_json
 from .parameters import Parameter, numbers, texts, truths

@@ -10,7 +10,7 @@ import msgspec
 from ...errors import InvalidOption, StoreRefused
 from ...job.outcomes import Outcome
 from ...job.record import NewJob
-from ...store.letters import answers_of
+from ...store.answer_codes import answers_of
 from ...store.values import Added, Answer
 from .adding import answers_of as added_of
 from .adding import arguments_of

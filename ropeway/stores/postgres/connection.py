@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ...errors import NotConnected, StoreMissing, StoreReadOnly, StoreUnavailable
 from ...store.doubt import said
-from ...store.sharing import Shared
+from ...store.single_flight import SingleFlight
 from .checks import check_server
 from .failures import FORGOTTEN, NO_FUNCTION, READ_ONLY, UNDONE, code_of, tell, typed
 from .link import Link, NotSent, Row, Statement
@@ -109,7 +109,7 @@ class Lanes:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._links: list[Link] = []
-        self._opening = Shared(target.url, self._open)
+        self._opening = SingleFlight(target.url, self._open)
         self._was_up = False
         self._is_reached = False
         """Whether the server has answered: what is left to do may take long, as to make the schema."""

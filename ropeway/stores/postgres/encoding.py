@@ -12,8 +12,8 @@ from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
 from ...job.stalls import GIVEN_UP
+from ...store.answer_codes import ANSWERS
 from ...store.commands import Claim
-from ...store.letters import ANSWERS
 from ...store.values import Claimed
 from .parameters import NULL, Parameter, number, numbers, text, texts, truth
 

@@ -48,8 +48,8 @@ class Executor:
 
     async def settled(self) -> Here:
         here = self.here()
-        if not here.is_settled:
-            await here.settle()
+        if not here.closes_with_loop:
+            await here.close_with_loop()
         return here
 
     async def ask(self, function: str, *parameters: Parameter) -> list[Row]:

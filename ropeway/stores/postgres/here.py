@@ -15,8 +15,8 @@ from .target import Target
 from .wake import Ear
 
 
-class Here(loops.Place):
-    def __init__(self, target: Target, everywhere: loops.Everywhere[Here]) -> None:
+class Here(loops.LoopResources):
+    def __init__(self, target: Target, everywhere: loops.PerLoop[Here]) -> None:
         super().__init__(everywhere)
         self.lanes = Lanes(target)
         self.bell = Bell(target, self.lanes)
@@ -30,8 +30,8 @@ class Here(loops.Place):
             self._readying = self.loop.create_task(self._make_ready())
 
     async def _make_ready(self) -> None:
-        if not self.is_settled:
-            await self.settle()
+        if not self.closes_with_loop:
+            await self.close_with_loop()
         with suppress(StoreError):
             await self.lanes.make_ready()
 
@@ -45,6 +45,6 @@ class Here(loops.Place):
         await self.lanes.close()
 
 
-class Everywhere(loops.Everywhere[Here]):
+class Everywhere(loops.PerLoop[Here]):
     def __init__(self, target: Target) -> None:
         super().__init__(partial(Here, target))

@@ -10,7 +10,7 @@ from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
-from ...store.letters import answers_of
+from ...store.answer_codes import answers_of
 from ...store.values import Answer
 from .encoding import HELD, as_json
 from .parameters import NULL, Parameter, number, numbers, text, texts, truths

@@ -114,7 +114,7 @@ class SparesHere:
         self._is_closed = False
         forks.follow(self)
 
-    def begin_anew(self) -> object:
+    def reset_after_fork(self) -> object:
         inherited, self._kept = self._kept, deque()
         return inherited
 

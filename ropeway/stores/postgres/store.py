@@ -10,7 +10,7 @@ from ...store.commands import Command
 from ...store.contract import Doing, Listener, Store
 from ...store.inspection import Inspection
 from ...store.offers import Offers
-from ...store.transactions import Inside, InsideHere
+from ...store.transactions import BlockingInside, Inside
 from ...store.values import Topic
 from .calls import Calls
 from .connection import migrate
@@ -87,7 +87,7 @@ class PostgresStore(Store):
     def own(self) -> Inside:
         return Own(self._calls, self._executor.here().spares, self.url)
 
-    def own_here(self) -> InsideHere:
+    def own_blocking(self) -> BlockingInside:
         self._executor.check()
         return OwnHere(self._calls, self._spares, self.url)
 
@@ -95,7 +95,7 @@ class PostgresStore(Store):
         self._executor.check()
         return Joined(self._calls, tx, driver_of(tx))
 
-    def join_here(self, tx: object) -> InsideHere:
+    def join_blocking(self, tx: object) -> BlockingInside:
         self._executor.check()
         return JoinedHere(self._calls, tx, driver_here_of(tx))
 

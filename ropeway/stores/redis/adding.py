@@ -10,7 +10,7 @@ import msgspec
 
 from ...job.instants import Instant
 from ...job.record import NewJob
-from ...store.letters import ADDED
+from ...store.answer_codes import ADDED
 from ...store.values import Added
 from .encoding import as_json, as_text, given, pack
 from .ids import all_shortened, shortened

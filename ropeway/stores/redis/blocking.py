@@ -96,7 +96,7 @@ class BlockingLinks:
         self._is_closed = False
         forks.follow(self)
 
-    def begin_anew(self) -> object:
+    def reset_after_fork(self) -> object:
         inherited, self._idle = self._idle, []
         for link in inherited:
             link.leave_open()

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import hiredis
 
 from ...errors import NotConnected, StoreUnavailable
-from ...store.sharing import Shared
+from ...store.single_flight import SingleFlight
 from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, open_link
 from .failures import code_of, typed
 from .hedging import first_answer
@@ -40,7 +40,7 @@ class Cluster(Commands):
         """Where each slot is; one that was found in trouble is taken out, and looked up when it is used again."""
         self._connections: dict[Place, Connection] = {}
         self._said_last: Place | None = None
-        self._reading = Shared(target.url, self._ask_for_map)
+        self._reading = SingleFlight(target.url, self._ask_for_map)
 
     async def open(self) -> None:
         await self._read_map()

@@ -14,7 +14,7 @@ import hiredis
 
 from ...errors import NotConnected, StoreRefused, StoreUnavailable
 from ...store.doubt import said
-from ...store.sharing import Shared
+from ...store.single_flight import SingleFlight
 from .checks import check
 from .failures import PASSING, code_of, typed
 from .link import Argument, Hear, Link
@@ -145,7 +145,7 @@ class Connection(Commands):
         self._opens: Opens = opens or partial(open_link, target)
         self._patience = patience
         self._link: Link | None = None
-        self._opening = Shared(target.url, self._open)
+        self._opening = SingleFlight(target.url, self._open)
         self._was_up = False
 
     async def open(self) -> None:

@@ -12,8 +12,8 @@ from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
+from ...store.answer_codes import answers_of as text_answers_of
 from ...store.commands import Claim
-from ...store.letters import answers_of as text_answers_of
 from ...store.values import Answer, Claimed, JobUpdate
 from .ids import in_full, shortened, text_of
 

@@ -12,8 +12,8 @@ from .reaching import reach
 from .target import Target
 
 
-class Here(loops.Place):
-    def __init__(self, target: Target, everywhere: loops.Everywhere[Here]) -> None:
+class Here(loops.LoopResources):
+    def __init__(self, target: Target, everywhere: loops.PerLoop[Here]) -> None:
         super().__init__(everywhere)
         self.commands, self.ear = reach(target)
         self.listing = Listing(self.commands, Keys(target.prefix).queues)
@@ -24,7 +24,7 @@ class Here(loops.Place):
         await self.commands.close()
 
 
-class Everywhere(loops.Everywhere[Here]):
+class Everywhere(loops.PerLoop[Here]):
     def __init__(self, target: Target) -> None:
         super().__init__(partial(Here, target))
         self.blocking = BlockingLinks(target)

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from ...errors import StoreError, StoreUnavailable
 from ...store.doubt import unknown
-from ...store.sharing import Shared
+from ...store.single_flight import SingleFlight
 from .connection import CONNECTING, Connection, open_link
 from .link import Argument, Hear, Link
 from .sentinel import Sentinel, View
@@ -43,7 +43,7 @@ class Sentinels:
         self._news = asyncio.Event()
         self._all = [Sentinel(target, place, self._news.set) for place in target.seeds]
         self._tasks: list[asyncio.Task[None]] = []
-        self._looking = Shared(target.url, self._look)
+        self._looking = SingleFlight(target.url, self._look)
         self._loop = asyncio.get_running_loop()
         self._asked_at = 0.0
         self._good_until = 0.0

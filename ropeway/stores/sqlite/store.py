@@ -16,7 +16,7 @@ from ...store.commands import Command
 from ...store.contract import Listener, Store
 from ...store.inspection import Inspection
 from ...store.offers import Offers
-from ...store.transactions import Inside, InsideHere
+from ...store.transactions import BlockingInside, Inside
 from ...store.values import Added, Topic
 from .adding import add, all_created
 from .inside import InsideFile, InsideFileHere, SQLiteTransaction, SyncSQLiteTransaction, own_of
@@ -170,13 +170,13 @@ class SQLiteStore(Store):
     def own(self) -> Inside:
         return InsideFile(self._own())
 
-    def own_here(self) -> InsideHere:
+    def own_blocking(self) -> BlockingInside:
         return InsideFileHere(self._own())
 
     def join(self, tx: object) -> Inside:
         return InsideFile(own_of(tx, SQLiteTransaction, self._joined_path()))
 
-    def join_here(self, tx: object) -> InsideHere:
+    def join_blocking(self, tx: object) -> BlockingInside:
         return InsideFileHere(own_of(tx, SyncSQLiteTransaction, self._joined_path()))
 
     def _own(self) -> Own:

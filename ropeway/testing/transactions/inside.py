@@ -37,7 +37,7 @@ class Inside:
         await _done(self._transaction.roll_back())
 
 
-class InsideHere:
+class BlockingInside:
     def __init__(self, store: StoresAtCommit, given: object, transaction: Transactional) -> None:
         self._store, self._given, self._transaction = store, given, transaction
         self._outcome: tuple[str, Outcome] | None = None

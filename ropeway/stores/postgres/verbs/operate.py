@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....job.instants import Instant
+from ....store.answer_codes import ANSWERS, answers_of
 from ....store.commands import Cancel, Change, ClearLog, Promote, Remove, Retry
-from ....store.letters import ANSWERS, answers_of
 from ....store.values import Answer
 from ..encoding import DEFAULTS
 from ..executor import Executor

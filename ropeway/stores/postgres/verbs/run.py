@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ....job.events import EVENTS_KEPT
 from ....job.instants import LAST_INSTANT, Instant
+from ....store.answer_codes import answers_of
 from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
-from ....store.letters import answers_of
 from ....store.values import Added, Answer, Claimed, Settled, Ticked
 from .. import adding
 from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of

@@ -27,8 +27,8 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
     if job := adding.alone(command.bundles):
         # Written out here: for a lone job each further step is felt.
         here = on.here()
-        if not here.is_settled:
-            await here.settle()
+        if not here.closes_with_loop:
+            await here.close_with_loop()
         if job.queue not in on.registered:
             await on.register([job.queue])
         keys = (on.keys.queue(job.queue),)

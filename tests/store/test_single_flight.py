@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ropeway.errors import StoreClosed
-from ropeway.store.sharing import Shared
+from ropeway.store.single_flight import SingleFlight
 
 
 class Work:
@@ -34,11 +34,11 @@ async def work() -> Work:
 
 
 @pytest.fixture
-async def shared(work: Work) -> Shared[int]:
-    return Shared("test://", work)
+async def shared(work: Work) -> SingleFlight[int]:
+    return SingleFlight("test://", work)
 
 
-async def test_all_who_wait_share_it_and_who_comes_later_begins_anew(work: Work, shared: Shared[int]):
+async def test_all_who_wait_share_it_and_who_comes_later_begins_anew(work: Work, shared: SingleFlight[int]):
     shared.begin()
     waiting = [asyncio.create_task(shared.result()) for _ in range(3)]
     await work.reached.wait()
@@ -48,7 +48,7 @@ async def test_all_who_wait_share_it_and_who_comes_later_begins_anew(work: Work,
     assert await shared.result() == 2
 
 
-async def test_it_goes_on_when_one_who_waits_is_cancelled(work: Work, shared: Shared[int]):
+async def test_it_goes_on_when_one_who_waits_is_cancelled(work: Work, shared: SingleFlight[int]):
     cancelled, other = (asyncio.create_task(shared.result()) for _ in range(2))
     await work.reached.wait()
     cancelled.cancel()
@@ -59,7 +59,7 @@ async def test_it_goes_on_when_one_who_waits_is_cancelled(work: Work, shared: Sh
     assert await other == 1
 
 
-async def test_what_went_wrong_is_told_to_those_who_wait_and_to_nobody_else(work: Work, shared: Shared[int]):
+async def test_what_went_wrong_is_told_to_those_who_wait_and_to_nobody_else(work: Work, shared: SingleFlight[int]):
     unheard: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
     work.error = RuntimeError("on purpose")
@@ -75,7 +75,7 @@ async def test_what_went_wrong_is_told_to_those_who_wait_and_to_nobody_else(work
 
 
 @pytest.mark.parametrize("has_begun", [True, False])
-async def test_who_waits_when_it_is_closed_is_told_so(work: Work, shared: Shared[int], has_begun: bool):
+async def test_who_waits_when_it_is_closed_is_told_so(work: Work, shared: SingleFlight[int], has_begun: bool):
     waiting = asyncio.create_task(shared.result())
     if has_begun:
         await work.reached.wait()
@@ -92,7 +92,7 @@ async def test_who_waits_when_it_is_closed_is_told_so(work: Work, shared: Shared
         await shared.result()
 
 
-async def test_who_is_cancelled_while_it_is_closed_is_cancelled(work: Work, shared: Shared[int]):
+async def test_who_is_cancelled_while_it_is_closed_is_cancelled(work: Work, shared: SingleFlight[int]):
     waiting = asyncio.create_task(shared.result())
     await work.reached.wait()
     waiting.cancel()

@@ -1,4 +1,4 @@
-"""One piece of work for all who need it at the same time, as the making of a connection."""
+"""Single flight: concurrent callers share one task, such as opening a connection."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..errors import StoreClosed
 T = TypeVar("T")
 
 
-class Shared(Generic[T]):
-    """Goes on when one of those who wait is cancelled, and begins anew for who comes when it has ended."""
+class SingleFlight(Generic[T]):
+    """Runs `work` once for all concurrent callers. A cancelled caller does not stop it; a later one runs it again."""
 
     def __init__(self, url: str, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._url = url
@@ -21,19 +21,19 @@ class Shared(Generic[T]):
         self._is_closed = False
 
     async def result(self) -> T:
-        """Raises what the work raises, and StoreClosed after `close`."""
+        """The result of the running or a new task. Raises `StoreClosed` after `close`."""
         task = self.begin()
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             caller = asyncio.current_task()
             if task.cancelled() and caller is not None and not caller.cancelling():
-                # Nobody has cancelled the caller: for it this is an error like any other.
+                # The caller itself was not cancelled: for it this is an ordinary error.
                 raise self._closed() from None
             raise
 
     def begin(self) -> asyncio.Task[T]:
-        """For who will need it soon: it is under way now, and what it raises is told to those who wait for it only."""
+        """Starts the task without waiting, unless it runs. Its error is raised only in callers of `result`."""
         if self._is_closed:
             raise self._closed()
         if self._task is None or self._task.done():

@@ -1,4 +1,4 @@
-"""The letters in which scripts and statements answer: one for each job that is added, else two, verdict and state."""
+"""Codes in which Lua scripts and SQL functions answer: one letter per added job, else two, for verdict and state."""
 
 from __future__ import annotations
 
