@@ -37,10 +37,10 @@ COMPILE := $(UV) pip compile pyproject.toml --quiet --no-config --universal --py
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format docs bench picture lock clean
+.PHONY: help run test test-deep check format docs bench picture lock clean
 
 help: ## Print this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@sed -n 's/^# \([A-Z]*=\)/\1/p' Makefile
 
@@ -49,6 +49,10 @@ run: $(RUNTIME) ## Run the example application on the embedded store, with the l
 
 test: $(DEV) ## Run the tests; ARGS="-n 0 -k claim" narrows them down
 	$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
+
+test-deep: export ROPEWAY_DEEP ?= 1
+test-deep: export ROPEWAY_EXAMPLES ?= 300
+test-deep: test ## Run every test on every store, search longer, and kill more
 
 check: $(DEV) ## Check format, lint and types
 	$(BIN)/ruff format --check

@@ -1,4 +1,4 @@
-"""For all tests: how Hypothesis searches, asserts of the suite that explain themselves, and Ctrl+C."""
+"""For all tests: how deep they go, how Hypothesis searches, asserts that explain themselves, and Ctrl+C."""
 
 import gc
 import os
@@ -30,6 +30,19 @@ settings.load_profile("ropeway")
 # A shell that runs the tests in the background has them ignore it, and so would all programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    deep = os.environ.get("ROPEWAY_DEEP", "0") != "0"
+    parser.addoption(
+        "--deep", action="store_true", default=deep, help="run every test, on every store (ROPEWAY_DEEP=1)"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("deep"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("deep")])
+        items[:] = [item for item in items if not item.get_closest_marker("deep")]
 
 
 def pytest_collection_finish() -> None:

@@ -1,9 +1,8 @@
-"""What tests of queues and workers take. Each runs once on every store, and has the store's books checked."""
+"""What tests of queues and workers take. Each has its store's books checked; `depth.py` says which stores."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TypeAlias, cast
 
 import pytest
@@ -14,7 +13,8 @@ from ropeway.store.contract import Store
 from ropeway.testing.auditor import AuditedStore
 from ropeway.testing.conformance.fixtures import NewHandle, audited
 from ropeway.testing.factories import QUEUE
-from tests.stores.places import PLACES
+from tests.depth import give_stores, stores_of_a_user
+from tests.stores.places import PLACES, empty_folder
 
 from .tampering import Tampering, tampered
 
@@ -28,9 +28,14 @@ class Audited(AuditedStore):
     reads_before = tuple(command for command in AuditedStore.reads_before if command is not Tick)
 
 
-@pytest.fixture(params=PLACES)
-def new_handle(request: pytest.FixtureRequest, tmp_path: Path) -> NewHandle:
-    return PLACES[cast(str, request.param)](tmp_path)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    give_stores(metafunc, stores_of_a_user(metafunc))
+
+
+@pytest.fixture
+def new_handle(request: pytest.FixtureRequest) -> Iterator[NewHandle]:
+    with empty_folder() as folder:
+        yield PLACES[cast(str, request.param)](folder)
 
 
 @pytest.fixture

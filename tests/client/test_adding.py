@@ -25,6 +25,7 @@ async def is_empty(queue: Queue) -> bool:
     return not any((await queue.counts()).values()) and not (await queue.find()).jobs
 
 
+@pytest.mark.every_store
 async def test_an_added_job_waits_with_its_name_and_data(queue: Queue):
     job = await queue.add("send", {"to": ["you", None, 1.5, "é"]})
     assert job.created
@@ -42,6 +43,7 @@ async def test_ids_are_made_in_the_order_of_adding(queue: Queue):
     assert ids == sorted(set(ids))
 
 
+@pytest.mark.every_store
 async def test_a_second_add_of_an_id_finds_the_first_job(queue: Queue):
     first = await queue.add("send", {"to": "you"}, id="order-1")
     second = await queue.add("send", {"to": "you"}, id="order-1")
@@ -64,6 +66,7 @@ async def test_an_id_is_free_again_once_its_job_was_removed(queue: Queue):
     assert (await queue.add("send", 2, id="a")).created
 
 
+@pytest.mark.every_store
 @pytest.mark.parametrize(("name", "data"), [("send", {"to": "me"}), ("post", {"to": "you"})])
 async def test_an_id_with_another_name_or_other_data_is_refused(queue: Queue, name: str, data: Any):
     job = await queue.add("send", {"to": "you"}, id="order-1")
@@ -73,6 +76,7 @@ async def test_an_id_with_another_name_or_other_data_is_refused(queue: Queue, na
     assert (await snapshot(job)).data == {"to": "you"}
 
 
+@pytest.mark.every_store
 async def test_fifty_producers_of_one_id_make_one_job(queue: Queue):
     jobs = await asyncio.gather(*(queue.add("send", {"n": 1}, id="one") for _ in range(50)))
     assert sum(job.created for job in jobs) == 1
@@ -119,6 +123,7 @@ async def test_adding_none_at_all_is_fine(queue: Queue):
     assert await queue.add_many([]) == []
 
 
+@pytest.mark.every_store
 async def test_many_say_which_were_created_and_which_were_found(queue: Queue):
     await queue.add("send", 1, id="a")
     jobs = await queue.add_many([("send", 1, {"id": "a"}), ("send", 2, {"id": "b"}), ("send", 2, {"id": "b"})])
@@ -126,6 +131,7 @@ async def test_many_say_which_were_created_and_which_were_found(queue: Queue):
     assert (await queue.counts())["waiting"] == 2
 
 
+@pytest.mark.every_store
 @pytest.mark.parametrize("place", [0, 1, 2])
 async def test_one_taken_id_stores_nothing_of_many(queue: Queue, place: int):
     await queue.add("send", "first", id="taken")

@@ -16,6 +16,8 @@ from ropeway.testing.factories import complete, fail, retry
 
 from .tampering import Tampering
 
+pytestmark = pytest.mark.every_store
+
 Following: TypeAlias = tuple[AsyncGenerator[Event, None], asyncio.Task[Event]]
 Follow: TypeAlias = Callable[..., Awaitable[Following]]
 

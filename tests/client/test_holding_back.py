@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ropeway import Queue
 from ropeway.store.contract import Store
 from ropeway.testing.arrange import claim
+
+pytestmark = pytest.mark.every_store
 
 
 async def claimable(queue: Queue, limit: int = 10) -> list[str]:

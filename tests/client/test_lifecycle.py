@@ -75,6 +75,7 @@ async def test_jobs_in_a_file_outlive_the_queue(tmp_path: Path):
         assert found.data == {"to": "you"}
 
 
+@pytest.mark.every_store
 async def test_who_waits_on_a_store_that_is_closed_is_told():
     store = connect("memory://")
     tampering = Tampering()
@@ -98,6 +99,7 @@ async def test_who_follows_a_queue_that_is_closed_is_told():
         await asyncio.wait_for(anext(events), 10)
 
 
+@pytest.mark.every_store
 async def test_adds_that_gather_on_a_store_that_is_closed_are_told():
     store = connect("memory://")
     tampering = Tampering()

@@ -129,6 +129,7 @@ async def test_states_are_found_under_the_names_that_others_use(queue: Queue, st
     assert [found.id for found in (await queue.find("in_progress")).jobs] == [held.id]
 
 
+@pytest.mark.every_store
 async def test_pages_follow_each_other_without_gap_or_repeat(queue: Queue):
     added = [job.id for job in await queue.add_many(("send", n) for n in range(25))]
     for newest_first in (False, True):
@@ -193,6 +194,7 @@ async def test_an_unknown_state_is_answered_with_the_known_ones(queue: Queue):
         await queue.find("sleeping")
 
 
+@pytest.mark.every_store
 async def test_history_tells_of_failed_attempts_and_log_lines(queue: Queue, store: Store):
     record = await failed(store, now=await store.clock())
     history = await queue.history(record.id)
@@ -204,6 +206,7 @@ async def test_history_tells_of_failed_attempts_and_log_lines(queue: Queue, stor
     assert history.failures == []
 
 
+@pytest.mark.every_store
 async def test_metrics_count_what_happened_by_the_minute(queue: Queue, store: Store):
     now = await store.clock()
     await job_in("completed", store, now=now)
@@ -218,6 +221,7 @@ async def test_metrics_count_what_happened_by_the_minute(queue: Queue, store: St
         await queue.metrics(since="yesterday")  # type: ignore[arg-type]
 
 
+@pytest.mark.every_store
 async def test_workers_that_serve_the_queue_are_listed_until_they_are_silent(queue: Queue, store: Store):
     def says(id: str, *queues: str) -> Record:
         info = WorkerInfo(id, id, "host", 1, queues, dict.fromkeys(queues), 10, 0, 0)
@@ -234,6 +238,7 @@ async def damaged(queue: Queue, id: str, data: str = "1", options: str = "{}") -
     await queue.store.add([[NewJob(queue.name, id, "send", data, options)]])
 
 
+@pytest.mark.every_store
 @pytest.mark.parametrize(
     ("part", "data", "options"),
     [
@@ -256,6 +261,7 @@ async def test_a_damaged_job_is_seen_and_marked(queue: Queue, part: str, data: s
     assert [job.snapshot.corrupt for job in jobs] == [(), (part,), ()]
 
 
+@pytest.mark.every_store
 async def test_a_damaged_job_can_be_removed(queue: Queue):
     await damaged(queue, "damaged", "{not json", "{not json")
     assert (await one(queue, "damaged")).corrupt == ("data", "options")
@@ -263,6 +269,7 @@ async def test_a_damaged_job_can_be_removed(queue: Queue):
     assert await queue.get("damaged") is None
 
 
+@pytest.mark.every_store
 async def test_a_damaged_job_can_be_moved_like_any_other(queue: Queue):
     await damaged(queue, "damaged", "{not json", "{not json")
     await queue.change("damaged", priority=1)
@@ -273,6 +280,7 @@ async def test_a_damaged_job_can_be_moved_like_any_other(queue: Queue):
     assert await queue.drain() == 1
 
 
+@pytest.mark.every_store
 async def test_options_of_a_newer_version_are_no_damage(queue: Queue):
     await damaged(queue, "newer", options='{"attempts":4,"colour":"green"}')
     seen = await one(queue, "newer")

@@ -29,6 +29,7 @@ CALLS: dict[str, tuple[Any, set[State]]] = {
 """What can be asked of a job, and the states in which it is done."""
 
 
+@pytest.mark.every_store
 @pytest.mark.parametrize("state", ARRANGED)
 async def test_every_move_is_made_or_refused_by_the_state_of_the_job(queue: Queue, store: Store, state: State):
     for name, (call, allowed) in CALLS.items():
@@ -68,6 +69,7 @@ async def test_a_second_cancel_says_that_it_was_cancelled_before(queue: Queue):
     assert (await job.refresh()).reason == "first"
 
 
+@pytest.mark.every_store
 async def test_cancelling_a_running_job_revokes_its_lock(queue: Queue, store: Store):
     record = await active(store, now=await store.clock())
     cursor = (await store.revoked(queue.name)).cursor
@@ -218,6 +220,7 @@ async def test_a_change_that_cannot_be_meant_is_refused(make_queue: MakeQueue):
     assert await job.refresh() == before
 
 
+@pytest.mark.every_store
 async def test_progress_can_be_reported_from_outside(queue: Queue):
     job = await queue.add("send")
     await queue.report_progress(job.id, {"part": 1})

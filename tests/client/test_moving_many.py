@@ -31,6 +31,7 @@ async def fail_all(queue: Queue, now: Instant | None = None) -> None:
         await queue.store.settle(queue.name, [fail(job) for job in jobs], now=now)
 
 
+@pytest.mark.every_store
 async def test_retry_all_retries_every_failed_job_whatever_their_number(queue: Queue):
     added = [job.id for job in await queue.add_many(("send", n) for n in range(2 * BATCH + 5))]
     await fail_all(queue)
@@ -85,6 +86,7 @@ async def test_retry_all_leaves_out_jobs_that_fail_again_meanwhile(tampered_queu
     assert (await queue.counts())["failed"] == 3
 
 
+@pytest.mark.every_store
 async def test_promote_all_ends_every_delay_the_first_due_first(queue: Queue):
     jobs = [await queue.add("send", delay=60 - n) for n in range(3)]
     assert await queue.promote_all(limit=1) == 1
@@ -120,6 +122,7 @@ async def test_clean_removes_the_oldest_of_a_state_and_names_them(queue: Queue, 
     assert await queue.get(new.id) is not None
 
 
+@pytest.mark.every_store
 async def test_clean_goes_on_until_all_are_gone(queue: Queue):
     await queue.add_many(["send"] * (BATCH + 7))
     assert len(await queue.clean(0, "waiting")) == BATCH + 7
@@ -182,6 +185,7 @@ async def test_obliterate_forgets_everything_about_the_queue(queue: Queue, store
     assert (await queue.add("send")).created
 
 
+@pytest.mark.every_store
 async def test_obliterate_of_a_busy_queue_only_pauses_it(queue: Queue, store: Store):
     await active(store, now=await store.clock())
     job = await queue.add("send")

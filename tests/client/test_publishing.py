@@ -28,6 +28,7 @@ async def test_what_is_published_is_an_event_like_others(queue: Queue):
     ]
 
 
+@pytest.mark.every_store
 async def test_followers_hear_it_at_once_and_in_order(queue: Queue):
     async def follow() -> list[str]:
         names = []
@@ -46,6 +47,7 @@ async def test_followers_hear_it_at_once_and_in_order(queue: Queue):
     assert await asyncio.wait_for(following, 20) == ["added", "waiting", "imported"]
 
 
+@pytest.mark.every_store
 async def test_it_can_be_resumed_from(queue: Queue):
     await queue.publish("one")
     await queue.publish("two")
@@ -98,6 +100,7 @@ async def test_data_that_is_too_large_is_refused(queue: Queue):
         await queue.publish("imported", {"text": "x" * 65_536})
 
 
+@pytest.mark.every_store
 async def test_events_are_trimmed(queue: Queue):
     for number in range(5):
         await queue.publish(f"event {number}")

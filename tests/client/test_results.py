@@ -20,6 +20,8 @@ from ropeway.testing.factories import complete, fail, retry
 
 from .tampering import Door, Outage, Tampering
 
+pytestmark = pytest.mark.every_store
+
 Act: TypeAlias = Callable[[Queue, str], Awaitable[Any]]
 FOREVER = 20
 """Seconds, in which anything that is to happen has happened."""

@@ -33,6 +33,7 @@ async def gathered(queue: Queue, tampering: Tampering, count: int) -> list[async
     return tasks
 
 
+@pytest.mark.every_store
 async def test_a_hundred_adds_at_once_take_two_trips(queue: Queue, tampering: Tampering):
     jobs = await asyncio.gather(*(queue.add("send", number) for number in range(100)))
     assert tampering.calls["add"] == 2
@@ -73,6 +74,7 @@ async def test_a_bundle_larger_than_a_trip_travels_alone(queue: Queue, tampering
     assert (await queue.counts())["waiting"] == JOBS_PER_TRIP + 3
 
 
+@pytest.mark.every_store
 async def test_one_conflict_hurts_none_of_those_that_travel_with_it(queue: Queue):
     await queue.add("send", 0, id="taken")
     answers = await asyncio.gather(
@@ -105,6 +107,7 @@ async def test_an_add_whose_own_trip_fails_hurts_none_that_wait(queue: Queue, ta
     assert (await queue.counts())["waiting"] == 2
 
 
+@pytest.mark.every_store
 async def test_an_add_whose_answer_was_lost_is_repeated_and_stores_one_job(queue: Queue, tampering: Tampering):
     tampering.after["add"] = Outage(1)
     job = await queue.add("send")
@@ -157,6 +160,7 @@ async def test_an_add_that_is_cancelled_before_it_left_is_not_stored(queue: Queu
     assert {job.data for job in (await queue.find("waiting")).jobs} == {0, 2}
 
 
+@pytest.mark.every_store
 def test_a_loop_that_ends_in_the_middle_of_adds_leaves_the_queue_usable_in_another():
     tampering = Tampering()
     store = connect("memory://")

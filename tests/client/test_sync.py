@@ -165,6 +165,7 @@ def test_an_error_shows_the_call_and_where_it_came_from(queue: Queue):
     assert len(functions) < 9
 
 
+@pytest.mark.every_store
 def test_events_can_be_iterated_and_closed(queue: Queue):
     job = queue.sync.add("send")
     with closing(queue.sync.events("start")) as events:
@@ -186,6 +187,7 @@ def test_events_after_the_newest_are_all_that_follow_it(queue: Queue):
     assert [(event.name, event.job_id) for event in heard] == [("added", job.id), ("waiting", job.id)]
 
 
+@pytest.mark.every_store
 def test_events_wait_for_what_happens_next(queue: Queue):
     events = queue.sync.events()
     heard: list[str] = []
@@ -241,6 +243,7 @@ async def test_a_call_on_the_thread_of_a_loop_is_refused(queue: Queue):
     assert (await queue.counts())["waiting"] == 1
 
 
+@pytest.mark.every_store
 async def test_one_queue_is_awaited_and_called_at_the_same_time(queue: Queue):
     def add_some() -> None:
         for _ in range(50):
@@ -253,6 +256,7 @@ async def test_one_queue_is_awaited_and_called_at_the_same_time(queue: Queue):
     assert (await asyncio.to_thread(queue.sync.counts))["waiting"] == 200
 
 
+@pytest.mark.every_store
 def test_adds_of_many_threads_share_trips(tampered_queue: Queue, tampering: Tampering):
     """While two trips are held up, the others gather, and one more carries them all."""
     departed, go = threading.Semaphore(0), threading.Event()

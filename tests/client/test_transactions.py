@@ -30,6 +30,8 @@ from tests.worker.watching import PATIENCE
 
 from . import programs
 
+pytestmark = pytest.mark.every_store
+
 __all__ = ["ledger"]
 
 

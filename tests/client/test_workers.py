@@ -10,6 +10,8 @@ from ropeway.client.workers import WORKER_RECORDS, WorkerInfo, read_workers
 from ropeway.store.contract import Store
 from ropeway.store.values import Record
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.mark.parametrize("value", ['{"id":"b","new_schema":1}', "not JSON at all", '{"id": 1}'])
 async def test_a_worker_that_cannot_be_read_hides_no_other(queue: Queue, store: Store, value: str):

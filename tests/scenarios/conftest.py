@@ -1,14 +1,15 @@
-"""Every scenario runs once on each store that processes can share."""
+"""Scenarios run on the stores that processes can share: all of them, or SQLite where the store is not the subject."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import pytest
 
 from ropeway import Queue
+from tests.depth import runs_everywhere
 from tests.stores.databases import new_database_place
 from tests.stores.servers import new_place
 
@@ -23,9 +24,14 @@ SHARED_STORES: Final[dict[str, Callable[[Path], str]]] = {
 """The URL of a new and empty store, given a folder of its own."""
 
 
-@pytest.fixture(params=SHARED_STORES)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return SHARED_STORES[cast(str, request.param)](tmp_path)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "place" in metafunc.fixturenames:
+        metafunc.parametrize("place", list(SHARED_STORES) if runs_everywhere(metafunc) else ["sqlite"])
+
+
+@pytest.fixture
+def url(place: str, tmp_path: Path) -> str:
+    return SHARED_STORES[place](tmp_path)
 
 
 @pytest.fixture

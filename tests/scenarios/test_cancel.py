@@ -11,6 +11,8 @@ from ropeway import Queue
 from .chronicle import Chronicle
 from .harness import Fleet, Gate, show, until
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.mark.parametrize("handler", ["hold", "listen-in-thread"])
 async def test_a_running_handler_hears_of_its_cancellation(

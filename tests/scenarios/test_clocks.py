@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ropeway import JobHandle, Queue
 
 from .chronicle import Chronicle, check_counters
 from .harness import Fleet, Gate
+
+pytestmark = pytest.mark.every_store
 
 HOUR = 3_600
 

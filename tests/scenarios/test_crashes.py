@@ -64,6 +64,7 @@ async def test_a_job_that_kills_its_workers_takes_no_other_along(
     await check_counters(queue)
 
 
+@pytest.mark.every_store
 async def test_a_job_that_kills_many_workers_takes_no_other_along(queue: Queue, fleet: Fleet, chronicle: Chronicle):
     """They take over from each other while it happens, and each is started again when it has died."""
     others = await queue.add_many([("nap", 0.01) for _ in range(15)])
@@ -84,6 +85,7 @@ async def test_a_job_that_kills_many_workers_takes_no_other_along(queue: Queue, 
     await check_counters(queue)
 
 
+@pytest.mark.every_store
 async def test_a_worker_killed_after_the_effect_repeats_it_under_the_same_id(
     queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):
@@ -104,6 +106,7 @@ async def test_a_worker_killed_after_the_effect_repeats_it_under_the_same_id(
     assert await chronicle.ids("complete") == [job.id]
 
 
+@pytest.mark.every_store
 async def test_a_job_completed_by_a_worker_that_never_knew_stays_completed(
     queue: Queue, fleet: Fleet, chronicle: Chronicle
 ):
@@ -119,6 +122,7 @@ async def test_a_job_completed_by_a_worker_that_never_knew_stays_completed(
     assert await chronicle.ids("complete") == [job.id, later.id]
 
 
+@pytest.mark.every_store
 async def test_a_job_claimed_by_a_worker_that_died_before_its_handler_runs_once(
     queue: Queue, fleet: Fleet, chronicle: Chronicle
 ):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+import pytest
+
 from ropeway import Queue
 from ropeway.testing.factories import NOW, SECOND, new_jobs
 
 from .chronicle import check_counters
 from .harness import Fleet, Gate, show, until
+
+pytestmark = pytest.mark.every_store
 
 JOBS = 20_000
 

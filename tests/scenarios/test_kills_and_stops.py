@@ -26,6 +26,8 @@ from .chaos import Chaos, cause, reruns, runs_by_job
 from .chronicle import Chronicle, all_jobs, check_counters
 from .harness import Fleet, show, until
 
+pytestmark = pytest.mark.every_store
+
 JOBS: Final = 5_000
 WORKERS: Final = 4
 KILLS: Final = 20
@@ -76,6 +78,7 @@ def fleet(url: str, accidents: Accidents | None, queue: Queue, tmp_path: Path) -
     fleet.close()
 
 
+@pytest.mark.deep
 async def test_no_job_is_lost_or_done_twice_when_workers_are_killed_and_stopped(
     queue: Queue, fleet: Fleet, chronicle: Chronicle, accidents: Accidents | None
 ):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from ropeway import Queue
 
 from .chronicle import Chronicle
 from .harness import Fleet, Gate, until
 
 
+@pytest.mark.every_store
 async def test_a_worker_that_may_open_few_files_works(queue: Queue, fleet: Fleet):
     worker = fleet.start(orders={"more_files": 50})
     jobs = await queue.add_many([("nap", 0.001) for _ in range(200)])
@@ -35,6 +38,7 @@ async def test_a_worker_whose_handler_takes_every_file_goes_on(
     assert await chronicle.ids("stall") == []
 
 
+@pytest.mark.every_store
 async def test_a_worker_that_may_open_too_few_files_says_so_and_does_not_spin(queue: Queue, fleet: Fleet, url: str):
     await queue.add("nap", 0)
     # SQLite needs three, and two of them before it says what is wrong.

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
+
 from ropeway import Queue
 
 from .chronicle import all_jobs, check_counters
 from .harness import AppProcess, Fleet, until
 from .producer_app import BUNDLE
+
+pytestmark = pytest.mark.every_store
 
 PRODUCERS = 12
 

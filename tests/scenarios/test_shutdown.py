@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ropeway import Queue
 
 from .chronicle import Chronicle, all_jobs, check_counters, lock_of, renewed_after
@@ -9,6 +11,7 @@ from .harness import Fleet, Gate, show, until
 from .worker_app import SHUTDOWN_TIMEOUT
 
 
+@pytest.mark.every_store
 async def test_workers_that_end_under_load_give_back_what_they_hold(
     queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):
@@ -33,6 +36,7 @@ async def test_workers_that_end_under_load_give_back_what_they_hold(
     await check_counters(queue)
 
 
+@pytest.mark.every_store
 async def test_jobs_given_back_are_done_by_the_next_worker(
     queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):

@@ -13,6 +13,7 @@ from .chronicle import Chronicle, all_jobs, check_counters, lock_of, renewed_aft
 from .harness import Fleet, Gate, stop_between_calls, until
 
 
+@pytest.mark.every_store
 @pytest.mark.parametrize("handler", ["hold", "hold-in-thread"])
 async def test_a_worker_that_stood_still_cannot_replace_the_result_of_another(
     handler: str, queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
@@ -85,6 +86,7 @@ async def test_a_stop_shorter_than_the_lock_has_no_effect(queue: Queue, fleet: F
     assert await chronicle.ids("hand back") == []
 
 
+@pytest.mark.every_store
 async def test_after_all_workers_stood_still_everything_is_done_once(queue: Queue, fleet: Fleet, chronicle: Chronicle):
     jobs = await queue.add_many([("nap", 0.2) for _ in range(100)])
     workers = await fleet.start_many(3, concurrency=4, lock_duration=1)
@@ -103,6 +105,7 @@ async def test_after_all_workers_stood_still_everything_is_done_once(queue: Queu
     await check_counters(queue)
 
 
+@pytest.mark.every_store
 async def test_a_lone_worker_that_stood_still_does_its_jobs_all_the_same(
     queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):

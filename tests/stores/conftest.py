@@ -8,6 +8,7 @@ from typing import TypeAlias, cast
 import pytest
 
 from ropeway.testing.conformance.fixtures import NewHandle, sibling, store
+from tests.depth import give_stores, stores_of_the_suite
 
 from .databases import DatabaseProcess
 from .network import Proxy, proxied
@@ -21,7 +22,11 @@ AnyServer: TypeAlias = ServerProcess | DatabaseProcess
 SERVERS = {"redis": ServerProcess, "postgres": DatabaseProcess}
 
 
-@pytest.fixture(params=EVERYWHERE)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    give_stores(metafunc, stores_of_the_suite(metafunc))
+
+
+@pytest.fixture
 def new_handle(request: pytest.FixtureRequest) -> Iterator[NewHandle]:
     with empty_folder() as folder:
         yield EVERYWHERE[cast(str, request.param)](folder)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -15,15 +14,10 @@ from ropeway.testing.arrange import read
 from ropeway.testing.conformance.fixtures import NewHandle
 from ropeway.testing.factories import QUEUE, claim_request, new_job
 
-from .places import PLACES
+pytestmark = pytest.mark.parametrize("new_handle", ["sqlite", "redis"], indirect=True)
 
 THREADS = 6
 EACH = 40
-
-
-@pytest.fixture(params=["sqlite", "redis"])
-def new_handle(request: pytest.FixtureRequest, tmp_path: Path) -> NewHandle:
-    return PLACES[request.param](tmp_path)
 
 
 @pytest.fixture

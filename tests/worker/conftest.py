@@ -1,3 +1,3 @@
-from tests.client.fixtures import make_queue, new_handle, queue, store, tampered_queue, tampering
+from tests.client.fixtures import make_queue, new_handle, pytest_generate_tests, queue, store, tampered_queue, tampering
 
-__all__ = ["make_queue", "new_handle", "queue", "store", "tampered_queue", "tampering"]
+__all__ = ["make_queue", "new_handle", "pytest_generate_tests", "queue", "store", "tampered_queue", "tampering"]

@@ -200,6 +200,7 @@ async def test_a_result_may_take_exactly_the_limit_and_not_a_byte_more(make_queu
     assert (await job.refresh()).attempts_made == 1
 
 
+@pytest.mark.every_store
 async def test_a_handler_that_blocks_the_loop_keeps_its_lock_and_is_named(tampered_queue: Queue, tampering: Tampering):
     """The locks of all jobs are renewed in a thread that no handler can block."""
     renewed = threading.Semaphore(0)
@@ -299,6 +300,7 @@ async def test_a_thread_that_outlives_the_worker_is_told_that_the_job_is_finishe
     assert await asyncio.to_thread(told_so.wait, PATIENCE)
 
 
+@pytest.mark.every_store
 @pytest.mark.parametrize(("data", "options"), [("1", "{not json"), ("{not json", "{}")], ids=["options", "data"])
 async def test_a_damaged_job_fails_and_holds_up_nobody(queue: Queue, store: Store, data: str, options: str):
     async def handle(job: Job) -> Any:
@@ -316,6 +318,7 @@ async def test_a_damaged_job_fails_and_holds_up_nobody(queue: Queue, store: Stor
     assert damaged.snapshot.attempts_made == 1
 
 
+@pytest.mark.every_store
 async def test_damaged_data_is_not_retried(queue: Queue, store: Store):
     async def handle(job: Job) -> Any:
         return job.data
@@ -397,6 +400,7 @@ async def test_what_the_worker_itself_found_has_no_trace(queue: Queue, caplog: p
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.every_store
 async def test_a_forked_child_that_comes_back_from_its_handler_ends_there(
     queue: Queue, caplog: pytest.LogCaptureFixture
 ):

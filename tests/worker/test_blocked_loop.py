@@ -37,7 +37,8 @@ class Counted:
         return Outcome(job.id, job.token, "complete")
 
 
-async def test_a_job_is_either_begun_or_handed_back(queue: Queue):
+async def test_a_job_is_either_begun_or_handed_back():
+    queue = Queue("letters", "memory://")
     attempts, taken = Counted(), list[str]()
     slots = Slots(5, cast(Attempts, attempts), lambda job, _: slots.held.discard(job))
     jobs = [running_job(queue, str(number)) for number in range(MANY)]
@@ -65,6 +66,7 @@ async def test_a_job_is_either_begun_or_handed_back(queue: Queue):
     assert sorted([*attempts.run_ids, *taken], key=int) == [job.id for job in jobs]
 
 
+@pytest.mark.every_store
 async def test_jobs_of_a_claim_whose_answer_was_not_read_are_handed_back(tampered_queue: Queue, tampering: Tampering):
     """And run once, by whoever claims them next."""
     queue, loop_thread, beside = tampered_queue, threading.get_ident(), asyncio.Event()
@@ -102,6 +104,7 @@ async def test_jobs_of_a_claim_whose_answer_was_not_read_are_handed_back(tampere
     assert ear.names == []
 
 
+@pytest.mark.every_store
 async def test_a_worker_in_a_thread_hands_back_its_jobs_when_its_shutdown_is_over(queue: Queue):
     begun, let_go = asyncio.Event(), threading.Event()
     here = asyncio.get_running_loop()
@@ -165,8 +168,8 @@ async def test_a_long_block_shows_its_stack_once_and_no_frame_of_ropeway(
     assert "\n" not in over
 
 
-async def test_what_a_handler_returned_in_its_thread_is_known_before_the_loop_sees_it(queue: Queue):
-    job = running_job(queue, "1")
+async def test_what_a_handler_returned_in_its_thread_is_known_before_the_loop_sees_it():
+    job = running_job(Queue("letters", "memory://"), "1")
     attempts = Attempts(cast(Any, None), cast(Any, None), cast(Any, None), cast(Any, None), lambda _: None)
     assert attempts.completed_in_thread(job) is None
     attempts._returned[job] = {"sent": 1}

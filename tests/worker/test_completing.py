@@ -19,6 +19,8 @@ from tests.client.ledgers import Ledger, ledger
 
 from .watching import PATIENCE, Ear, entered, told
 
+pytestmark = pytest.mark.every_store
+
 __all__ = ["ledger"]
 
 

@@ -111,6 +111,7 @@ async def test_concurrency_can_be_lowered_while_jobs_run(queue: Queue):
     assert most_after == 1
 
 
+@pytest.mark.every_store
 async def test_a_claim_on_its_way_brings_no_more_than_a_concurrency_that_was_lowered_meanwhile(
     tampered_queue: Queue, tampering: Tampering
 ):
@@ -141,6 +142,7 @@ async def test_jobs_that_have_not_begun_are_handed_back_when_the_concurrency_is_
     assert gate.most == 2
 
 
+@pytest.mark.every_store
 async def test_what_a_claim_on_its_way_brings_to_a_paused_worker_is_handed_back(
     tampered_queue: Queue, tampering: Tampering
 ):
@@ -182,6 +184,7 @@ def test_a_concurrency_that_cannot_be_meant_is_refused(concurrency: Any):
     assert worker.concurrency == 10
 
 
+@pytest.mark.every_store
 async def test_the_global_limit_holds_over_all_workers(queue: Queue, store: Store):
     gate = Gate()
     await queue.add_many(("send", n) for n in range(12))
@@ -197,6 +200,7 @@ async def test_the_global_limit_holds_over_all_workers(queue: Queue, store: Stor
     assert (await queue.settings()).max_active == 3
 
 
+@pytest.mark.every_store
 async def test_a_raised_global_limit_is_used_at_once(queue: Queue):
     gate = Gate()
     await queue.add_many(("send", n) for n in range(4))
@@ -246,6 +250,7 @@ async def test_a_worker_may_be_paused_before_it_starts(queue: Queue):
         gate.opened.set()
 
 
+@pytest.mark.every_store
 async def test_a_paused_queue_is_left_alone_until_it_is_resumed(queue: Queue):
     gate = Gate()
     gate.opened.set()
@@ -259,6 +264,7 @@ async def test_a_paused_queue_is_left_alone_until_it_is_resumed(queue: Queue):
     assert resumed.at <= active.at
 
 
+@pytest.mark.every_store
 async def test_a_paused_name_is_skipped_until_it_is_resumed(queue: Queue):
     order = []
 
@@ -274,6 +280,7 @@ async def test_a_paused_name_is_skipped_until_it_is_resumed(queue: Queue):
     assert order == ["post", "send"]
 
 
+@pytest.mark.every_store
 async def test_one_at_a_time_jobs_run_in_the_order_of_the_line(queue: Queue):
     order = []
 
@@ -306,6 +313,7 @@ async def test_one_at_a_time_a_hundred_jobs_run_first_in_first_out(queue: Queue)
     assert order == list(range(100))
 
 
+@pytest.mark.every_store
 async def test_an_urgent_job_is_next_even_while_others_are_on_their_way(queue: Queue):
     order = []
 
@@ -320,6 +328,7 @@ async def test_an_urgent_job_is_next_even_while_others_are_on_their_way(queue: Q
     assert order == [0, "urgent", 1, 2]
 
 
+@pytest.mark.every_store
 async def test_two_workers_run_each_job_once(queue: Queue, store: Store):
     runs: list[int] = []
 
@@ -369,7 +378,7 @@ async def test_a_store_that_does_not_answer_holds_up_no_queue_of_another(
         tampering.before |= dict.fromkeys(verbs, door.pass_through)
         gate.opened.set()
         await entered(door.reached)
-        for _ in range(20):
+        for _ in range(5):
             assert await (await fine.add("send")).result(timeout=PATIENCE) == "done"
         door.opened.set()
 
@@ -499,6 +508,7 @@ async def test_an_active_listener_hears_of_each_job(queue: Queue):
         await job.result(timeout=PATIENCE)
 
 
+@pytest.mark.every_store
 @pytest.mark.parametrize(("side_by_side_from", "trips"), [(10, [5, 5]), (11, [10])])
 async def test_outcomes_that_come_together_go_by_two_trips_where_the_store_does_them_side_by_side(
     tampered_queue: Queue, tampering: Tampering, side_by_side_from: int, trips: list[int]

@@ -17,6 +17,8 @@ from tests.client.tampering import Door, Outage, Tampering, tampered
 
 from .watching import PATIENCE, Counting, Gate, entered, told
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture
 async def other_handle(new_handle: NewHandle) -> AsyncIterator[Store]:

@@ -14,6 +14,8 @@ from tests.client.tampering import Door, Outage, Tampering
 
 from .watching import PATIENCE, Ear, Gate, entered
 
+pytestmark = pytest.mark.every_store
+
 
 async def fine(job: Job) -> str:
     return "fine"

@@ -109,6 +109,7 @@ async def test_a_handler_registered_later_finds_the_jobs_that_waited_for_it(queu
         assert await job.result(timeout=2) == "posted"
 
 
+@pytest.mark.every_store
 async def test_a_handler_registered_just_when_the_queue_ran_dry_finds_its_jobs(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ):
@@ -148,6 +149,7 @@ async def test_a_name_without_handler_is_left_and_reported_once(queue: Queue):
     assert [(await job.refresh()).attempts_started for job in left] == [0] * 3
 
 
+@pytest.mark.every_store
 async def test_a_left_job_is_run_by_a_worker_that_has_its_handler(queue: Queue):
     async def handle(job: Job) -> str:
         return job.name
@@ -344,6 +346,7 @@ async def _fail() -> None:
     raise ValueError("on purpose")
 
 
+@pytest.mark.every_store
 async def test_a_handler_can_add_jobs_and_wait_for_them(queue: Queue):
     async def handle(job: Job) -> Any:
         if job.data == 0:
@@ -355,6 +358,7 @@ async def test_a_handler_can_add_jobs_and_wait_for_them(queue: Queue):
         assert await (await queue.add("send", 3)).result(timeout=PATIENCE) == 4
 
 
+@pytest.mark.every_store
 async def test_a_worker_serves_jobs_that_waited_before_it_started(queue: Queue):
     jobs = await queue.add_many(("send", n) for n in range(30))
 
@@ -365,6 +369,7 @@ async def test_a_worker_serves_jobs_that_waited_before_it_started(queue: Queue):
         assert [await job.result(timeout=PATIENCE) for job in jobs] == [-n for n in range(30)]
 
 
+@pytest.mark.every_store
 async def test_a_delayed_job_runs_when_it_is_due_and_not_before(queue: Queue):
     async def handle(_: Job) -> str:
         return "done"

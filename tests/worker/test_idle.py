@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import pytest
+
 from ropeway import Job, Queue, Worker
 from ropeway.worker.runtime import Runtime
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Tampering
 
 from .watching import PATIENCE, entered
+
+pytestmark = pytest.mark.every_store
 
 
 async def test_a_worker_that_is_not_running_is_idle(queue: Queue):

@@ -22,6 +22,7 @@ async def run(queue: Queue, handler: Any, data: Any = None, **options: Any) -> A
         return job
 
 
+@pytest.mark.every_store
 @pytest.mark.parametrize("value", [50, 0, None, "half way", {"rows": [1, 2]}, 99.5])
 async def test_progress_is_stored_announced_and_heard(queue: Queue, value: Any):
     async def handle(job: Job) -> None:
@@ -56,6 +57,7 @@ async def test_progress_is_seen_while_the_handler_runs(queue: Queue):
         await job.result(timeout=PATIENCE)
 
 
+@pytest.mark.every_store
 async def test_log_lines_are_kept_with_the_job(queue: Queue):
     async def handle(job: Job) -> None:
         await job.log("first")
@@ -95,6 +97,7 @@ async def test_a_long_log_line_is_cut(queue: Queue):
     assert len(line.text) == 4_096
 
 
+@pytest.mark.every_store
 async def test_updated_data_is_for_this_attempt_and_the_next(queue: Queue):
     seen = []
 
@@ -163,6 +166,7 @@ async def test_handlers_know_their_attempt_id_and_token(queue: Queue):
     assert all(entry[0] in entry[4] for entry in seen)
 
 
+@pytest.mark.every_store
 async def test_a_moment_without_the_store_does_not_fail_a_handler(tampered_queue: Queue, tampering: Tampering):
     async def handle(job: Job) -> str:
         tampering.before["update"] = Outage(2)
@@ -175,6 +179,7 @@ async def test_a_moment_without_the_store_does_not_fail_a_handler(tampered_queue
     assert (await job.refresh()).progress == 50
 
 
+@pytest.mark.every_store
 async def test_a_handler_that_must_stop_does_not_wait_for_the_store(tampered_queue: Queue, tampering: Tampering):
     begun = asyncio.Event()
     errors: list[BaseException] = []

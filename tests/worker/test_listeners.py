@@ -149,6 +149,7 @@ def test_a_listener_must_be_a_function():
         worker.on("completed", 5)  # type: ignore[arg-type]
 
 
+@pytest.mark.every_store
 async def test_every_event_of_a_run_of_jobs_reaches_its_listeners(queue: Queue):
     async def handle(job: Job) -> None:
         match job.name:

@@ -19,6 +19,7 @@ from tests.client.tampering import Door, Outage, Tampering, tampered
 from .watching import PATIENCE, told
 
 
+@pytest.mark.every_store
 async def test_a_claimed_job_can_be_completed(queue: Queue):
     job = await queue.add("send", {"to": "you"})
     worker = Worker(queue)
@@ -52,6 +53,7 @@ async def test_a_limit_that_cannot_be_meant_is_refused(queue: Queue, limit: Any)
         await Worker(queue).claim(limit)
 
 
+@pytest.mark.every_store
 async def test_a_claim_waits_for_a_job_to_be_added(tampered_queue: Queue, tampering: Tampering):
     looked = tampering.answered("claim")
     claiming = asyncio.create_task(Worker(tampered_queue).claim(wait=PATIENCE))
@@ -61,6 +63,7 @@ async def test_a_claim_waits_for_a_job_to_be_added(tampered_queue: Queue, tamper
     assert claimed.id == job.id
 
 
+@pytest.mark.every_store
 async def test_a_claim_waits_for_a_delay_to_end(queue: Queue):
     job = await queue.add("send", delay=0.1)
     [claimed] = await asyncio.wait_for(Worker(queue).claim(wait=PATIENCE), 4)
@@ -130,6 +133,7 @@ async def test_a_job_can_be_given_back_at_once_or_for_later(queue: Queue):
     assert (seen.state, seen.attempts_made, seen.attempts_started) == ("delayed", 0, 2)
 
 
+@pytest.mark.every_store
 async def test_a_renewed_lock_lasts_longer(queue: Queue, store: Store):
     await queue.add("send")
     [claimed] = await Worker(queue, lock_duration=1).claim()
@@ -139,6 +143,7 @@ async def test_a_renewed_lock_lasts_longer(queue: Queue, store: Store):
     await claimed.complete()
 
 
+@pytest.mark.every_store
 async def test_whoever_lost_the_lock_can_do_nothing_more(queue: Queue, store: Store):
     job = await queue.add("send", 1)
     [claimed] = await Worker(queue, lock_duration=1).claim()
@@ -181,6 +186,7 @@ async def test_a_result_that_is_not_json_is_refused_and_nothing_is_settled(make_
     await claimed.complete("good")
 
 
+@pytest.mark.every_store
 async def test_a_settlement_whose_answer_was_lost_can_be_repeated(tampered_queue: Queue, tampering: Tampering):
     job = await tampered_queue.add("send")
     [claimed] = await Worker(tampered_queue).claim()
@@ -203,6 +209,7 @@ async def test_jobs_that_are_held_already_are_not_lost_when_another_store_fails(
     await claimed.complete()
 
 
+@pytest.mark.every_store
 async def test_a_damaged_job_can_be_claimed_looked_at_and_failed(queue: Queue, store: Store):
     await store.add([[NewJob(queue.name, "damaged", "send", "{not json", "{not json")]])
     job = await queue.add("send", "whole")
@@ -227,6 +234,7 @@ async def test_progress_by_hand_does_not_hide_that_the_store_is_gone(tampered_qu
     await claimed.release()
 
 
+@pytest.mark.every_store
 async def test_a_job_whose_holder_is_gone_is_claimed_again_by_hand(queue: Queue):
     """Also where no worker runs that would recover it."""
     job = await queue.add("send")
@@ -236,6 +244,7 @@ async def test_a_job_whose_holder_is_gone_is_claimed_again_by_hand(queue: Queue)
     assert (found.id, found.token != lost.token) == (job.id, True)
 
 
+@pytest.mark.every_store
 async def test_a_job_whose_holder_is_gone_is_claimed_again_from_a_queue_that_is_never_empty(queue: Queue):
     job = await queue.add("send")
     [lost] = await Worker(queue, lock_duration=0.1).claim()
@@ -266,6 +275,7 @@ async def test_names_that_cannot_be_meant_are_refused(queue: Queue, names: Any):
     assert (await queue.counts())["waiting"] == 1
 
 
+@pytest.mark.every_store
 async def test_whoever_knows_the_token_goes_on_with_a_claimed_job(make_queue: MakeQueue):
     other, queue = make_queue("other"), make_queue()
     job = await queue.add("send", {"to": "you"}, attempts=2)
@@ -282,6 +292,7 @@ async def test_whoever_knows_the_token_goes_on_with_a_claimed_job(make_queue: Ma
     assert (await job.refresh()).attempts_made == 1
 
 
+@pytest.mark.every_store
 async def test_a_token_that_is_not_the_jobs_takes_nothing(queue: Queue):
     job = await queue.add("send")
     worker = Worker(queue)
@@ -305,6 +316,7 @@ async def _cancelled_at(door: Door, claim: Coroutine[Any, Any, Any]) -> None:
         await claiming
 
 
+@pytest.mark.every_store
 async def test_a_claim_that_is_cancelled_gives_back_what_it_was_about_to_get(
     tampered_queue: Queue, tampering: Tampering
 ):
@@ -318,6 +330,7 @@ async def test_a_claim_that_is_cancelled_gives_back_what_it_was_about_to_get(
     assert (seen.state, seen.stalled_count) == ("waiting", 0)
 
 
+@pytest.mark.every_store
 async def test_a_claim_that_is_cancelled_gives_back_all_that_are_still_its_own(
     tampered_queue: Queue, tampering: Tampering
 ):
@@ -331,6 +344,7 @@ async def test_a_claim_that_is_cancelled_gives_back_all_that_are_still_its_own(
         await told(tampered_queue, "waiting", job, count=2)
 
 
+@pytest.mark.every_store
 async def test_a_claim_that_is_cancelled_at_the_second_queue_gives_back_jobs_of_the_first(
     make_queue: MakeQueue, store: Store, tampering: Tampering
 ):

@@ -78,6 +78,7 @@ async def test_a_handler_that_postpones_by_less_than_no_time_fails(queue: Queue)
             await job.result(timeout=PATIENCE)
 
 
+@pytest.mark.every_store
 async def test_a_job_that_is_claimed_again_is_named(queue: Queue):
     with pytest.raises(InvalidInput):
         await Worker(queue, handle).claimed("a b", "token")

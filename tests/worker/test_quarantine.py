@@ -20,6 +20,8 @@ from tests.client.tampering import Door, Tampering
 from . import process_handlers
 from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
 
+pytestmark = pytest.mark.every_store
+
 RULES = StallRules()
 
 

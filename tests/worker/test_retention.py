@@ -13,6 +13,8 @@ from tests.client.ledgers import Ledger, ledger
 
 from .watching import PATIENCE, told
 
+pytestmark = pytest.mark.every_store
+
 __all__ = ["ledger"]
 
 HOUR = 3_600_000

@@ -35,6 +35,7 @@ async def retried_after(queue: Queue, job: JobHandle, count: int = 1) -> int:
     return int((await told(queue, "retrying", job, count)).data["delay"])
 
 
+@pytest.mark.every_store
 async def test_a_job_is_tried_as_often_as_it_says(queue: Queue):
     handler = Flaky(2)
     async with Worker(queue, handler):
@@ -64,6 +65,7 @@ async def test_one_attempt_is_the_default(queue: Queue):
     assert handler.attempts == [1]
 
 
+@pytest.mark.every_store
 async def test_without_backoff_a_retry_goes_behind_those_that_wait(queue: Queue):
     order = []
 
@@ -106,6 +108,7 @@ async def test_jitter_shortens_a_delay_at_random(queue: Queue):
     assert len(set(delays)) > 1
 
 
+@pytest.mark.every_store
 async def test_a_retry_with_backoff_is_delayed_until_it_is_due(queue: Queue):
     async with Worker(queue, Flaky(1)):
         job = await queue.add("send", attempts=2, backoff="1 hour")
@@ -302,6 +305,7 @@ async def test_a_discarded_job_that_succeeds_is_completed(queue: Queue):
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "done"
 
 
+@pytest.mark.every_store
 async def test_a_postponed_job_runs_again_later_and_uses_no_attempt(queue: Queue):
     runs = []
 
@@ -344,6 +348,7 @@ async def test_a_postponed_job_waits_for_the_time_that_was_asked_for(queue: Queu
         assert event.data["due_at"] - event.at == 3_600_000
 
 
+@pytest.mark.every_store
 async def test_a_job_is_not_started_more_often_than_max_starts(queue: Queue):
     runs = []
 
@@ -361,6 +366,7 @@ async def test_a_job_is_not_started_more_often_than_max_starts(queue: Queue):
     assert len(runs) == 9
 
 
+@pytest.mark.every_store
 async def test_a_failed_job_can_be_retried_by_hand_for_one_more_run(queue: Queue):
     handler = Flaky(3)
     async with Worker(queue, handler):
@@ -393,6 +399,7 @@ async def test_stack_traces_are_kept_up_to_the_jobs_own_number(queue: Queue):
     assert [failure.attempt for failure in (await queue.history(job.id)).failures] == [4, 5]
 
 
+@pytest.mark.every_store
 async def test_finished_jobs_are_kept_as_they_say(queue: Queue):
     async with Worker(queue, Flaky(1), concurrency=1):
         failing = await queue.add("send", remove_on_fail=True)

@@ -16,6 +16,8 @@ from tests.client.tampering import Door, Outage, Tampering
 
 from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture(autouse=True)
 def _no_threads_are_left() -> Iterator[None]:

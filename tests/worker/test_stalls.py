@@ -17,6 +17,8 @@ from tests.client.tampering import Tampering
 
 from .watching import PATIENCE, Ear, Gate, told
 
+pytestmark = pytest.mark.every_store
+
 SOON: dict[str, Any] = {"stalled_interval": 0.05}
 
 

@@ -16,6 +16,8 @@ from ropeway.store.values import StallRules
 
 from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
 
+pytestmark = pytest.mark.every_store
+
 LONG_AGO = 3_600_000
 
 

@@ -14,6 +14,8 @@ from tests.client.tampering import Outage, Tampering
 
 from .watching import PATIENCE, Counting, Ear, Gate, told
 
+pytestmark = pytest.mark.every_store
+
 VERBS = ("claim", "settle", "renew", "tick", "revoked", "remember", "count", "find")
 """All that a running worker asks of its store."""
 

@@ -27,6 +27,7 @@ def test_a_worker_runs_in_any_thread_until_it_is_stopped_from_another(queue: Que
     running.join()
 
 
+@pytest.mark.every_store
 def test_a_worker_works_in_the_background_of_a_with_block(queue: Queue):
     with Worker(queue, lambda job: job.data * 2) as worker:
         assert queue.sync.add("double", 21).result(timeout=30) == 42
@@ -71,6 +72,7 @@ def test_a_stop_before_the_thread_came_to_its_worker_is_not_lost(queue: Queue):
     running.join()
 
 
+@pytest.mark.every_store
 def test_a_handler_in_a_thread_adds_jobs_and_waits_for_them(queue: Queue):
     def parent(job: SyncJob) -> object:
         return job.queue.sync.add("child", 1).result(timeout=30)
@@ -108,6 +110,7 @@ def test_a_running_worker_is_paused_resized_and_resumed_from_another_thread(queu
     running.join()
 
 
+@pytest.mark.every_store
 def test_jobs_are_claimed_and_settled_by_hand_without_a_loop(queue: Queue):
     queue.sync.add_many([("send", number, {"attempts": 2}) for number in range(4)])
     worker = Worker(queue)

@@ -192,6 +192,7 @@ async def test_a_model_that_does_not_validate_fails_at_once(queue: Queue):
     assert attempts == 1
 
 
+@pytest.mark.every_store
 async def test_invalid_jobs_can_be_removed(queue: Queue):
     @queue.task
     async def resize(box: Box) -> None: ...
@@ -391,6 +392,7 @@ async def test_a_task_that_cannot_be_run_stops_the_worker_before_it_starts(queue
         await Worker(queue).run()
 
 
+@pytest.mark.every_store
 async def test_a_cancel_reaches_a_task(queue: Queue):
     began, ended = asyncio.Event(), asyncio.Event()
 
@@ -453,6 +455,7 @@ def test_a_handler_that_cannot_take_a_job_type_is_refused(queue: Queue, function
         Worker(queue).handler(SEND)(function)
 
 
+@pytest.mark.every_store
 async def test_a_worker_tells_others_which_options_its_tasks_give(make_queue: MakeQueue):
     queue = make_queue()
 

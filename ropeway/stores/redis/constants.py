@@ -15,7 +15,7 @@ from ...job.outcomes import SettlingMove
 from ...job.rules import METRICS_OF, MetricName
 from ...job.stalls import GIVEN_UP, StallVerdict, stall_reason
 from ...job.states import FINAL, STATES, State
-from ...store.letters import ADDED, ANSWERS
+from ...store.answer_codes import ADDED, ANSWERS
 from ...store.values import BATCH
 
 METRICS: Final[tuple[MetricName, ...]] = get_args(MetricName)

@@ -13,6 +13,8 @@ from ropeway.worker.job import Job, Signal
 from ropeway.worker.maintenance.renewer import Renewer
 from tests.client.tampering import Outage, Tampering
 
+pytestmark = pytest.mark.every_store
+
 LOCK: Final = 0.4
 """What the worker believes; in the store they last, so that nobody else has a say."""
 

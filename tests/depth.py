@@ -1,0 +1,140 @@
+"""Which stores a test runs on: in every run, and in a deep one (`--deep`, or ROPEWAY_DEEP=1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import pytest
+
+from ropeway.testing import conformance
+from tests.stores.places import EVERYWHERE, PLACES
+
+EMBEDDED: Final = ("memory", "sqlite")
+"""For tests whose subject is not the store: one store that answers at once, and one that answers from a thread."""
+
+# What all stores that answer differently than the one that they vary would show.
+_COMMON: Final = frozenset(
+    {"TestAdd", "TestSettleAdds", "TestListen", "TestListener", "TestClosed", "TestCancelledCalls"}
+)
+_HANDLES: Final = frozenset({"TestFork", "TestLoops", "TestThreads"})
+VARIED: Final[dict[str, frozenset[str]]] = {
+    # Every verb that must see what lies in the inbox.
+    "sqlite-inbox": _COMMON
+    | _HANDLES
+    | {
+        "TestCancel",
+        "TestChange",
+        "TestClaim",
+        "TestClaimByName",
+        "TestClaimOfDelayed",
+        "TestClaimOrder",
+        "TestClaimsAtOnce",
+        "TestClean",
+        "TestCount",
+        "TestCountWaiting",
+        "TestDrained",
+        "TestEvents",
+        "TestEventsFromAPlace",
+        "TestFind",
+        "TestFindPages",
+        "TestGet",
+        "TestObliterate",
+        "TestPayloads",
+        "TestPromote",
+        "TestQueues",
+        "TestRemove",
+        "TestRepeatedClaim",
+        "TestTags",
+    },
+    # Whatever concerns several queues, which may be on several nodes, and what stands outside of any queue.
+    "redis-cluster": _COMMON
+    | _HANDLES
+    | {
+        "TestClaim",
+        "TestClock",
+        "TestEvents",
+        "TestObliterate",
+        "TestPublish",
+        "TestQueues",
+        "TestRemember",
+        "TestRememberForAWhile",
+        "TestRememberWithExpectation",
+        "TestRevoked",
+        "TestSettleThenClaim",
+        "TestStandingClaim",
+        "TestTags",
+        "TestTick",
+        "TestTickPromotes",
+        "TestTickRecovers",
+        "TestTickRetention",
+    },
+    # Each command and each answer at least once; what they do is the memory store's.
+    "memory-wired": _COMMON
+    | {
+        "TestChange",
+        "TestClaim",
+        "TestClean",
+        "TestClearLog",
+        "TestClock",
+        "TestConfigure",
+        "TestCount",
+        "TestCountWaiting",
+        "TestEvents",
+        "TestEventsTrimmed",
+        "TestFind",
+        "TestFindPages",
+        "TestGet",
+        "TestHistory",
+        "TestLog",
+        "TestMetrics",
+        "TestMoves",
+        "TestNamesOfThings",
+        "TestObliterate",
+        "TestPayloads",
+        "TestPublish",
+        "TestQueues",
+        "TestRemember",
+        "TestRenew",
+        "TestRevoked",
+        "TestSettleBatch",
+        "TestSettleRetention",
+        "TestSettleThenClaim",
+        "TestTags",
+        "TestTick",
+        "TestTickSaysWhy",
+        "TestTrimEvents",
+        "TestUpdate",
+    },
+}
+"""The classes of the suite that a variant runs every time: those of the verbs that it changes."""
+
+assert all(classes <= set(conformance.__all__) for classes in VARIED.values())
+
+
+def is_deep(config: pytest.Config) -> bool:
+    return bool(config.getoption("deep"))
+
+
+def runs_everywhere(metafunc: pytest.Metafunc) -> bool:
+    return is_deep(metafunc.config) or metafunc.definition.get_closest_marker("every_store") is not None
+
+
+def give_stores(metafunc: pytest.Metafunc, stores: Iterable[str]) -> None:
+    """Runs the test once on each, if it takes a store and does not name its own."""
+    named = any("new_handle" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "new_handle" in metafunc.fixturenames and not named:
+        metafunc.parametrize("new_handle", list(stores), indirect=True)
+
+
+def stores_of_a_user(metafunc: pytest.Metafunc) -> Iterable[str]:
+    """For tests of what is built on stores."""
+    return PLACES if runs_everywhere(metafunc) else EMBEDDED
+
+
+def stores_of_the_suite(metafunc: pytest.Metafunc) -> Iterable[str]:
+    """For tests of the stores themselves."""
+    if is_deep(metafunc.config):
+        return EVERYWHERE
+    name = metafunc.cls.__name__ if metafunc.cls else ""
+    return [*PLACES, *(place for place, classes in VARIED.items() if name in classes)]
