@@ -222,11 +222,12 @@ class JobRemoved(NoResult):
 
 
 class ResultTimeout(RopewayError, TimeoutError):
-    """The job had not finished after `seconds`; it goes on."""
+    """The job had not finished after `seconds`; it goes on. `unserved` is the store if its queue had no worker then."""
 
-    def __init__(self, queue: str, job_id: str, seconds: float, state: str) -> None:
-        self.queue, self.job_id, self.seconds, self.state = queue, job_id, seconds, state
-        super().__init__(f"job {job_id!r} did not finish within {seconds:g} s: it is {state}")
+    def __init__(self, queue: str, job_id: str, seconds: float, state: str, unserved: str | None = None) -> None:
+        self.queue, self.job_id, self.seconds, self.state, self.unserved = queue, job_id, seconds, state, unserved
+        why = f", and no worker runs on queue {queue!r} of {unserved}" if unserved else ""
+        super().__init__(f"job {job_id!r} did not finish within {seconds:g} s: it is {state}{why}")
 
 
 class QueueBusy(RopewayError):
@@ -288,7 +289,13 @@ class StoreReadOnly(StoreRefused):
 
 
 class StoreClosed(StoreError):
-    pass
+    """Its handle was closed: by `close`, or at the end of the block of the queue that it belongs to."""
+
+    def __init__(self, store: str, message: str = "") -> None:
+        super().__init__(
+            store,
+            message or "it was closed, as a queue is at the end of its block: enter that again, or make another Queue",
+        )
 
 
 class NoTransactions(StoreError):

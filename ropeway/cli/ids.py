@@ -6,8 +6,10 @@ import re
 from typing import Final
 
 _SHOWN: Final = 8
-_SHORT: Final = re.compile(r"[0-9a-f-]{4,35}")
-"""From four letters on: fewer would fit too many jobs."""
+_ROOM_FOR_WHOLE_IDS: Final = 130
+SHORTEST: Final = 4
+"""Fewer letters would fit too many jobs."""
+_SHORT: Final = re.compile(rf"[0-9a-f-]{{{SHORTEST},35}}")
 
 
 def short_id(id: str) -> str:
@@ -15,9 +17,19 @@ def short_id(id: str) -> str:
     return id[-_SHOWN:] if _is_made(id) else id
 
 
+def is_narrow(room: int | None) -> bool:
+    """Whether a terminal of so many columns has lines too short for whole ids; None is no terminal."""
+    return room is not None and room < _ROOM_FOR_WHOLE_IDS
+
+
 def is_short(given: str) -> bool:
     """Whether it may be the end of an id that Ropeway made; ids of the application's own are never shortened."""
     return _SHORT.fullmatch(given.lower()) is not None
+
+
+def is_too_short(given: str) -> bool:
+    """Whether it may have been meant for the end of an id, and has too few letters for that."""
+    return is_short(given.rjust(SHORTEST, "0")) and len(given) < SHORTEST
 
 
 def is_end_of(given: str, id: str) -> bool:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import logging
 import os
+import shutil
 import sys
 import traceback
+from collections.abc import Callable
 from logging.handlers import QueueHandler
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import click
 
 from .escaping import one_line, printable
+from .ids import is_narrow, short_id
 from .sink import Sink, shows_colours, use
 from .tables import STATE_COLOURS
 from .text import as_json, iso
@@ -27,15 +30,21 @@ _COLOURS: Final = {"DEBUG": "bright_black", "INFO": "green", "WARNING": "yellow"
 class Pretty(logging.Formatter):
     """Time, level and message; further lines, such as those of a trace, stand indented below."""
 
-    def __init__(self, mark: str, *, is_coloured: bool) -> None:
+    def __init__(self, mark: str, *, is_coloured: bool, room: Callable[[], int | None] = lambda: None) -> None:
         super().__init__()
         self._mark = mark
         self._is_coloured = is_coloured
+        self._room = room
+        """The columns of the terminal; None where it is none."""
 
     def format(self, record: logging.LogRecord) -> str:
         first, *rest = printable(_text(self, record)).split("\n")
+        facts = getattr(record, "facts", {})
+        if is_narrow(self._room()) and {"job_id", "queue"} <= facts.keys():
+            first = first.replace(_place(facts), _place({**facts, "job_id": short_id(facts["job_id"])}), 1)
+            facts = {**facts, "job_id": short_id(facts["job_id"])}
         if self._is_coloured:
-            first = _coloured(first, getattr(record, "facts", {}))
+            first = _coloured(first, facts)
         level = f"{record.levelname:<7}"
         if self._is_coloured:
             level = click.style(level, fg=_COLOURS.get(record.levelname))
@@ -97,10 +106,14 @@ def set_up_logs(log_format: LogFormat, level: str, mark: str = "") -> None:
     if log_format == "json":
         formatter = Json(mark)
     else:
-        formatter = Pretty(f"[{mark}] " if mark else "", is_coloured=shows_colours(sys.stderr))
+        formatter = Pretty(f"[{mark}] " if mark else "", is_coloured=shows_colours(sys.stderr), room=_room)
     sink = Sink(sys.stderr, formatter)
     use(sink)
     logging.basicConfig(level=level.upper(), handlers=[NeverBlocks(sink)])
+
+
+def _room() -> int | None:
+    return shutil.get_terminal_size().columns if sys.stderr.isatty() else None
 
 
 def _text(formatter: logging.Formatter, record: logging.LogRecord) -> str:
@@ -114,11 +127,16 @@ def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     return record.exc_text or ""
 
 
+def _place(facts: dict[str, Any]) -> str:
+    """Where a line about a job says which one it is."""
+    return one_line(f"({facts['queue']} {facts['job_id']})")
+
+
 def _coloured(line: str, facts: dict[str, Any]) -> str:
     """A line about a job: what became of it stands out, and where it is found stands back."""
     if not {"event", "job_name", "job_id", "queue"} <= facts.keys():
         return line
     name = one_line(facts["job_name"])
-    what, place, rest = line.removeprefix(name).partition(one_line(f"({facts['queue']} {facts['job_id']})"))
+    what, place, rest = line.removeprefix(name).partition(_place(facts))
     colour = _EVENT_COLOURS.get(facts["event"])
     return click.style(name, bold=True) + click.style(what, fg=colour) + click.style(place, dim=True) + rest

@@ -47,8 +47,11 @@ def on_store(
                         return await work(store, *args, **kwargs)
                 except StoreMissing as missing:
                     async with empty(url) as store:
-                        answer = await work(store, *args, **kwargs)
-                    # Not before: an error is one line, and names the store itself.
+                        try:
+                            answer = await work(store, *args, **kwargs)
+                        except NotFound as error:
+                            raise NotFound(f"{error.message} ({missing})") from None
+                    # Not before: an error is one line.
                     click.echo(missing, err=True)
                     return answer
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DuplicateJob, InvalidInput
+from ..errors import DuplicateJob, InvalidInput, InvalidName
 from ..job.names import job_name
 from ..job.record import NewJob
 from ..showing import shown
 from ..store.values import Added
+from .elsewhere import Guided
 from .handle import JobHandle
 from .requests import Call, JobRequest, call_of, new_job
 from .results import R
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 
 def job_of(queue: Queue, call: Call[Any]) -> NewJob:
-    name = job_name(call.name)
+    try:
+        name = job_name(call.name)
+    except InvalidName:
+        refuse_function(call.name)
+        raise
     of_task = queue.tasks.defaults.get(name)
     defaults = queue.defaults if of_task is None else of_task
     job = new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
@@ -27,6 +32,15 @@ def job_of(queue: Queue, call: Call[Any]) -> NewJob:
         # By its name; the arguments of `task.call(...)` have been checked.
         queue.tasks.check(name, job.data)
     return job
+
+
+def refuse_function(given: object) -> None:
+    """For `queue.add(send_email, ...)`, where the name of a job stands elsewhere."""
+    if isinstance(given, Guided) and isinstance(name := getattr(given, "name", None), str):
+        raise InvalidInput(f"add takes the name of a job, and {given!r} is a task: use {name}.add(...)")
+    if callable(given):
+        problem = f"add takes the name of a job, and not {shown(given)}: make it a task with @queue.task"
+        raise InvalidInput(problem)
 
 
 def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Call[R]], list[NewJob]]:

@@ -8,8 +8,19 @@ _ADDS: Final = (
     *("add_job", "apply_async", "defer", "defer_async", "delay", "enqueue", "enqueue_job", "kick", "kiq"),
     *("push", "put", "schedule", "schedule_job", "send", "send_task", "submit"),
 )
-_RESULTS: Final = ("get", "join", "return_value", "returnvalue", "wait", "wait_result", "wait_until_finished")
-_STATES: Final = ("get_state", "get_status", "is_failed", "is_finished", "ready", "status", "successful")
+_BULKS: Final = ("addBulk", "add_bulk", "add_jobs", "bulk_add", "enqueue_many", "enqueue_bulk")
+_LATER: Final = ("enqueue_at", "enqueue_in")
+_RESULTS: Final = (
+    "waitUntilFinished",
+    "get",
+    "join",
+    "return_value",
+    "returnvalue",
+    "wait",
+    "wait_result",
+    "wait_until_finished",
+)
+_STATES: Final = ("getState", "get_state", "get_status", "is_failed", "is_finished", "ready", "status", "successful")
 
 
 class Guided:
@@ -37,34 +48,60 @@ class Guided:
             raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
 
+STORE_ELSEWHERE: Final = frozenset(("backend", "broker", "broker_url", "connection", "redis", "redis_url"))
+"""What other queues call the store when a queue is made."""
+
+
+def _calls_of_queues(call: str) -> dict[str, str]:
+    """`call` has `{}` in the place of the method and its arguments."""
+    return {
+        **dict.fromkeys(_BULKS, call.format("add_many([(name, data), ...])")),
+        **dict.fromkeys(_LATER, call.format("add(name, data, delay=60)")),
+        **dict.fromkeys(("fetch_job", "getJob", "get_job"), call.format("get(id)")),
+        **dict.fromkeys(("getJobs", "get_jobs", "jobs"), call.format('find("waiting")')),
+        **dict.fromkeys(("count", "getJobCounts", "size"), call.format("counts()")),
+        **dict.fromkeys(("empty", "purge"), call.format("drain()")),
+        **dict.fromkeys(("abort", "revoke"), call.format("cancel(id)")),
+    }
+
+
 ON_TASKS: Final[dict[str, str]] = {
     **dict.fromkeys(_ADDS, "task.add(...), or task.using(delay=60).add(...)"),
+    **dict.fromkeys(("add_many", "map", "starmap", *_BULKS), "await queue.add_many(task.call(item) for item in items)"),
+    **dict.fromkeys(_LATER, "task.using(delay=60).add(...)"),
+    **dict.fromkeys(("configure", "set", "with_options"), "task.using(delay=60)"),
+    **dict.fromkeys(("s", "si", "signature"), "task.call(...), for queue.add_many"),
     "sync": "task.add_sync(...)",
     "call_sync": "task.call(...), which waits for nothing",
 }
 ON_QUEUES: Final[dict[str, str]] = {
     **dict.fromkeys(_ADDS, "await queue.add(name, data), or queue.sync.add(name, data)"),
-    "fetch_job": "await queue.get(id)",
-    "get_job": "await queue.get(id)",
+    **_calls_of_queues("await queue.{}"),
 }
 ON_SYNC_QUEUES: Final[dict[str, str]] = {
     **dict.fromkeys(_ADDS, "queue.sync.add(name, data)"),
-    "fetch_job": "queue.sync.get(id)",
-    "get_job": "queue.sync.get(id)",
+    **_calls_of_queues("queue.sync.{}"),
 }
 ON_JOBS: Final[dict[str, str]] = {
     **dict.fromkeys(_RESULTS, "await job.result(timeout=60), or job.sync.result(timeout=60)"),
     **dict.fromkeys(_STATES, "await job.state(), or job.sync.state()"),
-    **dict.fromkeys(("abort", "revoke"), "await job.cancel(), or job.sync.cancel()"),
+    **dict.fromkeys(("abort", "kill", "revoke"), "await job.cancel(), or job.sync.cancel()"),
     **dict.fromkeys(("delete", "forget"), "await job.remove(), or job.sync.remove()"),
 }
-ON_WORKERS: Final[dict[str, str]] = dict.fromkeys(
-    ("main", "run_forever", "serve", "start", "work"), "await worker.run(), worker.run_sync(), or `async with worker:`"
-)
+ON_WORKERS: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        ("main", "run_forever", "serve", "start", "work"),
+        "await worker.run(), worker.run_sync(), or `async with worker:`",
+    ),
+    **dict.fromkeys(("close", "quit", "shutdown"), "worker.stop(), or leave its `async with worker:`"),
+    **dict.fromkeys(
+        ("is_running", "started"), "`async with worker:`, in which it has started, or worker.info.started_at"
+    ),
+}
 ON_SYNC_JOBS: Final[dict[str, str]] = {
     **dict.fromkeys(_RESULTS, "job.result(timeout=60)"),
     **dict.fromkeys(_STATES, "job.state()"),
-    **dict.fromkeys(("abort", "revoke"), "job.cancel()"),
+    **dict.fromkeys(("abort", "kill", "revoke"), "job.cancel()"),
     **dict.fromkeys(("delete", "forget"), "job.remove()"),
     "sync": "the job itself: its calls wait already",
 }

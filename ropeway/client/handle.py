@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import msgspec
 
-from ..errors import JobNotFound, ResultTimeout, UnexpectedResult
+from ..errors import JobNotFound, ResultTimeout, StoreError, UnexpectedResult
 from ..job.codec import Json
 from ..job.durations import Duration, milliseconds
 from ..job.states import State
@@ -120,9 +121,17 @@ class JobHandle(Guided, Generic[R_co]):
             # The job itself has the last word: its wake may have been lost, or the time too short to look at all.
             last_look = await self.queue.endings.look(self.id)
             if isinstance(last_look, str):
-                raise ResultTimeout(self.queue.name, self.id, limit, last_look) from None
+                unserved = await self._unserved() if last_look == "waiting" else None
+                raise ResultTimeout(self.queue.name, self.id, limit, last_look, unserved) from None
             ending = last_look
         return ending.unwrap()
+
+    async def _unserved(self) -> str | None:
+        """The store's URL if no worker is known to run on the queue."""
+        with suppress(StoreError):
+            if not await self.queue.workers():
+                return self.queue.store.url
+        return None
 
     def _typed(self, result: Json) -> R_co:
         if self._read_result is None:

@@ -35,6 +35,8 @@ class TaskMaker(NamedTuple):
             raise InvalidOption("run_in", f'cannot be {shown(self.run_in)}: use "process", or leave it out')
         if "id" in self.options:
             raise InvalidOption("id", "is for a single job, not for all of a task: use task.using(id=...)")
+        if "bind" in self.options:
+            raise InvalidOption("bind", "is not needed: a first parameter `job: Job` is given the running job")
         read_options(self.options)
 
     def make(self, function: Any) -> AnyTask:

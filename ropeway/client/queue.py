@@ -32,7 +32,7 @@ from .attached import Attached
 from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .decorating import TaskDecorator
-from .elsewhere import ON_QUEUES, Guided
+from .elsewhere import ON_QUEUES, STORE_ELSEWHERE, Guided
 from .events import newest_event, read_events
 from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
@@ -76,6 +76,10 @@ class Queue(Attached, Guided):
         for one_job_only in ("id", "delay"):
             if one_job_only in defaults:
                 raise InvalidOption(one_job_only, "is for a single job, not a default of the queue")
+        for word in defaults.keys() & STORE_ELSEWHERE:
+            raise InvalidOption(
+                word, "is unknown: name the store by 'url', or give what connect(url) answers as 'store'"
+            )
         read_options(defaults)
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
         """The most bytes that data or a result may take as JSON."""

@@ -92,7 +92,7 @@ def new_job(
 ) -> NewJob:
     if defaults:
         options = {**defaults, **options}
-    place, stored = read_options(options)
+    place, stored = read_options(options, beside_data=True)
     return NewJob(
         queue,
         place.id or new_id(),

@@ -96,8 +96,11 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(StoredOptions).decode
 
 
-def read_options(options: Mapping[str, Any]) -> tuple[Placement, JsonText]:
-    """Checks the options of one job; answers where it is placed, and what is stored with it."""
+def read_options(options: Mapping[str, Any], *, beside_data: bool = False) -> tuple[Placement, JsonText]:
+    """Checks the options of one job; answers where it is placed, and what is stored with it.
+
+    `beside_data` is for errors: what is no option may have been meant for the data that is given in the same call.
+    """
     if not options:
         return _NO_OPTIONS
     placed: dict[str, Any] = {}
@@ -106,7 +109,8 @@ def read_options(options: Mapping[str, Any]) -> tuple[Placement, JsonText]:
         try:
             reader = _READERS[option]
         except KeyError:
-            raise InvalidOption(option, f"is unknown{_suggestion(option)}") from None
+            tail = " (what the handler needs goes into data)" if beside_data else ""
+            raise InvalidOption(option, f"is unknown{_suggestion(option)}{tail}") from None
         field, read = reader(option, value)
         (placed if field in Placement.__struct_fields__ else stored)[field] = read
     return Placement(**placed), _encode(StoredOptions(**stored)).decode() if stored else "{}"
@@ -142,7 +146,9 @@ _ELSEWHERE: Final = {
     "result_expires": "remove_on_complete",
     "result_ttl": "remove_on_complete",
     "retries": "attempts",
+    "retry": "attempts",
     "run_at": "delay",
+    "task_id": "id",
     "time_limit": "timeout",
 }
 """What other queues call it."""
@@ -153,7 +159,7 @@ def _suggestion(option: object) -> str:
     known_as = _ELSEWHERE.get(word)
     near = [known_as] if known_as else difflib.get_close_matches(word, _READERS, n=1)
     known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_READERS)}"
-    return f"; {known} (what the handler needs goes into data)"
+    return f"; {known}"
 
 
 def _whole(least: int, most: int) -> Callable[[str, Any], tuple[str, Any]]:

@@ -65,7 +65,9 @@ class JobLog:
 
     def failed(self, job: Job, failure: Failure) -> None:
         trace = f"\n{failure.trace.rstrip()}" if failure.trace else ""
-        _tell(logging.WARNING, job, "failed", f"failed{_time(job, 'after')}", f"{failure.reason}{trace}")
+        attempt = f" at attempt {job.attempt} of {job.options.attempts}" if job.options else ""
+        what = f"failed for good{attempt}{_time(job, 'after')}"
+        _tell(logging.WARNING, job, "failed", what, f"{failure.reason}{trace}")
 
     def retried(self, job: Job, failure: Failure, delay: Milliseconds) -> None:
         when = f"in {in_words(delay / 1000)}" if delay else "at once"

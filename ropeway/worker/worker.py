@@ -287,12 +287,12 @@ class Worker(Guided):
         if self._stopped_early and heeds_early_stop:
             runtime.stop()
         self._stopped_early = False
-        log.info("%r starts on %s", self, ", ".join({queue.store.url for queue in self.queues}))
         try:
             await runtime.start()
         except BaseException as error:
             await self._end(runtime, error)
             raise
+        log.info("%r started", self)
         return runtime
 
     async def _serve(self, started: Callable[[], None]) -> None:

@@ -225,3 +225,20 @@ def test_an_attempt_that_went_well_is_not_counted_as_one_that_was_not_made(ropew
     job = arrange.job("completed")
 
     assert "attempts      0 of 1 failed, 1 started" in ropeway("jobs", "show", job.id).out
+
+
+def test_what_is_still_to_do_is_listed_before_what_is_finished(ropeway: Ropeway, arrange: Arrange):
+    for state in ("failed", "completed", "cancelled", "active", "delayed", "waiting"):
+        arrange.job(state)
+
+    listed = [job["state"] for job in ropeway("jobs", "list", "--json").json["jobs"]]
+
+    assert listed == ["active", "waiting", "delayed", "completed", "failed", "cancelled"]
+
+
+def test_a_job_of_a_store_that_is_not_there_is_not_found_for_that_reason(ropeway: Ropeway):
+    listed, shown = ropeway("jobs", "list"), ropeway("jobs", "show", "welcome-42")
+
+    missing = listed.err.splitlines()[-1]
+    assert "there is no" in missing
+    assert missing in shown.err

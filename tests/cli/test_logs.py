@@ -11,6 +11,8 @@ import pytest
 
 from ropeway.cli.logs import Json, Pretty
 
+ID = "0199a3c0-6f0e-7c31-9d55-0d3c99d0b8f1"
+
 
 def record(message: str, *arguments: object, error: bool = False) -> logging.LogRecord:
     caught = None
@@ -50,9 +52,9 @@ def test_colours_are_for_terminals():
     assert "\x1b[33mWARNING" in Pretty("", is_coloured=True).format(record("hello"))
 
 
-def about_a_job(event: str, message: str) -> logging.LogRecord:
+def about_a_job(event: str, message: str, id: str = "7") -> logging.LogRecord:
     told = record("%s", message)
-    told.facts = {"event": event, "queue": "letters", "job_id": "7", "job_name": "send"}
+    told.facts = {"event": event, "queue": "letters", "job_id": id, "job_name": "send"}
     return told
 
 
@@ -89,3 +91,13 @@ def test_json_is_one_object_a_line_with_the_facts_of_the_record():
     assert (entry["level"], entry["logger"], entry["message"]) == ("warning", "ropeway", "worker\nstarts")
     assert entry["queues"] == ["letters"]
     assert entry["exception"].endswith("'no luck'")
+
+
+@pytest.mark.parametrize(("room", "shown"), [(129, "99d0b8f1"), (130, ID), (None, ID)])
+@pytest.mark.parametrize("is_coloured", [False, True])
+def test_a_narrow_terminal_shows_short_ids(room: int | None, shown: str, *, is_coloured: bool):
+    told = about_a_job("completed", f"send completed in 3 ms (letters {ID})", ID)
+
+    line = Pretty("", is_coloured=is_coloured, room=lambda: room).format(told)
+
+    assert f"(letters {shown})" in line

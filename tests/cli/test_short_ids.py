@@ -145,3 +145,10 @@ def test_every_store_is_searched(ropeway: Ropeway, tmp_path: Path, store: str):
 
     assert (ran.code, ran.out) == (ExitCode.OK, f"{id} cancelled\n")
     assert ropeway("jobs", "show", short_id(id), "--json", "--url", url).json["job"]["state"] == "cancelled"
+
+
+def test_too_few_letters_are_told_how_many_will_do(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    assert "(the end of an id will do, from 4 letters on)" in ropeway("jobs", "show", "5e4").err
+    assert "will do" not in ropeway("jobs", "show", "xyz").err

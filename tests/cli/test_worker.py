@@ -17,7 +17,7 @@ from ropeway.cli.exit_codes import ExitCode
 from .conftest import Arrange
 from .processes import PATIENCE, Program, Programs, children_of, is_alive, until
 
-STARTED = "starts on"
+STARTED = "> started"
 
 
 @pytest.fixture(autouse=True)
@@ -232,7 +232,7 @@ def test_a_second_ctrl_c_hurries_every_process_and_a_third_kills(
     held = hold(arrange, worker, tmp_path / "never")
 
     worker.signal(signal.SIGINT)
-    worker.says("for running jobs to end, 1 now")
+    worker.says("1 job still runs")
     worker.signal(signal.SIGINT)
     [stuck] = until(lambda: len(left := children_of(worker.pid)) == 1 and left, "the end of the one that hurries")
     assert arrange.state_of(held) == "waiting"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ropeway import Queue, Worker
+from ropeway.errors import InvalidInput, InvalidOption, StoreClosed
 
 
 @pytest.fixture
@@ -45,10 +46,40 @@ async def test_what_waits_is_found_on_the_twin(queue: Queue):
         lambda: job.status: "await job.state",
         lambda: job.sync.status: "job.state",
         lambda: job.revoke: "await job.cancel",
+        lambda: job.kill: "await job.cancel",
+        lambda: job.getState: "await job.state",
+        lambda: job.waitUntilFinished: "await job.result",
+        lambda: it.add_bulk: "await queue.add_many",
+        lambda: it.sync.addBulk: "queue.sync.add_many",
+        lambda: it.enqueue_in: "await queue.add",
+        lambda: it.getJob: "await queue.get",
+        lambda: it.jobs: "await queue.find",
+        lambda: it.count: "await queue.counts",
+        lambda: it.empty: "await queue.drain",
+        lambda: it.revoke: "await queue.cancel",
     }.items():
         with pytest.raises(AttributeError) as missing:
             call()
         assert f": use {instead}(" in str(missing.value)
+
+
+def test_other_words_for_what_tasks_and_workers_do(queue: Queue):
+    @queue.task
+    async def resize(path: str) -> None: ...
+
+    task: Any = resize
+    worker: Any = Worker(queue)
+    for call, instead in {
+        lambda: task.map: "await queue.add_many(",
+        lambda: task.add_many: "await queue.add_many(",
+        lambda: task.with_options: "task.using(",
+        lambda: task.s: "task.call(",
+        lambda: worker.close: "worker.stop(",
+        lambda: worker.started: "`async with worker:`",
+    }.items():
+        with pytest.raises(AttributeError) as missing:
+            call()
+        assert f": use {instead}" in str(missing.value)
 
 
 def test_a_worker_is_started_by_run(queue: Queue):
@@ -83,3 +114,32 @@ async def test_a_handle_can_still_be_copied(queue: Queue):
     assert copy.copy(job).id == job.id
     with pytest.raises((TypeError, pickle.PicklingError)):
         pickle.dumps(job)
+
+
+@pytest.mark.parametrize("word", ["connection", "broker"])
+def test_a_store_by_another_word_is_told_what_it_is_called(word: str):
+    with pytest.raises(InvalidOption, match="by 'url', or give what connect"):
+        Queue("letters", **{word: "redis://host"})  # type: ignore[arg-type]
+
+
+def test_bind_is_told_of_the_first_parameter(queue: Queue):
+    with pytest.raises(InvalidOption, match="`job: Job`"):
+        queue.task(bind=True)  # type: ignore[call-overload]
+
+
+async def test_a_task_in_the_place_of_a_name_is_told_to_use_its_add(queue: Queue):
+    @queue.task
+    async def send_email(to: str) -> None: ...
+
+    with pytest.raises(InvalidInput, match=r"use send_email\.add\(\.\.\.\)"):
+        await queue.add(send_email, "x")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"make it a task with @queue\.task"):
+        await queue.add(print, "x")  # type: ignore[arg-type]
+
+
+async def test_a_queue_that_was_left_says_how_to_use_it_again():
+    queue = Queue("letters", "memory://left")
+    async with queue:
+        await queue.add("send")
+    with pytest.raises(StoreClosed, match="at the end of its block: enter that again, or make another Queue"):
+        await queue.add("send")

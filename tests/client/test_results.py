@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 from msgspec.structs import replace
 
-from ropeway import JobCancelled, JobFailed, JobHandle, JobNotFound, JobRemoved, Queue, ResultTimeout
+from ropeway import JobCancelled, JobFailed, JobHandle, JobNotFound, JobRemoved, Queue, ResultTimeout, Worker
 from ropeway.errors import NoResult, StoreClosed, StoreUnavailable
 from ropeway.job.record import JobRecord
 from ropeway.job.retention import NOT_AT_ALL
@@ -169,11 +169,19 @@ async def test_a_job_of_an_obliterated_queue_is_not_waited_for(
         await asyncio.wait_for(result, FOREVER)
 
 
+async def test_a_timeout_beside_a_worker_does_not_say_that_there_is_none(queue: Queue):
+    async with Worker(queue, {"print": print}):
+        job = await queue.add("send")
+        with pytest.raises(ResultTimeout, match=r"it is waiting$"):
+            await job.result(timeout=0.01)
+
+
 async def test_after_its_timeout_a_job_goes_on(queue: Queue):
     job = await queue.add("send")
     with pytest.raises(ResultTimeout, match="it is waiting") as late:
         await job.result(timeout=0.01)
     assert isinstance(late.value, TimeoutError)
+    assert str(late.value).endswith(f"and no worker runs on queue {queue.name!r} of {queue.store.url}")
     assert (late.value.job_id, late.value.seconds) == (job.id, 0.01)
     assert await job.state() == "waiting"
     await finish(queue)

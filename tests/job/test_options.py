@@ -80,9 +80,16 @@ def test_a_misspelt_option_is_told_what_it_may_mean(option, near):
 
 def test_an_option_that_looks_like_data_is_sent_to_the_data():
     with pytest.raises(InvalidOption, match="goes into data") as caught:
-        read_options({"to": "you@example.com"})
+        read_options({"to": "you@example.com"}, beside_data=True)
 
     assert "attempts, backoff" in str(caught.value)
+
+
+def test_where_no_data_is_given_none_is_spoken_of():
+    with pytest.raises(InvalidOption) as caught:
+        read_options({"to": "you@example.com"})
+
+    assert "data" not in str(caught.value)
 
 
 class TestDelay:

@@ -54,7 +54,7 @@ async def test_a_job_that_fails_has_a_line_for_each_attempt(queue: Queue, caplog
     assert "and is retried in 1 ms" in first.getMessage()
     assert first.getMessage().endswith(f"(letters {job.id}): ValueError: no luck")
     assert first.levelno == logging.INFO
-    assert second.getMessage().startswith("send failed after ")
+    assert second.getMessage().startswith("send failed for good at attempt 2 of 2 after ")
     assert f"(letters {job.id}): ValueError: no luck\nTraceback" in second.getMessage()
     assert second.levelno == logging.WARNING
 

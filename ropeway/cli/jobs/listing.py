@@ -7,19 +7,20 @@ from typing import Final
 import click
 
 from ...client.snapshot import Snapshot
-from ...job.states import State
+from ...job.states import FINAL, State
 from ...store.contract import Store
 from ...store.values import BATCH
 from ..completing import complete_name
 from ..helping import examples
-from ..ids import short_id
+from ..ids import is_narrow, short_id
 from ..options import json_option, queue_option, state_option, url_option
 from ..stores import known_queue, known_queues, on_store
 from ..tables import Column, Wrapped, room_in_terminal, show_table
 from ..text import age, shown
 from ..text import as_json as json_text
 
-_ROOM_FOR_WHOLE_IDS: Final = 130
+_STATES: Final[tuple[State, ...]] = ("active", "waiting", "delayed", *FINAL)
+"""What still has to be done comes first."""
 
 
 @click.command(
@@ -55,12 +56,14 @@ async def list_jobs(  # noqa: PLR0913 - each is an option
     """List jobs: queue by queue, state by state, the newest of each first."""
     if after and not queue:
         raise click.UsageError("--after goes on in one queue: say which with --queue")
+    # A page that is turned round has its states turned round too.
+    states = _STATES if oldest_first else _STATES[::-1]
     names = [queue] if queue else await known_queues(store)
     found: list[Snapshot] = []
     cursor, more = None, False
     for queue_name in names:
         page = await (await known_queue(store, queue_name)).find(
-            *state, name=name, tag=tag, limit=limit - len(found), after=after, newest_first=not oldest_first
+            *(state or states), name=name, tag=tag, limit=limit - len(found), after=after, newest_first=not oldest_first
         )
         found += [job.snapshot for job in page]
         cursor, more = page.next, page.next is not None
@@ -90,8 +93,7 @@ def _show(jobs: list[Snapshot], *, with_queue: bool, with_state: bool) -> None:
         Column("age", 50, is_number=True),
         Column("about", is_note=True),
     ]
-    room = room_in_terminal()
-    shown_id = short_id if room is not None and room < _ROOM_FOR_WHOLE_IDS else str
+    shown_id = short_id if is_narrow(room_in_terminal()) else str
     rows = [
         [
             shown_id(job.id),

@@ -11,7 +11,7 @@ from ...client.queue import Queue
 from ...job.names import job_id
 from ...store.contract import Store
 from ..exit_codes import NotFound
-from ..ids import is_short
+from ..ids import SHORTEST, is_short, is_too_short
 from .choosing import Chosen, queues_of
 from .searching import SEARCHED, Search
 
@@ -30,6 +30,8 @@ class Located(NamedTuple):
 
     def hint(self, given: str) -> str:
         """Why a job may be there though it was not found."""
+        if is_too_short(given):
+            return f" (the end of an id will do, from {SHORTEST} letters on)"
         if not self.is_partial or not is_short(given):
             return ""
         return f" (short ids are searched among the newest {SEARCHED:,} jobs of each state: give the whole id)"

@@ -24,6 +24,6 @@ class HandleGuard:
 
     def check(self) -> None:
         if not self.is_open:
-            raise StoreClosed(self.url, "this handle was closed: connect again")
+            raise StoreClosed(self.url)
         if self.is_inherited:
             raise StoreClosed(self.url, "this handle was opened before a fork: connect in the child")

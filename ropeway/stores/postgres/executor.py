@@ -39,7 +39,7 @@ class Executor:
 
     def check(self) -> None:
         if self._is_closed:
-            raise StoreClosed(self.target.url, "this handle was closed: make another with connect()")
+            raise StoreClosed(self.target.url)
         forks.notice()
 
     def here(self) -> Here:

@@ -88,7 +88,7 @@ class SQLiteStore(Store):
 
     def _usable(self) -> None:
         if self._is_closed:
-            raise StoreClosed(self.url, "this handle was closed: make another with connect()")
+            raise StoreClosed(self.url)
         if self._pid != os.getpid():
             self._begin_anew()
 
