@@ -349,6 +349,6 @@ def verb_of(command: Command[Any]) -> str:
 
 def answer_type(command: type[Command[A]]) -> Any:
     """The type of the command's answer, for decoders."""
-    [base] = command.__orig_bases__  # type: ignore[attr-defined]
+    [base] = vars(command)["__orig_bases__"]
     [answer] = get_args(base)
     return answer

@@ -84,11 +84,14 @@ class AuditedStore(StoreProxy):
         return type(self)(self.inner.sibling(), self.audit_log)
 
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
-        if isinstance(command, self.reads_before):
-            await self._catch_up(command.queue)
+        await self._prepare(command)
         answer = await super().do(command, now)
         self.audit_log.note(command, answer)
         return answer
+
+    async def _prepare(self, command: Command[Any]) -> None:
+        if isinstance(command, self.reads_before):
+            await self._catch_up(command.queue)
 
     async def check(self) -> None:
         """Raises AssertionError with all inconsistencies."""

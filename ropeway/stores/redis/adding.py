@@ -1,4 +1,4 @@
-"""add: bundles of jobs, each whole or not at all."""
+"""Packs bundles of jobs for the scripts that add them, and reads their answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class JobPacker:
     """Packs jobs for a script: queues and names as numbers, and the texts of all jobs one after the other."""
 
     def __init__(self, *queues: str) -> None:
-        """`queues` have the first numbers, whether they get jobs or not."""
+        """`queues` get the first numbers, with or without jobs."""
         self.queues: list[str] = list(queues)
         self._numbers = {queue: number for number, queue in enumerate(queues, 1)}
         self._names: dict[str, int] = {}
@@ -42,7 +42,7 @@ class JobPacker:
         return b"".join(self._texts)
 
     def job(self, job: NewJob, id: str) -> tuple[Any, ...]:
-        """`id` is that of the job, shortened."""
+        """One job as scripts take it; `id` is its id, shortened."""
         queue = self._numbers.get(job.queue)
         if queue is None:
             self.queues.append(job.queue)
@@ -59,7 +59,7 @@ class JobPacker:
 
 
 class Load:
-    """Bundles as the script takes them; `looks` leaves all as it is and only judges."""
+    """Keys and arguments of `add`; with `looks` the script judges the bundles and stores nothing."""
 
     def __init__(self, keys: Keys, bundles: Bundles, now: Instant | None, *, looks: bool = False) -> None:
         packer = JobPacker()
@@ -71,12 +71,12 @@ class Load:
 
 
 def _is_plain(job: NewJob) -> bool:
-    """True if it waits like most jobs, and has no rarely used fields."""
+    """True without priority, LIFO, delay and rarely used fields."""
     return not (job.priority or job.lifo or job.delay or job.due_at is not None or job.tags)
 
 
 def alone(bundles: Bundles) -> NewJob | None:
-    """The one job that is added, if it waits like most."""
+    """The only job of the call, if it is plain: it has a script of its own, `add_one`."""
     if len(bundles) != 1 or len(bundles[0]) != 1:
         return None
     job = bundles[0][0]
@@ -84,7 +84,7 @@ def alone(bundles: Bundles) -> NewJob | None:
 
 
 def arguments_of(job: NewJob, now: Instant | None) -> tuple[Argument, ...]:
-    """What the script for a lone job takes."""
+    """The arguments of `add_one`."""
     arguments = shortened(job.id), job.name, _quoted(job.name), _text((job.name, job.data, job.options))[1:]
     return arguments if now is None else (*arguments, str(now))
 
@@ -92,12 +92,12 @@ def arguments_of(job: NewJob, now: Instant | None) -> tuple[Argument, ...]:
 _quoted: Final = lru_cache(maxsize=1024)(as_json)
 
 
-def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:
-    if letters.count("c") == len(letters):
+def answers_of(bundles: Bundles, codes: str) -> list[list[Added]]:
+    if codes.count("c") == len(codes):
         return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
     answers: list[list[Added]] = []
     at = 0
     for bundle in bundles:
-        answers.append([Added(job.id, ADDED[letters[at + n]]) for n, job in enumerate(bundle)])
+        answers.append([Added(job.id, ADDED[codes[at + n]]) for n, job in enumerate(bundle)])
         at += len(bundle)
     return answers

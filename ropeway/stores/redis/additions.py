@@ -1,4 +1,4 @@
-"""Jobs that outcomes add, as the script of `settle` takes them."""
+"""Packs the jobs that outcomes add, for the script of `settle`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from .outbox import Entry, Parcel
 
 
 class Additions(NamedTuple):
+    """Queues, keys and further arguments of a `settle` that adds jobs."""
+
     queues: Sequence[str]
     """The queue of the outcomes first."""
     keys: tuple[str, ...]
@@ -28,7 +30,7 @@ def pack_additions(
     outcomes: Sequence[Outcome],
     in_outbox: Sequence[tuple[int, Entry]] = (),
 ) -> Additions:
-    """`in_outbox` is what goes to other slots, with numbers of outcomes; without it all queues are on one server."""
+    """Packs jobs; `in_outbox` has those for other slots, by number of outcome. Without it there is one server."""
     owned: list[tuple[int, NewJob]] = [
         (number, job)
         for number, outcome in enumerate(outcomes, 1)
@@ -45,7 +47,7 @@ def pack_additions(
 
 
 def entries_of(keys: Keys, queue: str, outcomes: Sequence[Outcome], now: Instant | None) -> list[tuple[int, Entry]]:
-    """What outcomes add to other queues, as entries of the outbox of theirs, each with the number of its outcome."""
+    """Outbox entries for jobs of other queues: one for each outcome that has any, with its number (from 1)."""
     entries: list[tuple[int, Entry]] = []
     for number, outcome in enumerate(outcomes, 1):
         by_queue: dict[str, list[list[NewJob]]] = {}

@@ -29,7 +29,7 @@ _OURS: Final = frozenset({__name__, "socket", "ssl"})
 
 
 class BlockingLink:
-    """One connection, for one call at a time. After a call that did not end it is out of step: close it."""
+    """A connection for one call at a time. After a call that was broken off, answers no longer match: close it."""
 
     def __init__(self, connected: socket.socket, timeout: float) -> None:
         self._socket = connected
@@ -79,12 +79,12 @@ class BlockingLink:
         self._socket.close()
 
     def leave_open(self) -> None:
-        """To the end of the process; Python would close it just before, and complain."""
+        """Leaves the socket to the end of the process, without the warning that Python gives for an open one."""
         self._socket.detach()
 
 
 class BlockingLinks:
-    """Any number of threads ask at once, each over a link that is its own meanwhile.
+    """Connection pool for threads: each call has a connection to itself.
 
     There are no locks: a signal handler may ask too, while the thread that it interrupts is at any step.
     """
@@ -118,7 +118,7 @@ class BlockingLinks:
             raise typed(self._target.url, error) from error
 
     def _insist(self, *command: Argument) -> Any:
-        """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
+        """Repeats a command that was refused for a moment; a broken connection raises, its effect being unknown."""
         try:
             return self._ask(command)
         except hiredis.ReplyError as error:
@@ -178,7 +178,7 @@ class BlockingLinks:
             self._close_idle()
 
     def _open(self) -> BlockingLink:
-        """Gives a server that worked before some time to come back."""
+        """Connects; a server that worked before is tried for some seconds."""
         tries = connection.Tries(connection.PATIENCE if self._was_up else 0)
         pauses = tries.pauses()
         while True:
@@ -214,7 +214,7 @@ class BlockingLinks:
             raise connection.unreachable(self._target, error, self._target.timeout) from error
 
     def close(self) -> None:
-        """What is under way goes on to its end."""
+        """Closes idle connections at once, and others when their call ends."""
         self._is_closed = True
         self._close_idle()
 
@@ -275,7 +275,7 @@ def _addresses(target: Target) -> list[tuple[int, Any]]:
 
 
 def _watch(connected: socket.socket) -> Callable[[int], object]:
-    """Makes a function that says whether there is something to hear within so many milliseconds."""
+    """Returns a function that waits up to so many milliseconds for input, and is truthy if there is some."""
     if not hasattr(select, "poll"):
         return lambda wait: select.select([connected], [], [], wait / 1000)[0]
     poll = select.poll()
@@ -284,7 +284,7 @@ def _watch(connected: socket.socket) -> Callable[[int], object]:
 
 
 def is_ours(error: BaseException) -> bool:
-    """Whether it came of the connection. A signal handler may raise at any step, and a TimeoutError as well."""
+    """True if the connection raised it, and not a signal handler, which may raise a TimeoutError as well."""
     if not isinstance(error, OSError | hiredis.HiredisError):
         return False
     at = error.__traceback__

@@ -1,4 +1,4 @@
-"""What is asked of a server before jobs are trusted to it."""
+"""Checks of a server before its first use: version, role, eviction, persistence and rights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _warned: set[str] = set()
 
 
 async def check(link: Link, target: Target) -> None:
-    """Refuses a server that would lose jobs; one that does not tell about itself is taken by its word."""
+    """Raises for a server that would lose jobs; one that refuses `INFO` is accepted unchecked."""
     try:
         await link.ask(*probe(target))
     except hiredis.ReplyError as error:
@@ -30,12 +30,12 @@ async def check(link: Link, target: Target) -> None:
 
 
 def probe(target: Target) -> tuple[str, str, str]:
-    """A command that is nothing to anybody. In the midst of a script it would be too late to be refused it."""
+    """A harmless command that tests the right to publish: a script would fail only after its first writes."""
     return "PUBLISH", f"{{{target.prefix}:}}:jobs", ""
 
 
 def refuse_without_channels(target: Target, error: hiredis.ReplyError) -> None:
-    """Whatever else it says, it will say again to the first call."""
+    """Raises if the probe failed for want of rights; other errors come again with the first call."""
     if str(error).startswith("NOPERM"):
         raise StoreRefused(
             target.url, f"this user may not wake workers: grant the channels, as by ACL SETUSER name '&*' ({error})"
@@ -43,7 +43,7 @@ def refuse_without_channels(target: Target, error: hiredis.ReplyError) -> None:
 
 
 def leaves_disk_to_saves(target: Target, said: object) -> bool:
-    """Reads what a server says about itself, and refuses it by that; answers whether it keeps no log on its disk."""
+    """Raises if `INFO` shows an unfit server; returns True if it has no append-only file."""
     facts = _facts(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said))
     _check_version(target, facts)
     if facts.get("role") == "slave":

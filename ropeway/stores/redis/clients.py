@@ -1,4 +1,4 @@
-"""Where a client of redis-py connects to, and as whom."""
+"""Reads address and credentials out of a client of redis-py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .target import PORTS, SCHEMES, Kind, Target
 
 
 def target_of(client: Any) -> Target:
-    """Of a client of one server, of a cluster, or of what sentinels name; sync or asyncio, decoding or not."""
+    """The target of a client: of one server, a cluster or a Sentinel service; sync or asyncio."""
     pool, nodes = getattr(client, "connection_pool", None), getattr(client, "nodes_manager", None)
     if nodes is not None:
         said = getattr(client, "connection_kwargs", None) or getattr(nodes, "connection_kwargs", None)
@@ -58,7 +58,7 @@ def _place(said: dict[str, Any], kind: Kind) -> tuple[str, int]:
 def _url(
     kind: Kind, uses_tls: bool, places: list[tuple[str, int]], service: str, database: int, path: str | None
 ) -> str:
-    """How to say which store this is."""
+    """A URL for messages, without credentials."""
     scheme = next(scheme for scheme, meant in SCHEMES.items() if meant == (kind, uses_tls))
     if path:
         return f"{scheme}:///{database}?unix={path}"

@@ -1,4 +1,4 @@
-"""A cluster: each queue in one slot, each slot on one of the servers.
+"""Commands to a cluster: finds the node that holds the slot of a key, and follows redirections.
 
 While a slot moves the old way, some of its keys are here and some are there, and a script would take those that are
 there for missing. So every script names, beside the tag, a key that never exists: servers then refuse it with TRYAGAIN
@@ -79,7 +79,7 @@ class Cluster(Commands):
         raise StoreUnavailable(self.target.url, f"the servers of the cluster do not agree on who has slot {slot}")
 
     async def where(self, key: str, *, anew: bool = False) -> Target:
-        """The server that has a key, as far as is known; `anew` asks who has it now."""
+        """The node that holds a key, as far as is known; `anew` asks the cluster again."""
         slot = slot_of(key)
         if anew:
             self._places.pop(slot, None)
@@ -95,12 +95,12 @@ class Cluster(Commands):
         return place
 
     def _doubt(self, slot: int, place: Place) -> None:
-        """Of this slot alone: what is known of others is still true, and to ask takes time."""
+        """Forgets where one slot is. The others stay known, because asking takes time."""
         if self._places.get(slot) == place:
             del self._places[slot]
 
     async def _follow(self, slot: int, place: Place, error: hiredis.ReplyError, command: Any) -> Any:
-        """Goes where the server says that the slot is: for good, or for this once."""
+        """Follows a redirection: MOVED for good, ASK for this command only."""
         code, *there = str(error).split(" ")
         if code not in ("MOVED", "ASK"):
             raise error
@@ -130,11 +130,11 @@ class Cluster(Commands):
         return connection
 
     async def _read_map(self) -> None:
-        """Asks who has which slot; callers at the same time share it."""
+        """Reads the map of slots; concurrent callers share one request."""
         await self._reading.result()
 
     async def _ask_for_map(self) -> None:
-        """Asks one server after the other, and does not wait long for one that is silent."""
+        """Asks known nodes, the next one after a short wait."""
         first = () if self._said_last is None else (self._said_last,)
         places = dict.fromkeys([*first, *self._connections, *self.target.seeds])
         try:
@@ -164,5 +164,5 @@ _ASK_THERE: Final = object()
 
 
 def slot_of(key: str) -> int:
-    """Of a key with a tag in braces, which all keys here have."""
+    """The slot of a key with a hash tag, which all keys of the store have."""
     return crc_hqx(key[key.index("{") + 1 : key.index("}")].encode(), 0) % 16384

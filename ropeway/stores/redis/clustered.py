@@ -1,4 +1,4 @@
-"""The store in a cluster, where some keys are on other nodes than the queue that a command is about.
+"""The store on a cluster, where a command may concern keys on several nodes.
 
 Adding, claiming and settling ask the queue's own node only. The list of queues, the records, the outboxes of other
 queues and jobs that outcomes add to other queues are in other slots: they are waited for briefly, and what was not done
@@ -19,16 +19,16 @@ from ...store import commands
 from ...store.commands import Add, Settle, Tick
 from ...store.contract import Listener
 from ...store.values import Added, Settled, Ticked, Topic
-from .across import add_across
 from .additions import entries_of, pack_additions
 from .constants import ACCEPTED
 from .executor import Executor
+from .multi_slot import add_over_slots
 from .outbox import Entry, clocks_soon, deliver, forget_senders, hand_over
 from .settling import settlement
 from .store import RedisStore
+from .subscriber import RedisListener
 from .target import Target
 from .verbs import VERBS, Verbs, run
-from .wake import RedisListener
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ BRIEFLY: Final = 1.0
 class ClusterExecutor(Executor):
     async def register(self, queues: Sequence[str]) -> None:
         new = [queue for queue in queues if queue not in self.registered]
-        if new and await (await self.settled()).listing.note(new):
+        if new and await (await self.ready()).queue_list.note(new):
             self.registered.update(new)
 
 
@@ -48,7 +48,7 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
     if len(queues) < 2:
         return await run.add(on, command, now)
     await on.register(queues)
-    answers, new = await add_across(on.keys, on.call, command.bundles, now)
+    answers, new = await add_over_slots(on.keys, on.call, command.bundles, now)
     await on.notice_new(new)
     return answers
 
@@ -61,7 +61,7 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     entries = entries_of(on.keys, command.queue, ordered, now)
     _, began = await asyncio.gather(on.register([*queues]), clocks_soon(on.keys, on.call, queues, now))
     answer = await run.settle_adding(on, packed, pack_additions(on.keys, command.queue, ordered, entries))
-    # These outcomes stand whatever comes now: what cannot be delivered is left to the next tick.
+    # The outcomes are accepted, so nothing may raise now: what is not delivered is left to the next tick.
     await _briefly(_deliver_accepted(on, entries, answer[0], began, now))
     return run.settled_of(on, command, ordered, answer)
 
@@ -103,18 +103,18 @@ class ClusterStore(RedisStore):
         return ClusterExecutor(target)
 
     def domain_of(self, queue: str | None = None) -> str:
-        """Each queue by itself: one slot can be in trouble while others of its node are not."""
+        """One failure domain for each queue: a slot can be unavailable while others work."""
         return self.url if queue is None else f"{self.url}#{queue}"
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
-        # Without standing claims: no server of a cluster can tell whether somebody still hears a channel.
+        # Without parked claims: no server of a cluster can tell whether somebody still hears a channel.
         on = self._executor
         on.check()
-        return RedisListener(lambda: on.here().ear, on.keys.all_channels(topic, queues), on.check, self.url)
+        return RedisListener(lambda: on.on_loop().subscriber, on.keys.all_channels(topic, queues), on.check, self.url)
 
 
 async def _briefly(call: Awaitable[T]) -> T | None:
-    """None if its nodes cannot be reached, or do not answer soon."""
+    """The answer, or None if a node cannot be reached or does not answer within `BRIEFLY`."""
     try:
         async with asyncio.timeout(BRIEFLY):
             return await call

@@ -1,4 +1,4 @@
-"""Commands to one server, over a link that is made anew when it breaks."""
+"""Commands to one server, over a connection that is made again when it breaks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAST_TRY: Final = 1.7
 
 
 class Opens(Protocol):
-    """Makes a link to whichever server is the right one now; it has `patience` seconds to take the connection."""
+    """Opens a link to the server that is in charge now, which has `patience` seconds to accept it."""
 
     def __call__(self, hear: Hear | None = None, patience: float = CONNECTING) -> Awaitable[Link]: ...
 
@@ -61,7 +61,7 @@ async def open_link(target: Target, hear: Hear | None = None, patience: float = 
 
 
 def unreachable(target: Target, error: BaseException, patience: float) -> BaseException:
-    """The error to raise for one that ended the making of a link."""
+    """The error to raise when opening a link failed with `error`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return StoreRefused(target.url, f"{target.address} is not to be trusted: {error.verify_message}")
     if isinstance(error, OSError):
@@ -71,7 +71,7 @@ def unreachable(target: Target, error: BaseException, patience: float) -> BaseEx
 
 
 def logins(target: Target) -> list[tuple[Argument, ...]]:
-    """What is said first on every connection."""
+    """The first commands on every connection: AUTH and SELECT."""
     commands: list[tuple[Argument, ...]] = []
     if target.password is not None:
         user = (target.username,) if target.username is not None else ()
@@ -82,27 +82,27 @@ def logins(target: Target) -> list[tuple[Argument, ...]]:
 
 
 class Tries:
-    """Tries that may begin for `seconds` from now on."""
+    """Schedule of retries that may begin within `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         self._since = time.monotonic()
         self._seconds = seconds
 
     def pauses(self) -> Iterator[float]:
-        """How long to wait before each further one; the last begins when the time is over."""
+        """Seconds to wait before each retry; the last one begins when the time is over."""
         pause = FIRST_PAUSE
         while (left := self._since + self._seconds - time.monotonic()) > 0:
             yield min(left, pause * random.uniform(0.5, 1.0))  # noqa: S311 - spreads load
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def patience(self) -> float:
-        """Seconds for one to connect that begins now."""
+        """Seconds that a try has to connect if it begins now."""
         end = self._since + max(CONNECTING, self._seconds + LAST_TRY)
         return min(CONNECTING, end - time.monotonic())
 
 
 class Commands:
-    """Scripts and commands to whoever has their key."""
+    """Base of connections: sends scripts and commands to the server that holds their key."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -126,7 +126,7 @@ class Commands:
             raise typed(self.target.url, error) from error
 
     async def ask(self, key: str, *command: Argument) -> Any:
-        """Raises the server's own errors as they are."""
+        """Sends a command to the server of `key`; raises the server's errors as `hiredis.ReplyError`."""
         raise NotImplementedError
 
     async def open(self) -> None:
@@ -137,10 +137,10 @@ class Commands:
 
 
 class Connection(Commands):
-    """All commands of one handle to one server go through it, side by side."""
+    """One pipelined connection to one server, which all commands of a handle share."""
 
     def __init__(self, target: Target, opens: Opens | None = None, patience: float = PATIENCE) -> None:
-        """`opens` knows where the server is now; without it, it is where it always was."""
+        """`opens` finds the server, if its address can change."""
         super().__init__(target)
         self._opens: Opens = opens or partial(open_link, target)
         self._patience = patience
@@ -152,7 +152,7 @@ class Connection(Commands):
         await self.link()
 
     async def ask(self, key: str, *command: Argument) -> Any:
-        """Waits out what passes soon; a connection that breaks under way raises, because nobody knows what it did."""
+        """Repeats a command that was refused for a moment; a broken connection raises, its effect being unknown."""
         link = self._link
         if link is None or not link.is_up:
             link = await self.link()
@@ -186,7 +186,7 @@ class Connection(Commands):
             self.drop()
 
     async def link(self) -> Link:
-        """The link that is up, or another; callers at the same time share the making of it."""
+        """The open link, or a new one; concurrent callers share the opening."""
         if self._link is not None and self._link.is_up:
             return self._link
         return await self._opening.result()

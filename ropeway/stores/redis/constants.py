@@ -1,6 +1,6 @@
-"""What scripts know of the domain: the values of `{{NAME}}` in Lua files, all derived from `ropeway.job` and `store`.
+"""Constants of the domain for Lua: the values of `{{NAME}}`, derived from `ropeway.job` and `ropeway.store`.
 
-Words stand in a template without quotes, as in `'{{ACTIVE}}'`; tables are Lua literals.
+Words are inserted without quotes, as in `'{{ACTIVE}}'`; tables are Lua literals.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def _words() -> dict[str, str]:
 
 
 def _codes() -> dict[str, str]:
-    """The letters in which scripts answer."""
+    """Answer codes: one letter for a verdict, and two where the state belongs to it."""
     of_verdicts = {name_of(verdict): code for verdict, code in VERDICT_CODES.items()}
     return {**of_verdicts, "MISSING": MISSING, "ACCEPTED": ACCEPTED, **{name_of(ADDED[c]): c for c in ADDED}}
 
 
 def _reason_pieces() -> dict[str, Any]:
-    """What stands around the worker, the end of its process and the instant in the reason of a stall."""
+    """The fixed parts of the reason of a stall, between worker, end of its process, and instant."""
     process, worker, end, instant = "<process>", "<process>:<worker>", "<end>", "1970-01-01T00:00:00.000Z"
     heads = {verdict: stall_reason(verdict, worker, 0).partition(worker)[0] for verdict in get_args(StallVerdict)}
     plain = stall_reason("waits", worker, 0).partition(worker)[2]

@@ -1,4 +1,4 @@
-"""What goes to scripts and comes back: MessagePack, and answers of two letters each."""
+"""Packs arguments of scripts as MessagePack, and reads jobs and answer codes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _records_or_none: Final[Callable[[bytes], list[JobRecord | None]]] = msgspec.msg
 
 
 def as_text(bytes_: bytes) -> msgspec.Raw:
-    """Bytes as a script takes them: it knows no other MessagePack for them than that of texts."""
+    """Bytes as a MessagePack text, because Lua's decoder knows no binary type."""
     return msgspec.Raw(b"\xdb" + len(bytes_).to_bytes(4, "big") + bytes_)
 
 
@@ -56,17 +56,17 @@ def records_or_none(packed: bytes) -> list[JobRecord | None]:
     return found
 
 
-def answers_of(letters: bytes) -> list[Answer]:
-    return text_answers_of(letters.decode())
+def answers_of(codes: bytes) -> list[Answer]:
+    return text_answers_of(codes.decode())
 
 
 def given(now: Instant | None) -> Instant | bool:
-    """Scripts take false for `now` where the server's clock decides."""
+    """`now` as scripts take it: false for the server's clock."""
     return False if now is None else now
 
 
 def bounded(number: int) -> int:
-    """A number that Lua can reckon with exactly; nothing that is counted comes near these ends."""
+    """The number, or the nearest one that a double holds exactly; no real count comes near."""
     return max(-_EXACT, min(number, _EXACT))
 
 
@@ -100,7 +100,7 @@ _INSTANT: Final = b"\xcf\0\0"
 
 
 def claimed_of(request: Claim, answer: Sequence[Any]) -> Claimed:
-    """Puts whole records together from what the script gave, which looks into none of them."""
+    """Assembles the records of claimed jobs from the packed parts that the script returned."""
     now, again_at, ids, values, rests = answer
     if not ids:
         return Claimed([], now, again_at)

@@ -1,4 +1,4 @@
-"""Calls of scripts and commands, on the connections of the running loop."""
+"""Runs scripts and commands of one store handle."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from ...errors import StoreClosed
 from ...store import forks
 from ...store.doubt import in_doubt
 from .encoding import pack
-from .here import Everywhere, Here
 from .keys import Keys
 from .link import Argument
+from .resources import HandleResources, LoopResources
 from .scripts import SCRIPTS
 from .target import Target
 
 
 class Executor:
-    """What one handle runs scripts with."""
+    """Runs scripts and commands on the connections of the running event loop."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
         self.keys = Keys(target.prefix)
-        self.everywhere = Everywhere(target)
+        self.resources = HandleResources(target)
         self.registered: set[str] = set()
         """Queues that this handle knows to be in the list of queues."""
         self.life: bytes | None = None
-        """Which life of the store this handle has seen."""
+        """The id that the store had when this handle saw it last; emptying the server changes it."""
         self._is_closed = False
 
     async def close(self) -> None:
         if not self._is_closed:
             self._is_closed = True
             forks.notice()
-            await self.everywhere.close()
+            await self.resources.close()
 
     def check(self) -> None:
         if self._is_closed:
             raise StoreClosed(self.target.url)
         forks.notice()
 
-    def here(self) -> Here:
+    def on_loop(self) -> LoopResources:
         self.check()
-        return self.everywhere.here()
+        return self.resources.here()
 
-    async def settled(self) -> Here:
-        here = self.here()
-        if not here.closes_with_loop:
-            await here.close_with_loop()
-        return here
+    async def ready(self) -> LoopResources:
+        own = self.on_loop()
+        if not own.closes_with_loop:
+            await own.close_with_loop()
+        return own
 
     async def execute(self, command: str, key: str, *arguments: Argument) -> Any:
-        return await (await self.settled()).commands.execute(command, key, *arguments)
+        return await (await self.ready()).commands.execute(command, key, *arguments)
 
     async def call(self, script: str, keys: tuple[str, ...], *arguments: Argument) -> Any:
-        return await (await self.settled()).commands.run(SCRIPTS[script], keys, *arguments)
+        return await (await self.ready()).commands.run(SCRIPTS[script], keys, *arguments)
 
     async def run(self, script: str, queue: str, *arguments: Any) -> Any:
         """Runs a script on one queue."""
@@ -64,13 +64,13 @@ class Executor:
         return await self.call(script, (self.keys.queue(queue),), *arguments)
 
     async def register(self, queues: Sequence[str]) -> None:
-        """Notes that these queues may exist: `queues` looks there first."""
+        """Adds queues to the list of queues that may exist, if this handle has not done so."""
         if new := [queue for queue in queues if queue not in self.registered]:
             await self.execute("SADD", self.keys.queues, *new)
             self.registered.update(new)
 
     async def notice_new(self, queues: Sequence[str]) -> None:
-        """A queue that is new although it was noted: somebody emptied the server."""
+        """Lists queues again that are new although they were listed: somebody emptied the server."""
         if queues:
             self.registered.difference_update(queues)
             with in_doubt():

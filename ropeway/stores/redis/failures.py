@@ -1,4 +1,4 @@
-"""From the server's errors to Ropeway's, each with what to do about it."""
+"""Translates errors of the server into those of Ropeway, with a remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...store.doubt import unknown
 
 NEEDED: Final = "Redis 6.2 or newer, or Valkey, is needed"
 PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "BUSY", "NOREPLICAS"})
-"""Nothing was done, and soon it may be possible."""
+"""Temporary refusals: nothing was done, and a retry may succeed soon."""
 _FORBIDDEN: Final = (StoreRefused, "the server refused us: check user, password and their rights")
 _CLUSTER: Final = (StoreRefused, "this server belongs to a cluster: use redis+cluster://host:6379")
 _FOREIGN: Final = (StoreCorrupt, "one of our keys holds something else: does another application use our prefix?")
@@ -44,14 +44,14 @@ _WRAPPED: Final = re.compile(rf"^ERR Error running script .*[ -]({'|'.join(_MEAN
 
 
 def code_of(error: BaseException) -> str:
-    """The word with which the server begins an error, such as NOSCRIPT."""
+    """The code at the beginning of an error of the server, such as NOSCRIPT."""
     said = str(error)
     wrapped = _WRAPPED.match(said)
     return wrapped[1] if wrapped else said.partition(" ")[0]
 
 
 def typed(url: str, error: BaseException) -> BaseException:
-    """The error to raise for `error`; one that has nothing to do with the server stays as it is."""
+    """The error of Ropeway for `error`; one that did not come from the server is returned unchanged."""
     if isinstance(error, RopewayError):
         return error
     found: StoreError
@@ -68,7 +68,7 @@ def typed(url: str, error: BaseException) -> BaseException:
 
 @contextmanager
 def reading(url: str, what: str = "") -> Iterator[None]:
-    """Around what takes stored bytes apart: those that we cannot have written were written by others, or damaged.
+    """Raises `StoreCorrupt` if stored bytes cannot be decoded: another application wrote them, or they are damaged.
 
     `what` names them, if nothing else depends on them.
     """

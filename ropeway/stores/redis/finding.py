@@ -1,4 +1,4 @@
-"""find, a window at a time: no script looks at more jobs than one page needs."""
+"""find: reads pages in bounded windows, so that no script looks at many jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run: TypeAlias = Callable[..., Awaitable[Any]]
 
 
 class MemberCursor(Cursor, frozen=True, array_like=True):
-    """By score, and among equal ones by member."""
+    """A place in a sorted set: by score, and among equal scores by member."""
 
     score: int
     member: bytes
@@ -52,7 +52,7 @@ async def find(run: Run, query: Find) -> Page:
 
 
 async def oldest(run: Run, queue: str, state: State, until: Instant, limit: int) -> list[str]:
-    """Ids of the oldest jobs of a state that no index keeps by age: it looks at all of them, a page at a time."""
+    """Ids of the oldest jobs of a state without an index by age: reads all of them, page by page."""
     found: list[tuple[Instant, int, str]] = []
     after = None
     while True:

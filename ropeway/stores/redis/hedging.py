@@ -1,4 +1,4 @@
-"""Hedged requests: several servers could answer, and one that is slow must not keep the caller waiting."""
+"""Hedged requests: if one server is slow, the next is asked too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids as the server keeps them: a UUID in 22 letters instead of 36, because it stands in several keys for each job.
+"""Short forms of ids: a UUID has 22 letters on the server instead of 36, because several keys hold it for each job.
 
 The letters are those of base64, which JSON and MessagePack take as they are. Other ids stay as they are, but for those
 that could be mistaken: they get a `=`, which no short id begins with.
@@ -37,7 +37,7 @@ def shortened(id: str) -> str:
 
 
 def all_shortened(ids: Sequence[str]) -> list[str]:
-    """The same for many; if all are UUIDs, at once, which takes a fraction of the time."""
+    """`shortened` for many ids; if all are UUIDs, in one pass."""
     if len(ids) < 2 or set(map(len, ids)) != {_LONG}:
         return [shortened(id) for id in ids]
     # With two bytes between them each begins a letter of its own.

@@ -1,4 +1,4 @@
-"""Every key that the store uses: its name, its type and what it holds.
+"""All keys of the store: name, type and content.
 
 All keys of a queue share the hash tag `{prefix:queue}`, so that in a cluster a queue lives in one slot and one script
 may touch all of it. Scripts take the tag, which is also the key of the queue's row, and append the endings listed here.
@@ -14,7 +14,7 @@ from ...store.values import Topic
 
 QUEUE_KEYS: Final[dict[str, str]] = {
     "": "string: the row, which holds counters and settings",
-    "jobs": "hash: id to what was added (see lua/lib/jobs.lua)",
+    "jobs": "hash: id to what was added (see lua/lib/places.lua)",
     "runs": "hash: id to what became of it since its first claim",
     "results": "hash: id to the JSON of a completion, unless it is null",
     "reasons": "hash: id to why it failed, stalled or was cancelled",
@@ -36,7 +36,7 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "revoked": "sorted set by number: revoked locks",
     "metrics": "hash: minute and metric to a number",
     "minutes": "sorted set: the minutes that have metrics",
-    "standing": "sorted set by the instant at which they end: claims that wait for jobs, and the channel of each",
+    "parked": "sorted set by the instant at which they end: claims that wait for jobs, and the channel of each",
     "outbox": "hash, in a cluster: name to token and jobs for queues of other slots, until they have arrived there",
     "arrived": "sorted set by instant, in a cluster: senders of what came from other slots, who may send it again",
     "delivered": "sorted set by instant, in a cluster: senders of what came from other slots and left its outbox since",
@@ -58,7 +58,7 @@ class Keys:
         self.kinds: Final = f"{{{prefix}}}:records:"
         """beginning of the hashes of records, one per kind: key to version, end and value"""
         self.life: Final = f"{{{prefix}}}:life"
-        """string: the name of this store's life; whoever empties the server ends it"""
+        """string: a random id of the store, which is made again after somebody emptied the server"""
 
     def queue(self, name: str) -> str:
         return f"{{{self._prefix}:{name}}}"
@@ -67,7 +67,7 @@ class Keys:
         return self.kinds + kind
 
     def channels(self, topic: Topic, queue: str) -> list[str]:
-        """Where wakes are published. What wakes `jobs` is an event too, and told only once."""
+        """Channels of the wakes of a topic. A wake of `jobs` is one of `events` too, and sent only once."""
         topics: list[Topic] = ["events", "jobs"] if topic == "events" else [topic]
         return [f"{self.queue(queue)}:{each}" for each in topics]
 

@@ -1,4 +1,4 @@
-"""One connection to a server, which pipelines by itself.
+"""One pipelined connection to a server.
 
 Answers come in the order of the commands, so a caller that was cancelled leaves its place in the row, and its answer
 is dropped when it comes: nobody ever gets another one's.
@@ -26,7 +26,7 @@ pack_command: Final[Callable[[tuple[Argument, ...]], bytes]] = cast(Any, hiredis
 
 
 class Link(asyncio.BufferedProtocol):
-    """Ends for good when the connection does; `Connection` makes another.
+    """The protocol of one connection; when that ends, `Connection` opens another link.
 
     After `hear` it is for subscriptions: what the server says goes there, and commands have no answers.
     """
@@ -52,7 +52,7 @@ class Link(asyncio.BufferedProtocol):
         self._read_since = 0
 
     def ask(self, *command: Argument) -> asyncio.Future[Any]:
-        """The answer; a `hiredis.ReplyError` is raised. A link that is no longer up raises ConnectionError."""
+        """Sends a command and returns its answer. Raises `hiredis.ReplyError`, or ConnectionError on a closed link."""
         answer: asyncio.Future[Any] = self._loop.create_future()
         if not self.is_up:
             answer.set_exception(ConnectionResetError("the connection ended"))
@@ -74,7 +74,7 @@ class Link(asyncio.BufferedProtocol):
             self._send(pack_command(command))
 
     def abort(self) -> None:
-        """Ends it at once; what is under way fails."""
+        """Closes the connection at once; pending calls fail."""
         if self._transport is None:
             self.closed.set()
         else:
@@ -97,7 +97,7 @@ class Link(asyncio.BufferedProtocol):
             cast(asyncio.Transport, self._transport).write(b"".join(unsent))
 
     def _look(self) -> None:
-        """Whether a server that owes answers has been silent for too long, or too slow to ever end."""
+        """Closes the link if the server owes answers and has been silent, or too slow, for too long."""
         self._watch = None
         if not self._pending or not self.is_up:
             return

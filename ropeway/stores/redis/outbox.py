@@ -1,10 +1,19 @@
-"""The way of jobs from the queue that took them to queues in other slots: delivered at least once, stored once.
+"""Transactional outbox of a cluster: jobs for queues in other slots are delivered at least once, and stored once.
 
-Several may deliver the same parcel: its producer, and whoever ticks its home before that knows of the arrival. So the
-step that stores a parcel keeps its sender too, and a parcel whose sender is known is skipped, even if its jobs have run
-and are gone. A sender is kept while its home still has the parcel, which ticks ask for. When nobody can read the parcel
-any more, it is kept for twice `LATEST`: whoever read it before is refused after `LATEST`, by the clock of the server
-that takes it, so a process that was stopped for long delivers nothing for the second time.
+No script can write to two slots. The script that adds jobs to a queue (its home), or settles outcomes there, writes the
+jobs for other queues into the home's outbox in the same step. Each process that knows of an entry may deliver it:
+
+    producer --- add or settle ---> home slot:  jobs, and outbox[name] = token, parcels
+       |                                           |  (after a crash: read by the next tick of the home queue)
+       '------------- receive -------------------- + -----> other slot: jobs, and arrived[sender]
+       '--------------- sent ----------> home slot:  outbox[name] removed
+                              later ticks of the other queue: arrived[sender] -> delivered[sender] -> forgotten
+
+The step that stores a parcel also stores its sender (name, token and home of the entry), and a parcel whose sender is
+known is skipped, even if its jobs have run and were removed. A sender is kept in `arrived` as long as the entry is in
+the outbox, which ticks look up. After that nobody can read the parcel, and the sender is kept in `delivered` for twice
+`LATEST`. A process that read the parcel before is refused once `LATEST` has passed, by the clock of the receiving
+server: so one that was stopped for long cannot deliver a second time.
 """
 
 from __future__ import annotations
@@ -29,11 +38,11 @@ Parcel: TypeAlias = tuple[str, bytes, bytes]
 """A queue, and what `add` takes."""
 
 LATEST: Final[Milliseconds] = 60_000
-"""How long a parcel may be under way; after that it is read anew."""
+"""How long after it was read a parcel may be delivered; later it must be read again."""
 ASKED_AFTER: Final[Milliseconds] = 10_000
-"""Most parcels have left their outbox long before."""
+"""How long after an arrival ticks first look whether the entry has left the outbox; most have by then."""
 SOON: Final = 0.3
-"""Seconds in which a node that is to take parcels tells the time: one that hangs holds up no others."""
+"""Seconds that a receiving node has to tell its clock, so that one that hangs holds up no others."""
 
 _WIDTH: Final = 32
 _TOO_LATE: Final = 1
@@ -41,11 +50,11 @@ _parcels: Final = msgspec.msgpack.Decoder(list[Parcel]).decode
 
 
 class Entry(NamedTuple):
-    """The parcels of one bundle, in the outbox of their home."""
+    """An entry of an outbox: the parcels of one bundle, or of one outcome."""
 
     home: str
     name: bytes
-    """The same for the same jobs: an add that is repeated replaces what its first try left."""
+    """The same for the same jobs, so that an add that is repeated replaces the entry of its first try."""
     token: bytes
     parcels: Sequence[Parcel]
 
@@ -68,7 +77,7 @@ class Entry(NamedTuple):
 
 
 async def clocks(keys: Keys, call: Call, queues: Iterable[str], now: Instant | None) -> dict[str, Instant]:
-    """The clock of each queue's server. Ask before parcels are read or written: their way begins then."""
+    """The clock of each queue's server, to be read before parcels are read or written: `LATEST` counts from it."""
     names = [*dict.fromkeys(queues)]
     if now is not None:
         return dict.fromkeys(names, now)
@@ -79,7 +88,7 @@ async def clocks(keys: Keys, call: Call, queues: Iterable[str], now: Instant | N
 async def hand_over(
     keys: Keys, call: Call, entry: Entry, began: dict[str, Instant], now: Instant | None
 ) -> list[list[Any] | None]:
-    """Delivers parcels; answers for each what `add` answers, or none if it had arrived, or comes too late."""
+    """Delivers an entry; returns for each parcel what `add` returns, or None if it had arrived or is too late."""
     answers = await asyncio.gather(
         *(
             call("receive", (keys.queue(to),), *jobs, pack((given(now), entry.sender, began[to], LATEST)))
@@ -93,7 +102,7 @@ async def hand_over(
 
 
 async def deliver(keys: Keys, call: Call, home: str, now: Instant | None) -> None:
-    """Sends on what a crash left in the outbox of a queue; what goes to a node that is away stays there."""
+    """Delivers the entries that crashes left in the outbox of a queue, except those for nodes that do not answer."""
     seen = await _read(keys, call, home)
     began = await clocks_soon(keys, call, {to for entry in seen for to, *_ in entry.parcels}, now)
     for entry in await _read(keys, call, home):
@@ -102,7 +111,7 @@ async def deliver(keys: Keys, call: Call, home: str, now: Instant | None) -> Non
 
 
 async def clocks_soon(keys: Keys, call: Call, queues: Iterable[str], now: Instant | None) -> dict[str, Instant]:
-    """`clocks` of those queues whose nodes answer soon."""
+    """The same without queues whose nodes do not answer soon."""
     names = [*dict.fromkeys(queues)]
     said = await asyncio.gather(*(_clock_soon(keys, call, name, now) for name in names))
     return {name: clock for name, clock in zip(names, said, strict=True) if clock is not None}
@@ -122,9 +131,9 @@ async def _read(keys: Keys, call: Call, home: str) -> list[Entry]:
 
 
 async def forget_senders(keys: Keys, call: Call, queue: str, now: Instant | None) -> bool:
-    """Of parcels that arrived at a queue and that nobody can read any more; says whether there may be more."""
-    here = (keys.queue(queue),)
-    senders: list[bytes] = await call("arrivals", here, pack((given(now), ASKED_AFTER, 2 * LATEST, BATCH)))
+    """Forgets senders of parcels that nobody can read any more; returns True if there may be more of them."""
+    base = (keys.queue(queue),)
+    senders: list[bytes] = await call("arrivals", base, pack((given(now), ASKED_AFTER, 2 * LATEST, BATCH)))
     by_home: dict[str, list[str]] = {}
     for sender in map(bytes.decode, senders):
         by_home.setdefault(sender[2 * _WIDTH :], []).append(sender)
@@ -133,5 +142,5 @@ async def forget_senders(keys: Keys, call: Call, queue: str, now: Instant | None
     )
     if senders:
         asked = [sender for own in by_home.values() for sender in own]
-        await call("settle_arrivals", here, pack((given(now), asked, [there for said in answers for there in said])))
+        await call("settle_arrivals", base, pack((given(now), asked, [there for said in answers for there in said])))
     return len(senders) == BATCH

@@ -51,7 +51,7 @@ class Sentinels:
         self._links: dict[Link, tuple[str, int]] = {}
 
     async def open_link(self, hear: Hear | None = None, patience: float = CONNECTING) -> Link:
-        """A link to the primary, which ends when another server is named."""
+        """Opens a link to the primary, which is closed when the sentinels name another server."""
         self._begin()
         end = self._loop.time() + patience
         view = await self._named(patience)
@@ -64,7 +64,7 @@ class Sentinels:
         return link
 
     async def confirm(self) -> None:
-        """Returns when the sentinels were asked not long ago, and links to a server that was replaced are ended."""
+        """Makes sure that the sentinels were asked recently, and that links to a replaced primary are closed."""
         now = self._loop.time()
         if now < self._good_until:
             return
@@ -108,7 +108,7 @@ class Sentinels:
             raise StoreUnavailable(self._target.url, f"no sentinel answers within {patience:g} s") from error
 
     async def _look(self) -> View:
-        """Asks all sentinels at once, and ends links to other servers than the one they name."""
+        """Asks all sentinels at once, and closes links to servers that they no longer name."""
         self._asked_at = self._loop.time()
         asking = [asyncio.create_task(sentinel.view()) for sentinel in self._all]
         try:
@@ -143,7 +143,7 @@ class Sentinels:
 
 
 async def _answers(asking: Sequence[asyncio.Task[View]]) -> list[View]:
-    """Those that come soon after the first; if there is none, raises what the last sentinel said."""
+    """The answers that come soon after the first one; if there is none, raises the last error."""
     late: set[asyncio.Task[View]] = set(asking)
     views: list[View] = []
     trouble: BaseException | None = None
@@ -164,7 +164,7 @@ async def _answers(asking: Sequence[asyncio.Task[View]]) -> list[View]:
 
 
 class PrimaryConnection(Connection):
-    """All commands of one handle to the server that is the primary now."""
+    """The connection of a handle to the current primary."""
 
     def __init__(self, target: Target, sentinels: Sentinels) -> None:
         super().__init__(target, sentinels.open_link)

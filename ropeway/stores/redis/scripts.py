@@ -1,4 +1,4 @@
-"""The Lua of the `lua` folder, read once.
+"""Loads the scripts of the `lua` folder.
 
 A file is named as its verb. Its comment says what it does, takes and returns, and which files of `lib` it uses: those
 that it uses rarely are made when `rarely()` is first called, because every function that a script makes costs time in
@@ -38,7 +38,7 @@ def _read(verb: str) -> Script:
 
 
 def _parts(text: str, header: re.Pattern[str]) -> list[str]:
-    """The files of `lib` that a text names, each after those that it uses itself."""
+    """The files of `lib` that a script names, in an order in which each comes after those that it uses."""
     named = header.search(text)
     parts: list[str] = []
     for part in named[1].split(", ") if named else []:

@@ -1,4 +1,4 @@
-"""One sentinel: what it says of the primary, and when to ask it again."""
+"""Client of one sentinel: asks for the primary, and listens for changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAUSE: Final = 1.0
 
 
 class View(NamedTuple):
-    """Which server a sentinel names, and in which epoch of the sentinels that was decided."""
+    """The primary that a sentinel names, and the epoch of that decision."""
 
     epoch: int
     host: str
@@ -34,7 +34,7 @@ class View(NamedTuple):
 
 class Sentinel:
     def __init__(self, target: Target, place: tuple[str, int], news: Callable[[], None]) -> None:
-        """`news` is called when the primary may be another one."""
+        """`news` is called when the primary may have changed."""
         # Sentinels have users and passwords of their own, and no databases.
         self._target = target.at(*place).nameless()
         self._service = target.service
@@ -65,7 +65,7 @@ class Sentinel:
         return {}
 
     async def follow(self) -> None:
-        """Hears of switches for as long as it is not cancelled."""
+        """Listens for failovers until it is cancelled."""
         while True:
             with suppress(StoreError):
                 self._heard = link = await open_link(self._target, self._hear)
@@ -87,4 +87,4 @@ class Sentinel:
 
 class _Asked(Connection):
     async def _check(self, link: Link) -> None:
-        """No jobs are trusted to a sentinel."""
+        """Skips the checks of a server: a sentinel stores no jobs."""

@@ -1,4 +1,4 @@
-"""settle: how attempts ended, as the script takes it."""
+"""Packs outcomes for the script of `settle`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 
 
 def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | None) -> tuple[bytes, Sequence[Outcome]]:
-    """The argument of the script, and the outcomes in the order of its answers: completions come first."""
+    """The argument of the script, and the outcomes in the order of its answers, completions first."""
     completed: list[Outcome] = []
     # An id that occurs twice is judged in the order of the outcomes.
     if len({outcome.id for outcome in outcomes}) == len(outcomes):
@@ -43,7 +43,7 @@ def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | N
 
 
 def in_order(outcomes: Sequence[Outcome], ordered: Sequence[Outcome], answers: list[Answer]) -> list[Answer]:
-    """Answers for the outcomes as they were given."""
+    """Puts answers into the order in which the outcomes were given."""
     if ordered == outcomes:
         return answers
     by_id = {outcome.id: answer for outcome, answer in zip(ordered, answers, strict=True)}

@@ -1,4 +1,4 @@
-"""The Redis store: each command is a call of a script of the `lua` folder."""
+"""The Redis store: most commands are one call of a script of the `lua` folder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ...store.doubt import in_doubt
 from ...store.offers import Offers
 from ...store.values import Added, Topic
 from . import adding
-from .claiming import ClaimingListener
 from .clients import target_of
 from .executor import Executor
+from .parking import ClaimingListener
 from .scripts import SCRIPTS
+from .subscriber import RedisListener
 from .target import Target
 from .verbs import VERBS, Verbs
 from .verbs.run import ADD_ONE
-from .wake import RedisListener
 
 A = TypeVar("A")
 
@@ -41,7 +41,7 @@ class RedisStore(Store):
 
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> RedisStore:  # noqa: ARG003 - a server is there or not
-        """`redis://host:6379/0`; see `Target` for what else it may say."""
+        """A store for `redis://host:6379/0`; see `Target` for other forms."""
         return _store_at(Target.from_url(url))
 
     @classmethod
@@ -60,7 +60,7 @@ class RedisStore(Store):
         return type(self)(self._target)
 
     async def open(self) -> None:
-        await (await self._executor.settled()).commands.open()
+        await (await self._executor.ready()).commands.open()
 
     async def close(self) -> None:
         await self._executor.close()
@@ -74,12 +74,12 @@ class RedisStore(Store):
         channels = on.keys.all_channels(topic, queues)
         if topic == "jobs" and len(queues) == 1:
             run = partial(on.run_packed, queues[0])
-            return ClaimingListener(lambda: on.here().ear, channels, on.check, self.url, run, self.settle)
-        return RedisListener(lambda: on.here().ear, channels, on.check, self.url)
+            return ClaimingListener(lambda: on.on_loop().subscriber, channels, on.check, self.url, run, self.settle)
+        return RedisListener(lambda: on.on_loop().subscriber, channels, on.check, self.url)
 
 
 class ServerStore(RedisStore):
-    """Jobs in one server that is always at the same place, where a thread without a loop can find it by itself."""
+    """The store on one server of fixed address, to which threads without an event loop connect by themselves."""
 
     @property
     def offers(self) -> Offers:
@@ -90,7 +90,7 @@ class ServerStore(RedisStore):
         # its first step leaves one that was never awaited.
         on = self._executor
         on.check()
-        links = on.everywhere.blocking
+        links = on.resources.blocking
         if job := adding.alone(bundles):
             if job.queue not in on.registered:
                 self._register([job.queue])
@@ -105,18 +105,18 @@ class ServerStore(RedisStore):
                 return [[] for _ in bundles]
             self._register(load.queues)
             answer, queues = links.run(SCRIPTS["add"], load.keys, *load.arguments), load.queues
-        letters, new = answer
+        codes, new = answer
         if new:
             emptied = [queues[number - 1] for number in new]
             on.registered.difference_update(emptied)
             with in_doubt():
                 self._register(emptied)
-        return adding.answers_of(bundles, letters.decode())
+        return adding.answers_of(bundles, codes.decode())
 
     def _register(self, queues: Sequence[str]) -> None:
         on = self._executor
         if new := [queue for queue in queues if queue not in on.registered]:
-            on.everywhere.blocking.execute("SADD", on.keys.queues, *new)
+            on.resources.blocking.execute("SADD", on.keys.queues, *new)
             on.registered.update(new)
 
 

@@ -1,4 +1,4 @@
-"""What a `redis:` URL says."""
+"""Reads URLs of Redis: addresses, credentials and parameters."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Target(msgspec.Struct, frozen=True):
         )
 
     def at(self, host: str, port: int) -> Self:
-        """One server of those that this leads to."""
+        """The same target at the address of one of its servers."""
         return msgspec.structs.replace(self, host=host, port=port, kind="server")
 
     def nameless(self) -> Self:

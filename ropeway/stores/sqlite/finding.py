@@ -84,7 +84,8 @@ def _all_found(query: Find, start: PairCursor | None, listing: Listing) -> Itera
     left = query.limit + 1
     for state in states_left(query, start):
         found = listing(state, key, left)
-        yield from ((state, each) for each in found)
+        for each in found:
+            yield state, each
         left -= len(found)
         if not left:
             return

@@ -79,7 +79,7 @@ async def insist(call: Callable[[bool], Awaitable[T]]) -> T:
 
 async def noticed(store: RedisStore) -> None:
     """Waits until the handle knows that its connection has ended."""
-    connection = store._executor.everywhere.here().commands
+    connection = store._executor.resources.here().commands
     assert isinstance(connection, Connection)
     link = connection._link
     assert link is not None

@@ -14,7 +14,7 @@ from ropeway.testing.conformance.listen import calm
 from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, complete, new_job
 from tests.stores.waiting import PATIENCE
 
-from .test_standing import until_they_stand
+from .test_parked import until_parked
 
 
 async def extras_in(store: RedisStore) -> int:
@@ -29,18 +29,18 @@ async def test_a_plain_job_has_none(store: RedisStore):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-async def test_a_claim_that_stands_is_given_them(store: RedisStore, number: int):
+async def test_a_parked_claim_is_given_them(store: RedisStore, number: int):
     await add(store, new_job("first"))
     await store.remove(QUEUE, ["first"])
     listener = store.listen("jobs", [QUEUE])
     await calm(listener)
-    leaving = asyncio.create_task(listener.claim(claim_request(number), 60))
-    await until_they_stand(store)
+    waiting = asyncio.create_task(listener.claim(claim_request(number), 60))
+    await until_parked(store)
 
     await add(store, *(new_job(f"job-{n}", tags=("x", str(n))) for n in range(number)))
 
     async with asyncio.timeout(PATIENCE):
-        served = await leaving
+        served = await waiting
     assert served is not None
     assert served.claimed.jobs == [await read(store, f"job-{n}") for n in range(number)]
     assert [job.tags for job in served.claimed.jobs] == [("x", str(n)) for n in range(number)]

@@ -106,7 +106,7 @@ async def test_calls_into_silence_end_in_time_and_the_next_use_another_connectio
 async def test_a_listener_that_hears_nothing_because_its_connection_is_dead_gets_another(
     store: RedisStore, proxy: Proxy, start_server: StartServer, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ropeway.stores.redis.wake.WATCH", 0.1)
+    monkeypatch.setattr("ropeway.stores.redis.subscriber.WATCH", 0.1)
     listener = store.listen("jobs", [QUEUE])
     await calm(listener)
     proxy.fall_silent()

@@ -162,7 +162,7 @@ async def test_an_answer_of_a_primary_that_was_replaced_meanwhile_counts_as_none
 
 
 def _link(store: RedisStore) -> Link:
-    connection = store._executor.everywhere.here().commands
+    connection = store._executor.resources.here().commands
     assert isinstance(connection, PrimaryConnection)
     assert connection._link is not None
     return connection._link
@@ -216,7 +216,7 @@ async def test_work_goes_on_while_no_sentinel_answers(watched: Watched, open_sto
     await add(store, new_job("a"))
     watched.sentinel.kill()
     await add(store, new_job("b"))
-    connection = store._executor.everywhere.here().commands
+    connection = store._executor.resources.here().commands
     assert isinstance(connection, PrimaryConnection)
     await connection._sentinels.look()
     await add(store, new_job("c"))

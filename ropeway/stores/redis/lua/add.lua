@@ -1,9 +1,9 @@
 -- Stores bundles of jobs, each whole or not at all.
 -- Takes bases of queues; [now, [[name, name as JSON]], [[job]], number of queues, whether it only looks], the jobs'
 -- texts one after the other, and what goes into the outbox of the first queue: a name and a text.
--- Returns a letter for each job (c created, f found, x conflict, s skipped), and the numbers of queues that are new.
+-- Returns an answer code for each job (of one letter), and the numbers of queues that are new.
 -- Uses: bundles
--- Rarely: promotion, holding
+-- Rarely: promotion, repeated_claims
 local now, names, bundles, number_of_queues, only_looks = unpack(cmsgpack.unpack(ARGV[1]))
 local answer = add_bundles(now, names, bundles, number_of_queues, only_looks, ARGV[2])
 if ARGV[3] then

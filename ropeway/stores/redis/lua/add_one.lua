@@ -2,7 +2,7 @@
 -- Takes the queue's base; the job's id, its name, its name as JSON, its text, and now, if it is given.
 -- Returns c if it was created in a queue that was there before; else what `add` returns.
 -- Uses: row
--- Rarely: bundles, promotion, holding
+-- Rarely: bundles, promotion, repeated_claims
 -- The usual calls few commands and makes no functions, which cost as much.
 local base, id, name, text = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
 local call, pack = redis.call, struct.pack
@@ -25,21 +25,21 @@ repeat
     or row[EVENTS] % EVENTS_KEPT > EVENTS_KEPT - 8 then
     break
   end
-  local standing, request, channel, names
-  if row[STANDING] >= now then
+  local parked, request, channel, names
+  if row[PARKED_UNTIL] >= now then
     if row[WAITING] > 0 or row[DELAYED] > 0 or row[PAUSED] > 0 or row[MAX_ACTIVE] > 0
       or #stored >= NAMES_AT + row[HEADED_LENGTH] then
       break
     end
-    standing = call('ZRANGE', base .. ':standing', 0, 0, 'WITHSCORES')
-    if standing[1] then
-      request, channel = unpack(cmsgpack.unpack(standing[1]))
-      -- It has ended and others may stand behind it, or it asks for certain names.
-      if tonumber(standing[2]) < now or request[6] or #request[1] > 255 or #request[2] > 255 then
+    parked = call('ZRANGE', base .. ':parked', 0, 0, 'WITHSCORES')
+    if parked[1] then
+      request, channel = unpack(cmsgpack.unpack(parked[1]))
+      -- It has ended and others may be parked too, or it asks for certain names.
+      if tonumber(parked[2]) < now or request[6] or #request[1] > 255 or #request[2] > 255 then
         break
       end
     else
-      row[STANDING] = 0
+      row[PARKED_UNTIL] = 0
     end
   end
 
@@ -54,7 +54,7 @@ repeat
     '["{{ADD}}",' .. now .. ',"{{WAITING}}",[["' .. id .. '",{"name":' .. ARGV[3] .. '}]],null]')
 
   if request then
-    call('ZREM', base .. ':standing', standing[1])
+    call('ZREM', base .. ':parked', parked[1])
     local token = request[1]
     local message = pack('>I4I8I8', #token, now, 0) .. token .. pack('>I4I4I4', #id, #value, 0) .. id .. value
     if call('PUBLISH', channel, message) == 0 then
@@ -98,4 +98,5 @@ repeat
   end
   return '{{CREATED}}'
 until true
-return rarely().add_bundles(tonumber(ARGV[5]) or false, { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }, 1, false, text)
+local names, bundles = { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }
+return rarely().add_bundles(tonumber(ARGV[5]) or false, names, bundles, 1, false, text)

@@ -1,7 +1,7 @@
 -- Cancels jobs that are not yet final, running ones included.
 -- Takes the queue's base; [now, ids, reason, reason as JSON, default options] with false for no reason.
--- Returns two letters for each id: the verdict and the state before.
--- Uses: room, telling, leaving, changing, revoking, options
+-- Returns an answer code for each id: the verdict and the state before.
+-- Uses: room, announcing, leaving_states, changing, revoking, options
 local now, ids, reason, reason_json, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, seen = q.base, {}, {}
@@ -10,7 +10,7 @@ local cancelled = begin_ending(q, '{{CANCEL}}', '{{CANCELLED}}', reason and '{"r
 local function cancel(job)
   local id, run = job.id, job.run or blank_run(job.place)
   local keep = read_stored_options(q, job.value, defaults).keep
-  leave(q, job)
+  leave_state(q, job)
   if job.state == '{{ACTIVE}}' then
     revoke(q, id, run, '{{CANCELLED}}')
     if q.row[MAX_ACTIVE] > 0 then

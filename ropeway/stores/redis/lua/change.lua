@@ -1,10 +1,10 @@
 -- Changes where jobs stand, or their data; each edit whole or not at all.
 -- Takes the queue's base; [now, [[id, priority, lifo, delay, due_at, data]]] with null for what stays.
--- Returns two letters for each edit: its verdict and the job's state.
--- Uses: telling, leaving, changing
+-- Returns an answer code for each edit: its verdict and the job's state.
+-- Uses: announcing, leaving_states, changing
 local now, edits = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
-local base, answers, told = q.base, {}, {}
+local base, answers, announced = q.base, {}, {}
 local IN_LINE = { ['{{WAITING}}'] = true, ['{{DELAYED}}'] = true }
 
 local function may(state, edit)
@@ -34,7 +34,7 @@ local function change(job, edit)
     due_at = math.min(q.now + delay, {{LAST_INSTANT}})
   end
   if priority ~= nil or lifo ~= nil or due_at ~= nil then
-    leave(q, job)
+    leave_state(q, job)
     local same_priority, order = read_tail(value)
     if priority == nil then
       priority = same_priority
@@ -64,7 +64,7 @@ local function change(job, edit)
     changes[#changes + 1] = '"data":true'
   end
   call('HSET', base .. ':jobs', id, value)
-  told[#told + 1] = '["' .. id .. '",{' .. table.concat(changes, ',') .. '}]'
+  announced[#announced + 1] = '["' .. id .. '",{' .. table.concat(changes, ',') .. '}]'
 end
 
 for i = 1, #edits do
@@ -80,8 +80,8 @@ for i = 1, #edits do
     answers[i] = '{{REFUSED}}' .. STATE_CODES[job.state]
   end
 end
-if #told > 0 then
-  announce_all(q, '{{CHANGED}}', nil, told)
+if #announced > 0 then
+  announce_all(q, '{{CHANGED}}', nil, announced)
   wake(q, 'jobs')
 end
 close_queue(q)

@@ -1,6 +1,6 @@
 -- Drops the oldest lines of a job's log. How many were ever written stays noted, so that lines keep their numbers.
 -- Takes the queue's base; [id, how many lines stay].
--- Returns two letters: the verdict and the job's state.
+-- Returns an answer code: the verdict and the job's state.
 -- Uses: jobs
 local id, keep = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)

@@ -1,6 +1,6 @@
 -- Reads jobs of one state in its order, from a place on.
--- Takes the queue's base; [queue name, state, job name or false, tag or false, score, member, backwards, how many to look
--- at].
+-- Takes the queue's base; [queue name, state, job name or false, tag or false, score, member, backwards, how many jobs
+-- to look at].
 -- Returns the jobs (packed), the score and member of each, and those of the last one looked at or false at the end.
 -- Uses: lines, reading
 local queue, state, name, tag, score, member, backwards, most = unpack(cmsgpack.unpack(ARGV[1]))

@@ -1,7 +1,7 @@
 -- Removes a record.
 -- Takes the hash of its kind, the set of expiring ones; [kind, key].
 -- Returns 1 if it was there and had not expired.
--- Uses: clock, remembered
+-- Uses: clock, small_records
 local kind, key = unpack(cmsgpack.unpack(ARGV[1]))
 local stored = call('HGET', KEYS[1], key)
 local record = stored and record_of(stored)

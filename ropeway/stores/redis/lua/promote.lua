@@ -1,6 +1,6 @@
 -- Lets delayed jobs wait now.
 -- Takes the queue's base; [now, ids].
--- Returns two letters for each id: the verdict and the state before.
+-- Returns an answer code for each id: the verdict and the state before.
 -- Uses: promotion
 local now, ids = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)

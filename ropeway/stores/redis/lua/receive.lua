@@ -2,7 +2,7 @@
 -- Takes the queue's base; what `add` takes; [now, sender, when they were on their way at the latest, how long they may be].
 -- Returns what `add` returns; 0 if they had arrived, 1 if they come too late.
 -- Uses: bundles, clock
--- Rarely: promotion, holding
+-- Rarely: promotion, repeated_claims
 local given, sender, began, longest = unpack(cmsgpack.unpack(ARGV[3]))
 local arrived, at = KEYS[1] .. ':arrived', given or server_time()
 if call('ZSCORE', arrived, sender) or call('ZSCORE', KEYS[1] .. ':delivered', sender) then

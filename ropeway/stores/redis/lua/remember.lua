@@ -1,7 +1,7 @@
 -- Writes a small versioned record.
 -- Takes the hash of its kind, the set of expiring ones; [now, kind, key, value, expected version, lasting].
 -- Returns whether it was written, and the record as it stands now (packed) or nil.
--- Uses: room, clock, remembered
+-- Uses: room, clock, small_records
 local now, kind, key, value, expect, lasting = unpack(cmsgpack.unpack(ARGV[1]))
 now = now or server_time()
 local stored = call('HGET', KEYS[1], key)

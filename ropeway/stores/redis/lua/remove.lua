@@ -1,6 +1,6 @@
 -- Removes jobs and everything about them.
 -- Takes the queue's base; [now, ids, whether active ones go too].
--- Returns two letters for each id: the verdict and the state before.
+-- Returns an answer code for each id: the verdict and the state before.
 -- Uses: room, removal
 local now, ids, force = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)

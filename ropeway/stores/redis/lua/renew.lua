@@ -1,6 +1,6 @@
 -- Extends locks.
 -- Takes the queue's base; [now, [[id, token]], lock].
--- Returns two letters for each lock: its verdict and the job's state.
+-- Returns an answer code for each lock: its verdict and the job's state.
 -- Uses: room, queue, pack, runs
 -- Rarely: jobs
 local now, locks, lock = unpack(cmsgpack.unpack(ARGV[1]))
@@ -20,7 +20,7 @@ for i = 1, #locks do
     scores[#scores + 1] = id
     answers[i] = '{{ACCEPTED}}'
   else
-    answers[i] = rarely().lost_letters(q, id)
+    answers[i] = rarely().lost_code(q, id)
   end
 end
 call_with('HSET', q.base .. ':runs', runs)

@@ -1,14 +1,14 @@
 -- Lets finished jobs wait for one more run.
 -- Takes the queue's base; [now, ids, whether counters are reset].
--- Returns two letters for each id: the verdict and the state before.
--- Uses: events, leaving, changing
+-- Returns an answer code for each id: the verdict and the state before.
+-- Uses: events, leaving_states, changing
 local now, ids, reset = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
-local base, answers, told = q.base, {}, {}
+local base, answers, announced = q.base, {}, {}
 
 local function retry(job)
   local id, none = job.id, reset and NONE or nil
-  leave(q, job)
+  leave_state(q, job)
   local run = without_token(waiting_run(job.run, none, none))
   if reset then
     run = sub(run, 1, STARTS - 1) .. NONE .. sub(run, STALLED)
@@ -19,7 +19,7 @@ local function retry(job)
   end
   put_in_line(q, name_of(job.value), { job.place .. id })
   count(q, COUNTERS[job.state], WAITING, 1)
-  told[#told + 1] = id
+  announced[#announced + 1] = id
 end
 
 for i = 1, #ids do
@@ -29,8 +29,8 @@ for i = 1, #ids do
     retry(job)
   end
 end
-if #told > 0 then
-  announce(q, '{{RETRY_BY_HAND}}', '{{WAITING}}', #told, each(told, 'null'))
+if #announced > 0 then
+  announce(q, '{{RETRY_BY_HAND}}', '{{WAITING}}', #announced, each(announced, 'null'))
   wake(q, 'jobs')
 end
 close_queue(q)

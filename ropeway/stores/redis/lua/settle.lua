@@ -3,10 +3,10 @@
 -- ids were completed, as the completions say ([keep] or [keep, result], or one number if all are kept alike and have
 -- none), the others ended as the outcomes say. If outcomes add jobs: bases of their queues after the first, and what
 -- `read_adds` takes.
--- Returns two letters for each id (the verdict and the state before), what was claimed, and the numbers of queues that
--- are new.
+-- Returns an answer code for each id (the verdict and the state before), what was claimed, and the numbers of new
+-- queues.
 -- Uses: room, endings, claims
--- Rarely: promotion, holding, others, adds
+-- Rarely: promotion, repeated_claims, other_outcomes, adds
 local now, ids, tokens, completions, outcomes, request, keeps = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local adds = ARGV[2] and rarely().read_adds(q, ARGV[2], ARGV[3])

@@ -3,7 +3,7 @@
 -- default options].
 -- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and
 -- how many bundles are in the outbox.
--- Uses: room, telling, promotion, history, changing, options
+-- Uses: room, announcing, promotion, history, changing, options
 local METRICS_KEPT, MINUTES_TRIMMED = {{METRICS_KEPT}}, 500
 local IS_GIVEN_UP, REASON_HEADS, FINAL = {{IS_GIVEN_UP}}, {{REASON_HEADS}}, {{FINAL}}
 local now, most_stalls, fails_at_once, is_attempt, ended, defaults = unpack(cmsgpack.unpack(ARGV[1]))
@@ -59,7 +59,7 @@ local function recover()
     return
   end
   local values, runs = fields_of(base .. ':jobs', ids), fields_of(base .. ':runs', ids)
-  local lines, written, reasons, told_stalled, lost = {}, {}, {}, {}, {}
+  local lines, written, reasons, announced_stalled, lost = {}, {}, {}, {}, {}
   local failed = begin_ending(q, '{{GIVE_UP}}', '{{FAILED}}')
   for i = 1, #ids do
     local id, value, run = ids[i], values[i], runs[i]
@@ -79,7 +79,7 @@ local function recover()
         end_job(failed, id, with_counters(run, pack_count(made), pack_count(stalls)), options.keep, detail)
       else
         add_to(lines, name_of(value), sub(run, -10) .. id)
-        told_stalled[#told_stalled + 1] = '["' .. id .. '",' .. detail .. '}]'
+        announced_stalled[#announced_stalled + 1] = '["' .. id .. '",' .. detail .. '}]'
         stalled[#stalled + 1] = id
         written[#written + 1] = id
         written[#written + 1] = waiting_run(run, pack_count(made), pack_count(stalls))
@@ -98,7 +98,7 @@ local function recover()
   count(q, ACTIVE, nil, failed.number)
   given_up = failed.ids
   if #stalled > 0 then
-    announce_all(q, '{{STALL}}', '{{WAITING}}', told_stalled)
+    announce_all(q, '{{STALL}}', '{{WAITING}}', announced_stalled)
   end
   write_ending(q, failed)
   drop_lost(q, '{{ACTIVE}}', lost)

@@ -1,8 +1,8 @@
 -- Writes down progress, data and log lines of jobs.
 -- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, mark]]] with false for what is not given;
 -- the mark says of an active job that it runs 'alone' in its process, or 'beside' others, or is empty.
--- Returns two letters for each change: its verdict and the job's state.
--- Uses: telling, changing
+-- Returns an answer code for each change: its verdict and the job's state.
+-- Uses: announcing, changing
 local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, progress, changed = q.base, {}, {}, {}

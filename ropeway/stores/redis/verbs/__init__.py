@@ -1,4 +1,4 @@
-"""The table of commands: which function executes each. They pack a command's fields, and read the answer."""
+"""Table of commands: the function for each packs its fields, runs a script, and reads the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What concerns a whole queue: its settings, its events, and taking many jobs away."""
+"""Commands about a whole queue: settings, events, and removal of many jobs."""
 
 from __future__ import annotations
 

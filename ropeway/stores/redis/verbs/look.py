@@ -1,4 +1,4 @@
-"""Reading: what changes nothing."""
+"""Commands that only read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....job.record import JobRecord
 from ....store import commands
 from ....store.commands import Find
 from ....store.values import Counts, Entries, History, LogPage, Metric, Page, Revoked, RevokedLock, Settings, Why
-from .. import finding, looking
+from .. import decoding, finding
 from ..constants import METRICS
 from ..encoding import bounded, records_or_none
 from ..executor import Executor
@@ -40,14 +40,14 @@ async def settings(on: Executor, command: commands.ReadSettings, _: Instant | No
     return (await _row(on, command.queue)).settings
 
 
-async def _row(on: Executor, queue: str) -> looking.Row:
+async def _row(on: Executor, queue: str) -> decoding.Row:
     stored = await on.execute("GET", on.keys.queue(queue))
     with reading(on.target.url):
-        return looking.row_of(stored)
+        return decoding.row_of(stored)
 
 
 async def metrics(on: Executor, command: commands.ReadMetrics, _: Instant | None) -> list[Metric]:
-    return looking.metrics_of(await on.run("metrics", command.queue, command.since, METRICS))
+    return decoding.metrics_of(await on.run("metrics", command.queue, command.since, METRICS))
 
 
 async def count_waiting(on: Executor, command: commands.CountWaiting, _: Instant | None) -> list[int]:
@@ -59,7 +59,7 @@ async def count_waiting(on: Executor, command: commands.CountWaiting, _: Instant
 async def history(on: Executor, command: commands.ReadHistory, _: Instant | None) -> History | None:
     answer = await on.run("history", command.queue, shortened(command.id))
     with reading(on.target.url):
-        return looking.history_of(answer)
+        return decoding.history_of(answer)
 
 
 async def log(on: Executor, command: commands.ReadLog, _: Instant | None) -> LogPage | None:
@@ -67,7 +67,7 @@ async def log(on: Executor, command: commands.ReadLog, _: Instant | None) -> Log
     packed = shortened(command.id), place, bounded(command.limit), command.newest_first
     answer = await on.run("log", command.queue, *packed)
     with reading(on.target.url):
-        return looking.log_of(answer, newest_first=command.newest_first)
+        return decoding.log_of(answer, newest_first=command.newest_first)
 
 
 async def queues(on: Executor, _: commands.ListQueues, __: Instant | None) -> list[str]:
@@ -83,9 +83,9 @@ async def clock(on: Executor, _: commands.ReadClock, __: Instant | None) -> Inst
 async def events(on: Executor, command: commands.ReadEvents, _: Instant | None) -> Entries:
     after = command.after
     is_given = after not in (None, "now")
-    number, epoch = looking.read_event_id(after) if is_given and after is not None else (False, False)
+    number, epoch = decoding.read_event_id(after) if is_given and after is not None else (False, False)
     most = 0 if after == "now" else command.limit
-    return looking.entries_of(await on.run("events", command.queue, number, epoch, command.inclusive, most, is_given))
+    return decoding.entries_of(await on.run("events", command.queue, number, epoch, command.inclusive, most, is_given))
 
 
 async def revoked(on: Executor, command: commands.ReadRevoked, _: Instant | None) -> Revoked:

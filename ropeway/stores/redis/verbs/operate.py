@@ -1,4 +1,4 @@
-"""What people do to jobs by hand."""
+"""Commands by which operators act on jobs."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Small versioned records."""
+"""Commands on small versioned records, such as the presence of a worker."""
 
 from __future__ import annotations
 
 from ....job.instants import Instant
 from ....store.commands import Forget, Recall, Remember
 from ....store.values import Record, Remembered
-from .. import looking
+from .. import decoding
 from ..encoding import given, pack
 from ..executor import Executor
 from ..failures import reading
@@ -23,7 +23,7 @@ async def remember(on: Executor, command: Remember, now: Instant | None) -> Reme
     )
     keys = on.keys.kind(record.kind), on.keys.expiring
     is_done, stored = await on.call("remember", keys, pack(arguments))
-    current = looking.record_of(record.kind, record.key, stored) if stored else None
+    current = decoding.record_of(record.kind, record.key, stored) if stored else None
     return Remembered("done" if is_done else "lost", current)
 
 
@@ -34,7 +34,7 @@ async def recall(on: Executor, command: Recall, now: Instant | None) -> list[Rec
     records = []
     for name, packed in zip(found[::2], found[1::2], strict=True):
         with reading(on.target.url, f"the record {name.decode(errors='replace')!r} in {place}"):
-            records.append(looking.record_of(command.kind, name.decode(), packed))
+            records.append(decoding.record_of(command.kind, name.decode(), packed))
     return [record for record in records if record.expires_at is None or record.expires_at > instant]
 
 

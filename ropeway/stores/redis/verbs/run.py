@@ -1,4 +1,4 @@
-"""Adding jobs, running them, and keeping them in order."""
+"""Commands of producers and workers: add, claim, settle, renew, update and tick."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ ADD_ONE = SCRIPTS["add_one"]
 async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Added]]:
     if job := adding.alone(command.bundles):
         # Written out here: for a lone job each further step is felt.
-        here = on.here()
-        if not here.closes_with_loop:
-            await here.close_with_loop()
+        own = on.on_loop()
+        if not own.closes_with_loop:
+            await own.close_with_loop()
         if job.queue not in on.registered:
             await on.register([job.queue])
         keys = (on.keys.queue(job.queue),)
-        answer = await here.commands.run(ADD_ONE, keys, *adding.arguments_of(job, now))
+        answer = await own.commands.run(ADD_ONE, keys, *adding.arguments_of(job, now))
         if answer == b"c":
             return [[Added(job.id, "created")]]
-        letters, new = answer
+        codes, new = answer
         await on.notice_new([job.queue for _ in new])
-        return adding.answers_of(command.bundles, letters.decode())
+        return adding.answers_of(command.bundles, codes.decode())
     load = adding.Load(on.keys, command.bundles, now)
     if not load.queues:
         on.check()
         return [[] for _ in command.bundles]
     await on.register(load.queues)
-    letters, new = await on.call("add", load.keys, *load.arguments)
+    codes, new = await on.call("add", load.keys, *load.arguments)
     await on.notice_new([load.queues[number - 1] for number in new])
-    return adding.answers_of(command.bundles, letters.decode())
+    return adding.answers_of(command.bundles, codes.decode())
 
 
 async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
@@ -64,16 +64,16 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
 
 
 async def settle_adding(on: Executor, settlement: bytes, adds: Additions) -> list[Any]:
-    """Runs the script with jobs to add, and takes care that their queues are listed."""
+    """Runs `settle` with jobs to add, and lists their queues."""
     await on.register(adds.queues)
     answer: list[Any] = await on.call("settle", adds.keys, settlement, *adds.arguments)
-    await on.notice_new([adds.queues[number - 1] for number in answer[2]])
+    await on.notice_new([adds.queues[int(number) - 1] for number in answer[2]])
     return answer
 
 
 def settled_of(on: Executor, command: Settle, ordered: Sequence[Outcome], answer: list[Any]) -> Settled:
-    letters, claimed, _ = answer
-    answers = in_order(command.outcomes, ordered, answers_of(letters))
+    codes, claimed, _ = answer
+    answers = in_order(command.outcomes, ordered, answers_of(codes))
     with reading(on.target.url):
         return Settled(answers, claimed_of(command.then, claimed) if command.then else None)
 
@@ -108,7 +108,7 @@ async def tick_queue(on: Executor, queue: str, rules: StallRules, now: Instant |
 
 
 async def expire_records(on: Executor, now: Instant | None) -> tuple[int, bytes]:
-    """How many it removed, and the name of the store's life. Records are in a slot of their own."""
+    """Removes records that have expired; returns their number, and the id of the store (`Keys.life`)."""
     keys = on.keys.expiring, on.keys.kinds, on.keys.life
     expired, life = await on.call("expire_records", keys, pack((given(now), new_token())))
     return expired, life

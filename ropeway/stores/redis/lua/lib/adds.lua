@@ -1,8 +1,8 @@
 -- Jobs that outcomes add, in the step that accepts these.
 -- Uses: bundles
 
--- Takes [names, jobs, for each job the number of its outcome, number of queues, parcels] and the jobs' texts; a parcel is
--- [number of its outcome, name, text] for the outbox. Call it before anything is written: it opens the other queues.
+-- Takes [names, jobs, for each job the number of its outcome, number of queues, parcels] and the jobs' texts; a parcel
+-- is [number of its outcome, name, text] for the outbox. Call it before anything is written: it opens other queues.
 local function read_adds(q, packed, texts)
   local names, jobs, owners, number_of_queues, parcels = unpack(cmsgpack.unpack(packed))
   local queues = { q }

@@ -1,5 +1,5 @@
 -- Bundles of jobs, in one queue or several.
--- Uses: unpack, telling, places, lines, standing
+-- Uses: unpack, announcing, places, lines, parked
 local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT, EXTRAS = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 -- Adds to queues that are open. `texts` are those of all jobs, one after the other.
@@ -8,7 +8,7 @@ local function add_all(queues, names, bundles, only_looks, texts)
 
   for i = 1, #queues do
     local q = queues[i]
-    q.jobs, q.delayed, q.groups, q.told_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
+    q.jobs, q.delayed, q.groups, q.announced_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
     q.ids, q.seen, q.asked, q.number, q.waiting, q.extras, q.runs = {}, {}, 0, 0, 0, {}, {}
     q.created = pack_created(q.now)
     if q.is_new then
@@ -63,11 +63,11 @@ local function add_all(queues, names, bundles, only_looks, texts)
       q.delayed[#q.delayed + 1] = due_at
       q.delayed[#q.delayed + 1] = sub(place, 4) .. id
       local detail = '{"name":' .. name[2] .. ',"due_at":' .. whole(due_at) .. '}'
-      q.told_delayed[#q.told_delayed + 1] = '["' .. id .. '",' .. detail .. ']'
+      q.announced_delayed[#q.announced_delayed + 1] = '["' .. id .. '",' .. detail .. ']'
       return
     end
     q.waiting = q.waiting + 1
-    -- Jobs of one name that follow each other are told together, and put into their line together.
+    -- Jobs of one name that follow each other are announced together, and put into their line together.
     local group = q.last
     if not group or group.name ~= name then
       group = { name = name, ids = {}, members = {}, number = 0 }
@@ -78,32 +78,32 @@ local function add_all(queues, names, bundles, only_looks, texts)
   end
 
   local function judge(bundle)
-    local own, letters, has_conflict = {}, {}, false
+    local own, codes, has_conflict = {}, {}, false
     for i = 1, #bundle do
       local job = bundle[i]
       local key = job[QUEUE] .. ' ' .. job[ID]
       local there = queues[job[QUEUE]].known[job[ID]] or own[key]
       if not there then
         own[key] = job.text
-        letters[i] = '{{CREATED}}'
+        codes[i] = '{{CREATED}}'
       elseif are_equal(there, job.text) then
-        letters[i] = '{{FOUND}}'
+        codes[i] = '{{FOUND}}'
       else
-        letters[i], has_conflict = '{{CONFLICT}}', true
+        codes[i], has_conflict = '{{CONFLICT}}', true
       end
     end
     for i = 1, #bundle do
       local job = bundle[i]
       local q = queues[job[QUEUE]]
-      if has_conflict and letters[i] ~= '{{CONFLICT}}' and not q.known[job[ID]] then
-        letters[i] = '{{SKIPPED}}'
-      elseif letters[i] == '{{CREATED}}' then
+      if has_conflict and codes[i] ~= '{{CONFLICT}}' and not q.known[job[ID]] then
+        codes[i] = '{{SKIPPED}}'
+      elseif codes[i] == '{{CREATED}}' then
         store(job)
       end
-      if letters[i] == '{{FOUND}}' then
+      if codes[i] == '{{FOUND}}' then
         q.duplicated[#q.duplicated + 1] = job[ID]
       end
-      verdicts[#verdicts + 1] = letters[i]
+      verdicts[#verdicts + 1] = codes[i]
     end
   end
 
@@ -146,25 +146,25 @@ local function add_all(queues, names, bundles, only_looks, texts)
     call_with('HSET', q.base .. ':jobs', q.jobs)
     call_with('HSET', q.base .. ':extras', q.extras)
     call_with('HSET', q.base .. ':runs', q.runs)
-    local told = {}
+    local announced = {}
     for j, group in ipairs(q.groups) do
       put_in_line(q, group.name[1], group.members)
-      told[j] = each(group.ids, '{"name":' .. group.name[2] .. '}')
+      announced[j] = each(group.ids, '{"name":' .. group.name[2] .. '}')
     end
     call_with('ZADD', q.base .. ':delayed', q.delayed)
     count(q, nil, WAITING, q.waiting)
-    count(q, nil, DELAYED, #q.told_delayed)
+    count(q, nil, DELAYED, #q.announced_delayed)
     if q.waiting > 0 then
-      announce(q, '{{ADD}}', '{{WAITING}}', q.waiting, table.concat(told, ','))
-      if q.row[STANDING] >= q.now then
-        serve(q)
+      announce(q, '{{ADD}}', '{{WAITING}}', q.waiting, table.concat(announced, ','))
+      if q.row[PARKED_UNTIL] >= q.now then
+        serve_parked(q)
       end
       if q.row[WAITING] > 0 then
         wake(q, 'jobs')
       end
     end
-    if #q.told_delayed > 0 then
-      announce_all(q, '{{ADD}}', '{{DELAYED}}', q.told_delayed)
+    if #q.announced_delayed > 0 then
+      announce_all(q, '{{ADD}}', '{{DELAYED}}', q.announced_delayed)
       wake(q, 'jobs')
     end
     if #q.duplicated > 0 then

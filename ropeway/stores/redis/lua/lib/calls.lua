@@ -1,4 +1,4 @@
--- Calls with any number of arguments.
+-- Redis commands with any number of arguments.
 local call, sub, byte, char, format = redis.call, string.sub, string.byte, string.char, string.format
 
 -- Numbers beyond 14 digits would lose some by mere concatenation.

@@ -1,4 +1,4 @@
--- Jobs as they become by hand: their data, and runs that no worker holds.
+-- Changes of a job's data, and of a run whose holder loses it.
 -- Uses: jobs
 local IS_FINAL = {{IS_FINAL}}
 

@@ -1,4 +1,4 @@
--- The clock of what belongs to no queue.
+-- The server's clock, for scripts without a queue.
 -- Uses: calls
 
 local function server_time()

@@ -13,8 +13,9 @@ end
 -- Jobs that end in this step by one move, and so in one state; `detail` is JSON about all of them, or nil.
 local function begin_ending(q, move, state, detail)
   return {
-    move = move, state = state, detail = detail, letter = STATE_CODES[state], stamp = pack_time(q.now), now = whole(q.now),
-    number = 0, ids = {}, runs = {}, details = {}, scores = {}, expiring = {}, expire = 0, at_once = {}, kept = {},
+    move = move, state = state, detail = detail, letter = STATE_CODES[state],
+    stamp = pack_time(q.now), now = whole(q.now), number = 0, ids = {}, runs = {}, details = {},
+    scores = {}, expiring = {}, expire = 0, at_once = {}, kept = {},
   }
 end
 
@@ -54,7 +55,7 @@ end
 
 -- Writes down and announces the jobs of an ending.
 local function write_ending(q, ending)
-  local state, ids, number, told = ending.state, ending.ids, ending.number, nil
+  local state, ids, number, announced = ending.state, ending.ids, ending.number, nil
   if number == 0 then
     return
   end
@@ -63,14 +64,14 @@ local function write_ending(q, ending)
   call_with('ZADD', q.base .. ':expiring:' .. state, ending.expiring)
   call_with('ZADD', q.base .. ':kept:' .. state, ending.kept)
   if ending.has_details then
-    told = {}
+    announced = {}
     for i = 1, number do
-      told[i] = '["' .. ids[i] .. '",' .. (ending.details[i] or 'null') .. ']'
+      announced[i] = '["' .. ids[i] .. '",' .. (ending.details[i] or 'null') .. ']'
     end
-    told = table.concat(told, ',')
+    announced = table.concat(announced, ',')
   end
   count(q, nil, COUNTERS[state], number)
-  announce(q, ending.move, state, number, told or each(ids, 'null'), ending.detail)
+  announce(q, ending.move, state, number, announced or each(ids, 'null'), ending.detail)
 end
 
 -- The one place where jobs are removed. They have left the sets of their state.
@@ -78,15 +79,19 @@ local function drop_jobs(q, state, ids, is_silent, reason)
   local base = q.base
   call_with('HDEL', base .. ':jobs', ids)
   call_with('HDEL', base .. ':runs', ids)
-  if call('EXISTS', base .. ':results', base .. ':reasons', base .. ':progress', base .. ':past', base .. ':extras') > 0 then
+  local beside = { ':results', ':reasons', ':progress', ':past', ':extras' }
+  for i = 1, #beside do
+    beside[i] = base .. beside[i]
+  end
+  if call('EXISTS', unpack(beside)) > 0 then
     local past = fields_of(base .. ':past', ids)
     for i = 1, #ids do
       if past[i] then
         call('UNLINK', base .. ':failures:' .. ids[i], base .. ':log:' .. ids[i])
       end
     end
-    for _, what in ipairs({ ':results', ':reasons', ':progress', ':past', ':extras' }) do
-      call_with('HDEL', base .. what, ids)
+    for i = 1, #beside do
+      call_with('HDEL', beside[i], ids)
     end
   end
   count(q, COUNTERS[state], nil, #ids)

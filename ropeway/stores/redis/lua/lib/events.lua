@@ -1,4 +1,4 @@
--- What happened, told in the stream of the queue and in its metrics.
+-- Writes events into the stream of a queue, and counts them in its metrics.
 -- Uses: queue
 local METRIC_OF = {{METRIC_OF}}
 
@@ -20,7 +20,7 @@ end
 local function announce(q, what, to, number, jobs, detail)
   local row = q.row
   local before = row[EVENTS]
-  -- Readers make two events of each job that is told of so.
+  -- Readers make two events of each job of such a move.
   local is_double = {{WHAT_IS_DOUBLE}}
   row[EVENTS] = before + (is_double and 2 or 1) * math.max(number, 1)
   local entry = '["' .. what .. '",' .. whole(q.now) .. ',' .. (to and '"' .. to .. '"' or 'null') .. ',['

@@ -1,8 +1,8 @@
 -- Rarely used fields of jobs: those of a `JobRecord` that follow its result.
 --
--- A value of `extras` is a MessagePack array of these fields, as the client packed it. Only jobs that have any are there,
--- and a flag in the run says which those are (see lib/runs.lua): so they have a run from the beginning, and other jobs
--- cost no command.
+-- A value of `extras` is a MessagePack array of these fields, as the client packed it. Only jobs that have any are in
+-- it, and a flag in the run says which those are (see lib/runs.lua): so they have a run from the beginning, and other
+-- jobs cost no command.
 -- Uses: jobs
 local TAGS = 1
 

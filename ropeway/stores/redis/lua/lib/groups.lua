@@ -1,4 +1,4 @@
--- Lists by a key, and lines by the names of jobs.
+-- Grouping of items by a key, and of jobs by name.
 -- Uses: lines
 
 local function add_to(groups, key, item)

@@ -1,4 +1,4 @@
--- Failed attempts.
+-- The history of failed attempts.
 -- Uses: jobs
 
 -- Keeps the newest `most` failed attempts of a job.

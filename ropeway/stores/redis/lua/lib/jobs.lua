@@ -1,4 +1,4 @@
--- Jobs, one by one.
+-- Reads one job, and changes its run.
 -- Uses: queue, states, pack, unpack, places, runs
 -- By the letter of a run.
 local RUN_STATES = {{RUN_STATES}}
@@ -49,8 +49,8 @@ local function load_job(q, id)
   return job
 end
 
--- What a lock is told that holds no more.
-local function lost_letters(q, id)
+-- The answer code for a lock that was lost.
+local function lost_code(q, id)
   local job = load_job(q, id)
   return job and '{{LOST}}' .. STATE_CODES[job.state] or '{{MISSING}}'
 end

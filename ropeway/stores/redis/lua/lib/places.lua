@@ -1,4 +1,4 @@
--- Jobs as they are added.
+-- The stored form of a job, and its place in line.
 --
 -- A value of `jobs` is name, data and options as MessagePack texts, then its place and created_at (6 bytes).
 -- A place is priority (3 bytes) and order (7), each with its sign turned round: places sort as jobs are claimed.

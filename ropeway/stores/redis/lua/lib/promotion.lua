@@ -1,8 +1,8 @@
--- From delayed to waiting.
+-- Moves delayed jobs to waiting.
 -- Uses: events, groups, jobs, lost
 
 local function promote(q, members)
-  local ids, by_name, told, lost = {}, {}, {}, {}
+  local ids, by_name, announced, lost = {}, {}, {}, {}
   for i = 1, #members do
     ids[i] = sub(members[i], 8)
   end
@@ -10,16 +10,16 @@ local function promote(q, members)
   for i = 1, #members do
     if values[i] then
       add_to(by_name, name_of(values[i]), place_of(values[i]) .. ids[i])
-      told[#told + 1] = ids[i]
+      announced[#announced + 1] = ids[i]
     else
       lost[#lost + 1] = ids[i]
     end
   end
   call_with('ZREM', q.base .. ':delayed', members)
   put_all_in_line(q, by_name)
-  count(q, DELAYED, WAITING, #told)
-  if #told > 0 then
-    announce(q, '{{PROMOTE}}', '{{WAITING}}', #told, each(told, 'null'))
+  count(q, DELAYED, WAITING, #announced)
+  if #announced > 0 then
+    announce(q, '{{PROMOTE}}', '{{WAITING}}', #announced, each(announced, 'null'))
   end
   drop_lost(q, '{{DELAYED}}', lost)
   wake(q, 'jobs')

@@ -1,4 +1,4 @@
--- Whole jobs, read by their ids.
+-- Reads whole jobs by their ids.
 -- Uses: records
 
 local function pack_record(q, job, reason, progress, result, extras)

@@ -1,4 +1,4 @@
--- Whole jobs for the client: a MessagePack array in the order of `JobRecord`, without fields at the end that a job lacks.
+-- Whole jobs for the client: MessagePack arrays in the order of `JobRecord`, without the last fields if a job has none.
 -- Uses: extras
 local FIELDS = 23
 

@@ -1,10 +1,10 @@
--- Removal of jobs in any state, one by one.
--- Uses: telling, leaving, endings, revoking
+-- Removes jobs of any state, one by one.
+-- Uses: announcing, leaving_states, endings, revoking
 local function remove(q, jobs, is_silent)
   local removed, ids = {}, {}
   for i = 1, #jobs do
     local job = jobs[i]
-    leave(q, job)
+    leave_state(q, job)
     if job.state == '{{ACTIVE}}' then
       revoke(q, job.id, job.run, '{{REMOVED}}')
       if q.row[MAX_ACTIVE] > 0 then

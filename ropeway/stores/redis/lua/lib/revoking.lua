@@ -1,4 +1,4 @@
--- Locks taken from their holders.
+-- Revokes locks of running jobs.
 -- Uses: jobs
 
 local function revoke(q, id, run, why)

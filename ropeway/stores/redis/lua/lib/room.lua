@@ -1,3 +1,4 @@
--- A server whose memory is full refuses whatever may take more, but not to a script that has written before. What makes
--- room in the end, and what keeps running jobs alive until then, writes this first: it removes a key that is never there.
+-- Lets a script write to a server whose memory is full. Such a server refuses commands that may take more, except to a
+-- script that has written before. So scripts that free memory in the end, or keep running jobs alive until then, first
+-- remove a key that is never there.
 redis.call('UNLINK', KEYS[1] .. ':room')

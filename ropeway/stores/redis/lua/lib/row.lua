@@ -2,13 +2,13 @@
 --
 -- FORMAT: how the row is written. EVENTS: the number of the newest event. EVENTS_FROM: the one before the oldest; once
 -- some were trimmed -1, less that number where it is known, because readers must not take it for a place of theirs.
--- STANDING: until when claims may stand, or 0. ADDED: jobs added in the minute of MINUTE, which go into the metrics with
--- the next minute. HEADED: the name of a line that has a head which goes before whatever is added without priority; empty
--- if none is known. HEADED_LENGTH: that of this name, in bytes.
+-- PARKED_UNTIL: until when claims may be parked, or 0. ADDED: jobs added in the minute of MINUTE, which go into the
+-- metrics with the next minute. HEADED: the name of a line that has a head which goes before whatever is added without
+-- priority; empty if none is known. HEADED_LENGTH: that of this name, in bytes.
 local FORMAT, EPOCH, AT, SKEW, SEQ, EVENTS, EVENTS_FROM, MINUTE, REVOKED = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local CONFIGURED, PAUSED, MAX_ACTIVE = 10, 11, 12
 local WAITING, WAITING_CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED = 13, 14, 15, 16, 17, 18, 19
-local STANDING, ADDED, HEADED_LENGTH = 20, 21, 22
+local PARKED_UNTIL, ADDED, HEADED_LENGTH = 20, 21, 22
 local HEADED, PAUSED_NAMES = 23, 24
 local NUMBERS, NAMES_AT, THIS_FORMAT = '<dddddddddddddddddddddd', 177, 2
 local BATCH, EVENTS_KEPT = {{BATCH}}, {{EVENTS_KEPT}}

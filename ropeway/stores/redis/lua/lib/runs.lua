@@ -1,9 +1,10 @@
--- What became of jobs since they were added.
+-- The run of a job: its state, times, counters and holder since it was added.
 --
--- A value of `runs` begins with a letter for the job's state (o: waiting or delayed, else that of lib/states.lua), then pieces of fixed width, its token and its worker, and ends with its place. A job that was
+-- A value of `runs` begins with a letter for the job's state (o: waiting or delayed, else that of lib/states.lua), then
+-- come pieces of fixed width, its token and its worker, and at the end its place. A job that was
 -- never claimed and has no extras has none. While it is active, FINISHED_AT says whether the attempt runs alone in its
--- process: ALONE, or NEVER. The byte at STALLED, which tells MessagePack how a number is written, is a flag too: WITH_EXTRAS
--- says that `extras` has an entry for the job (see lib/extras.lua).
+-- process: ALONE, or NEVER. The byte at STALLED, which tells MessagePack how a number is written, is a flag too:
+-- WITH_EXTRAS says that `extras` has an entry for the job (see lib/extras.lua).
 -- Uses: calls
 local UNTIL, FINISHED_AT, STARTED_AT, RENEWED_AT, MADE, STARTS, STALLED, TOKEN = 2, 11, 20, 29, 38, 43, 48, 53
 local ALONE = '\207\0\0\0\0\0\0\0\1'

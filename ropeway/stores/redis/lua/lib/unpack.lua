@@ -1,4 +1,4 @@
--- What `pack` wrote, read.
+-- Reads what lib/pack.lua writes.
 -- Uses: calls
 
 -- A text piece as the client or `pack_text` wrote it: answers the text, and where the next piece begins.

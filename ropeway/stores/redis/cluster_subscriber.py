@@ -1,10 +1,10 @@
-"""Wakes in a cluster: each queue is heard on the node that holds it, so trouble of another node does not silence it.
+"""Subscriptions in a cluster: one connection to each node that holds a queue somebody listens to.
 
-    listener of a, b, c  ->  ear of node 1: a, c
-                             ear of node 2: b
+    listener of a, b, c  ->  subscriber of node 1: a, c
+                             subscriber of node 2: b
 
-Servers of a cluster pass messages on to each other. So a queue that moves is still heard where its listener began,
-until that connection ends; the next one is made to the node that holds the first of its channels then.
+So a node that fails does not silence queues of others. Nodes pass messages on to each other: a queue that moves is
+still heard on the old node, until that connection ends; the next one is to the node that holds the first channel then.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...errors import StoreError
 from .cluster import Cluster
 from .connection import CONNECTING, open_link
 from .link import Hear, Link
+from .subscriber import LONGEST_PAUSE, RedisListener, Subscriber
 from .target import Target
-from .wake import LONGEST_PAUSE, Ear, RedisListener
 
 
-class NodeEar(Ear):
-    """One connection for all channels of a node."""
+class NodeSubscriber(Subscriber):
+    """The subscriber for all channels of one node."""
 
     def __init__(self, cluster: Cluster, node: Target) -> None:
         super().__init__(self._open_link)
@@ -41,24 +41,24 @@ class NodeEar(Ear):
         return self._node
 
 
-class Ears:
-    """One ear for each node that holds a queue which somebody listens to."""
+class ClusterSubscriber:
+    """Subscribers of all nodes that hold a queue somebody listens to."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster: Final = cluster
-        self._ears: dict[str, NodeEar] = {}
+        self._subscribers: dict[str, NodeSubscriber] = {}
         self._joining: dict[RedisListener, asyncio.Task[None]] = {}
 
     def add(self, listener: RedisListener) -> None:
-        task = asyncio.get_running_loop().create_task(self._join(listener), name="ropeway-redis-ears")
+        task = asyncio.get_running_loop().create_task(self._join(listener), name="ropeway-redis-subscribers")
         self._joining[listener] = task
         task.add_done_callback(lambda _: self._joining.pop(listener, None))
 
     def remove(self, listener: RedisListener) -> None:
         if joining := self._joining.pop(listener, None):
             joining.cancel()
-        for ear in self._ears.values():
-            ear.remove(listener)
+        for subscriber in self._subscribers.values():
+            subscriber.remove(listener)
 
     async def close(self) -> None:
         joining = [*self._joining.values()]
@@ -66,16 +66,16 @@ class Ears:
             listener.close()
         if joining:
             await asyncio.wait(joining)
-        for ear in self._ears.values():
-            await ear.close()
+        for subscriber in self._subscribers.values():
+            await subscriber.close()
 
     async def _join(self, listener: RedisListener) -> None:
         for channel in listener.channels:
             node = await self._node_of(channel)
-            ear = self._ears.get(node.address)
-            if ear is None:
-                ear = self._ears[node.address] = NodeEar(self._cluster, node)
-            ear.add(listener, [channel])
+            subscriber = self._subscribers.get(node.address)
+            if subscriber is None:
+                subscriber = self._subscribers[node.address] = NodeSubscriber(self._cluster, node)
+            subscriber.add(listener, [channel])
 
     async def _node_of(self, channel: str) -> Target:
         while True:

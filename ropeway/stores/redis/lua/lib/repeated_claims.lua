@@ -1,4 +1,4 @@
--- What a claim does when something was lost before.
+-- Claims that are repeated because an answer was lost, or that meet jobs whose data is gone.
 -- Uses: records, lost, lines
 
 -- Without jobs whose data somebody evicted: they leave the line too, or they would stand in the way for ever.

@@ -1,7 +1,7 @@
-"""Wakes: scripts publish them, and one connection of each handle hears them for all its listeners.
+"""Subscriptions: scripts publish wakes, and one connection of each handle receives them for all its listeners.
 
-A wake that was published while nobody heard, because a subscription was on its way or the connection had broken, is
-made good for: whoever listens is woken as soon as the subscription stands.
+A wake that is published while a subscription is not yet confirmed, or the connection is broken, is lost. So listeners
+are woken when the subscription is confirmed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ WATCH: Final = 5.0
 """Seconds of silence after which the server is asked whether it is still there, and has as many to answer."""
 
 
-class Ear:
-    """Subscribes to what the listeners of one handle want to hear, and keeps the connection alive."""
+class Subscriber:
+    """Subscribes to the channels of a handle's listeners, and keeps the connection alive."""
 
     def __init__(self, opens: Opens) -> None:
         self._opens = opens
@@ -32,7 +32,7 @@ class Ear:
         self._heard_at = 0.0
 
     def add(self, listener: RedisListener, channels: Sequence[str] | None = None) -> None:
-        """Hears all channels of the listener for it, or only some."""
+        """Subscribes a listener to all of its channels, or to some."""
         for channel in listener.channels if channels is None else channels:
             listeners = self._listeners.setdefault(channel, set())
             if self._link is not None:
@@ -40,7 +40,7 @@ class Ear:
                 self._link.tell("SUBSCRIBE", channel)
             listeners.add(listener)
         if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run(), name="ropeway-redis-ear")
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="ropeway-redis-subscriber")
 
     def remove(self, listener: RedisListener) -> None:
         for channel in listener.channels:
@@ -78,7 +78,7 @@ class Ear:
                 await link.closed.wait()
 
     async def _watch(self, link: Link) -> None:
-        """Returns when the link has ended; ends one whose server went silent."""
+        """Waits until the link has ended, or its server does not answer."""
         loop = asyncio.get_running_loop()
         self._heard_at = loop.time()
         was_asked = False
@@ -109,10 +109,10 @@ class Ear:
 
 class RedisListener(EarListener[HearsForAll]):
     def __init__(
-        self, ear: Callable[[], HearsForAll], channels: Sequence[str], usable: Callable[[], None], url: str
+        self, subscriber: Callable[[], HearsForAll], channels: Sequence[str], usable: Callable[[], None], url: str
     ) -> None:
         self.channels: Final = list(dict.fromkeys(channels))
-        super().__init__(ear, usable, url)
+        super().__init__(subscriber, usable, url)
 
     def hear(self, channel: str, message: bytes) -> None:
         self.wake()

@@ -1,9 +1,8 @@
-"""Bundles over several queues of a cluster, whose slots no script can touch together.
+"""Adds bundles whose queues are in several slots of a cluster, which no script can write to at once.
 
-The first queue stores its jobs and, in the same step, puts those of the others into its outbox. They are delivered at
-once; what a crash leaves there is delivered by a later tick, and `outbox.py` says why nothing is stored twice. A
-conflict is looked for beforehand in every slot; one that comes up in between is the one thing that this cannot undo:
-the jobs it concerns are not stored.
+The script of the first queue stores its jobs and puts those of the others into its outbox (see `outbox.py`). All slots
+are searched for conflicts beforehand; one that arises between the two steps cannot be undone, and the jobs it concerns
+are not stored.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from .keys import Keys
 from .outbox import Call, Entry, clocks, hand_over
 
 
-async def add_across(
+async def add_over_slots(
     keys: Keys, call: Call, bundles: Bundles, now: Instant | None
 ) -> tuple[list[list[Added]], list[str]]:
-    """Each queue's own bundles in one call, then those that concern several; answers which queues are new, too."""
+    """Adds the bundles of one queue in one call each, then those of several; also returns the queues that are new."""
     answers: list[list[Added]] = [[] for _ in bundles]
     by_queue: dict[str, list[int]] = {}
     new: list[str] = []
@@ -34,9 +33,9 @@ async def add_across(
     async def add_to(queue: str, numbers: Sequence[int]) -> None:
         own = [bundles[number] for number in numbers]
         load = Load(keys, own, now)
-        letters, is_new = await call("add", load.keys, *load.arguments)
+        codes, is_new = await call("add", load.keys, *load.arguments)
         new.extend(queue for _ in is_new)
-        for number, answer in zip(numbers, answers_of(own, letters.decode()), strict=True):
+        for number, answer in zip(numbers, answers_of(own, codes.decode()), strict=True):
             answers[number] = answer
 
     await asyncio.gather(*(add_to(queue, numbers) for queue, numbers in by_queue.items()))
@@ -55,21 +54,19 @@ async def _add_one(keys: Keys, call: Call, bundle: Bundle, now: Instant | None, 
         clocks(keys, call, parts, now),
         asyncio.gather(*(call("add", look.keys, *look.arguments) for look in looks)),
     )
-    letters = {queue: said.decode() for queue, (said, _) in zip(parts, seen, strict=True)}
-    if any("x" in said for said in letters.values()):
-        letters = {queue: _beside_a_conflict(parts[queue], said) for queue, said in letters.items()}
+    codes = {queue: said.decode() for queue, (said, _) in zip(parts, seen, strict=True)}
+    if any("x" in said for said in codes.values()):
+        codes = {queue: _beside_a_conflict(parts[queue], said) for queue, said in codes.items()}
     else:
-        letters |= await _send(keys, call, parts, began, now, new)
-    verdicts = {queue: iter(answers_of([parts[queue]], said)[0]) for queue, said in letters.items()}
+        codes |= await _send(keys, call, parts, began, now, new)
+    verdicts = {queue: iter(answers_of([parts[queue]], said)[0]) for queue, said in codes.items()}
     return [next(verdicts[job.queue]) for job in bundle]
 
 
-def _beside_a_conflict(part: Sequence[NewJob], letters: str) -> str:
-    """Nothing is stored, so what would repeat a job of its own bundle is not there either."""
-    new = {job.id for job, letter in zip(part, letters, strict=True) if letter in "cs"}
-    return "".join(
-        "s" if letter != "x" and job.id in new else letter for job, letter in zip(part, letters, strict=True)
-    )
+def _beside_a_conflict(part: Sequence[NewJob], codes: str) -> str:
+    """The codes of one queue when another has a conflict: nothing is stored, so new jobs are skipped."""
+    new = {job.id for job, code in zip(part, codes, strict=True) if code in "cs"}
+    return "".join("s" if code != "x" and job.id in new else code for job, code in zip(part, codes, strict=True))
 
 
 async def _send(
@@ -80,7 +77,7 @@ async def _send(
     now: Instant | None,
     new: list[str],
 ) -> dict[str, str]:
-    """Answers the letters of each queue, except of one where somebody else delivered, which had what was seen there."""
+    """Stores and delivers; returns the codes of each queue, except where another process delivered first."""
     (home, own), *others = parts.items()
     first = Load(keys, [own], now)
     parcels = [(queue, *Load(keys, [part], now).arguments) for queue, part in others]
@@ -89,4 +86,4 @@ async def _send(
     said = [answer, *await hand_over(keys, call, entry, began, now)]
     answered = {queue: each for queue, each in zip(parts, said, strict=True) if each is not None}
     new.extend(queue for queue, (_, is_new) in answered.items() if is_new)
-    return {queue: letters.decode() for queue, (letters, _) in answered.items()}
+    return {queue: codes.decode() for queue, (codes, _) in answered.items()}

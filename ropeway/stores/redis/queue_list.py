@@ -1,4 +1,4 @@
-"""The list of queues that may exist, which in a cluster is on a node of its own."""
+"""The list of queues that may exist. In a cluster it may be on another node than the queues."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MOMENT: Final = 0.5
 LONGEST_PAUSE: Final = 2.0
 
 
-class Listing:
-    """Writes names to the list, and goes on trying while its node is away: adding jobs must not depend on it."""
+class QueueList:
+    """Writes names to the list, in the background if its node is away: adding jobs must not depend on it."""
 
     def __init__(self, commands: Commands, key: str) -> None:
         self._commands = commands
@@ -28,11 +28,11 @@ class Listing:
         self._is_late = False
 
     async def note(self, queues: Iterable[str]) -> bool:
-        """Whether they are listed now; only the first who meets trouble waits for a moment."""
+        """Lists queues; returns False if that goes on in the background. Only the first caller waits for it."""
         self._missing.update(dict.fromkeys(queues))
         if self._task is None or self._task.done():
             self._is_late = False
-            self._task = asyncio.create_task(self._write(), name="ropeway-redis-listing")
+            self._task = asyncio.create_task(self._write(), name="ropeway-redis-queue-list")
             self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
         if not self._is_late:
             await asyncio.wait([self._task], timeout=MOMENT)

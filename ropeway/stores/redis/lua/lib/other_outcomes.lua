@@ -1,9 +1,9 @@
--- Outcomes that are no completions, and those that come too late or again.
--- Uses: telling, groups, endings, history
+-- Outcomes other than completions, and those that are refused or repeated.
+-- Uses: announcing, groups, endings, history
 local MOVE, KEEP, RESULT, DELAY, REASON, REASON_JSON, TRACE, TRACES, EXHAUSTED = 1, 2, 3, 2, 3, 4, 5, 6, 7
 local REPEAT_TARGETS = {{REPEAT_TARGETS}}
 
--- What a call means that comes too late, or again, before anything of this one is written. Answers the two letters.
+-- What a call means that comes too late, or again, before anything of this one is written. Returns the answer code.
 local function refuse(q, s, id, token, move)
   local run, state = s.settled[id], nil
   if run then
@@ -57,7 +57,7 @@ local function send_back(q, s, outcome, id, run)
   local place = goes_behind and last_place(q, run) or sub(run, -10)
   s.back[#s.back + 1] = { id = id, place = place, due_at = due_at, goes_behind = goes_behind }
   s.went[id] = due_at and '{{DELAYED}}' or '{{WAITING}}'
-  add_to(s.told, move .. '|' .. s.went[id], '["' .. id .. '",' .. detail .. ']')
+  add_to(s.announced, move .. '|' .. s.went[id], '["' .. id .. '",' .. detail .. ']')
   run = sub(waiting_run(run, made), 1, -11) .. place
   s.runs[#s.runs + 1] = id
   s.runs[#s.runs + 1] = run
@@ -66,7 +66,7 @@ end
 
 -- The outcomes after the completions, which are `first` in number. Answers how many ended otherwise than completed.
 local function settle_others(q, s, ids, stored, outcomes, first)
-  s.reasons, s.runs, s.told, s.back, s.went = {}, {}, {}, {}, {}
+  s.reasons, s.runs, s.announced, s.back, s.went = {}, {}, {}, {}, {}
   for i = first + 1, #ids do
     local id, run, outcome, token = ids[i], stored[i], outcomes[i - first], s.packed_token(i)
     local move = outcome[MOVE]
@@ -123,7 +123,7 @@ local function write_others(q, s)
     call_with('HSET', q.base .. ':runs', s.runs)
     call_with('HSET', q.base .. ':reasons', s.reasons)
     put_back(q, s.back)
-    for key, texts in pairs(s.told) do
+    for key, texts in pairs(s.announced) do
       local move, to = string.match(key, '^(.-)|(.*)$')
       count(q, nil, COUNTERS[to], #texts)
       announce_all(q, move, to, texts)

@@ -1,9 +1,9 @@
--- Claims that stand, served by the step that brings the jobs.
+-- Parked claims, which are served by scripts that add jobs: see `parked.py`.
 -- Uses: claims
 local MOST_SERVED, MOST_BYTES = 16, 262144
 
--- What a claim got, for whoever hears its channel: see `standing.py`. Very much is fetched instead, because a server
--- drops listeners that do not keep up.
+-- The message with the jobs of a claim. It is empty if they are large, and the worker fetches them: a server drops
+-- subscribers that do not keep up.
 local function pack_served(request, claimed)
   local now, again_at, ids, values, rests = unpack(claimed)
   local rest_of, pieces, length = {}, {}, 0
@@ -21,9 +21,9 @@ local function pack_served(request, claimed)
   return struct.pack('>I4I8I8', #request[1], now, again_at or 0) .. request[1] .. table.concat(pieces)
 end
 
--- Those that stand longest come first. Nothing is given to a worker whose connection has ended.
-local function serve(q)
-  local row, key = q.row, q.base .. ':standing'
+-- Serves the claims that were parked first. Nothing is given to a worker whose connection has ended.
+local function serve_parked(q)
+  local row, key = q.row, q.base .. ':parked'
   local found, gone = call('ZRANGE', key, 0, MOST_SERVED - 1, 'WITHSCORES'), {}
   for i = 1, #found, 2 do
     if row[WAITING] == 0 then
@@ -42,6 +42,6 @@ local function serve(q)
   end
   call_with('ZREM', key, gone)
   if #gone * 2 == #found and #gone < MOST_SERVED then
-    row[STANDING] = 0
+    row[PARKED_UNTIL] = 0
   end
 end

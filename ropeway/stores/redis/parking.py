@@ -1,4 +1,4 @@
-"""Listeners that leave claims with the server."""
+"""Listeners that park claims on the server; `parked.py` says how that works."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ...store.listening import HearsForAll
 from ...store.values import Served
 from .connection import LONGEST_PAUSE
 from .failures import reading
-from .standing import Run, Standing
-from .wake import RedisListener
+from .parked import ParkedClaim, Run
+from .subscriber import RedisListener
 
 LONGEST: Final = 5.0
-"""Seconds for which a claim stands, if nobody says less: a worker that froze must not be given jobs for long."""
+"""Seconds for which a claim is parked by default: a worker that froze must not be given jobs for long."""
 
 Settle: TypeAlias = Callable[[str, Sequence[Outcome]], Awaitable[Any]]
-Said: TypeAlias = bytes | bool
-"""What ends the wait of a claim: a message to it, a wake (True), or that it shall end (False)."""
+Signal: TypeAlias = bytes | bool
+"""What ends the wait of a parked claim: a message for it, a wake (True), or its end (False)."""
 
 
 class ClaimingListener(RedisListener):
-    """Hears wakes of one queue, and has a channel of its own for what its claims are given."""
+    """Listens to wakes of one queue, and has a private channel for jobs that its parked claims are given."""
 
     def __init__(
         self,
-        ear: Callable[[], HearsForAll],
+        subscriber: Callable[[], HearsForAll],
         channels: Sequence[str],
         usable: Callable[[], None],
         url: str,
@@ -42,9 +42,9 @@ class ClaimingListener(RedisListener):
         self._own_channel = f"{channels[0]}:{new_token()}"
         self._run = run
         self._settle = settle
-        self._claims: set[asyncio.Future[Said]] = set()
+        self._claims: set[asyncio.Future[Signal]] = set()
         self._going_back: set[asyncio.Task[None]] = set()
-        super().__init__(ear, [self._own_channel, *channels], usable, url)
+        super().__init__(subscriber, [self._own_channel, *channels], usable, url)
 
     async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
         interrupts = self._interrupts
@@ -53,68 +53,68 @@ class ClaimingListener(RedisListener):
         self._take()
         if interrupts != self._interrupts:
             return None
-        standing = Standing(self._run, request, self._own_channel)
-        said: asyncio.Future[Said] = asyncio.get_running_loop().create_future()
-        self._claims.add(said)
+        parked = ParkedClaim(self._run, request, self._own_channel)
+        signal: asyncio.Future[Signal] = asyncio.get_running_loop().create_future()
+        self._claims.add(signal)
         try:
             with reading(self._url):
-                return await self._stand(standing, said, LONGEST if timeout is None else timeout)
+                return await self._wait_parked(parked, signal, LONGEST if timeout is None else timeout)
         except asyncio.CancelledError:
-            task = asyncio.create_task(self._give_back(standing), name="ropeway-redis-give-back")
+            task = asyncio.create_task(self._give_back(parked), name="ropeway-redis-give-back")
             self._going_back.add(task)
             task.add_done_callback(self._going_back.discard)
             raise
         finally:
-            self._claims.discard(said)
+            self._claims.discard(signal)
 
     def hear(self, channel: str, message: bytes) -> None:
         if channel == self._own_channel:
-            self._say(message)
+            self._signal(message)
         else:
             self.wake()
 
     def _resolve(self, *, woken: bool) -> None:
         super()._resolve(woken=woken)
-        self._say(woken and self._is_open)
+        self._signal(woken and self._is_open)
 
-    def _say(self, what: Said) -> None:
+    def _signal(self, what: Signal) -> None:
         for claim in self._claims:
             _end(claim, what)
 
-    async def _stand(self, standing: Standing, said: asyncio.Future[Said], seconds: float) -> Served | None:
+    async def _wait_parked(self, parked: ParkedClaim, signal: asyncio.Future[Signal], seconds: float) -> Served | None:
         try:
-            if served := await standing.leave(seconds):
+            if served := await parked.park(seconds):
                 return served
-            timer = said.get_loop().call_later(seconds, _end, said)
+            timer = signal.get_loop().call_later(seconds, _end, signal)
             try:
-                what = await said
+                what = await signal
             finally:
                 timer.cancel()
             if what is True:
                 self._take()
-                return await standing.claim()
-            return (isinstance(what, bytes) and standing.read(what)) or await standing.withdraw()
+                return await parked.claim_now()
+            return (isinstance(what, bytes) and parked.read(what)) or await parked.take_back()
         except StoreUnavailable:
-            return await self._insist(standing)
+            return await self._recover(parked)
 
-    async def _insist(self, standing: Standing) -> Served | None:
-        """Whether the server gave anything is unknown: asks until it says so, or the locks have ended by themselves."""
-        end = time.monotonic() + standing.request.lock / 1000
+    async def _recover(self, parked: ParkedClaim) -> Served | None:
+        """Asks the server what the claim was given, until it answers or the locks of such jobs have expired."""
+        end = time.monotonic() + parked.request.lock / 1000
         while self._is_open and time.monotonic() < end:
             await asyncio.sleep(LONGEST_PAUSE)
             with suppress(StoreUnavailable):
-                return await standing.withdraw()
+                return await parked.take_back()
         return None
 
-    async def _give_back(self, standing: Standing) -> None:
-        """For a claim whose caller is gone."""
+    async def _give_back(self, parked: ParkedClaim) -> None:
+        """Hands back the jobs of a claim whose caller was cancelled."""
         with suppress(StoreError):
-            if served := await standing.withdraw():
+            if served := await parked.take_back():
                 jobs = served.claimed.jobs
                 outcomes = [Outcome(job.id, job.token or "", "hand back") for job in jobs]
-                await self._settle(standing.request.queue, outcomes)
+                await self._settle(parked.request.queue, outcomes)
 
 
-def _end(claim: asyncio.Future[Said], what: Said = False) -> None:
+def _end(claim: asyncio.Future[Signal], what: Signal = False) -> None:
     if not claim.done():
         claim.set_result(what)

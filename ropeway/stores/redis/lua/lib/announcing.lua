@@ -1,7 +1,7 @@
--- More about events, for those who need it.
+-- Further events: jobs with details, and the end of all work.
 -- Uses: events
 
--- The same for jobs told one by one.
+-- The same for jobs announced one by one.
 local function announce_all(q, what, to, jobs, detail)
   announce(q, what, to, #jobs, table.concat(jobs, ','), detail)
 end

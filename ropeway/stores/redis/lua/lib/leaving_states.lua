@@ -1,4 +1,4 @@
--- The way out of wherever a state keeps its jobs.
+-- Takes jobs out of the sets of their state.
 -- Uses: lines, jobs
 
 -- Call it after a line was changed, with the member that was first before.
@@ -22,8 +22,8 @@ local function take_out_of_line(q, name, members)
   set_head(q, name, line, before)
 end
 
--- Takes a job out of wherever its state keeps it.
-local function leave(q, job)
+-- Takes a job out of the sets of its state; the caller counts it.
+local function leave_state(q, job)
   local state = job.state
   if state == '{{WAITING}}' then
     take_out_of_line(q, name_of(job.value), { job.place .. job.id })

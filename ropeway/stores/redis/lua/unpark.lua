@@ -1,10 +1,10 @@
--- Takes a standing claim back.
--- Takes the queue's base; the claim as it stands: [request, channel].
+-- Takes a parked claim back.
+-- Takes the queue's base; the claim: [request, channel].
 -- Returns what `claim` returns: the jobs that it was given before.
--- Uses: queue, holding
+-- Uses: queue, repeated_claims
 local request = cmsgpack.unpack(ARGV[1])[1]
 local q = open_queue(KEYS[1], false)
-if call('ZREM', q.base .. ':standing', ARGV[1]) == 1 then
+if call('ZREM', q.base .. ':parked', ARGV[1]) == 1 then
   return { q.now, false, {}, {}, false }
 end
 return { q.now, false, held(q, { token = request[1] }) }

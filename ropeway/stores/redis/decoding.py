@@ -1,4 +1,4 @@
-"""What the answers of reading scripts mean."""
+"""Decodes the answers of scripts that read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _record: Final = msgspec.msgpack.Decoder(tuple[int, int | bool, str]).decode
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A queue's counters and settings, as `lua/lib/row.lua` says that they are written."""
+    """Counters and settings of a queue, in the order of `lua/lib/row.lua`."""
 
     paused_names: tuple[str, ...] = ()
     format: int = 0
@@ -54,7 +54,7 @@ class Row(msgspec.Struct, frozen=True):
     completed: int = 0
     failed: int = 0
     cancelled: int = 0
-    standing: int = 0
+    parked_until: int = 0
     added: int = 0
     headed_length: int = 0
 
@@ -78,7 +78,7 @@ _names: Final = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 
 
 def row_of(stored: bytes | None) -> Row:
-    """Raises ValueError or `struct.error` for what is no row, or one of another format."""
+    """Decodes a row. Raises ValueError or `struct.error` if it is none, or of another format."""
     if stored is None:
         return _NO_ROW
     numbers = [int(number) for number in _numbers.unpack_from(stored)]
