@@ -141,7 +141,7 @@ def not_an_annotation(a: int.missing) -> None:  # type: ignore[name-defined]  # 
     ("given", "problem"),
     [
         ("resize", r"name='resize'"),
-        (5, "name="),
+        (5, "it is not a function"),
         (Mailer, "a class"),
         (Mailer.send, "staticmethod"),
         (staticmethod(plain), "put @staticmethod above"),
