@@ -6,8 +6,8 @@ if TYPE_CHECKING:
     from .client.found import FoundJob, JobPage
     from .client.handle import JobHandle
     from .client.jobtype import JobType
+    from .client.new_jobs import Call, JobRequest
     from .client.queue import Queue
-    from .client.requests import Call, JobRequest
     from .client.snapshot import Snapshot
     from .client.sync_found import SyncFoundJob, SyncJobPage
     from .client.sync_handle import SyncJobHandle
@@ -62,7 +62,7 @@ else:
             "client.handle": "JobHandle",
             "client.jobtype": "JobType",
             "client.queue": "Queue",
-            "client.requests": "Call JobRequest",
+            "client.new_jobs": "Call JobRequest",
             "client.snapshot": "Snapshot",
             "client.sync_found": "SyncFoundJob SyncJobPage",
             "client.sync_handle": "SyncJobHandle",

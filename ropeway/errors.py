@@ -1,7 +1,7 @@
 """Every error that Ropeway raises.
 
     RopewayError
-    ├── InvalidInput (ValueError)        a call was given something that cannot be meant
+    ├── InvalidInput (ValueError)        a call was given an invalid value
     │   ├── InvalidName                  a queue, job id or job name
     │   ├── InvalidOption                an option is unknown, of a wrong type or out of range
     │   ├── InvalidDuration              a duration or instant that cannot be read
@@ -22,24 +22,24 @@
     │       └── JobRemoved
     ├── ResultTimeout (TimeoutError)     the job is not finished yet
     ├── QueueBusy                        obliterate was refused because jobs are active
-    ├── StoreError                       about the place where jobs live; carries `store`
+    ├── StoreError                       an error of the store; carries `store`
     │   ├── StoreUnavailable             it cannot be reached or used now; the call may be repeated
-    │   │   ├── NotConnected             nobody answered, so nothing was sent
-    │   │   ├── StoreBusy                others held its lock for too long
+    │   │   ├── NotConnected             no server answered, so nothing was sent
+    │   │   ├── StoreBusy                other callers held its lock for too long
     │   │   ├── StoreFull                the disk or the memory is full
-    │   │   └── StoreMissing             nobody has made it yet, and this call must not
-    │   ├── StoreRefused                 it must not be used as it is
+    │   │   └── StoreMissing             it does not exist, and this call must not create it
+    │   ├── StoreRefused                 it must not be used in its current condition
     │   │   ├── StoreCorrupt
     │   │   ├── StoreVersion             written by a newer Ropeway
     │   │   └── StoreReadOnly
-    │   ├── StoreClosed                  used after `close`, or in a forked child that cannot go on with it
+    │   ├── StoreClosed                  used after `close`, or in a forked child that cannot use it
     │   └── NoTransactions               it cannot share a transaction with its caller
     ├── HandlerError                     raised for a handler's attempt; stored as the job's reason
     │   ├── AttemptTimeout
     │   ├── NoHandler
     │   └── WorkerCrashed
     ├── Unrecoverable                    raise it in a handler: no retry can help
-    ├── SyncRefused (RuntimeError)       a sync call was made where it cannot wait
+    ├── SyncRefused (RuntimeError)       a sync call was made where it must not block
     └── ShutdownTimeout (TimeoutError)   handlers ignored the end of the grace period
 
 `Postponed`, at the end of this file, is not an error: a handler raises it to be run again later.
@@ -53,17 +53,17 @@ from .showing import LONGEST_MESSAGE, on_one_line, shortened, shown, with_articl
 
 
 class RopewayError(Exception):
-    """The root: catch it to catch everything that Ropeway itself raises."""
+    """The base class: catch it to catch every error that Ropeway raises."""
 
 
 class InvalidInput(RopewayError, ValueError):
-    """A call was given something that cannot be meant; nothing was stored."""
+    """A call was given an invalid value; nothing was stored."""
 
     def __init__(self, message: str) -> None:
         super().__init__(on_one_line(message, LONGEST_MESSAGE))
 
     item: int | None = None
-    """Of a bulk, the position of what it is about, counted from 0."""
+    """In a bulk, the position of the item, counted from 0."""
 
 
 class InvalidName(InvalidInput):
@@ -95,7 +95,7 @@ class InvalidTask(InvalidInput):
 
 
 class InvalidArguments(InvalidInput, TypeError):
-    """`takes` is what the task's function, or the job type, expects."""
+    """`takes` describes what the task's function, or the job type, expects."""
 
     def __init__(self, name: str, problem: str, takes: str) -> None:
         self.name, self.problem, self.takes = name, problem, takes
@@ -139,7 +139,7 @@ class DuplicateJob(JobError):
     """The id is taken by a job with another name or other data; nothing of the call was stored."""
 
     item: int | None = None
-    """Of a bulk, the position of the job whose id it is, counted from 0."""
+    """In a bulk, the position of the job, counted from 0."""
 
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(
@@ -151,7 +151,7 @@ class DuplicateJob(JobError):
 
 
 class InvalidMove(JobError):
-    """The job is in a `state` that is none of those `allowed`; nothing was changed."""
+    """The job is in a `state` that does not allow the call (`allowed` lists those that do); nothing was changed."""
 
     def __init__(self, queue: str, job_id: str, move: str, state: str, allowed: Iterable[str]) -> None:
         self.move, self.state, self.allowed = move, state, tuple(allowed)
@@ -163,7 +163,7 @@ class InvalidMove(JobError):
 
 
 class LockLost(JobError):
-    """The job is no longer this worker's: what is done for it is refused."""
+    """The job is no longer this worker's: its calls are refused."""
 
     def __init__(self, queue: str, job_id: str) -> None:
         super().__init__(
@@ -174,7 +174,7 @@ class LockLost(JobError):
 
 
 class JobFinished(JobError):
-    """A job was used after its handler ended, by something that it left running, or after it was settled by hand."""
+    """A job was used after its handler ended (by code it left running), or after it was settled manually."""
 
     def __init__(self, queue: str, job_id: str) -> None:
         remedy = "await what a handler starts before it returns, and settle by hand once"
@@ -182,7 +182,7 @@ class JobFinished(JobError):
 
 
 class UnexpectedResult(JobError):
-    """The job completed, and its result is not of the type that it was asked for as."""
+    """The job completed, but its result is not of the expected type."""
 
     def __init__(self, queue: str, job_id: str, problem: str) -> None:
         self.problem = problem
@@ -195,11 +195,11 @@ class UnexpectedResult(JobError):
 
 
 class NoResult(JobError):
-    """The job has ended, or is gone, without a result."""
+    """The job ended, or was removed, without a result."""
 
 
 class JobFailed(NoResult):
-    """The job failed for good; `reason` is that of its last attempt."""
+    """The job failed for good; `reason` comes from its last attempt."""
 
     def __init__(self, queue: str, job_id: str, reason: str) -> None:
         self.reason = reason
@@ -231,7 +231,7 @@ class ResultTimeout(RopewayError, TimeoutError):
 
 
 class QueueBusy(RopewayError):
-    """`active` jobs kept the queue from being obliterated; it is paused now."""
+    """The queue was not obliterated because of its `active` jobs; it is paused now."""
 
     def __init__(self, queue: str, active: int) -> None:
         self.queue, self.active = queue, active
@@ -242,7 +242,7 @@ class QueueBusy(RopewayError):
 
 
 class StoreError(RopewayError):
-    """About the place where jobs live; `store` is its URL or path."""
+    """An error of the store; `store` is its URL or path."""
 
     def __init__(self, store: str, message: str) -> None:
         self.store = store
@@ -250,9 +250,9 @@ class StoreError(RopewayError):
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be used now. The call can be repeated as it was.
+    """The store cannot be used now. The same call can be repeated.
 
-    Raised itself, and not as one of its kinds, it leaves open whether the call took effect.
+    If it is not one of the subclasses, it is unknown whether the call took effect.
     """
 
 
@@ -269,7 +269,7 @@ class StoreFull(StoreUnavailable):
 
 
 class StoreMissing(StoreUnavailable):
-    """Raised to those who connected with `create=False`; the first job that somebody adds makes the store."""
+    """Raised after `connect(..., create=False)` if the store does not exist; the first added job creates it."""
 
 
 class StoreRefused(StoreError):
@@ -309,7 +309,7 @@ class NoTransactions(StoreError):
 
 
 class HandlerError(RopewayError):
-    """Why an attempt ended, where the handler itself did not say it."""
+    """The reason of an attempt that did not end by an error of its handler."""
 
 
 class AttemptTimeout(HandlerError):
@@ -333,7 +333,7 @@ class Unrecoverable(RopewayError):
 
 
 class SyncRefused(RopewayError, RuntimeError):
-    """A sync call was made where it cannot wait: on the thread of an event loop, or when Python ends."""
+    """A sync call was made where it must not block: on the thread of an event loop, or when Python ends."""
 
     def __init__(self, why: str) -> None:
         self.why = why

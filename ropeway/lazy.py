@@ -1,4 +1,4 @@
-"""Packages that import what is in them when it is first used."""
+"""Lazy packages: their names are imported on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The package's `__getattr__` and `__dir__`, from its modules and the names in each: `{"queue": "Queue JobPage"}`.
 
-    Hide them from type checkers, which would take every misspelled name for one that is imported like this.
+    Hide them from type checkers, which would otherwise accept every misspelled name.
     """
     module_of = {name: module for module, names in homes.items() for name in names.split()}
 

@@ -1,13 +1,13 @@
-"""The library's logger, whose lines never block the code that logs them.
+"""The library's logger: its handlers never block the code that logs.
 
 A logging handler that writes to a pipe which nobody reads blocks, and with it a worker's event loop, or the thread that
 renews its locks. So a thread calls the handlers:
 
     log.warning(...) -> queue -> thread -> handlers of the logger `ropeway` and of the root
 
-The caller waits for its line, but not for long: lines keep their order, and whoever looks at a log right after a call
-(as `caplog` does) finds them. Once a wait was in vain, lines are left in the queue without waiting. It is bounded:
-lines that find it full are dropped, and their number is logged when the handlers go on.
+The caller waits for its line, for a short time: so lines keep their order, and code that reads the log right after a
+call (as `caplog` does) finds them. After a wait that timed out, further lines are queued without waiting. The queue is
+bounded: when it is full, lines are dropped, and their number is logged once the handlers go on.
 
 Handlers that only put lines into a queue (`logging.handlers.QueueHandler`) are called at once.
 """
@@ -25,15 +25,15 @@ from queue import SimpleQueue
 from typing import Final
 
 LONGEST_WAIT: Final = 0.1
-"""Seconds that a caller waits for handlers."""
+"""Seconds that a caller waits for the handlers."""
 LAST_WAIT: Final = 1.0
-"""Seconds that the end of the program waits for them."""
+"""Seconds that the program's exit waits for the handlers."""
 MOST_WAITING: Final = 1_000
-"""Lines that wait for handlers that are blocked."""
+"""Most lines that wait for blocked handlers."""
 
 
 class _Line:
-    """A record on its way to the handlers, with the caller's context variables, which filters may read."""
+    """A queued log record, with the caller's context variables, which filters may read."""
 
     __slots__ = ("context", "error", "handled", "record")
 
@@ -42,27 +42,27 @@ class _Line:
         self.context = contextvars.copy_context()
         self.error: BaseException | None = None
         self.handled = threading.Lock()
-        """Held until the handlers have returned."""
+        """A lock that is released once the handlers have returned."""
         self.handled.acquire()
 
 
 class _Handover:
-    """Lets a thread call the handlers of a logger."""
+    """Calls the handlers of a logger in a separate thread."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
         self._begin()
-        # Called before that of logging, which waits for handlers however long they take.
+        # Runs before logging's own exit function, which waits for handlers without a limit.
         atexit.register(self._finish)
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Also in a forked child, which has neither the thread nor the lines of its parent."""
+        """Initialises the state; also in a forked child, which has neither the thread nor the lines of its parent."""
         self._lines: SimpleQueue[_Line] = SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._late: _Line | None = None
-        """The last line that a caller waited for in vain."""
+        """The last line for which a caller gave up waiting."""
         self._dropped = 0
 
     def handle(self, record: logging.LogRecord) -> None:
@@ -83,7 +83,7 @@ class _Handover:
             raise line.error
 
     def _finish(self) -> None:
-        """Waits for lines that are still on their way, but not for long."""
+        """Waits for queued lines, for a limited time."""
         if self._thread is not None:
             last = _Line(None)
             self._lines.put(last)
@@ -96,7 +96,7 @@ class _Handover:
                 try:
                     thread.start()
                 except RuntimeError:
-                    # The interpreter ends, or the system has no thread left.
+                    # The interpreter ends, or the system starts no more threads.
                     return False
                 self._thread = thread
         return True
@@ -122,7 +122,7 @@ class _Handover:
 
 
 class _Logger(logging.Logger):
-    """Makes records as the logger of its name would, and hands them over to its handlers."""
+    """Creates records as the logger of its name would, and queues them for that logger's handlers."""
 
     def __init__(self, logger: logging.Logger) -> None:
         super().__init__(logger.name)

@@ -1,4 +1,4 @@
-"""Values and types that users gave, as error messages show them: on one line, of bounded length, without raising."""
+"""Formatting of users' values for error messages: on one line, of bounded length, and never raising."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import reprlib
 from typing import Final
 
 LONGEST_VALUE: Final = 120
-"""Characters that one value takes in a message."""
+"""Most characters of one value in a message."""
 LONGEST_MESSAGE: Final = 3_000
-"""Characters of the message of an error about input, a job or a store; the reason of a failed job fits in."""
+"""Most characters of an error's message; the reason of a failed job fits in."""
 
 _short: Final = reprlib.Repr()
 _short.maxother = LONGEST_VALUE
@@ -17,7 +17,7 @@ _short.maxother = LONGEST_VALUE
 def shown(value: object) -> str:
     """The value's `repr`, shortened; its type alone if that raises."""
     try:
-        # Text is cut before it is quoted, so that the quotes stay.
+        # Text is shortened before it is quoted, so that it keeps its quotes.
         text = repr(shortened(str.__str__(value), LONGEST_VALUE - 2)) if isinstance(value, str) else _short.repr(value)
     except Exception:  # noqa: BLE001 - a repr can raise anything
         text = f"<{type(value).__name__} that cannot be shown>"
@@ -25,7 +25,7 @@ def shown(value: object) -> str:
 
 
 def told_by(error: BaseException) -> str:
-    """What an error says; its type if that is nothing, or cannot be had."""
+    """The message of an error; its type if the message is empty or raises."""
     try:
         text = " ".join(str(error)[:LONGEST_MESSAGE].split())
     except Exception:  # noqa: BLE001 - as above
@@ -34,13 +34,13 @@ def told_by(error: BaseException) -> str:
 
 
 def on_one_line(text: str, limit: int = LONGEST_VALUE) -> str:
-    """Text of any origin without control characters and halves of surrogate pairs, and no longer than the limit."""
+    """Text without control characters and lone surrogates, and no longer than the limit."""
     text = shortened(str.__str__(text), limit)
     return text if text.isprintable() else shortened("".join(map(_escaped, text)), limit)
 
 
 def shortened(text: str, limit: int) -> str:
-    """Cut in the middle: the end of a message says what to do."""
+    """Shortened in the middle, because the end of a message says what to do."""
     if len(text) <= limit:
         return text
     tail = limit // 3

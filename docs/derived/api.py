@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import ropeway
 import ropeway.testing
-from ropeway.client import requests
+from ropeway.client import new_jobs
 from ropeway.client.attached import Attached
 
 from .source import alias_of, attribute_texts, attribute_types
@@ -43,7 +43,7 @@ _PARTS: Final[dict[type, tuple[type, ...]]] = {ropeway.Queue: (Attached,)}
 """Bases of which users know nothing."""
 
 
-ALIASES: Final[dict[str, ModuleType]] = {"JobRequest": requests}
+ALIASES: Final[dict[str, ModuleType]] = {"JobRequest": new_jobs}
 """Public names of types, and where each is written: Python itself forgets both name and words."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ropeway.client.requests import PROGRESS_LIMIT
+from ropeway.client.new_jobs import PROGRESS_LIMIT
 from ropeway.job import codec, durations, failure, names, options
 from ropeway.job.backoff import LONGEST_DELAY
 from ropeway.job.events import EVENTS_KEPT

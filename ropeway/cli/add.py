@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import click
 
 from ..client.handle import JobHandle
+from ..client.new_jobs import Call
 from ..client.queue import Queue
-from ..client.requests import Call
 from ..errors import DuplicateJob, InvalidInput, NoResult, ResultTimeout
 from ..job.durations import Duration
 from ..job.options import JobOptions

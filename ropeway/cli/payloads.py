@@ -10,7 +10,7 @@ from typing import Any, cast
 import click
 import msgspec
 
-from ..client.requests import Call
+from ..client.new_jobs import Call
 from ..job.codec import Json, decode
 from ..job.options import JobOptions
 from .interrupts import interruptible

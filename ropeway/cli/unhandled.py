@@ -7,8 +7,8 @@ from difflib import get_close_matches
 
 import click
 
+from ..client.new_jobs import Call
 from ..client.queue import Queue
-from ..client.requests import Call
 from ..client.workers import WorkerInfo, handled_names, read_workers
 from .escaping import one_line
 from .stores import known_queues, near

@@ -1,4 +1,4 @@
-"""Adds that happen at the same time share one trip to the store."""
+"""Batching of concurrent adds: they share one round trip to the store."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Bundle: TypeAlias = Sequence[NewJob]
 
 JOBS_PER_TRIP: Final = 1_000
 TRIPS_AT_ONCE: Final = 2
-"""While the store does one, the next is made ready."""
+"""Round trips at once: while the store executes one, the next is prepared."""
 PAUSE_BEFORE_REPEAT: Final = 0.2
 
 
 class Adds:
-    """A lone add waits for nobody; adds made while trips are under way gather, and the next trip carries them all.
+    """Sends a single add at once; adds made while trips are in flight gather, and the next trip carries them all.
 
-    Belongs to the loop on which it is made.
+    Belongs to the loop on which it was created.
     """
 
     def __init__(self, store: Store) -> None:
@@ -37,7 +37,7 @@ class Adds:
         self._trips: set[asyncio.Task[None]] = set()
 
     def add(self, bundle: Bundle) -> Awaitable[list[Added]]:
-        """Await the answer at once."""
+        """Adds a bundle. Await the result at once."""
         return self._gather(bundle) if self._under_way else self._go_alone(bundle)
 
     async def _go_alone(self, bundle: Bundle) -> list[Added]:
@@ -53,7 +53,7 @@ class Adds:
         answer: asyncio.Future[list[Added]] = self._loop.create_future()
         self._waiting.append((bundle, answer))
         if self._under_way < TRIPS_AT_ONCE and not self._departs_soon:
-            # Not at once: who was woken by the same answer adds in the same turn of the loop.
+            # On the next iteration: tasks woken by the same answer add in this one.
             self._departs_soon = True
             self._loop.call_soon(self._depart)
         return answer
@@ -75,7 +75,7 @@ class Adds:
 
     def _depart(self) -> None:
         self._departs_soon = False
-        # Whoever was cancelled meanwhile is left behind; at the end of a loop that is everybody.
+        # Adds of cancelled callers are left out; at the end of a loop these are all.
         self._waiting = [(bundle, answer) for bundle, answer in self._waiting if not answer.done()]
         if self._waiting and self._under_way < TRIPS_AT_ONCE:
             self._under_way += 1
@@ -112,7 +112,7 @@ class Adds:
 
 
 def add_blocking(store: BlockingAdds, bundle: Bundle) -> list[Added]:
-    """The same for a thread that has no loop, and waits."""
+    """Adds a bundle on a thread without an event loop, blocking."""
     try:
         return store.add_blocking([bundle])[0]
     except StoreUnavailable as error:
@@ -124,7 +124,7 @@ def add_blocking(store: BlockingAdds, bundle: Bundle) -> list[Added]:
 
 
 def _is_lost(error: StoreUnavailable) -> bool:
-    """Whether the answer was lost. Its kinds say that nothing was stored, after as much patience as the store has."""
+    """True if the answer was lost. Subclasses of the error mean that nothing was stored, after the store's retries."""
     return type(error) is StoreUnavailable
 
 
@@ -133,7 +133,7 @@ def _by_first_try(answers: Sequence[Added]) -> list[Added]:
 
 
 def own_copy(error: BaseException) -> BaseException:
-    """Each waiter raises it by itself: one shared exception would gather the tracebacks of all."""
+    """A copy for each waiter: one shared exception would collect the tracebacks of all."""
     if isinstance(error, asyncio.CancelledError):
         return asyncio.CancelledError(*error.args)
     copy = error.__class__.__new__(error.__class__)

@@ -1,4 +1,4 @@
-"""The arguments of a task, as its jobs carry them.
+"""The arguments of a task, as stored in its jobs.
 
 A job's data is an object of parameter names and values: `{"path": "a.png", "width": 100}`. What the caller left out is
 not stored: the default that counts is the one of the code that runs the job.
@@ -27,7 +27,7 @@ _IMMUTABLE: Final = (str, int, float, bool, type(None))
 
 
 class Arguments:
-    """`hint` is what to say when a call does not fit, beside what is wrong with it."""
+    """Checks and encodes the arguments of calls. `hint` is appended to the error of a call that does not fit."""
 
     def __init__(
         self, task: str, parameters: list[inspect.Parameter], shapes: Mapping[str, Shape[Any]], hint: str = ""
@@ -43,7 +43,7 @@ class Arguments:
             forbid_unknown_fields=True,
         )
         self.keywords = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
-        """The parameters at the end that a call must name."""
+        """The keyword-only parameters, which are last."""
 
     def __str__(self) -> str:
         try:
@@ -52,7 +52,7 @@ class Arguments:
             return f"({', '.join(self._signature.parameters)})"
 
     def dump(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Json:
-        """What a job that is called like this carries. Raises what a worker would otherwise stumble over."""
+        """The data of a job for these arguments. Raises for arguments that the worker could not use."""
         try:
             given = self._signature.bind(*args, **kwargs).arguments
         except TypeError as wrong:
@@ -66,7 +66,7 @@ class Arguments:
         return data
 
     def check(self, data: JsonText) -> None:
-        """Raises for a job's data that a worker could not read."""
+        """Raises for data that the worker could not read."""
         try:
             self._values(data)
         except msgspec.DecodeError as wrong:
@@ -77,14 +77,14 @@ class Arguments:
         return self.decoder()
 
     def decoder(self) -> Callable[[JsonText], tuple[Any, ...]]:
-        """From a job's data to the values of all parameters, in their order, defaults filled in.
+        """A decoder from a job's data to the values of all parameters, in order, with defaults.
 
         Raises `msgspec.DecodeError`.
         """
         decode = msgspec.json.Decoder(self._struct | None, dec_hook=load_model).decode
 
         def values(data: JsonText) -> tuple[Any, ...]:
-            # A job that was added by its name alone has no data at all.
+            # A job that was added by name alone has no data.
             return astuple(decode(data) or decode("{}"))
 
         return values
@@ -93,7 +93,7 @@ class Arguments:
         return InvalidArguments(self._task, problem, str(self))
 
     def _unknown(self, kwargs: Mapping[str, Any]) -> str | None:
-        """The first argument of a name that it does not have: Python would name a missing one instead."""
+        """The first unknown keyword: Python's own error would name a missing argument instead."""
         known = [p.name for p in self._signature.parameters.values() if p.kind is not p.POSITIONAL_ONLY]
         for name in kwargs:
             if name not in known:

@@ -1,4 +1,4 @@
-"""What a queue has of its store: a handle, and on each event loop what waits there."""
+"""A queue's connection to its store: a handle, and the adds and waiters of each event loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .loading import refuse_while_loading
 
 
 class OnLoop(NamedTuple):
-    """What waits on one event loop. A queue may be used on several, each in a thread of its own."""
+    """The state of a queue on one event loop. It may be used on several, each in its own thread."""
 
     store: Store
     adds: Adds
@@ -40,11 +40,11 @@ class Attached:
         self._store = connect(url) if store is None else store
         self._owns_store = store is None
         self._is_closed = False
-        # No weak keys: what waits on a loop holds it.
+        # Weak keys would be useless: the values reference their loop.
         self._on_loops: dict[asyncio.AbstractEventLoop, OnLoop] = {}
 
     async def __aenter__(self) -> Self:
-        """Opens the store; once more, if the queue was closed: an application may be started twice in a process."""
+        """Opens the store; also again after `close`, because an application may be started twice in a process."""
         if self._is_closed:
             self._store, self._on_loops, self._is_closed = connect(self._url), {}, False
         await self.store.open()
@@ -54,37 +54,37 @@ class Attached:
         await self.close()
 
     async def close(self) -> None:
-        """Lets go of the store, for the sync twin too, unless it was given to this queue by its caller."""
+        """Closes the store, also for the sync twin, unless it was passed in by the caller."""
         if self._owns_store:
             self._is_closed = True
             await self._store.close()
         background = portal.loop()
         twin = None if background is None else self._on_loops.pop(background, None)
         if twin is not None and twin.store is not self._store:
-            await portal.do(twin.store.close())
+            await portal.run_on_portal(twin.store.close())
             portal.forget(twin.store)
 
     @property
     def twin_store(self) -> Store:
-        """The handle of the sync twin, which belongs to the background loop; for threads without a loop."""
+        """The store handle of the sync twin, which belongs to the background loop."""
         portal.refuse_at_the_end()
         background = portal.loop()
-        here = None if background is None else self._on_loops.get(background)
-        return (here or portal.run(self._settle_in())).store
+        on_loop = None if background is None else self._on_loops.get(background)
+        return (on_loop or portal.run(self._attach())).store
 
-    async def _settle_in(self) -> OnLoop:
-        return self._here
+    async def _attach(self) -> OnLoop:
+        return self._on_this_loop
 
     @property
     def store(self) -> Store:
-        """Where its jobs live. On the background loop of sync calls this is a handle of that loop's own."""
-        return self._here.store if portal.is_here() else self._store
+        """The queue's store. On the background loop of sync calls this is that loop's own handle."""
+        return self._on_this_loop.store if portal.is_portal_thread() else self._store
 
     @contextmanager
     def moved_to(self, store: Store) -> Iterator[None]:
-        """Inside the block this very object is on another store; for tests of code that has a queue of its own.
+        """Puts this object on another store inside the block, for tests of code with module-level queues.
 
-        It holds for all threads and loops. Start no worker outside that goes on inside, nor the other way round.
+        It applies to all threads and loops. No worker may run across the beginning or end of the block.
         """
         before = self._store, self._owns_store, self._is_closed, self._on_loops
         inside: dict[asyncio.AbstractEventLoop, OnLoop] = {}
@@ -93,43 +93,43 @@ class Attached:
             yield
         finally:
             self._store, self._owns_store, self._is_closed, self._on_loops = before
-            for here in inside.values():
-                if here.store is not store:
-                    portal.let_go(here.store)
+            for on_loop in inside.values():
+                if on_loop.store is not store:
+                    portal.close_soon(on_loop.store)
 
     @property
     def adds(self) -> Adds:
-        return self._here.adds
+        return self._on_this_loop.adds
 
     @property
     def endings(self) -> Endings:
-        return self._here.endings
+        return self._on_this_loop.endings
 
     @property
-    def _here(self) -> OnLoop:
+    def _on_this_loop(self) -> OnLoop:
         loop = asyncio.get_running_loop()
-        here = self._on_loops.get(loop)
-        if here is None:
+        on_loop = self._on_loops.get(loop)
+        if on_loop is None:
             refuse_while_loading()
             store = self._store
-            # Of a closed store the sibling would be open again.
-            if portal.is_here() and not self._is_closed:
+            # The sibling of a closed store would be open.
+            if portal.is_portal_thread() and not self._is_closed:
                 store = store.sibling()
-                portal.keep(store, self)
+                portal.close_with(store, self)
             self._forget_closed_loops()
-            here = self._on_loops[loop] = OnLoop(store, Adds(store), Endings(store, self.name))
-        return here
+            on_loop = self._on_loops[loop] = OnLoop(store, Adds(store), Endings(store, self.name))
+        return on_loop
 
     def _forget_closed_loops(self) -> None:
-        """Each `asyncio.run` has a loop of its own."""
+        """Drops the state of closed loops: each `asyncio.run` creates a new one."""
         for loop in [*self._on_loops]:
             if loop.is_closed():
                 self._on_loops.pop(loop, None)
 
 
 def _is_store(given: object) -> bool:
-    """By one of its verbs, which a proxy may pass on: stores have no class in common."""
+    """True if it has a method of the contract: a proxy need not be a subclass of `Store`."""
     try:
         return callable(getattr(given, "settle", None))
-    except Exception:  # noqa: BLE001 - an object may answer for its attributes as it likes
+    except Exception:  # noqa: BLE001 - any object may raise anything from `__getattr__`
         return False

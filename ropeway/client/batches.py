@@ -1,4 +1,4 @@
-"""Calls that concern many jobs, made of as many bounded steps as they need."""
+"""Operations on many jobs, in as many bounded store calls as needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def move_all(
     move: Callable[[list[str]], Coroutine[Any, Any, list[Answer]]],
     concerns: Callable[[JobRecord], bool],
 ) -> int:
-    """Moves the jobs of a state that it concerns, a page at a time; how many moved."""
+    """Moves the matching jobs of a state, page by page; returns how many."""
     moved, after = 0, None
     left = _checked(limit)
     while left > 0:
@@ -49,7 +49,7 @@ async def clean_all(store: Store, queue: str, state: State, older_than: Millisec
     started = await store.clock()
     while left > 0:
         with in_doubt(bool(ids)):
-            # Jobs that came while this was cleaning are not meant.
+            # Jobs added since it began are not included.
             since = await store.clock() - started
             cleaned = await store.clean(queue, state, older_than=older_than + since, limit=min(left, BATCH))
         ids += cleaned.ids

@@ -1,4 +1,4 @@
-"""What a queue's adds give to the store, and what they make of its answers."""
+"""From the arguments of `add` and `add_many` to bundles for the store, and from its answers to handles."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..job.names import job_name
 from ..job.record import NewJob
 from ..showing import shown
 from ..store.values import Added
-from .elsewhere import Guided
 from .handle import JobHandle
-from .requests import Call, JobRequest, call_of, new_job
+from .name_hints import Guided
+from .new_jobs import Call, JobRequest, call_of, new_job
 from .results import R
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def job_of(queue: Queue, call: Call[Any]) -> NewJob:
     defaults = queue.defaults if of_task is None else of_task
     job = new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
     if of_task is not None and call.read_result is None:
-        # By its name; the arguments of `task.call(...)` have been checked.
+        # Added by name; the arguments of `task.call(...)` have been checked.
         queue.tasks.check(name, job.data)
     return job
 
@@ -47,7 +47,7 @@ def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Cal
     if isinstance(requests, str | Call):
         raise InvalidInput(f"add_many takes several jobs, and {shown(requests)} is one: put it in a list")
     if isinstance(requests, Mapping):
-        # Its keys would be taken for names, and its values left out.
+        # Iterating it would take its keys for names, and ignore its values.
         raise InvalidInput(
             "add_many takes several jobs, and not a mapping: give mapping.items(), or a list of (name, data)"
         )

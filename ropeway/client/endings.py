@@ -1,4 +1,4 @@
-"""Waiting for jobs to end, with one reader of the event stream for all that wait."""
+"""Waiting for jobs to end: one reader of the event stream serves all waiters of a queue."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class Endings:
+    """The waiters of one queue, on one event loop."""
+
     def __init__(self, store: Store, queue: str) -> None:
         self._store = store
         self._queue = queue
@@ -41,11 +43,11 @@ class Endings:
         self._begun: asyncio.Future[None] | None = None
 
     async def of(self, job_id: str) -> Ending:
-        """Returns when the job has ended, however that is, and at once if it has ended or never was."""
+        """Waits until the job has ended in any way; returns at once if it has ended or does not exist."""
         waiter: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(job_id, []).append(waiter)
         try:
-            # Reading begins before the look, so an end between the two is seen by one of them.
+            # The reader starts before the job is read, so an end in between is seen by one of them.
             await self._reading()
             seen = await self.look(job_id)
             return seen if isinstance(seen, Ending) else await waiter
@@ -53,7 +55,7 @@ class Endings:
             self._drop(job_id, waiter)
 
     async def look(self, job_id: str) -> Ending | State:
-        """How the job ended; its state if it goes on."""
+        """How the job ended, or its state if it has not."""
         [record] = await self._store.get(self._queue, [job_id])
         return await self._remembered(job_id) if record is None else ending_of(record) or record.state
 
@@ -66,7 +68,7 @@ class Endings:
 
     def _drop(self, job_id: str, waiter: asyncio.Future[Ending]) -> None:
         if not waiter.cancel() and not waiter.cancelled():
-            # An error that came when it was no longer waited for has been seen, as far as asyncio cares.
+            # Retrieves an error that nobody waits for any more, which asyncio would log.
             waiter.exception()
         waiters = self._waiters.get(job_id, [])
         if waiter in waiters:
@@ -75,7 +77,7 @@ class Endings:
             self._waiters.pop(job_id, None)
         if not self._waiters and self._reader is not None:
             self._reader.cancel()
-            # The next one to wait must not lean on a reader that is about to end.
+            # The next waiter must not rely on a reader that is about to end.
             self._reader = None
 
     async def _read(self, begun: asyncio.Future[None]) -> None:
@@ -91,7 +93,7 @@ class Endings:
                     self._tell(stored.entry)
                 if page.gap or (not page.entries and not await listener.wait(SAFETY_POLL)):
                     await self._look_for_all()
-        except Exception as error:  # noqa: BLE001 - every waiter must hear of it; none may hang
+        except Exception as error:  # noqa: BLE001 - it is raised in every waiter; none may hang
             if self._begun is begun:
                 self._fail(begun, error)
         finally:
@@ -116,7 +118,7 @@ class Endings:
                     self._answer(job_id, ending)
 
     async def _look_for_all(self) -> None:
-        """The safety net under the stream: asks for every job that is waited for."""
+        """Reads every job that is waited for, in case an event was missed."""
         ids = list(self._waiters)
         for job_id, record in zip(ids, await self._store.get(self._queue, ids), strict=True):
             ending = await self._remembered(job_id) if record is None else ending_of(record)
@@ -132,7 +134,7 @@ class Endings:
         return [waiter for waiters in self._waiters.values() for waiter in waiters if not waiter.done()]
 
     async def _remembered(self, job_id: str) -> Ending:
-        """The end of a job that is gone, as far as the kept events tell."""
+        """The end of a removed job, from the kept events."""
         ending, cursor, known = None, None, False
         while True:
             page = await self._store.events(self._queue, cursor)
@@ -141,7 +143,7 @@ class Endings:
                 if job_id in details:
                     known = True
                     if entry.to is not None or (entry.what == "remove" and ending is None):
-                        # Notices change nothing, and a removal does not undo the end that came before it.
+                        # Notices change nothing, and a removal does not undo an earlier end.
                         ending = ending_in(self._queue, job_id, entry, details[job_id])
             if not page.entries:
                 if ending is None:
@@ -163,7 +165,7 @@ def ending_of(record: JobRecord) -> Ending | None:
 
 
 def ending_in(queue: str, job_id: str, entry: Entry, detail: Details | None) -> Ending | None:
-    """What an entry says of the end of one of its jobs; None if the job goes on."""
+    """The end of a job according to an event entry; None if the job has not ended."""
     data = {**(entry.detail or {}), **(detail or {})}
     match entry.to:
         case "completed":

@@ -1,4 +1,4 @@
-"""The store's event stream, as something to iterate over."""
+"""Iterating over a queue's event stream."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..showing import shown
 from ..store.contract import Store
 
 SAFETY_POLL: Final = 5.0
-"""Seconds after which a follower looks even if nobody woke it."""
+"""Seconds after which a reader polls even without a wake-up."""
 
 
 async def read_events(store: Store, queue: str, after: str, *, follow: bool) -> AsyncGenerator[Event, None]:
-    """Events in order, at least once each: those that are kept, and with `follow` those that are yet to happen.
+    """Events in order, each at least once: the kept ones, and with `follow` also later ones.
 
     `after` is "now", "start" (the oldest kept), or the id of an event seen before. Events that were trimmed before
     they were read are announced by one event named `gap`.
@@ -27,7 +27,7 @@ async def read_events(store: Store, queue: str, after: str, *, follow: bool) -> 
             page = await store.events(queue, cursor, inclusive=inclusive)
             if page.gap:
                 assert cursor is not None
-                # Resumed from here, the stream says again that there is a gap, and skips nothing behind it.
+                # Resumed from this id, the stream reports the gap again, and skips nothing after it.
                 at = page.entries[0].entry.at if page.entries else 0
                 yield Event(cursor, queue, "gap", None, at, {"after": cursor})
             for stored in page.entries:
@@ -65,5 +65,5 @@ async def _begin(store: Store, queue: str, after: object) -> tuple[str | None, i
         raise wrong from None
     if not any(map(str.isdigit, entry)):
         raise wrong
-    # Behind the whole entry nothing of it is to be read again, so it need not be there.
+    # After the whole entry nothing of it is read again, so it need not exist any more.
     return (entry, 0, False) if "/" not in after else (entry, seen, True)

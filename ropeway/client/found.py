@@ -1,4 +1,4 @@
-"""Jobs as they were read from their store."""
+"""Jobs and pages of jobs, as `get` and `find` return them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 
 class FoundJob(JobHandle[R_co]):
-    """What `get` and `find` answer: a handle that always has a snapshot."""
+    """A handle that always has a snapshot, as `get` and `find` return it."""
 
     __slots__ = ()
 
     @property
     def snapshot(self) -> Snapshot:
-        """The job as it stood when it was found, or at the last `refresh`."""
+        """The job as of the read, or of the last `refresh`."""
         assert self._snapshot is not None, "it was made of one"
         return self._snapshot
 
@@ -36,12 +36,12 @@ class FoundJob(JobHandle[R_co]):
 
     @property
     def sync(self) -> SyncFoundJob[R_co]:
-        """The same job for code without an event loop: `job.sync.result()` waits for its answer."""
+        """The same job for code without an event loop: `job.sync.result()` blocks until it is answered."""
         return SyncFoundJob(self)
 
 
 class JobPage(msgspec.Struct, frozen=True):
-    """Some jobs of a queue; `next` is the `after` of the following page, None on the last."""
+    """A page of jobs; `next` is the `after` of the following page, None on the last."""
 
     jobs: list[FoundJob]
     next: str | None = None

@@ -1,4 +1,4 @@
-"""A job as its producer holds it."""
+"""`JobHandle`: a stored job, as its producer uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..job.codec import Json
 from ..job.durations import Duration, milliseconds
 from ..job.states import State
 from ..store.values import History, LogPage
-from .elsewhere import ON_JOBS, Guided
+from .name_hints import ON_JOBS, Guided
 from .results import R_co
 from .snapshot import Snapshot
 from .sync_handle import SyncJobHandle
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 
 class JobHandle(Guided, Generic[R_co]):
-    """A handle on a stored job. It holds no lock and no connection; making one costs nothing.
+    """A handle on a stored job. It holds no lock and no connection, and costs nothing to create.
 
-    A `JobHandle[str]` has a result that is text; one without a type has a result of any JSON.
+    A `JobHandle[str]` has a text result; without a type the result is any JSON.
     """
 
     __slots__ = ("_data", "_read_result", "_snapshot", "created", "id", "name", "queue")
 
-    _elsewhere = ON_JOBS
+    _foreign_names = ON_JOBS
     _twin = "job.sync.{}(...)"
 
     def __init__(
@@ -55,7 +55,7 @@ class JobHandle(Guided, Generic[R_co]):
         self._data = data
         self._read_result = read_result
         self.created = created
-        """Whether the add that answered this stored a new job, or found it there."""
+        """True if the add stored a new job, False if it found an existing one."""
         self._snapshot = snapshot
 
     def __repr__(self) -> str:
@@ -63,16 +63,16 @@ class JobHandle(Guided, Generic[R_co]):
 
     @property
     def data(self) -> Json:
-        """As it is stored: of a task, an object of its arguments."""
+        """The job's data as stored: for a task, an object of its arguments."""
         return self._data
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """The job as it stood when it was last read; None after an add until `refresh`."""
+        """The job as of its last read; None after an add until `refresh`."""
         return self._snapshot
 
     def typed(self, read_result: Callable[[Json], T]) -> JobHandle[T]:
-        """The same job with a result of another type."""
+        """The same job, with another type of result."""
         return JobHandle(
             self.queue,
             self.id,
@@ -85,11 +85,11 @@ class JobHandle(Guided, Generic[R_co]):
 
     @property
     def sync(self) -> SyncJobHandle[R_co]:
-        """The same job for code without an event loop: `job.sync.result()` waits for its answer."""
+        """The same job for code without an event loop: `job.sync.result()` blocks until it is answered."""
         return SyncJobHandle(self)
 
     async def refresh(self) -> Snapshot:
-        """Reads the job anew."""
+        """Reads the job again."""
         job = await self.queue.get(self.id)
         if job is None:
             raise JobNotFound(self.queue.name, self.id)
@@ -97,11 +97,11 @@ class JobHandle(Guided, Generic[R_co]):
         return job.snapshot
 
     async def state(self) -> State:
-        """The state now, read from the store."""
+        """The current state, read from the store."""
         return (await self.refresh()).state
 
     async def result(self, timeout: Duration | None = None) -> R_co:
-        """What the handler returned, as soon as the job is completed; of a task, in the type that it says.
+        """Waits until the job is completed, and returns its result; for a task, in its return type.
 
         Raises `JobFailed`, `JobCancelled` or `JobRemoved` when there will never be a result, and `ResultTimeout`
         after `timeout`; the job itself goes on then.
@@ -118,7 +118,7 @@ class JobHandle(Guided, Generic[R_co]):
             if not deadline.expired():
                 raise
             assert limit is not None
-            # The job itself has the last word: its wake may have been lost, or the time too short to look at all.
+            # A last look at the job itself: its event may have been missed, or the time too short to read any.
             last_look = await self.queue.endings.look(self.id)
             if isinstance(last_look, str):
                 unserved = await self._unserved() if last_look == "waiting" else None
@@ -146,27 +146,27 @@ class JobHandle(Guided, Generic[R_co]):
         return await self.queue.history(self.id)
 
     async def logs(self, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
-        """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
+        """A page of the job's log lines; `after` is the previous page's `next`, or its `newest` for later lines."""
         return await self.queue.logs(self.id, after=after, limit=limit, newest_first=newest_first)
 
     async def clear_logs(self, *, keep: int = 0) -> None:
-        """Forgets the job's log lines but the newest `keep`, whatever its state."""
+        """Drops all but the newest `keep` log lines of the job, in any state."""
         await self.queue.clear_logs(self.id, keep=keep)
 
     async def cancel(self, reason: str | None = None) -> bool:
-        """Ends the job if it is not finished; False if it was cancelled before."""
+        """Cancels the job if it is not finished; False if it was cancelled before."""
         return await self.queue.cancel(self.id, reason)
 
     async def retry(self, *, reset: bool = False) -> None:
-        """Lets the finished job run once more; `reset` gives it all its attempts again."""
+        """Makes the finished job run once more; `reset` restores all its attempts."""
         await self.queue.retry(self.id, reset=reset)
 
     async def promote(self) -> None:
-        """Ends the job's delay."""
+        """Makes the delayed job wait now."""
         await self.queue.promote(self.id)
 
     async def remove(self, *, force: bool = False) -> None:
-        """Forgets the job; one that is active only with `force`."""
+        """Removes the job; an active one only with `force`."""
         await self.queue.remove(self.id, force=force)
 
     async def change(
@@ -177,7 +177,7 @@ class JobHandle(Guided, Generic[R_co]):
         delay: Duration | datetime | None = None,
         data: Json = msgspec.UNSET,
     ) -> None:
-        """Changes the job if it is not finished: all of what is given, or nothing.
+        """Changes the job if it is not finished: all given fields, or nothing.
 
         Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
         """

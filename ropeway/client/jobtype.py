@@ -1,4 +1,4 @@
-"""Job types: what producers and workers agree on without sharing code."""
+"""Job types: a typed contract between producers and workers that share no code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..job.shape import Shape
 from ..showing import shown, told_by
 from .found import FoundJob
 from .handle import JobHandle
+from .new_jobs import Call
 from .portal import refuse_on_a_loop, run
-from .requests import Call
 from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
 
@@ -58,7 +58,7 @@ class JobType(Generic[D, R]):
         return f"<JobType {self.name!r} from {self.data!r} to {self.result!r}>"
 
     async def add(self, queue: Queue, data: D, *, tx: object = None, **options: Unpack[JobOptions]) -> JobHandle[R]:
-        """Stores a job of this type. Raises `InvalidArguments` for other data, and then stores nothing."""
+        """Stores a job of this type. Raises `InvalidArguments` for other data, and stores nothing then."""
         return await queue.add_call(self.call(data, **options), tx=tx)
 
     def add_sync(self, queue: Queue, data: D, *, tx: object = None, **options: Unpack[JobOptions]) -> SyncJobHandle[R]:
@@ -67,7 +67,7 @@ class JobType(Generic[D, R]):
         return queue.sync.add_call(self.call(data, **options), tx=tx)
 
     async def get(self, queue: Queue, id: str) -> FoundJob[R] | None:
-        """A job of this type by its id, with a result of its type; None if there is none."""
+        """A job of this type by its id, with a typed result; None if it does not exist."""
         job = await queue.get(id)
         return None if job is None or job.name != self.name else job.typed(self.result.load)
 
@@ -77,7 +77,7 @@ class JobType(Generic[D, R]):
         return None if job is None else job.sync
 
     def call(self, data: D, **options: Unpack[JobOptions]) -> Call[R]:
-        """What `add` would store, to be added together with others by `queue.add_many`."""
+        """The job that `add` would store, for `queue.add_many`."""
         read_options(options)
         plain = self.data.dump(data, "data")
         try:

@@ -1,4 +1,4 @@
-"""Scripts are loaded once more in the processes of their handlers, and must not begin their work there."""
+"""Refusing work while a handler process loads the main script, which must not start its own work there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from ..errors import RopewayError
 
 LOADED_AS: Final = "__ropeway__"
-"""The name under which a handler's process loads a script: what is under `if __name__ == "__main__"` is left out."""
+"""The `__name__` under which a handler process loads a script, so that its `__main__` block is not run."""
 
 
 def refuse_while_loading() -> None:

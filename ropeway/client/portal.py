@@ -1,7 +1,10 @@
-"""One event loop in the background of a process, for code that has none.
+"""The portal: one background event loop per process, in a daemon thread, on which all sync calls run.
 
-Every sync call runs there, whatever thread it comes from: so adds of many threads share trips to the store, as those of
-many tasks do.
+    any thread:  queue.sync.add(...)  ->  run(coroutine)  -- submit -->  portal thread: a task on its loop
+                        ^ blocks until answered  <-------------------------------+
+
+Because all threads share the loop, their adds share round trips to the store, as those of many tasks do. The loop has
+its own store handles, which are closed when their queue is garbage-collected, or when Python ends.
 """
 
 from __future__ import annotations
@@ -23,15 +26,15 @@ from ..store.contract import Store
 T = TypeVar("T")
 
 LOOK_EVERY: Final = 0.5
-"""Seconds after which a wait looks whether there was a Ctrl-C."""
+"""Seconds after which a blocked call checks for Ctrl-C."""
 END_LIMIT: Final = 5.0
-"""Seconds that the end of Python waits for stores to be closed."""
+"""Seconds that Python's exit waits for stores to be closed."""
 
 
 class PortalLoop(asyncio.SelectorEventLoop):
-    """Belongs to one process. A forked child has a copy of it without its thread, and lets it lie.
+    """Belongs to one process. A forked child inherits a copy without its thread, and never uses it.
 
-    The selector behind both is the same one: what a child took out of it, the parent would no longer hear.
+    Both share the selector: a socket that the child removed from it would be missing in the parent.
     """
 
     def __init__(self) -> None:
@@ -47,8 +50,8 @@ class PortalLoop(asyncio.SelectorEventLoop):
             super().call_exception_handler(context)
 
 
-class Call(Generic[T]):
-    """A coroutine on its way, and the thread that waits for its answer."""
+class PendingCall(Generic[T]):
+    """A submitted coroutine, and the thread that waits for its result."""
 
     __slots__ = ("_context", "_coroutine", "_error", "_is_cancelled", "_result", "_task", "answered")
 
@@ -59,7 +62,7 @@ class Call(Generic[T]):
         self._error: BaseException | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_cancelled = False
-        # Half the cost of a concurrent.futures.Future, and a wait that Ctrl-C ends all the same.
+        # Half the cost of a concurrent.futures.Future, and Ctrl-C interrupts it too.
         self.answered = threading.Lock()
         self.answered.acquire()
 
@@ -68,13 +71,13 @@ class Call(Generic[T]):
             self._task = loop.create_task(self._run(), context=self._context)
 
     def cancel(self) -> None:
-        """On the loop, as `start` is."""
+        """Cancels the coroutine. Called on the loop, as `start` is."""
         self._is_cancelled = True
         if self._task is None:
             self._coroutine.close()
         else:
             self._task.cancel()
-            # A task that never began has not begun it either.
+            # If the task never started, the coroutine has not started either.
             self._task.add_done_callback(lambda _: self._coroutine.close())
 
     def answer(self) -> T:
@@ -83,7 +86,7 @@ class Call(Generic[T]):
             try:
                 raise error
             finally:
-                # Its traceback holds this frame.
+                # Its traceback references this frame.
                 del error
         return cast(T, self._result)
 
@@ -92,16 +95,18 @@ class Call(Generic[T]):
             self._result = await self._coroutine
         except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
             if _is_ending:
-                # Only daemon threads are left. They end with the process, and shall not complain of it.
+                # Only daemon threads are left. They end with the process, and must not print errors.
                 return
             self._error = error
         self.answered.release()
 
 
 class Portal:
+    """The background loop with its thread, its pending calls, and the stores to close at its end."""
+
     def __init__(self) -> None:
         self.loop = PortalLoop()
-        self._calls: deque[Call[Any]] = deque()
+        self._calls: deque[PendingCall[Any]] = deque()
         self._is_woken = False
         self._stores: set[Store] = set()
         self._closing: set[asyncio.Task[None]] = set()
@@ -114,46 +119,46 @@ class Portal:
         self.thread_id = self._thread.ident
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        call = Call(coroutine)
+        call = PendingCall(coroutine)
         try:
             self.submit(call)
-            # In slices: a signal that arrives just before a wait begins is not looked at until it ends.
+            # In slices: a signal that arrives just before a wait begins is only handled when it ends.
             while not call.answered.acquire(timeout=LOOK_EVERY):
-                # A signal may have broken off another thread's `submit` between its two steps.
+                # A signal may have interrupted another thread's `submit` between its two steps.
                 self.loop.call_soon_threadsafe(self._start_calls)
         except BaseException:
-            # Ctrl-C, most likely. Nobody will take the answer any more.
+            # Most likely Ctrl-C. Nobody waits for the result any more.
             self._forget(call)
             raise
         return call.answer()
 
-    def submit(self, call: Call[Any]) -> None:
+    def submit(self, call: PendingCall[Any]) -> None:
         self._calls.append(call)
-        # In this order: the loop takes the note down before it looks for calls, so none is left behind.
+        # In this order: the loop resets the flag before it takes the calls, so none is missed.
         if not self._is_woken:
             self._is_woken = True
             self.loop.call_soon_threadsafe(self._start_calls)
 
-    def keep(self, store: Store, owner: object) -> None:
+    def close_with(self, store: Store, owner: object) -> None:
         self._stores.add(store)
-        finalize(owner, self.let_go, store).atexit = False
+        finalize(owner, self.close_soon, store).atexit = False
 
     def end(self) -> None:
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(END_LIMIT)
 
-    def _forget(self, call: Call[Any]) -> None:
+    def _forget(self, call: PendingCall[Any]) -> None:
         try:
             self.loop.call_soon_threadsafe(call.cancel)
             self.loop.call_soon_threadsafe(self._start_calls)
         except RuntimeError:
-            # The loop was closed between the call's first step and this one.
+            # The loop was closed meanwhile.
             call.cancel()
             refuse_at_the_end()
 
-    def let_go(self, store: Store) -> None:
-        """By the garbage collector too: on any thread, and perhaps in a forked child, whose this store is not."""
+    def close_soon(self, store: Store) -> None:
+        """Closes a store. Also called by the garbage collector, on any thread; not effective in a forked child."""
         if self is _portal and not _is_ending:
             self.loop.call_soon_threadsafe(self._close, store)
 
@@ -173,13 +178,13 @@ class Portal:
 
     def _serve(self) -> None:
         self.loop.run_forever()
-        self.loop.run_until_complete(self._leave())
+        self.loop.run_until_complete(self._shut_down())
         self.loop.close()
 
-    async def _leave(self) -> None:
+    async def _shut_down(self) -> None:
         while self._calls:
             self._calls.popleft().cancel()
-        # Once round, so that no task is cancelled before it has begun.
+        # One iteration, so that no task is cancelled before it has started.
         await asyncio.sleep(0)
         tasks = asyncio.all_tasks(self.loop) - {asyncio.current_task()} - self._closing
         for task in tasks:
@@ -197,10 +202,10 @@ _inherited: Final[list[Portal]] = []
 
 
 def run(coroutine: Coroutine[Any, Any, T], instead: str | None = None) -> T:
-    """Runs a coroutine on the background loop and waits for it. What it raises is raised here.
+    """Runs a coroutine on the background loop, blocks until it is done, and returns its result or raises its error.
 
-    Ctrl-C in the main thread ends the wait at once, and cancels the coroutine. `instead` is what to write on the thread
-    of an event loop; without it, the coroutine's own call.
+    Ctrl-C in the main thread ends the wait at once, and cancels the coroutine. `instead` is the call that the error
+    recommends on the thread of an event loop; by default the coroutine's own.
     """
     try:
         if is_on_a_loop():
@@ -212,58 +217,58 @@ def run(coroutine: Coroutine[Any, Any, T], instead: str | None = None) -> T:
     return portal.run(coroutine)
 
 
-def dismiss(coroutine: Coroutine[Any, Any, object]) -> None:
-    """Runs a coroutine on the background loop, if there is one, and does not wait: for tidying up, on any thread."""
+def run_in_background(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Runs a coroutine on the background loop, if there is one, without waiting: for clean-up, on any thread."""
     if _portal is None or _is_ending:
         coroutine.close()
     else:
-        _portal.submit(Call(coroutine))
+        _portal.submit(PendingCall(coroutine))
 
 
-async def do(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Awaits on any loop a coroutine that belongs on the background loop."""
-    if is_here():
+async def run_on_portal(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Awaits, from any loop, a coroutine that must run on the background loop."""
+    if is_portal_thread():
         return await coroutine
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, _opened().loop))
 
 
-def is_here() -> bool:
-    """Whether this is the background loop's thread."""
+def is_portal_thread() -> bool:
+    """True on the background loop's thread."""
     return _portal is not None and _portal.thread_id == threading.get_ident()
 
 
-def keep(store: Store, owner: object) -> None:
-    """Closes a store of the background loop when its owner is gone, or Python ends."""
-    _opened().keep(store, owner)
+def close_with(store: Store, owner: object) -> None:
+    """Closes a store of the background loop when its owner is garbage-collected, or Python ends."""
+    _opened().close_with(store, owner)
 
 
-def let_go(store: Store) -> None:
+def close_soon(store: Store) -> None:
     """Closes a store of the background loop now, without waiting for it."""
     if _portal is not None:
-        _portal.let_go(store)
+        _portal.close_soon(store)
 
 
 def forget(store: Store) -> None:
-    """Somebody else has closed it."""
+    """Drops a store that was closed by other means."""
     if _portal is not None:
         _portal.forget(store)
 
 
 def loop() -> asyncio.AbstractEventLoop | None:
-    """The background loop, if it was needed yet."""
+    """The background loop; None if it was not needed yet."""
     return None if _portal is None else _portal.loop
 
 
 def is_on_a_loop() -> bool:
-    """Whether this thread runs an event loop, which a sync call would hold up."""
+    """True if this thread runs an event loop, which a sync call would block."""
     return asyncio._get_running_loop() is not None  # noqa: SLF001 - documented; raises nothing, and so costs nothing
 
 
 def refuse_on_a_loop(instead: str) -> None:
-    """`instead` is the call to make there, as it is written."""
+    """Refuses a sync call on the thread of an event loop; `instead` is the call to recommend."""
     if is_on_a_loop():
         raise SyncRefused(
-            f"this thread runs an event loop, which would stand still meanwhile: use `{instead}`, "
+            f"this thread runs an event loop, which would be blocked: use `{instead}`, "
             "or make the sync call in another thread, as with asyncio.to_thread"
         )
 
@@ -272,7 +277,7 @@ _CALLED: Final = {"Attached": "queue", "Task": "task", "JobType": "job_type", "W
 
 
 def _call_of(coroutine: Coroutine[Any, Any, Any]) -> str:
-    """How users write the call of a method: `await queue.find(...)`."""
+    """The call of a method as users write it: `await queue.find(...)`."""
     kind, _, method = getattr(coroutine, "__qualname__", "").rpartition(".")
     return f"await {_CALLED.get(kind, 'job')}.{method}(...)"
 
@@ -291,7 +296,7 @@ def refuse_at_the_end() -> None:
     if not _is_ending:
         return
     if threading.current_thread().daemon:
-        # It is about to be ended in the middle of whatever it does; an error would only be printed.
+        # The interpreter is about to end it at any point; an error would only be printed.
         threading.Event().wait()
     raise SyncRefused("Python is ending, and the stores are closed: make the call before, or in an atexit function")
 
@@ -306,7 +311,7 @@ def _end() -> None:
 def _after_fork() -> None:
     global _portal, _lock
     if _portal is not None:
-        # Kept: whatever waits there belongs to the parent, and must not be tidied up by the child.
+        # Kept referenced: its objects belong to the parent, and the child must not finalize them.
         _inherited.append(_portal)
     _portal, _lock = None, threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Events of an application's own, checked."""
+"""Checks of application-defined events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..job.codec import Json, JsonText, encode
 from ..job.events import EVENT_NAMES
 from ..job.names import job_name
 from ..showing import shown
-from .requests import PROGRESS_LIMIT
+from .new_jobs import PROGRESS_LIMIT
 
 
 def own_event(given: object) -> str:

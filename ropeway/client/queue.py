@@ -1,4 +1,4 @@
-"""The queue, as applications call it."""
+"""`Queue`: the public class by which applications add and manage jobs."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ from ..store.values import BATCH, Added, Answer, Counts, History, JobChange, Job
 from .attached import Attached
 from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handle_of, handles_of, job_of
-from .decorating import TaskDecorator
-from .elsewhere import ON_QUEUES, STORE_ELSEWHERE, Guided
 from .events import newest_event, read_events
 from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
-from .making import TaskMaker
+from .name_hints import ON_QUEUES, STORE_ELSEWHERE, Guided
+from .new_jobs import PROGRESS_LIMIT, Call, JobRequest, Named, Several, checked_call, reason_text
 from .publishing import event_data, own_event
-from .requests import PROGRESS_LIMIT, Call, JobRequest, Named, Several, checked_call, reason_text
 from .results import R
 from .sync_queue import SyncQueue
+from .task_decorator import TaskDecorator
+from .task_maker import TaskMaker
 from .tasks import Tasks
 from .transactions import own_transaction
 from .workers import WorkerInfo, read_workers
 
 MOST_LINES: Final = 2**53
-"""As many as any store can number."""
+"""The largest line number that every store can hold."""
 MOST_PRIORITIES: Final = 1_000
-"""In one call: a server answers it in one step, in which others wait."""
+"""Most items of one call: a server executes it in one step, in which other callers wait."""
 NOT_ACTIVE: Final[tuple[State, ...]] = ("waiting", "waiting-children", "delayed", *FINAL)
 
 
 class Queue(Attached, Guided):
-    """A named line of jobs. Making one connects to nothing.
+    """A named queue of jobs. The constructor does not connect.
 
-    Options beside the named ones are defaults for the jobs added through this object: `Queue("mail", attempts=3)`.
-    `classify` and `on_stalled` hold for workers that are given this object, unless they have their own.
+    Job options are defaults for the jobs added through this object: `Queue("mail", attempts=3)`. `classify` and
+    `on_stalled` apply to workers that are given this object, unless they have their own.
     """
 
-    _elsewhere = ON_QUEUES
+    _foreign_names = ON_QUEUES
     _twin = "queue.sync.{}(...)"
 
     def __init__(
@@ -82,14 +82,14 @@ class Queue(Attached, Guided):
             )
         read_options(defaults)
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
-        """The most bytes that data or a result may take as JSON."""
+        """Most bytes of a job's data or result as JSON."""
         self.classify = function_or_none("classify", classify)
-        """Decides, for workers of this object, per error of its jobs whether it may be retried."""
+        """Decides, in workers of this object, per error whether it may be retried."""
         self.on_stalled = None if on_stalled is None else one_of("requeue", "fail")("on_stalled", on_stalled)
-        """What workers of this object do with its stalled jobs, unless they were told otherwise."""
+        """What workers of this object do with stalled jobs, unless they have their own setting."""
         self.defaults = defaults
         self.tasks = Tasks()
-        """What `@queue.task` has made, by job name; `Worker(queue)` runs them."""
+        """Tasks made by `@queue.task`, by job name; `Worker(queue)` runs them."""
         super().__init__(queue_name(name), url, store)
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ class Queue(Attached, Guided):
 
     @property
     def sync(self) -> SyncQueue:
-        """The same queue for code without an event loop: `queue.sync.add(...)` waits for its answer."""
+        """The same queue for code without an event loop: `queue.sync.add(...)` blocks until it is answered."""
         return SyncQueue(self)
 
     # Adding
@@ -106,20 +106,20 @@ class Queue(Attached, Guided):
     def task(self) -> TaskDecorator:
         """Makes a task of a function: `@queue.task`, or with options for its jobs, `@queue.task(attempts=3)`.
 
-        `name` is the function's own unless given; `run_in="process"` runs it in processes that can be killed. A first
-        parameter that is a `Job` (`SyncJob` of a `def`, `ProcessJob` in a process), or any with `context=True`, is
-        given the running job, and callers of `add` do not see it.
+        `name` defaults to the function's name; `run_in="process"` runs it in processes that can be killed. A first
+        parameter that is a `Job` (`SyncJob` of a `def`, `ProcessJob` in a process), or any with `context=True`,
+        receives the running job, and callers of `add` do not pass it.
         """
         return TaskDecorator(TaskMaker(self))
 
     async def add(self, name: str, data: Json = None, *, tx: object = None, **options: Unpack[JobOptions]) -> JobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
-        With an `id` of your own, an add that finds the id with the same name and data answers that job, with
-        `created` False; with other data it raises `DuplicateJob`. With `tx`, a connection or session of yours to the
-        store's database, the job is part of its transaction: it is there as soon as you commit, and not before.
+        If a job with the given `id` exists with the same name and data, that job is returned, with `created` False;
+        with other data `DuplicateJob` is raised. With `tx`, your own connection or session to the store's database, the
+        job is part of its transaction: it exists once you commit, and not before.
         """
-        # Not by `add_call`: of many adds at once, each pays for every coroutine on the way.
+        # Not by `add_call`, which would cost one more coroutine per add.
         call: Call[Json] = Call(name, data, options)
         [answer] = await self._add([job_of(self, call)], tx)
         return handle_of(self, call, answer)
@@ -139,7 +139,7 @@ class Queue(Attached, Guided):
         self, requests: Several[JobRequest[R]] | Iterator[JobRequest[R]], *, tx: object = None
     ) -> list[JobHandle[R | Any]]: ...
     async def add_many(self, requests: Iterable[JobRequest], *, tx: object = None) -> list[JobHandle]:
-        """Stores all of them or none, in one trip.
+        """Stores all of the jobs or none, in one round trip.
 
         Items are `(name, data)`, `(name, data, options)`, `task.call(...)` or names, in any mixture; `JobRequest` is
         their type.
@@ -157,7 +157,7 @@ class Queue(Attached, Guided):
         return await inside.add(bundle)
 
     def transaction(self) -> AbstractAsyncContextManager[Any]:
-        """A transaction of the store, for statements of your own and for adds with `tx`: all of them or none.
+        """Opens a transaction of the store, for your own statements and for adds with `tx`.
 
         On PostgreSQL it is a connection of psycopg, on SQLite an object with `await tx.execute(sql, parameters)`. It is
         committed at the end of the block, and rolled back if the block raises.
@@ -167,7 +167,7 @@ class Queue(Attached, Guided):
     # Looking
 
     async def get(self, id: str) -> FoundJob | None:
-        """The job with its snapshot; None if there is none of that id."""
+        """The job with its snapshot; None if it does not exist."""
         [record] = await self.store.get(self.name, [job_id(id)])
         return None if record is None else found_job(self, record)
 
@@ -180,9 +180,9 @@ class Queue(Attached, Guided):
         newest_first: bool = False,
         tag: str | None = None,
     ) -> JobPage:
-        """A page of jobs of the given states, or of all of them, state by state.
+        """A page of jobs in the given states (default all), state by state.
 
-        Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
+        Each state has its own order: waiting by claim order, delayed by due time, active by start, finished by end.
         """
         query = Find(
             self.name,
@@ -197,19 +197,19 @@ class Queue(Attached, Guided):
         return JobPage([found_job(self, record) for record in page.jobs], page.next)
 
     async def counts(self) -> Counts:
-        """How many jobs are in each state."""
+        """The number of jobs in each state."""
         counts = await self.store.count(self.name)
         return {state: counts[state] for state in IN_USE}
 
     async def counts_by_priority(self, *priorities: int) -> dict[int, int]:
-        """How many jobs of each of these priorities wait."""
+        """The number of waiting jobs of each given priority."""
         wanted = [*dict.fromkeys(priority_of(priority) for priority in priorities)]
         if not 0 < len(wanted) <= MOST_PRIORITIES:
             raise InvalidOption("priorities", f"cannot be {len(wanted)} of them: name 1 to {MOST_PRIORITIES:,}")
         return dict(zip(wanted, await self.store.count_waiting(self.name, wanted), strict=True))
 
     async def metrics(self, *, since: datetime | None = None) -> list[Metric]:
-        """What happened in each minute, oldest first; kept for two weeks."""
+        """Counts per minute, oldest first; kept for two weeks."""
         return await self.store.metrics(self.name, since=0 if since is None else instant_of(since, "since"))
 
     async def history(self, id: str) -> History:
@@ -220,70 +220,70 @@ class Queue(Attached, Guided):
         return history
 
     async def logs(self, id: str, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
-        """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
-        place = None if after is None else whole("after", after, 0, MOST_LINES)
+        """A page of the job's log lines; `after` is the previous page's `next`, or its `newest` for later lines."""
+        position = None if after is None else whole("after", after, 0, MOST_LINES)
         lines = whole("limit", limit, 1, BATCH)
         backwards = yes_or_no("newest_first", newest_first)
-        page = await self.store.log(self.name, job_id(id), place, limit=lines, newest_first=backwards)
+        page = await self.store.log(self.name, job_id(id), position, limit=lines, newest_first=backwards)
         if page is None:
             raise JobNotFound(self.name, id)
         return page
 
     async def settings(self) -> Settings:
-        """What holds for every worker of the queue: whether it is paused, which names are, the global concurrency."""
+        """The queue's settings for all workers: paused or not, paused names, global concurrency."""
         return await self.store.settings(self.name)
 
     async def workers(self) -> list[WorkerInfo]:
-        """The workers that are alive and serve this queue."""
+        """The live workers of this queue."""
         return [worker for worker in await read_workers(self.store) if self.name in worker.queues]
 
     def events(self, after: str = "now", *, follow: bool = True) -> AsyncGenerator[Event, None]:
-        """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.
+        """The queue's events in order, for as long as you iterate; without `follow`, only past ones.
 
-        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), the `id` of
-        an event to resume from, or what `newest_event` answered.
+        `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are kept), the
+        `id` of an event to resume from, or the result of `newest_event`.
         """
         return read_events(self.store, self.name, after, follow=follow)
 
     async def newest_event(self) -> str:
-        """Where the events stand: an `after` for `events` that misses nothing from here on, whenever it is iterated."""
+        """The current position in the event stream: an `after` with which `events` misses nothing from now on."""
         return await newest_event(self.store, self.name)
 
     async def publish(self, name: str, data: Mapping[str, Json] | None = None) -> None:
-        """Tells everybody who follows `events` of something of your own, in order with what happens to the jobs.
+        """Writes an application-defined event into the queue's stream, in order with the events of its jobs.
 
-        A call that raised `StoreUnavailable` may have told it: to repeat it may tell it twice.
+        A call that raised `StoreUnavailable` may have written it: a repeat may write it twice.
         """
         await self.store.publish(self.name, own_event(name), event_data(data))
 
     async def trim_events(self, keep: int = 0) -> None:
-        """Forgets the oldest events: at most so many stay, but always what happened last.
+        """Drops the oldest events: at most `keep` stay, but always the newest.
 
-        Events of one step of one job, such as `added` and `waiting`, go together.
+        Events of one move of a job, such as `added` and `waiting`, are dropped together.
 
-        With them goes what `result()` knows of jobs that were removed.
+        Without them, `result()` knows nothing of jobs that were removed.
         """
         await self.store.trim_events(self.name, keep=whole("keep", keep, 0, EVENTS_KEPT))
 
     # Moving one job
 
     async def cancel(self, id: str, reason: str | None = None) -> bool:
-        """Ends a job that is not finished, a running one too; False if it was cancelled before."""
+        """Cancels a job that is not finished, including a running one; False if it was cancelled before."""
         [answer] = await self.store.cancel(self.name, [job_id(id)], reason_text(reason))
         return self._expect(id, "cancel", answer) != "cancelled"
 
     async def retry(self, id: str, *, reset: bool = False) -> None:
-        """Lets a finished job run once more; `reset` gives it all its attempts again."""
+        """Makes a finished job run once more; `reset` restores all its attempts."""
         [answer] = await self.store.retry(self.name, [job_id(id)], reset=yes_or_no("reset", reset))
         self._expect(id, "retry by hand", answer)
 
     async def promote(self, id: str) -> None:
-        """Ends a job's delay."""
+        """Makes a delayed job wait now."""
         [answer] = await self.store.promote(self.name, [job_id(id)])
         self._expect(id, "promote", answer)
 
     async def remove(self, id: str, *, force: bool = False) -> None:
-        """Forgets a job; one that is active only with `force`."""
+        """Removes a job; an active one only with `force`."""
         [answer] = await self.store.remove(self.name, [job_id(id)], force=yes_or_no("force", force))
         self._expect(id, "remove", answer, NOT_ACTIVE)
 
@@ -296,21 +296,21 @@ class Queue(Attached, Guided):
         delay: Duration | datetime | None = None,
         data: Json = msgspec.UNSET,
     ) -> None:
-        """Changes a job that is not finished: all of what is given, or nothing.
+        """Changes a job that is not finished: all given fields, or nothing.
 
         Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
         """
         named = job_id(id)
         options = {"priority": priority, "lifo": lifo, "delay": delay}
         if data is msgspec.UNSET and not any(value is not None for value in options.values()):
-            raise InvalidInput("change was told nothing to change: give it a priority, lifo, a delay or data")
-        place, _ = read_options({option: value for option, value in options.items() if value is not None})
+            raise InvalidInput("change was given nothing to change: give it a priority, lifo, a delay or data")
+        placement, _ = read_options({option: value for option, value in options.items() if value is not None})
         edit = JobChange(
             named,
-            None if priority is None else place.priority,
-            None if lifo is None else place.lifo,
-            None if delay is None or place.due_at is not None else place.delay,
-            place.due_at,
+            None if priority is None else placement.priority,
+            None if lifo is None else placement.lifo,
+            None if delay is None or placement.due_at is not None else placement.delay,
+            placement.due_at,
             None if data is msgspec.UNSET else encode(data, "data", self.size_limit),
         )
         [answer] = await self.store.change(self.name, [edit])
@@ -329,7 +329,7 @@ class Queue(Attached, Guided):
         self._expect(id, "update", answer, OPEN)
 
     async def clear_logs(self, id: str, *, keep: int = 0) -> None:
-        """Forgets the job's log lines but the newest `keep`, whatever its state."""
+        """Drops all but the newest `keep` log lines of a job, in any state."""
         answer = await self.store.clear_log(self.name, job_id(id), keep=whole("keep", keep, 0, MOST_LINES))
         self._expect(id, "clear logs", answer)
 
@@ -338,9 +338,9 @@ class Queue(Attached, Guided):
     async def retry_all(
         self, state: str = "failed", *, older_than: Duration = 0, limit: int | None = None, reset: bool = False
     ) -> int:
-        """Retries jobs of a state that finished at least that long ago, oldest first, in batches.
+        """Retries jobs of a state that finished at least `older_than` ago, oldest first, in batches.
 
-        Those that end while it is at it are left out.
+        Jobs that finish while it runs are left out.
         """
 
         async def retry(ids: list[str]) -> list[Answer]:
@@ -357,7 +357,7 @@ class Queue(Attached, Guided):
         )
 
     async def promote_all(self, *, limit: int | None = None) -> int:
-        """Ends the delay of every delayed job, in batches, the first due first."""
+        """Makes every delayed job wait now, in batches, in the order of their due times."""
 
         async def promote(ids: list[str]) -> list[Answer]:
             return await self.store.promote(self.name, ids)
@@ -368,49 +368,49 @@ class Queue(Attached, Guided):
         )
 
     async def drain(self, *, delayed: bool = False) -> int:
-        """Removes what waits, and on request what is delayed; running and finished jobs stay."""
+        """Removes waiting jobs, and with `delayed` also delayed ones; running and finished jobs stay."""
         states = ("waiting", "delayed") if yes_or_no("delayed", delayed) else ("waiting",)
         return sum([len(await self.clean(0, state)) for state in states])
 
     async def clean(self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None) -> list[str]:
-        """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
+        """Removes jobs of a state that finished (or were added) at least `older_than` ago; returns their ids."""
         age = milliseconds(older_than, "older_than")
         return await clean_all(self.store, self.name, state_named(state), age, limit)
 
     async def obliterate(self, *, force: bool = False) -> int:
-        """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
+        """Removes the queue and everything in it. If it has active jobs it is only paused, unless `force` is set."""
         return await obliterate_all(self.store, self.name, force=yes_or_no("force", force))
 
     # Holding back
 
     async def pause(self, name: str | None = None) -> None:
-        """Nothing more is claimed, for the whole queue or for one job name; what runs goes on."""
+        """Stops claims, for the whole queue or for one job name; running jobs go on."""
         if name is None:
             await self.store.configure(self.name, pause=True)
         else:
             await self.store.configure(self.name, pause_names=[job_name(name)])
 
     async def resume(self, name: str | None = None) -> None:
-        """Ends a pause; that of the queue and that of a name are two things."""
+        """Ends the pause of the queue, or of one job name: the two are independent."""
         if name is None:
             await self.store.configure(self.name, pause=False)
         else:
             await self.store.configure(self.name, resume_names=[job_name(name)])
 
     async def set_global_concurrency(self, limit: int | None) -> None:
-        """The most jobs of this queue that may be active at once, over all workers; None for no limit."""
+        """Limits how many jobs of this queue are active at once, over all workers; None removes the limit."""
         value = 0 if limit is None else whole("limit", limit, 1)
         await self.store.configure(self.name, max_active=value)
 
     async def is_maxed(self) -> bool:
-        """Whether as many jobs are active as the global concurrency allows."""
+        """True if as many jobs are active as the global concurrency allows."""
         limit = (await self.settings()).max_active
         return limit is not None and (await self.counts())["active"] >= limit
 
     # Helpers
 
     def _expect(self, id: str, move: MoveName | str, answer: Answer, allowed: tuple[State, ...] = ()) -> State | None:
-        """The state before a move that happened; the right error for one that did not."""
+        """The state before a move that was made; raises the matching error for one that was not."""
         if answer.verdict == "missing":
             raise JobNotFound(self.name, id)
         if answer.verdict == "refused":

@@ -1,11 +1,11 @@
-"""The type of a job's result, as type checkers see it: any JSON, unless a task or a job type says more."""
+"""Type variables for a job's result: any JSON, unless a task or a job type defines it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    # Type checkers bring it along; a default has a meaning for them alone.
+    # Known to type checkers only: a default of a type variable matters to them alone.
     from typing_extensions import TypeVar
 
     R = TypeVar("R", default=Any)

@@ -1,4 +1,4 @@
-"""Where handlers run, and what the jobs that they are given there share."""
+"""Where handlers run (loop, thread or process), and the common base of the jobs they are given."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ GIVEN: Final = f"async def is given a {KIND_GIVEN['loop']}, def a {KIND_GIVEN['t
 
 
 class RunningJob:
-    """A job as its handler holds it. A task whose first parameter is one is given it; its callers do not see it."""
+    """Base of the jobs that handlers receive. A task whose first parameter is one receives it; callers omit it."""
 
     __slots__ = ()
 
     run_in: ClassVar[RunIn]
-    """Where handlers are given this kind."""
+    """Where handlers that receive this class run."""
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -1,4 +1,4 @@
-"""What a task takes and returns, read from its function."""
+"""The signature of a task: its arguments and result, read from its function."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LIKE_A_JOB: Final = ("job", "ctx", "context")
 
 
 class NotYetDefined(InvalidTask):
-    """An annotation names something that does not exist, or not yet."""
+    """An annotation names something that is not defined, or not yet."""
 
 
 class TaskSignature:
-    """Read at decoration; annotations that refer to what is defined further down are read when first needed."""
+    """Read at decoration; annotations that refer to later definitions are read when first needed."""
 
     def __init__(self, task: str, function: Callable[..., Any], *, context: bool, run_in: RunIn) -> None:
         self.function = function
@@ -47,13 +47,13 @@ class TaskSignature:
 
     @cached_property
     def takes_job(self) -> bool:
-        """Whether its first parameter is the running job."""
+        """True if its first parameter is the running job."""
         if self._context or not self._parameters:
             return self._context
         kind = self._annotation(self._parameters[0])
         if not (isinstance(kind, type) and issubclass(kind, RunningJob)):
             return False
-        # The base of the kinds is itself given nowhere.
+        # The base class itself is never passed to a handler.
         if getattr(kind, "run_in", None) != self.run_in:
             asked = with_article(kind.__name__)
             problem = f'it asks for {asked}; {GIVEN}, and a function with run_in="process" a ProcessJob'
@@ -69,7 +69,7 @@ class TaskSignature:
         return Arguments(self._task, parameters, shapes, self._job_hint())
 
     def _job_hint(self) -> str:
-        """For a function that seems to want the running job, and does not say so."""
+        """A hint for a function that seems to want the running job, but is not annotated so."""
         first = self._parameters[0] if self._parameters else None
         if self.takes_job or first is None or first.name not in _LIKE_A_JOB or first.annotation is not first.empty:
             return ""
@@ -80,7 +80,7 @@ class TaskSignature:
     def result(self) -> Shape[Any]:
         annotation = self._evaluated("its result", self._returns)
         if get_origin(annotation) in (Awaitable, Coroutine):
-            # A plain function that answers a coroutine: its result is what that gives.
+            # A plain function that returns a coroutine: its result is that of the coroutine.
             annotation = get_args(annotation)[-1]
         if annotation in (NoReturn, Never):
             annotation = Any
@@ -105,7 +105,7 @@ class TaskSignature:
         return self._evaluated(f"parameter {parameter.name!r}", parameter.annotation)
 
     def _evaluated(self, what: str, annotation: Any) -> Any:
-        """One at a time: that one cannot be read says nothing of the others, and the error can name it."""
+        """Evaluates one annotation: if it fails, the error can name it, and the others are not affected."""
         if annotation is inspect.Signature.empty:
             return annotation
         try:
@@ -140,7 +140,7 @@ def _checked(task: str, parameters: list[inspect.Parameter], context: bool) -> l
 
 
 def evaluated(annotation: Any, names: dict[str, Any]) -> Any:
-    """Raises `NameError` and others for what cannot be read."""
+    """Evaluates an annotation; raises `NameError` and others if that fails."""
     return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
 
 
@@ -150,13 +150,13 @@ def _named(annotation: Any) -> str:
 
 
 def names_of(function: Any) -> dict[str, Any]:
-    """What stood beside it where it was written: annotations may name any of it."""
+    """The global names of the module where it was defined, which annotations may use."""
     names: dict[str, Any] = getattr(_definition(function), "__globals__", {})
     return names
 
 
 def _definition(function: Any) -> Any:
-    """The function that was written: below decorators, partials, bound methods and objects that can be called."""
+    """The underlying function: without decorators, partials, bound methods and callable objects."""
     while True:
         if isinstance(function, functools.partial):
             function = function.func

@@ -1,4 +1,4 @@
-"""A job as it stood when it was read, in Python's own types."""
+"""`Snapshot`: a job at the moment of reading, in Python's types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What `job.snapshot` holds: the job as of one moment."""
+    """The job as of one moment (`job.snapshot`)."""
 
     id: str
     queue: str
@@ -27,9 +27,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     state: State
     priority: int
     lifo: bool
-    """Whether it stands ahead of all others of its priority that came before."""
+    """True if it goes ahead of all earlier jobs of its priority."""
     attempts: int
-    """How often it may be tried."""
+    """Number of attempts that it may have."""
     attempts_made: int
     attempts_started: int
     stalled_count: int
@@ -41,14 +41,14 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """When retention removes it by age; None while it is not finished."""
     worker: str | None = None
     renewed_at: datetime | None = None
-    """When its worker was last heard of: at the claim, or when it renewed the lock."""
+    """When its lock was last renewed, or claimed."""
     lock_until: datetime | None = None
     reason: str | None = None
     progress: Json = None
     result: Json = None
     tags: tuple[str, ...] = ()
     corrupt: tuple[str, ...] = ()
-    """What of it cannot be read, damaged or written by another version; each stands here as if never given."""
+    """Names of fields that cannot be read, because of damage or another version; they have their defaults here."""
 
 
 def snapshot_of(record: JobRecord) -> Snapshot:

@@ -1,4 +1,4 @@
-"""Jobs as they were read from their store, in code without an event loop."""
+"""The sync twins of `FoundJob` and `JobPage`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class SyncFoundJob(SyncJobHandle[R_co]):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The job as it stood when it was found, or at the last `refresh`."""
+        """The job as of the read, or of the last `refresh`."""
         return self._found.snapshot
 
 
 class SyncJobPage(msgspec.Struct, frozen=True):
-    """Some jobs of a queue; `next` is the `after` of the following page, None on the last."""
+    """A page of jobs; `next` is the `after` of the following page, None on the last."""
 
     jobs: list[SyncFoundJob]
     next: str | None = None

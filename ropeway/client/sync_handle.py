@@ -1,4 +1,4 @@
-"""A job as its producer holds it, in code without an event loop."""
+"""`SyncJobHandle`: the twin of `JobHandle` for code without an event loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.states import State
 from ..store.values import History, LogPage
-from .elsewhere import ON_SYNC_JOBS, Guided
+from .name_hints import ON_SYNC_JOBS, Guided
 from .portal import run
 from .results import R_co
 from .snapshot import Snapshot
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class SyncJobHandle(Guided, Generic[R_co]):
-    """The twin of `JobHandle`: the same calls, and each waits for its answer."""
+    """The twin of `JobHandle`: the same calls, each blocking until it is answered."""
 
     __slots__ = ("_job",)
 
-    _elsewhere = ON_SYNC_JOBS
+    _foreign_names = ON_SYNC_JOBS
     _twin = "job.{}(...)"
 
     def __init__(self, job: JobHandle[R_co]) -> None:
@@ -49,31 +49,31 @@ class SyncJobHandle(Guided, Generic[R_co]):
 
     @property
     def data(self) -> Json:
-        """As it is stored: of a task, an object of its arguments."""
+        """The job's data as stored: for a task, an object of its arguments."""
         return self._job.data
 
     @property
     def created(self) -> bool:
-        """Whether the add that answered this stored a new job, or found it there."""
+        """True if the add stored a new job, False if it found an existing one."""
         return self._job.created
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """The job as it stood when it was last read; None after an add until `refresh`."""
+        """The job as of its last read; None after an add until `refresh`."""
         return self._job.snapshot
 
     # Written by tools/twins.py: do not edit
 
     def refresh(self) -> Snapshot:
-        """Reads the job anew."""
+        """Reads the job again."""
         return run(self._job.refresh())
 
     def state(self) -> State:
-        """The state now, read from the store."""
+        """The current state, read from the store."""
         return run(self._job.state())
 
     def result(self, timeout: Duration | None = None) -> R_co:
-        """What the handler returned, as soon as the job is completed; of a task, in the type that it says.
+        """Waits until the job is completed, and returns its result; for a task, in its return type.
 
         Raises `JobFailed`, `JobCancelled` or `JobRemoved` when there will never be a result, and `ResultTimeout`
         after `timeout`; the job itself goes on then.
@@ -85,27 +85,27 @@ class SyncJobHandle(Guided, Generic[R_co]):
         return run(self._job.history())
 
     def logs(self, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
-        """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
+        """A page of the job's log lines; `after` is the previous page's `next`, or its `newest` for later lines."""
         return run(self._job.logs(after=after, limit=limit, newest_first=newest_first))
 
     def clear_logs(self, *, keep: int = 0) -> None:
-        """Forgets the job's log lines but the newest `keep`, whatever its state."""
+        """Drops all but the newest `keep` log lines of the job, in any state."""
         run(self._job.clear_logs(keep=keep))
 
     def cancel(self, reason: str | None = None) -> bool:
-        """Ends the job if it is not finished; False if it was cancelled before."""
+        """Cancels the job if it is not finished; False if it was cancelled before."""
         return run(self._job.cancel(reason))
 
     def retry(self, *, reset: bool = False) -> None:
-        """Lets the finished job run once more; `reset` gives it all its attempts again."""
+        """Makes the finished job run once more; `reset` restores all its attempts."""
         run(self._job.retry(reset=reset))
 
     def promote(self) -> None:
-        """Ends the job's delay."""
+        """Makes the delayed job wait now."""
         run(self._job.promote())
 
     def remove(self, *, force: bool = False) -> None:
-        """Forgets the job; one that is active only with `force`."""
+        """Removes the job; an active one only with `force`."""
         run(self._job.remove(force=force))
 
     def change(
@@ -116,7 +116,7 @@ class SyncJobHandle(Guided, Generic[R_co]):
         delay: Duration | datetime | None = None,
         data: Json = msgspec.UNSET,
     ) -> None:
-        """Changes the job if it is not finished: all of what is given, or nothing.
+        """Changes the job if it is not finished: all given fields, or nothing.
 
         Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
         """

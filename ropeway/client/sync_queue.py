@@ -1,4 +1,4 @@
-"""The queue, for code without an event loop."""
+"""`SyncQueue`: the twin of `Queue` for code without an event loop."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..store.transactions import sharing
 from ..store.values import Added, Counts, History, LogPage, Metric, Settings
 from .adds import add_blocking
 from .bundles import bundle_of, handle_of, handles_of, job_of
-from .elsewhere import ON_SYNC_QUEUES, Guided
-from .portal import dismiss, refuse_at_the_end, refuse_on_a_loop, run
-from .requests import Call, JobRequest, Named, Several, checked_call
+from .name_hints import ON_SYNC_QUEUES, Guided
+from .new_jobs import Call, JobRequest, Named, Several, checked_call
+from .portal import refuse_at_the_end, refuse_on_a_loop, run, run_in_background
 from .results import R
 from .sync_found import SyncFoundJob, SyncJobPage
 from .sync_handle import SyncJobHandle
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class SyncQueue(Guided):
-    """The twin of `Queue`: the same calls, and each waits for its answer.
+    """The twin of `Queue`: the same calls, each blocking until it is answered.
 
     Safe in any number of threads, beside a loop that awaits the queue itself, and after a fork. On the thread of an
     event loop its calls raise `SyncRefused`.
@@ -41,7 +41,7 @@ class SyncQueue(Guided):
 
     __slots__ = ("_queue",)
 
-    _elsewhere = ON_SYNC_QUEUES
+    _foreign_names = ON_SYNC_QUEUES
     _twin = "queue.sync.{}(...)"
 
     def __init__(self, queue: Queue) -> None:
@@ -63,7 +63,7 @@ class SyncQueue(Guided):
 
     @property
     def size_limit(self) -> int:
-        """The most bytes that data or a result may take as JSON."""
+        """Most bytes of a job's data or result as JSON."""
         return self._queue.size_limit
 
     @property
@@ -71,7 +71,7 @@ class SyncQueue(Guided):
         return self._queue.defaults
 
     def close(self) -> None:
-        """Closes the queue, for those who await it too; a store that was given to it by its caller stays open."""
+        """Closes the queue, also for its async twin; a store that was passed in by the caller stays open."""
         run(self._queue.close())
 
     # Adding
@@ -79,9 +79,9 @@ class SyncQueue(Guided):
     def add(self, name: str, data: Json = None, *, tx: object = None, **options: Unpack[JobOptions]) -> SyncJobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
-        With an `id` of your own, an add that finds the id with the same name and data answers that job, with
-        `created` False; with other data it raises `DuplicateJob`. With `tx`, a connection or session of yours to the
-        store's database, the job is part of its transaction: it is there as soon as you commit, and not before.
+        If a job with the given `id` exists with the same name and data, that job is returned, with `created` False;
+        with other data `DuplicateJob` is raised. With `tx`, your own connection or session to the store's database, the
+        job is part of its transaction: it exists once you commit, and not before.
         """
         return self._add_one(Call(name, data, options), tx, "await queue.add(...)")
 
@@ -103,7 +103,7 @@ class SyncQueue(Guided):
         self, requests: Several[JobRequest[R]] | Iterator[JobRequest[R]], *, tx: object = None
     ) -> list[SyncJobHandle[R | Any]]: ...
     def add_many(self, requests: Iterable[JobRequest], *, tx: object = None) -> list[SyncJobHandle]:
-        """Stores all of them or none, in one trip.
+        """Stores all of the jobs or none, in one round trip.
 
         Items are `(name, data)`, `(name, data, options)`, `task.call(...)` or names, in any mixture; `JobRequest` is
         their type.
@@ -115,7 +115,7 @@ class SyncQueue(Guided):
         return [SyncJobHandle(job) for job in handles_of(self._queue, calls, answers)]
 
     def _add(self, bundle: list[NewJob], tx: object, instead: str) -> list[Added]:
-        """On this thread, where the store can do that: it saves the way to the background loop and back."""
+        """Adds on this thread if the store offers that, which saves the detour over the background loop."""
         refuse_on_a_loop(instead)
         store = self._queue.twin_store
         try:
@@ -129,7 +129,7 @@ class SyncQueue(Guided):
             raise
 
     async def _add_there(self, bundle: list[NewJob]) -> list[Added]:
-        """On the background loop, by that loop's own handle on the store."""
+        """Adds on the background loop, by its own store handle."""
         return await self._queue.adds.add(bundle)
 
     def _add_inside(self, bundle: list[NewJob], tx: object) -> list[Added]:
@@ -139,7 +139,7 @@ class SyncQueue(Guided):
         return inside.add(bundle)
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """A transaction of the store, for statements of your own and for adds with `tx`: all of them or none.
+        """Opens a transaction of the store, for your own statements and for adds with `tx`.
 
         On PostgreSQL it is a connection of psycopg, on SQLite an object with `tx.execute(sql, parameters)`. It is
         committed at the end of the block, and rolled back if the block raises.
@@ -150,7 +150,7 @@ class SyncQueue(Guided):
     # Looking
 
     def events(self, after: str = "now", *, follow: bool = True) -> Generator[Event, None, None]:
-        """What happens in the queue, in order, for as long as you iterate; without `follow`, what has happened.
+        """The queue's events in order, for as long as you iterate; without `follow`, only past ones.
 
         `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), the `id` of
         an event to resume from, or what `newest_event` answered. `close()` it, or drop it, when you have seen enough.
@@ -161,18 +161,18 @@ class SyncQueue(Guided):
             while (event := run(_next(events), instead)) is not None:
                 yield event
         except GeneratorExit:
-            # Perhaps by the garbage collector, on a thread that must not wait.
-            dismiss(events.aclose())
+            # Perhaps called by the garbage collector, on a thread that must not block.
+            run_in_background(events.aclose())
             raise
 
     async def _events(self, after: str, follow: bool) -> AsyncGenerator[Event, None]:
-        """Made on the background loop, and so from that loop's own handle on the store."""
+        """Created on the background loop, with its own store handle."""
         return self._queue.events(after, follow=follow)
 
     # Written by tools/twins.py: do not edit
 
     def get(self, id: str) -> SyncFoundJob | None:
-        """The job with its snapshot; None if there is none of that id."""
+        """The job with its snapshot; None if it does not exist."""
         found = run(self._queue.get(id))
         return None if found is None else found.sync
 
@@ -185,24 +185,24 @@ class SyncQueue(Guided):
         newest_first: bool = False,
         tag: str | None = None,
     ) -> SyncJobPage:
-        """A page of jobs of the given states, or of all of them, state by state.
+        """A page of jobs in the given states (default all), state by state.
 
-        Each has its own order: waiting as it will be claimed, delayed by due time, active by start, finished by end.
+        Each state has its own order: waiting by claim order, delayed by due time, active by start, finished by end.
         """
         return run(
             self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first, tag=tag)
         ).sync
 
     def counts(self) -> Counts:
-        """How many jobs are in each state."""
+        """The number of jobs in each state."""
         return run(self._queue.counts())
 
     def counts_by_priority(self, *priorities: int) -> dict[int, int]:
-        """How many jobs of each of these priorities wait."""
+        """The number of waiting jobs of each given priority."""
         return run(self._queue.counts_by_priority(*priorities))
 
     def metrics(self, *, since: datetime | None = None) -> list[Metric]:
-        """What happened in each minute, oldest first; kept for two weeks."""
+        """Counts per minute, oldest first; kept for two weeks."""
         return run(self._queue.metrics(since=since))
 
     def history(self, id: str) -> History:
@@ -210,51 +210,51 @@ class SyncQueue(Guided):
         return run(self._queue.history(id))
 
     def logs(self, id: str, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
-        """A page of the job's log lines; `after` is the `next` of the page before, or its `newest` for later lines."""
+        """A page of the job's log lines; `after` is the previous page's `next`, or its `newest` for later lines."""
         return run(self._queue.logs(id, after=after, limit=limit, newest_first=newest_first))
 
     def settings(self) -> Settings:
-        """What holds for every worker of the queue: whether it is paused, which names are, the global concurrency."""
+        """The queue's settings for all workers: paused or not, paused names, global concurrency."""
         return run(self._queue.settings())
 
     def workers(self) -> list[WorkerInfo]:
-        """The workers that are alive and serve this queue."""
+        """The live workers of this queue."""
         return run(self._queue.workers())
 
     def newest_event(self) -> str:
-        """Where the events stand: an `after` for `events` that misses nothing from here on, whenever it is iterated."""
+        """The current position in the event stream: an `after` with which `events` misses nothing from now on."""
         return run(self._queue.newest_event())
 
     def publish(self, name: str, data: Mapping[str, Json] | None = None) -> None:
-        """Tells everybody who follows `events` of something of your own, in order with what happens to the jobs.
+        """Writes an application-defined event into the queue's stream, in order with the events of its jobs.
 
-        A call that raised `StoreUnavailable` may have told it: to repeat it may tell it twice.
+        A call that raised `StoreUnavailable` may have written it: a repeat may write it twice.
         """
         run(self._queue.publish(name, data))
 
     def trim_events(self, keep: int = 0) -> None:
-        """Forgets the oldest events: at most so many stay, but always what happened last.
+        """Drops the oldest events: at most `keep` stay, but always the newest.
 
-        Events of one step of one job, such as `added` and `waiting`, go together.
+        Events of one move of a job, such as `added` and `waiting`, are dropped together.
 
-        With them goes what `result()` knows of jobs that were removed.
+        Without them, `result()` knows nothing of jobs that were removed.
         """
         run(self._queue.trim_events(keep))
 
     def cancel(self, id: str, reason: str | None = None) -> bool:
-        """Ends a job that is not finished, a running one too; False if it was cancelled before."""
+        """Cancels a job that is not finished, including a running one; False if it was cancelled before."""
         return run(self._queue.cancel(id, reason))
 
     def retry(self, id: str, *, reset: bool = False) -> None:
-        """Lets a finished job run once more; `reset` gives it all its attempts again."""
+        """Makes a finished job run once more; `reset` restores all its attempts."""
         run(self._queue.retry(id, reset=reset))
 
     def promote(self, id: str) -> None:
-        """Ends a job's delay."""
+        """Makes a delayed job wait now."""
         run(self._queue.promote(id))
 
     def remove(self, id: str, *, force: bool = False) -> None:
-        """Forgets a job; one that is active only with `force`."""
+        """Removes a job; an active one only with `force`."""
         run(self._queue.remove(id, force=force))
 
     def change(
@@ -266,7 +266,7 @@ class SyncQueue(Guided):
         delay: Duration | datetime | None = None,
         data: Json = msgspec.UNSET,
     ) -> None:
-        """Changes a job that is not finished: all of what is given, or nothing.
+        """Changes a job that is not finished: all given fields, or nothing.
 
         Priority and lifo while it waits or is delayed, delay (counted from now) while it is delayed.
         """
@@ -277,48 +277,48 @@ class SyncQueue(Guided):
         run(self._queue.report_progress(id, progress))
 
     def clear_logs(self, id: str, *, keep: int = 0) -> None:
-        """Forgets the job's log lines but the newest `keep`, whatever its state."""
+        """Drops all but the newest `keep` log lines of a job, in any state."""
         run(self._queue.clear_logs(id, keep=keep))
 
     def retry_all(
         self, state: str = "failed", *, older_than: Duration = 0, limit: int | None = None, reset: bool = False
     ) -> int:
-        """Retries jobs of a state that finished at least that long ago, oldest first, in batches.
+        """Retries jobs of a state that finished at least `older_than` ago, oldest first, in batches.
 
-        Those that end while it is at it are left out.
+        Jobs that finish while it runs are left out.
         """
         return run(self._queue.retry_all(state, older_than=older_than, limit=limit, reset=reset))
 
     def promote_all(self, *, limit: int | None = None) -> int:
-        """Ends the delay of every delayed job, in batches, the first due first."""
+        """Makes every delayed job wait now, in batches, in the order of their due times."""
         return run(self._queue.promote_all(limit=limit))
 
     def drain(self, *, delayed: bool = False) -> int:
-        """Removes what waits, and on request what is delayed; running and finished jobs stay."""
+        """Removes waiting jobs, and with `delayed` also delayed ones; running and finished jobs stay."""
         return run(self._queue.drain(delayed=delayed))
 
     def clean(self, older_than: Duration = 0, state: str = "completed", *, limit: int | None = None) -> list[str]:
-        """Removes jobs of a state that finished (or were added) at least that long ago; answers their ids."""
+        """Removes jobs of a state that finished (or were added) at least `older_than` ago; returns their ids."""
         return run(self._queue.clean(older_than, state, limit=limit))
 
     def obliterate(self, *, force: bool = False) -> int:
-        """Removes the queue and all that is in it. With active jobs it only pauses, unless forced."""
+        """Removes the queue and everything in it. If it has active jobs it is only paused, unless `force` is set."""
         return run(self._queue.obliterate(force=force))
 
     def pause(self, name: str | None = None) -> None:
-        """Nothing more is claimed, for the whole queue or for one job name; what runs goes on."""
+        """Stops claims, for the whole queue or for one job name; running jobs go on."""
         run(self._queue.pause(name))
 
     def resume(self, name: str | None = None) -> None:
-        """Ends a pause; that of the queue and that of a name are two things."""
+        """Ends the pause of the queue, or of one job name: the two are independent."""
         run(self._queue.resume(name))
 
     def set_global_concurrency(self, limit: int | None) -> None:
-        """The most jobs of this queue that may be active at once, over all workers; None for no limit."""
+        """Limits how many jobs of this queue are active at once, over all workers; None removes the limit."""
         run(self._queue.set_global_concurrency(limit))
 
     def is_maxed(self) -> bool:
-        """Whether as many jobs are active as the global concurrency allows."""
+        """True if as many jobs are active as the global concurrency allows."""
         return run(self._queue.is_maxed())
 
     # End of what tools/twins.py writes

@@ -1,4 +1,4 @@
-"""Tasks: functions whose jobs are added with the arguments of a call."""
+"""Tasks: functions whose jobs are added with typed arguments."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, U
 from ..errors import InvalidOption, InvalidTask
 from ..job.codec import JsonText
 from ..job.options import JobOptions, read_options
-from .elsewhere import ON_TASKS, Guided
 from .found import FoundJob
 from .handle import JobHandle
+from .name_hints import ON_TASKS, Guided
+from .new_jobs import Call
 from .portal import refuse_on_a_loop, run
-from .requests import Call
 from .signature import NotYetDefined, TaskSignature
 from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
@@ -30,7 +30,7 @@ CallR = TypeVar("CallR")
 class Task(Guided, Generic[P, R]):
     """Adds jobs of one function, with arguments that type checkers see: `await resize.add("a.png", width=100)`."""
 
-    _elsewhere = ON_TASKS
+    _foreign_names = ON_TASKS
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Task(Guided, Generic[P, R]):
         self.name = name
         self.signature = signature
         self.used_options: JobOptions = using or {}
-        """Those that `using` gave; the others are of the decorator."""
+        """Options given by `using`; the others come from the decorator."""
         self.options: JobOptions = {**options, **self.used_options}
         self._tx = tx
 
@@ -55,7 +55,7 @@ class Task(Guided, Generic[P, R]):
     def using(self, *, tx: object = None, **options: Unpack[JobOptions]) -> Task[P, R]:
         """The same task with other options for its jobs: `await resize.using(delay=60).add("a.png")`.
 
-        With `tx` they are added in a transaction of yours, as `queue.add` says.
+        With `tx` they are added in your own transaction: see `queue.add`.
         """
         read_options(options)
         tx = self._tx if tx is None else tx
@@ -64,7 +64,7 @@ class Task(Guided, Generic[P, R]):
     async def add(self, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
         """Stores a job that runs the function with these arguments.
 
-        Raises `InvalidArguments` when they do not fit the function, and then stores nothing.
+        Raises `InvalidArguments` if they do not fit the function, and stores nothing then.
         """
         return await self.queue.add_call(self._call(*args, **kwargs), tx=self._tx)
 
@@ -74,7 +74,7 @@ class Task(Guided, Generic[P, R]):
         return self.queue.sync.add_call(self._call(*args, **kwargs), tx=self._tx)
 
     async def get(self, id: str) -> FoundJob[R] | None:
-        """A job of this task by its id, with a result of the task's type; None if there is none."""
+        """A job of this task by its id, with a typed result; None if it does not exist."""
         job = await self.queue.get(id)
         return None if job is None or job.name != self.name else job.typed(self.signature.result.load)
 
@@ -84,7 +84,7 @@ class Task(Guided, Generic[P, R]):
         return None if job is None else job.sync
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        """What `add` would store, to be added together with others by `queue.add_many`."""
+        """The job that `add` would store, for `queue.add_many`."""
         if self._tx is not None:
             raise InvalidOption("tx", "is for adding, and `call` adds nothing: give it to queue.add_many")
         return self._call(*args, **kwargs)
@@ -95,7 +95,7 @@ class Task(Guided, Generic[P, R]):
 
 
 class TaskFunction(Task[P, R], Generic[CallP, CallR, P, R]):
-    """A task as its decorator leaves it: calling it runs the function, here and now, and stores nothing."""
+    """A task as returned by its decorator: calling it runs the function directly, and stores nothing."""
 
     __name__: str
 
@@ -117,7 +117,7 @@ class Tasks(Mapping[str, AnyTask]):
     def __init__(self) -> None:
         self._by_name: dict[str, AnyTask] = {}
         self.defaults: dict[str, JobOptions] = {}
-        """Options of jobs that are added by their name: the task's, and its queue's where it has none."""
+        """Options of jobs added by name: the task's, else the queue's."""
 
     def register(self, task: AnyTask) -> None:
         known = self._by_name.setdefault(task.name, task)
@@ -127,11 +127,11 @@ class Tasks(Mapping[str, AnyTask]):
         self.defaults[task.name] = {**task.queue.defaults, **task.options}
 
     def check(self, name: str, data: JsonText) -> None:
-        """Raises `InvalidArguments` for data that a worker could not call this task with."""
+        """Raises `InvalidArguments` for data with which a worker could not call the task."""
         try:
             arguments = self._by_name[name].signature.arguments
         except NotYetDefined:
-            # Whoever adds by name alone need not have the types.
+            # A producer that adds by name alone need not have the types.
             return
         arguments.check(data)
 

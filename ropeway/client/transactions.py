@@ -1,4 +1,4 @@
-"""Blocks that end in a commit, or in a rollback if they raise."""
+"""Context managers for store transactions: commit at the end, rollback if the block raises."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def own_transaction_blocking(store: Store, queue: str) -> Iterator[Any]:
     run(sharer.prepare(queue))
     inside = sharer.own_blocking()
     try:
-        # Inside: a signal may come when it has just begun.
+        # Inside the try: a KeyboardInterrupt may come right after it.
         yield inside.begin()
         inside.commit()
     except BaseException:
         try:
             undo_blocking(inside)
         finally:
-            # Once more: a second signal may have come in its middle, or as its first step.
+            # Again: a second KeyboardInterrupt may have interrupted the first call.
             undo_blocking(inside)
         raise
 
 
 async def undo(inside: Inside) -> None:
-    """After an error, which says more than that of a rollback would: a connection that ended is rolled back by that."""
+    """Rolls back after an error. Errors of the rollback are suppressed: the first one says more."""
     try:
         await to_its_end(inside.roll_back())
     except Exception as error:  # noqa: BLE001 - whatever its driver raises
@@ -63,16 +63,16 @@ def undo_blocking(inside: BlockingInside) -> None:
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits it, and is not cancelled before it is done: of a commit that was broken off, nobody knows the outcome."""
+    """Awaits a commit to its end even if the caller is cancelled: an interrupted commit has an unknown outcome."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         while not task.done():
-            # Who cancels once more is told by the first.
+            # A second cancel is covered by the first.
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])
         if not task.cancelled():
-            # What it raised is told by the log of asyncio otherwise.
+            # Retrieves the error, which asyncio would log otherwise.
             task.exception()
         raise

@@ -1,4 +1,4 @@
-"""Workers as others see them."""
+"""Records of live workers, for `queue.workers()`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORKER_RECORDS: Final = "worker"
 
 
 class WorkerInfo(msgspec.Struct, frozen=True):
-    """What a worker last said of itself; it is forgotten when it says nothing for a while."""
+    """A worker's last report about itself; it expires if it is not renewed."""
 
     id: str
     name: str
@@ -38,7 +38,7 @@ class WorkerInfo(msgspec.Struct, frozen=True):
 
 
 async def read_workers(store: Store) -> list[WorkerInfo]:
-    """The workers of all queues; one that another version wrote in another form is left out."""
+    """The workers of all queues; records in another version's format are left out."""
     infos = []
     for record in await store.recall(WORKER_RECORDS):
         with suppress(msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt."""
+"""Backoff: the delay before the next attempt."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Kind: TypeAlias = Literal["fixed", "linear", "exponential", "custom"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 
 CustomBackoff: TypeAlias = Callable[[int, BaseException, Any], float | Awaitable[float]]
-"""Takes the number of the attempt that failed, its error and the job; answers seconds.
+"""Takes the number of the failed attempt, its error and the job; returns seconds.
 
 0 retries at once; a negative answer stops retrying.
 """
 
 
 class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Make one with `fixed`, `linear`, `exponential` or `custom`."""
+    """A backoff rule, made by `fixed`, `linear`, `exponential` or `custom`."""
 
     kind: Kind
     delay: Milliseconds = 0
@@ -77,7 +77,7 @@ class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
             case "linear":
                 full: float = self.delay * attempt
             case "exponential":
-                # Past 2**62 the cap decides anyway, and floats would overflow.
+                # Beyond 2**62 `max_delay` applies anyway, and floats would overflow.
                 full = self.delay * 2.0 ** min(attempt - 1, 62)
             case _:
                 full = self.delay
@@ -99,7 +99,7 @@ def _function_name(given: object) -> str:
 
 
 def custom_delay(answer: object) -> Milliseconds | None:
-    """What a custom function's answer means: milliseconds, or None to stop retrying."""
+    """Converts the result of a custom function: milliseconds, or None to stop retrying."""
     if isinstance(answer, timedelta):
         answer = answer.total_seconds()
     if isinstance(answer, int | float) and not isinstance(answer, bool):

@@ -1,4 +1,4 @@
-"""Switches, words and functions that users give, checked."""
+"""Checks of booleans, choices and functions that users give."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ F = TypeVar("F")
 
 
 def yes_or_no(option: str, given: object) -> bool:
-    """Text is refused: "no" would count as yes."""
+    """Refuses text, because "no" would count as True."""
     if not isinstance(given, bool):
         raise InvalidOption(option, f"cannot be {shown(given)}: use True or False")
     return given
 
 
 def is_word(given: object, *words: str) -> bool:
-    """Whether it is text, and one of these; what is no text may compare as it likes."""
+    """True if it is text and one of these; other objects may define any equality."""
     return isinstance(given, str) and given in words
 
 

@@ -1,4 +1,4 @@
-"""JSON, exactly: what goes in comes out, or is refused where it was given.
+"""Exact JSON: a value reads back as it was, or is refused where it was given.
 
 `msgspec` is fast but generous: it writes NaN as null, dates and sets as something else. Whatever does not
 read back as it was is looked at piece by piece, so that the error can name the place.
@@ -33,7 +33,7 @@ _has_long_number = re.compile(rb"\d{%d}" % (DIGIT_LIMIT + 1)).search
 
 
 def encode(value: Json, what: str = "data", limit: int = SIZE_LIMIT) -> JsonText:
-    """`limit` is in bytes of the encoded text."""
+    """Encodes a value; `limit` is in bytes of the encoded text."""
     text = _encode_exactly(value, limit)
     if text is None:
         text = _encode_piecewise(value, what)
@@ -43,7 +43,7 @@ def encode(value: Json, what: str = "data", limit: int = SIZE_LIMIT) -> JsonText
 
 
 def _encode_exactly(value: Json, limit: int) -> bytes | None:
-    """None if it may not read back as it is; that is then looked at piece by piece."""
+    """None if it may not read back as it was; then it is checked piece by piece."""
     try:
         text = _encode(value)
         return text if len(text) <= limit and not _is_suspicious(text) and _decode(text) == value else None
@@ -58,7 +58,7 @@ def _encode_piecewise(value: Json, what: str) -> bytes:
     except (RopewayError, MemoryError):
         raise
     except Exception as error:
-        # A list or dict of somebody's own making, which cannot be gone through.
+        # A subclass of list or dict that cannot be iterated.
         raise InvalidPayload(what, "$", f"is {kind_of(value)} that raised {type(error).__name__}") from error
 
 
@@ -67,14 +67,14 @@ def decode(text: JsonText) -> Json:
 
 
 def _is_suspicious(text: bytes) -> bool:
-    """May be nested too deep, or hold too long a number."""
+    """True if it may be nested too deeply, or contain too long a number."""
     if len(text) <= DEPTH_LIMIT:
         return False
     return text.count(b"[") + text.count(b"{") > DEPTH_LIMIT or _has_long_number(text) is not None
 
 
 def _check(value: object, what: str, path: str, depth: int) -> None:
-    """Raises at the first piece that JSON cannot hold exactly."""
+    """Raises at the first piece that JSON cannot represent exactly."""
     if depth > DEPTH_LIMIT:
         raise InvalidPayload(what, path, f"is nested more than {DEPTH_LIMIT} deep")
     match value:

@@ -38,9 +38,9 @@ _HELP: Final = 'is not a duration: use seconds, a timedelta, or text such as "5 
 
 
 def milliseconds(given: Duration, option: str | None = None) -> Milliseconds:
-    """Rounds to whole milliseconds. What is negative is refused; errors name the option, if there is one."""
+    """Rounds to whole milliseconds. Refuses negative durations; errors name the option, if given."""
     length = _length(given, option)
-    # Whole numbers are always finite, and may be too large to be asked.
+    # An int is always finite, and may be too large for `isfinite`.
     if isinstance(length, float) and not math.isfinite(length):
         raise InvalidDuration(given, "is not a finite duration", option)
     if length < 0:
@@ -62,7 +62,7 @@ def _length(given: Duration, option: str | None) -> int | float:
 
 
 def _read(given: str) -> float | None:
-    """None if it is not a duration, as where a unit is named twice: nobody knows which is meant."""
+    """None if it is not a duration, or is ambiguous because it names a unit twice."""
     # Spaces of any kind become plain ones; digits and letters of other scripts are refused.
     text = " ".join(given.split())
     if len(text) > 100 or not text.isascii():

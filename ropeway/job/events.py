@@ -1,4 +1,4 @@
-"""Facts that happened. Stores write one entry per batch; readers see one event per job.
+"""Events. Stores write one entry per batch; readers see one event per job.
 
 An entry names a move of the table or a notice. `expand` turns it into events, so their names exist only here and
 in the table of moves.
@@ -26,13 +26,13 @@ NOTICES: Final[tuple[str, ...]] = (
     "duplicated",
     "lock-lost",
 )
-"""What happens to a job or a queue without moving a job."""
+"""Events about a job or a queue that are not moves."""
 
 PUBLISHED: Final = "published"
-"""An entry of an application's own: its event has the name and the data that the application gave it."""
+"""The entry of an application-defined event: the event has the name and data given by the application."""
 
 LOCAL_EVENTS: Final[tuple[str, ...]] = ("error", "unhandled", "slow-loop", "leaked", "store-reset", "gap")
-"""What no store writes: a worker's own listeners hear it, and readers of the stream hear of a `gap`."""
+"""Events that no store writes: a worker emits them to its listeners; `gap` is made by readers of the stream."""
 
 EVENT_NAMES: Final[tuple[str, ...]] = tuple(
     dict.fromkeys(
@@ -47,28 +47,28 @@ EVENT_NAMES: Final[tuple[str, ...]] = tuple(
 )
 
 DOUBLE_MOVES: Final[tuple[str, ...]] = tuple(move.name for move in MOVES.values() if move.announces and move.targets)
-"""Moves that are two events of each job."""
+"""Moves with two events per job."""
 
 EVENTS_KEPT: Final = 10_000
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One step in a queue, which may have moved many jobs in the same way."""
+    """One step in a queue, which may have moved several jobs in the same way."""
 
     what: str
     """The name of a move or a notice."""
     at: Instant
     to: State | None = None
     jobs: list[tuple[str, dict[str, Any] | None]] = []
-    """Job ids with details; empty for what concerns the whole queue."""
+    """Job ids with details; empty for an entry about the whole queue."""
     detail: dict[str, Any] | None = None
-    """What is the same for all of them."""
+    """Details common to all jobs of the entry."""
     trimmed: int = 0
-    """How many of its events were trimmed, the first ones: the numbers of the others stay as they were."""
+    """How many of its first events were trimmed; the others keep their numbers."""
 
 
 class Event(msgspec.Struct, frozen=True):
-    """`id` is the place to resume from: `queue.events(after=event.id)`."""
+    """One event; its `id` is a position to resume from: `queue.events(after=event.id)`."""
 
     id: str
     queue: str
@@ -94,15 +94,15 @@ def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
 
 
 def events_in(what: str, to: State | None, jobs: int) -> int:
-    """How many events an entry of so many jobs stands for, as far as its head tells: details may add one to a job."""
+    """The number of events of an entry with so many jobs, without looking at details, which may add one per job."""
     move = MOVES.get(what)
     return (1 if move is None else len(move.events(to))) * (jobs or 1)
 
 
 def trim_entry(entry: Entry, last: int, gone: int, *, is_newest: bool) -> Entry | None:
-    """What stays of an entry whose last event has the number `last`, when all up to the number `gone` go.
+    """The rest of an entry whose last event has the number `last`, when events up to the number `gone` are dropped.
 
-    A job's events stay or go together. Of the newest entry one job stays in any case; of others perhaps nothing.
+    A job's events are kept or dropped together. One job of the newest entry always stays; of others None may remain.
     """
     jobs = len(entry.jobs) or 1
     stays = min((last - gone) // events_in(entry.what, entry.to, 1), jobs)
@@ -116,7 +116,7 @@ def trim_entry(entry: Entry, last: int, gone: int, *, is_newest: bool) -> Entry 
 
 
 def split_id(event_id: str) -> tuple[str, int]:
-    """The entry of an event and the event's number in it; an entry's own id means all of it."""
+    """The entry id of an event id, and the event's number in it; an entry id alone stands for all its events."""
     entry_id, _, number = event_id.partition("/")
     return entry_id, int(number) if number else 2**53
 

@@ -1,4 +1,4 @@
-"""What is kept of an exception; never raises, whatever the exception does."""
+"""The stored form of an exception: reason and traceback. Never raises, whatever the exception does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """An error that carries a `failure`, such as one from another process, is taken by its word."""
+    """The failure of an error; its own `failure` attribute if it has one, as errors from other processes do."""
     try:
         told = getattr(error, "failure", None)
     except BaseException:  # noqa: BLE001 - a handler's own attribute access can raise anything
@@ -37,7 +37,7 @@ def _reason(error: BaseException) -> str:
         text = str(error)
     except BaseException as broken:  # noqa: BLE001 - a handler's own __str__ can raise anything
         text = f"(its text cannot be shown: {type(broken).__qualname__})"
-    # A message alone ("0") often says too little; the kind in front makes it searchable.
+    # A message alone ("0") often says too little; the type in front makes it searchable.
     raw = _storable(f"{kind}: {text}" if text else kind)
     return raw.decode() if len(raw) <= REASON_LIMIT else raw[: REASON_LIMIT - 4].decode("utf-8", "ignore") + " …"
 
@@ -48,9 +48,9 @@ def _trace(error: BaseException) -> str:
         told = traceback.TracebackException.from_exception(error, limit=-50, compact=True)
         own = _own_frames(told.stack)
         if own == len(told.stack) and isinstance(error, RopewayError):
-            # Found by the worker itself, as a result that is not JSON: the reason says it all.
+            # Raised by the worker itself, as for a result that is not JSON: the reason is sufficient.
             return ""
-        # A fault of this package has no other frames to show.
+        # An error inside this package has no other frames to show.
         del told.stack[: own if own < len(told.stack) else 0]
         text = "".join(told.format())
     except BaseException:  # noqa: BLE001 - as above, in any of its causes
@@ -59,12 +59,12 @@ def _trace(error: BaseException) -> str:
         except BaseException:  # noqa: BLE001 - a job without a trace is better than a lost job
             return ""
     raw = _storable(text)
-    # The end of a trace says more than its beginning.
+    # The end of a trace is more useful than its beginning.
     return raw.decode() if len(raw) <= TRACE_LIMIT else "… " + raw[-(TRACE_LIMIT - 4) :].decode("utf-8", "ignore")
 
 
 def _own_frames(stack: traceback.StackSummary) -> int:
-    """How many frames lead through this package to the handler; all if it never got there."""
+    """The number of frames of this package above the handler; all frames if the handler was not reached."""
     return next((number for number, frame in enumerate(stack) if not frame.filename.startswith(_PACKAGE)), len(stack))
 
 

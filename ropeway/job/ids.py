@@ -1,4 +1,4 @@
-"""Ids and tokens, made by the caller so that a call whose answer was lost can be repeated."""
+"""Ids and tokens, created by the caller so that a call whose answer was lost can be repeated."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import uuid_utils
 
 
 def new_id() -> str:
-    """A UUIDv7: unique everywhere, and in the order of its making."""
+    """A UUIDv7: globally unique, and ordered by creation time."""
     return str(uuid_utils.uuid7())
 
 
 def new_token() -> str:
-    """128 random bits: a lock that cannot be guessed."""
+    """128 random bits: a token that cannot be guessed."""
     return secrets.token_hex(16)
 
 

@@ -1,4 +1,4 @@
-"""Types that msgspec does not know by itself: pydantic's models, known by their methods, and `object`."""
+"""Types that msgspec does not support itself: pydantic models, recognised by their methods, and `object`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_known(kind: type) -> bool:
 
 
 def is_model(kind: type) -> bool:
-    """By its methods: pydantic need not be installed, and is not imported to see that a class is none of its models."""
+    """Recognises pydantic models by their methods, without importing pydantic, which need not be installed."""
     return callable(getattr(kind, "model_validate_json", None)) and callable(getattr(kind, "model_dump", None))
 
 
@@ -27,5 +27,5 @@ def dump_model(value: Any) -> Any:
 
 
 def load_model(kind: type[Any], value: Any) -> Any:
-    # By way of JSON: a strict model takes text for a date only there.
+    # Via JSON: a strict model accepts text for a date only there.
     return kind.model_validate_json(_encode(value)) if is_model(kind) else value

@@ -1,4 +1,4 @@
-"""The life of a job, stated once: the legal moves between states.
+"""The state machine of a job, stated once: the legal moves between states.
 
 Event names, the documentation's diagram, the conformance suite and its auditor derive from `MOVES`.
 """
@@ -31,14 +31,14 @@ MoveName: TypeAlias = Literal[
 class Move(NamedTuple):
     name: MoveName
     sources: tuple[State, ...]
-    """The states it starts from; none means that the job does not exist yet."""
+    """The states it starts from; empty if the job does not exist yet."""
     targets: tuple[State, ...]
-    """The states it may lead to; none means that the job is gone."""
+    """The states it may lead to; empty if the job is removed."""
     rule: str
     fenced: bool = False
-    """Only the holder of the job's current token may make it."""
+    """True if only the holder of the job's current token may make it."""
     announces: tuple[str, ...] = ()
-    """The events it emits beside the one named as the state that the job enters."""
+    """The events it emits in addition to the one named after the new state."""
 
     def events(self, to: State | None) -> tuple[str, ...]:
         return self.announces if to is None else (*self.announces, to)
@@ -122,7 +122,7 @@ MOVES: Final[dict[str, Move]] = {
 
 
 def is_legal(move: str, source: State | None, target: State | None) -> bool:
-    """Whether the table knows this step; None stands for a job that does not exist."""
+    """True if the table has this step; None stands for a job that does not exist."""
     known = MOVES.get(move)
     if known is None:
         return False

@@ -1,4 +1,4 @@
-"""What may be a queue's name, a job's id and a job's name."""
+"""Checks of queue names, job ids, job names and tags."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def tag_name(given: object) -> str:
 
 
 def _plain(given: str) -> str:
-    """Text itself and not a subclass of it, which no store could write."""
+    """Plain `str` instead of a subclass, which stores could not encode."""
     return given if type(given) is str else str.__str__(given)

@@ -1,4 +1,4 @@
-"""Numbers that users give, checked."""
+"""Checks of numbers that users give."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ..errors import InvalidOption
 from ..showing import shown
 
 MOST: Final = 2**31
-"""More than anybody means, and every store can keep it."""
+"""A limit above every sensible value, which every store can hold."""
 
 
 def whole(option: str, given: object, least: int, most: int = MOST) -> int:
     if isinstance(given, bool) or not isinstance(given, int):
         raise InvalidOption(option, f"cannot be {shown(given)}: use a whole number")
-    # Not what a subclass makes of it, which no store could write.
+    # Plain `int` instead of a subclass, which stores could not encode.
     number = index(given)
     if not least <= number <= most:
         raise InvalidOption(option, f"cannot be {shown(number)}: use {least} to {most}")

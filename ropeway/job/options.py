@@ -1,4 +1,4 @@
-"""The options of a job: as users write them, and as they are stored."""
+"""The options of a job, as users write them (`JobOptions`) and as they are stored."""
 
 from __future__ import annotations
 
@@ -31,53 +31,53 @@ MOST_TAGS: Final = 10
 
 
 class JobOptions(TypedDict, total=False):
-    """What `add` takes beside a name and data."""
+    """Options of `add`."""
 
     id: str | None
-    """An id of your own: a second add of it finds the first job."""
+    """The job's id: a second add with the same id finds the first job."""
     delay: Duration | datetime | None
-    """How long to wait, or the instant (with a time zone) to wait for; None for not at all."""
+    """Time to wait, or the instant (with a time zone) to wait for; None for no delay."""
     priority: int
     """Lower goes first; -2^21 to 2^21, default 0."""
     lifo: bool
     """Newest first: ahead of every other job of its priority."""
     attempts: int
-    """How often to try, the first time included."""
+    """Number of attempts, including the first."""
     backoff: Backoff | Duration | None
-    """How long to wait before the next attempt: a duration is a fixed one, None is not at all."""
+    """Delay before the next attempt: a `Backoff`, a duration for a fixed delay, or None for no delay."""
     timeout: Duration | None
-    """How long one attempt may take; None for as long as it likes."""
+    """Time limit of one attempt; None for no limit."""
     remove_on_complete: KeepOption
-    """How long a completed job is kept: True or 0 for not at all, a count, `Keep(age=, count=)`, or False for ever."""
+    """Retention of a completed job: True or 0 to remove it at once, a count, `Keep(age=, count=)`, False for ever."""
     remove_on_fail: KeepOption
-    """The same for failed and cancelled jobs."""
+    """Retention of a failed or cancelled job, as for `remove_on_complete`."""
     tags: Iterable[str]
-    """Words to find it by: up to 10, of up to 64 characters each."""
+    """Tags to find it by: up to 10, of up to 64 characters each."""
     max_starts: int
-    """How often the job may be started at all, postponements and stalls included."""
+    """Most starts of the job, including those after postponements and stalls."""
     keep_logs: int
-    """How many log lines stay with the job, the newest."""
+    """Number of log lines kept with the job, the newest."""
     stack_traces: int
-    """How many failed attempts stay with the job, the newest."""
+    """Number of failed attempts kept with the job, the newest."""
 
 
 class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What stays with the job and no store looks into on its hot path."""
+    """Options stored with the job as one text, which stores do not decode on the hot path."""
 
     attempts: int = 1
     backoff: Backoff | None = None
     timeout: Milliseconds | None = None
     keep_completed: Retention | None = None
-    """None leaves it to the worker, and that to `KEEP_COMPLETED`."""
+    """None: the worker's setting, which defaults to `KEEP_COMPLETED`."""
     keep_failed: Retention | None = None
-    """None leaves it to the worker, and that, or who ends the job without one, to `KEEP_FAILED`."""
+    """None: the worker's setting; `KEEP_FAILED` by default, and for jobs that end without a worker."""
     max_starts: int | None = None
     keep_logs: int = LOG_LINES
     stack_traces: int = STACK_TRACES
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """The options that decide where a job stands when it is added."""
+    """The options that stores read when a job is added: its id, position and tags."""
 
     id: str | None = None
     delay: Milliseconds = 0
@@ -97,9 +97,9 @@ _decode = msgspec.json.Decoder(StoredOptions).decode
 
 
 def read_options(options: Mapping[str, Any], *, beside_data: bool = False) -> tuple[Placement, JsonText]:
-    """Checks the options of one job; answers where it is placed, and what is stored with it.
+    """Checks the options of one job; returns those that stores read, and the others as stored text.
 
-    `beside_data` is for errors: what is no option may have been meant for the data that is given in the same call.
+    `beside_data` is for errors: an unknown option may have been meant for the data that is given in the same call.
     """
     if not options:
         return _NO_OPTIONS
@@ -118,12 +118,12 @@ def read_options(options: Mapping[str, Any], *, beside_data: bool = False) -> tu
 
 @lru_cache(maxsize=1024)
 def stored_options(text: JsonText) -> StoredOptions:
-    """Most jobs of a queue share their options, and so one decoded value."""
+    """Decodes stored options; cached, because most jobs of a queue have the same ones."""
     return _decode(text)
 
 
 def readable_options(text: JsonText) -> StoredOptions:
-    """For stores: options that were damaged count as none, because one bad job must not stop its queue."""
+    """For stores: damaged options count as none, because one bad job must not stop its queue."""
     try:
         return stored_options(text)
     except msgspec.MsgspecError:
@@ -151,7 +151,7 @@ _ELSEWHERE: Final = {
     "task_id": "id",
     "time_limit": "timeout",
 }
-"""What other queues call it."""
+"""Names of options in other job queues."""
 
 
 def _suggestion(option: object) -> str:
@@ -168,7 +168,7 @@ def _whole(least: int, most: int) -> Callable[[str, Any], tuple[str, Any]]:
 
 def _read_delay(option: str, value: Any) -> tuple[str, Any]:
     if isinstance(value, datetime):
-        # One in the past is due now: by the time that a caller has named it, any instant may be over.
+        # An instant in the past is due now: any instant may have passed by the time of the call.
         return "due_at", min(max(instant_of(value, option), 0), LAST_INSTANT)
     return option, 0 if value is None else milliseconds(value, option)
 

@@ -1,4 +1,4 @@
-"""How an attempt ends: from a handler's result or error to the move that settles it."""
+"""Outcomes of attempts, and the rules of retries."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from .retention import KEEP_COMPLETED, Retention
 SettlingMove: TypeAlias = Literal["complete", "retry", "fail", "postpone", "hand back"]
 Verdict: TypeAlias = Literal["retry", "fatal"]
 Classify: TypeAlias = Callable[[BaseException, Any], Verdict | bool | None]
-"""Takes an error and the job. "retry" or True, "fatal" or False; None leaves it to the default."""
+"""Takes an error and the job; returns "retry" or True, "fatal" or False, or None for the default."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """How one attempt ended. The token proves whose attempt it was."""
+    """How one attempt ended. The token proves that the caller holds the job."""
 
     id: str
     token: str
     move: SettlingMove
     result: JsonText | None = None
-    """Of a completion; None stands for JSON's null and takes no space."""
+    """The result of a completion; None stands for JSON's null and takes no space."""
     failure: Failure | None = None
     delay: Milliseconds = 0
-    """Of a retry or a postponement; 0 goes straight back to waiting."""
+    """The delay of a retry or a postponement; with 0 the job waits at once."""
     keep: Retention = KEEP_COMPLETED
-    """Of a completion or a final failure."""
+    """The retention after a completion or a final failure."""
     exhausted: bool = False
-    """It failed because no attempts remain."""
+    """True if it failed because no attempts remain."""
     stack_traces: int = 10
     adds: tuple[NewJob, ...] = ()
-    """Jobs that are added in the same step, if the outcome is accepted; an id that exists is left as it is."""
+    """Jobs added in the same step, if the outcome is accepted; a job whose id exists is left unchanged."""
 
 
 def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> bool:
-    """Whether the error itself allows another attempt; whether attempts remain is another question.
+    """True if the error itself allows another attempt, whether or not attempts remain.
 
-    The first function that has an answer decides.
+    The first function that does not return None decides.
     """
     if isinstance(error, Unrecoverable | InvalidPayload | NoHandler):
         return False
@@ -57,7 +57,7 @@ def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> boo
 
 
 def verdict_of(classify: Classify, error: BaseException, job: Any) -> bool | None:
-    """What a function of the user's says to another attempt; None: nothing."""
+    """The result of a user's `classify` function: True to retry, False not to, None for no decision."""
     answer = classify(error, job)
     match answer:
         case None:
@@ -70,5 +70,5 @@ def verdict_of(classify: Classify, error: BaseException, job: Any) -> bool | Non
 
 
 def attempts_remain(options: StoredOptions, attempts_made: int) -> bool:
-    """Whether one more failed attempt would leave another try."""
+    """True if another attempt remains after one more failed attempt."""
     return attempts_made + 1 < options.attempts

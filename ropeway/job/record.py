@@ -1,4 +1,4 @@
-"""A job as stores keep it."""
+"""Jobs as stores take and return them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .states import State
 
 
 class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A job to be added. Its data and options are text that stores keep and hand back untouched."""
+    """A job to be added. Its data and options are text that stores return unchanged."""
 
     queue: str
     id: str
@@ -22,14 +22,14 @@ class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     lifo: bool = False
     delay: Milliseconds = 0
     due_at: Instant | None = None
-    """An absolute instant instead of a delay; one that has passed means now."""
+    """An absolute instant instead of a delay; a past one means now."""
     is_fresh: bool = False
-    """Whether the id was made for this job: no other can have it, so nobody need look."""
+    """True if the id was generated for this job: no other can have it, so stores need not check."""
     tags: tuple[str, ...] = ()
 
 
 class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A job as it stands in a store at the moment of reading.
+    """A job in a store at the moment of reading.
 
     `array_like`: the fields' order is the order in which stores write them out. `gc=False`: it holds only text and
     numbers, so the garbage collector need not visit a million of them.
@@ -43,9 +43,9 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     state: State
     priority: int
     order: int
-    """Its place among jobs of equal priority: the store's own sequence, negative for `lifo`.
+    """Its position among jobs of equal priority: a number of the store's sequence, negative for `lifo`.
 
-    One that is retried or postponed without delay gets the next number, and stands behind those that wait.
+    A job that is retried or postponed without delay gets the next number, i.e. goes behind those that wait.
     """
     created_at: Instant
     attempts_made: int = 0
@@ -53,7 +53,7 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     stalled_count: int = 0
     due_at: Instant | None = None
     token: str | None = None
-    """The current claim's while active; afterwards the last one's, so that a repeated settle is recognised."""
+    """The token of the current claim; after that, of the last one, so that a repeated settle is recognised."""
     worker: str | None = None
     started_at: Instant | None = None
     renewed_at: Instant | None = None
@@ -62,7 +62,7 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     expires_at: Instant | None = None
     """When retention removes it by age; the last instant if only a count removes it, None if it is kept for ever."""
     reason: str | None = None
-    """Of the last failed attempt, of giving up, or of the cancellation."""
+    """The reason of the last failed attempt, of giving up, or of the cancellation."""
     progress: JsonText | None = None
     result: JsonText | None = None
     tags: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How long a finished job is kept."""
+"""Retention of finished jobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .numbers import whole
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """Jobs older than `age` go, and the oldest beyond `count` in their queue and state; None means no limit."""
+    """Removes jobs older than `age`, and the oldest beyond `count` per queue and state; None means no limit."""
 
     age: Duration | None = None
     count: int | None = None
@@ -28,7 +28,7 @@ A count holds for the whole queue and state. Only jobs that are kept for ever ar
 
 
 class Retention(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A `Keep` as it is stored."""
+    """The stored form of a `Keep`."""
 
     age: Milliseconds | None = None
     count: int | None = None
@@ -38,7 +38,7 @@ class Retention(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.count == 0 or self.age == 0
 
     def until(self, finished_at: Instant) -> Instant | None:
-        """None: for ever. One that has only a count may be kept to the last instant."""
+        """When the age removes it; None for never, the last instant if only a count can remove it."""
         if self.age is None:
             return None if self.count is None else LAST_INSTANT
         return min(finished_at + self.age, LAST_INSTANT)

@@ -1,4 +1,4 @@
-"""Rules about jobs that every store keeps, whatever it is written in."""
+"""Rules that every store implements, in Python, SQL or Lua."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ METRICS_OF: Final[dict[str, tuple[MetricName, ...]]] = {
     "cancel": ("cancelled",),
     "remove": ("removed",),
 }
-"""What each move adds to, in the minute in which it happens; other moves and notices add to nothing."""
+"""The metrics that each move increments; other moves and notices increment none."""
 
 
 def is_repeat(move: SettlingMove, state: State, *, same_token: bool) -> bool:
-    """Whether a settling move that is not allowed now has already happened: its answer was lost."""
+    """True if a settling move that is not allowed now has already been made, and its answer was lost."""
     return same_token and state in MOVES[move].targets

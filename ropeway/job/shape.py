@@ -1,4 +1,4 @@
-"""A Python type as JSON holds it."""
+"""Conversion between Python types and JSON."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 
 
 class Shape(Generic[T]):
-    """Turns values of one annotation into JSON and back.
+    """Converts values of one annotation to JSON and back.
 
-    What has no annotation, `Any` or `object` goes through untouched: it is refused later, if it is not JSON.
+    Values without an annotation, or with `Any` or `object`, are passed through: they are refused later if not JSON.
     """
 
     __slots__ = ("annotation", "is_plain")
 
     def __init__(self, annotation: Any) -> None:
-        """Raises `TypeError` for a type that JSON cannot hold, `NameError` for one that names something undefined."""
+        """Raises `TypeError` for a type that JSON cannot represent, `NameError` for an undefined name."""
         self.is_plain = annotation in _PLAIN
         self.annotation = Any if self.is_plain else annotation
         if not self.is_plain:
@@ -42,7 +42,7 @@ class Shape(Generic[T]):
         return getattr(self.annotation, "__qualname__", None) or str(self.annotation)
 
     def dump(self, value: T, what: str) -> Json:
-        """The value as JSON has it: text for dates and ids, objects for dataclasses, lists for sets."""
+        """The value as JSON: text for dates and ids, objects for dataclasses, lists for sets."""
         if self.is_plain or type(value) in _SCALARS:
             return value
         try:
@@ -50,7 +50,7 @@ class Shape(Generic[T]):
         except MemoryError:
             raise
         except Exception as error:
-            # Models and dataclasses run code of their own.
+            # Models and dataclasses may run any code.
             raise InvalidPayload(what, "$", f"cannot be converted: {told_by(error)}") from error
 
     def load(self, value: Json) -> T:
@@ -60,12 +60,12 @@ class Shape(Generic[T]):
         return cast(T, msgspec.convert(value, self.annotation, str_keys=True, dec_hook=load_model))
 
     def decoder(self) -> Callable[[JsonText], T]:
-        """For those who read often: from text in one step."""
+        """A decoder from JSON text, for repeated use."""
         return cast("Callable[[JsonText], T]", msgspec.json.Decoder(self.annotation, dec_hook=load_model).decode)
 
 
 def _custom_types(info: Any, seen: set[int]) -> Iterator[type]:
-    """Everything inside a type that msgspec leaves to others."""
+    """All types inside a type that msgspec leaves to hooks."""
     if id(info) in seen:
         return
     seen.add(id(info))

@@ -1,9 +1,9 @@
-"""What becomes of a job whose lock ran out: the rule of a stall, and the words for it.
+"""Stalls: what happens to a job whose lock expired, and how its reason is worded.
 
-A process that dies takes all of its jobs along, and one of them may be what killed it. Which one is not known, as long
-as they ran side by side. So a job is given up only for a stall that no other can have caused: of an attempt that ran
-alone in its process. Workers isolate the jobs that may not stall again (`worker/quarantine.py`), and say so to the
-store; claims that say nothing of it count as alone.
+A process that dies stalls all of its jobs, and one of them may have killed it. If they ran side by side, nothing shows
+which one. So a job is given up only for a stall that no other can have caused: of an attempt that ran alone in its
+process. Workers isolate jobs that may not stall again (`worker/quarantine.py`), and mark these attempts in the store;
+attempts of claims without `isolates` count as alone.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Final, Literal, TypeAlias
 from .instants import Instant, moment_of
 
 OnStalled: TypeAlias = Literal["requeue", "fail"]
-"""What becomes of a job whose lock ran out."""
+"""Requeue a stalled job, or fail it."""
 
 StallVerdict: TypeAlias = Literal["waits", "spared", "too often", "last attempt", "at once"]
-"""`waits` and `spared` go back to waiting, and a spared stall uses no attempt; for the others the job fails."""
+"""With `waits` and `spared` the job waits again, and a spared stall uses no attempt; with the others it fails."""
 
 GIVEN_UP: Final[dict[StallVerdict, str]] = {
     "too often": "stalled more than allowable limit",
     "last attempt": "stalled and so used its last attempt",
     "at once": "stalled, and on_stalled is 'fail'",
 }
-"""How the reason of a job begins that is given up."""
+"""The beginning of the reason of a job that was given up."""
 
 
 def judge_stall(
@@ -37,7 +37,7 @@ def judge_stall(
     on_stalled: OnStalled,
     counts_as_attempt: bool,
 ) -> StallVerdict:
-    """The counts are those before this stall. A job that never stalled before has only its own rules to blame."""
+    """Decides about a stall; counts are those before it. `is_alone` matters only if the job stalled before."""
     if on_stalled == "fail":
         return "at once"
     ends: StallVerdict = "waits"
@@ -51,7 +51,7 @@ def judge_stall(
 def stall_reason(
     verdict: StallVerdict, worker: str | None, renewed_at: Instant | None, ends: Mapping[str, str] | None = None
 ) -> str:
-    """`ends` says of processes how they ended, as in `StallRules`."""
+    """The reason of a stall, in words. `ends` tells how processes ended, as in `StallRules`."""
     renewed = moment_of(renewed_at)
     when = renewed.isoformat(timespec="milliseconds").replace("+00:00", "Z") if renewed else "an unknown time"
     end = (ends or {}).get(process_of(worker or ""))
@@ -60,5 +60,5 @@ def stall_reason(
 
 
 def process_of(worker: str) -> str:
-    """The part of a worker's id that names its process: what stands before the last colon."""
+    """The part of a worker's id that names its process: everything before the last colon."""
     return worker.rpartition(":")[0]

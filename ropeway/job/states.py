@@ -1,4 +1,4 @@
-"""The states of a job, and the words that people from elsewhere use for them."""
+"""The states of a job, and their aliases in other job queues."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ STATES: Final[tuple[State, ...]] = get_args(State)
 FINAL: Final[tuple[State, ...]] = ("completed", "failed", "cancelled")
 OPEN: Final[tuple[State, ...]] = tuple(state for state in STATES if state not in FINAL)
 UNUSED: Final[tuple[State, ...]] = ("waiting-children",)
-"""Nothing leads there until there are flows."""
+"""States that are not used until there are flows."""
 IN_USE: Final[tuple[State, ...]] = tuple(state for state in STATES if state not in UNUSED)
-"""Those that users are told of."""
+"""States that are documented to users."""
 
 
 def in_use(states: Iterable[State]) -> tuple[State, ...]:

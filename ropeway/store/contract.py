@@ -66,7 +66,7 @@ class Listener(Protocol):
         ...
 
     async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
-        """Waits like `wait`, for `jobs` of one queue, and leaves the claim with the store meanwhile.
+        """Waits like `wait`, for `jobs` of one queue, and parks the claim with the store meanwhile.
 
         A store may serve it in the step that adds the jobs, which saves the round trip to fetch them. None: it took
         nothing; claim, and wait again.

@@ -58,7 +58,7 @@ class EarListener(Generic[Ear]):
         return self._take() or (interrupts == self._interrupts and await self._woken(timeout))
 
     async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
-        """Only waits: this listener does not leave claims with the store."""
+        """Only waits: this listener does not park claims with the store."""
         await self.wait(timeout)
         return None
 

@@ -52,7 +52,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 class Served(msgspec.Struct, frozen=True):
-    """The jobs of a claim that was left with a listener."""
+    """The jobs of a claim that was parked with a listener."""
 
     claimed: Claimed
     since: float

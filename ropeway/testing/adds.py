@@ -40,12 +40,12 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
 
     def expected(self, option: str, given: Any) -> Any:
         """What `option` would return if the job had been added with this value."""
-        place, stored = read_options({option: given})
+        placement, stored = read_options({option: given})
         match option:
             case "delay":
-                return _delay(place.delay, place.due_at, self.added_at)
+                return _delay(placement.delay, placement.due_at, self.added_at)
             case "id" | "priority" | "lifo" | "tags":
-                return getattr(place, option)
+                return getattr(placement, option)
         return getattr(stored_options(stored), _FIELDS.get(option, option))
 
     def __str__(self) -> str:

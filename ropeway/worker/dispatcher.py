@@ -190,7 +190,7 @@ class Dispatcher:
     async def wait(self, feed: QueueFeed, listener: Listener) -> None:
         """Waits until a dry feed is worth a claim.
 
-        An idle worker of one queue leaves its claim with the store, which then delivers jobs as they are added.
+        An idle worker of one queue parks its claim with the store, which may then deliver jobs as they are added.
         """
         if not feed.dry.is_set():
             # It was woken again before this ran.
@@ -341,7 +341,7 @@ class Dispatcher:
                 self.job_ended(Job(feed.queue, record, 0), Outcome(record.id, claim.token, "hand back"))
 
     def _on_idle(self) -> None:
-        """No job is held: `wait` may now leave a claim with the store. Runs even if all trips are in flight."""
+        """No job is held: `wait` may now park a claim with the store. Runs even if all trips are in flight."""
         self._state_changed.set()
         if self._waiting_listener is not None:
             self._waiting_listener.interrupt()

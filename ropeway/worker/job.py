@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeA
 import msgspec
 
 from ..client.handle import JobHandle
+from ..client.new_jobs import PROGRESS_LIMIT
 from ..client.queue import Queue
-from ..client.requests import PROGRESS_LIMIT
 from ..client.running import RunIn, RunningJob
 from ..errors import HandlerError, JobFinished, LockLost, Postponed
 from ..job.codec import Json, encode

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ..client.new_jobs import reason_text
 from ..client.queue import Queue
-from ..client.requests import reason_text
 from ..errors import (
     HandlerError,
     InvalidOption,

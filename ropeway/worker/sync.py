@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SyncClaimedJob(SyncJobHandle):
-    """The twin of `ClaimedJob`: nothing renews its lock for you; complete, fail, delay and release end your hold."""
+    """The twin of `ClaimedJob`: nothing renews its lock for you; complete, fail, delay and release give it up."""
 
     __slots__ = ("_claimed",)
 
@@ -46,7 +46,7 @@ class SyncClaimedJob(SyncJobHandle):
         self._claimed.discard()
 
     def transaction(self, using: object = None) -> AbstractContextManager[Any]:
-        """What is written in the block and the job's completion are committed together at its end, or neither is."""
+        """Commits the writes of the block and the job's completion together at its end, or neither."""
         refuse_on_a_loop("async with job.transaction()")
         return completing_blocking(self._claimed, using)
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from ..client.elsewhere import ON_WORKERS, Guided
 from ..client.jobtype import JobType
 from ..client.loading import refuse_while_loading
+from ..client.name_hints import ON_WORKERS, Guided
 from ..client.portal import is_on_a_loop, refuse_on_a_loop, run
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
@@ -50,7 +50,7 @@ class Worker(Guided):
     functions run on the loop, `def` functions in threads.
     """
 
-    _elsewhere = ON_WORKERS
+    _foreign_names = ON_WORKERS
 
     def __init__(
         self,

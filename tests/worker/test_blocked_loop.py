@@ -106,12 +106,12 @@ async def test_jobs_of_a_claim_whose_answer_was_not_read_are_handed_back(tampere
 
 @pytest.mark.every_store
 async def test_a_worker_in_a_thread_hands_back_its_jobs_when_its_shutdown_is_over(queue: Queue):
-    begun, let_go = asyncio.Event(), threading.Event()
+    begun, close_soon = asyncio.Event(), threading.Event()
     here = asyncio.get_running_loop()
 
     async def block(_: Job) -> None:
         here.call_soon_threadsafe(begun.set)
-        let_go.wait(PATIENCE)
+        close_soon.wait(PATIENCE)
 
     worker = Worker(queue, block, grace=0, cancel_grace=0)
     job = await queue.add("block")
@@ -121,7 +121,7 @@ async def test_a_worker_in_a_thread_hands_back_its_jobs_when_its_shutdown_is_ove
     await told(queue, "active", job)
     while await job.state() != "waiting":  # noqa: ASYNC110 - its loop is blocked
         await asyncio.sleep(0.01)
-    let_go.set()
+    close_soon.set()
     await asyncio.wait_for(running, PATIENCE)
     assert (await job.refresh()).attempts_made == 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...client.requests import reason_text
+from ...client.new_jobs import reason_text
 from ...job.moves import MOVES
 from ...job.states import OPEN, State, in_use
 from ...store.contract import Store

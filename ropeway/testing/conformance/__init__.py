@@ -42,6 +42,7 @@ from .metrics import TestMetrics
 from .moves import TestMoves
 from .obliterate import TestObliterate
 from .order import TestClaimOrder
+from .parked import TestParkedClaim
 from .payloads import TestNamesOfThings, TestPayloads
 from .promote import TestPromote
 from .remember import TestRemember, TestRememberForAWhile, TestRememberWithExpectation
@@ -60,7 +61,6 @@ from .settle import (
     TestSettleRetry,
     TestSettleThenClaim,
 )
-from .standing import TestStandingClaim
 from .tags import TestTags
 from .tick import (
     TestTick,
@@ -110,6 +110,7 @@ __all__ = [
     "TestMoves",
     "TestNamesOfThings",
     "TestObliterate",
+    "TestParkedClaim",
     "TestPayloads",
     "TestPromote",
     "TestPublish",
@@ -134,7 +135,6 @@ __all__ = [
     "TestSettleRetention",
     "TestSettleRetry",
     "TestSettleThenClaim",
-    "TestStandingClaim",
     "TestTags",
     "TestThreads",
     "TestTick",

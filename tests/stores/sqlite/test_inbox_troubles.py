@@ -229,7 +229,7 @@ async def test_what_is_not_about_jobs_waits_for_no_writer(path: Path, new_store:
 
 
 def test_the_client_says_which_ids_it_made():
-    from ropeway.client.requests import new_job as requested
+    from ropeway.client.new_jobs import new_job as requested
 
     made = requested("letters", "send", None, {}, {}, 1_000)
     brought = requested("letters", "send", None, {"id": "mine"}, {}, 1_000)

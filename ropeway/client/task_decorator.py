@@ -1,4 +1,4 @@
-"""`@queue.task`, as type checkers see it."""
+"""`@queue.task` with its overloads for type checkers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
 from ..job.options import JobOptions
-from .making import InProcessOnly, TaskMaker
 from .running import RunningJob
+from .task_maker import InProcessOnly, TaskMaker
 from .tasks import AnyTask, TaskFunction
 
 P = ParamSpec("P")
@@ -18,16 +18,16 @@ Coro: TypeAlias = Coroutine[Any, Any, R]
 
 
 class _Unlike:
-    """Nobody's type: what it fits is `Any` or `object`."""
+    """A type that matches only `Any` and `object`."""
 
 
 class TaskDecorator:
-    """Makes a task of a function; given options alone, answers a decorator that has them."""
+    """Makes a task of a function; called with options alone, returns a decorator with these options."""
 
     def __init__(self, maker: TaskMaker) -> None:
         self._maker = maker
 
-    # The first three: `Any` fits everything, and would be taken for a job or a coroutine.
+    # The first three are for `Any`, which matches everything and would be taken for a job or a coroutine.
     @overload
     def __call__(self, function: Callable[Concatenate[_Unlike, ...], Any], /) -> AnyTask: ...
     @overload
@@ -76,7 +76,7 @@ class TaskDecorator:
 
 
 class ContextTaskDecorator:
-    """The one for `context=True`: the first parameter is the running job, whatever its annotation is."""
+    """The decorator for `context=True`: the first parameter is the running job, whatever its annotation."""
 
     def __init__(self, maker: TaskMaker) -> None:
         self._maker = maker

@@ -1,4 +1,4 @@
-"""What other queues call things: who uses a name from there is told what it is called here."""
+"""Hints for names of other job queues: the error of an unknown attribute says what Ropeway calls it."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _STATES: Final = ("getState", "get_state", "get_status", "is_failed", "is_finish
 
 
 class Guided:
-    """Answers an attribute that it does not have with an `AttributeError` that says what to use instead."""
+    """Raises, for an unknown attribute, an `AttributeError` that says what to use instead."""
 
     __slots__ = ()
 
-    _elsewhere: ClassVar[dict[str, str]] = {}
-    """From names of other queues to what to write here."""
+    _foreign_names: ClassVar[dict[str, str]] = {}
+    """From names in other libraries to their equivalents."""
     _twin: ClassVar[str] = ""
-    """Where the call is that waits, for the name of one that is awaited: `{}` stands for that name."""
+    """How to call the sync twin of an async method; `{}` stands for the method's name."""
 
     if not TYPE_CHECKING:  # To type checkers every name would be known.
 
         def __getattr__(self, name: str) -> Any:
             kind = type(self)
             if hasattr(kind, name):
-                # A property that raised: with its own error, not with that it is missing.
+                # A property that raised AttributeError: raises its own error again.
                 return object.__getattribute__(self, name)
-            instead = self._elsewhere.get(name)
+            instead = self._foreign_names.get(name)
             awaited = name.removesuffix("_sync")
             if instead is None and awaited != name and self._twin and hasattr(kind, awaited):
                 instead = self._twin.format(awaited)

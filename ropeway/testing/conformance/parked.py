@@ -1,4 +1,4 @@
-"""Claims left with a listener. A store may serve them or not; in both cases no job is missed or claimed twice."""
+"""Parked claims: left with a listener. A store may serve them or not; either way no job is missed or claimed twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def fetch(store: Store, listener: Listener, request: Claim) -> list[JobRec
     return (served.claimed if served else await store.claim(request)).jobs
 
 
-class TestStandingClaim:
+class TestParkedClaim:
     async def test_it_gets_the_job_that_comes(self, store: Store) -> None:
         listener = store.listen("jobs", [QUEUE])
         await calm(listener)

@@ -1,4 +1,4 @@
-"""From a function to a task, or to the error that says why not."""
+"""Making a task of a function, or raising the error that says why not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ InProcessOnly: TypeAlias = Literal["process"] | None
 
 
 class TaskMaker(NamedTuple):
-    """What `@queue.task(...)` was told."""
+    """The arguments of `@queue.task(...)`."""
 
     queue: Queue
     name: str | None = None
@@ -30,7 +30,7 @@ class TaskMaker(NamedTuple):
     options: JobOptions = {}  # noqa: RUF012 - the field of a tuple, and never changed
 
     def check(self) -> None:
-        """Wrong options are an error where they stand, before there is a function."""
+        """Checks the options when the decorator is made, before it has a function."""
         if self.run_in is not None and not is_word(self.run_in, "process"):
             raise InvalidOption("run_in", f'cannot be {shown(self.run_in)}: use "process", or leave it out')
         if "id" in self.options:
@@ -57,8 +57,8 @@ _NO_TASKS: Final = (
     (lambda function: isinstance(function, classmethod), "its class is not data: use a function or a staticmethod"),
     (inspect.isclass, "it is a class: use a function"),
     (lambda function: not callable(function), "it is not a function"),
-    (inspect.isgeneratorfunction, "it is a generator, and nobody would take its values: return a list"),
-    (inspect.isasyncgenfunction, "it is a generator, and nobody would take its values: return a list"),
+    (inspect.isgeneratorfunction, "it is a generator, whose values nothing would consume: return a list"),
+    (inspect.isasyncgenfunction, "it is a generator, whose values nothing would consume: return a list"),
 )
 
 

@@ -1,4 +1,4 @@
-"""From what users write to what stores take."""
+"""From the arguments of users to `NewJob`, as stores take it."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ PROGRESS_LIMIT: Final = 64 * 1024
 
 
 class Call(msgspec.Struct, Generic[R_co], frozen=True):
-    """One job of a bulk, before it is added."""
+    """A job that is not added yet: `task.call(...)`, for `queue.add_many`."""
 
     name: str
     data: Json = None
     options: JobOptions = {}
     read_result: Callable[[Json], R_co] | None = None
-    """From the stored result to the type that a task says."""
+    """Converts the stored result to the task's return type."""
 
 
 Named: TypeAlias = tuple[str, Json] | tuple[str, Json, JobOptions]
 JobRequest: TypeAlias = Call[R] | tuple[str, Json] | tuple[str, Json, JobOptions] | str
-"""What `add_many` takes several of: `task.call(...)`; a name and data; a name, data and options; or a name alone."""
+"""An item of `add_many`: `task.call(...)`; a name and data; a name, data and options; or a name alone."""
 
 
 class Several(Protocol[T_co]):
-    """A list or the like. Text, which is made of names too, and a mapping are not: each is one thing by mistake."""
+    """A list or another sequence; not text or a mapping, which are iterable too but given by mistake."""
 
     def __iter__(self) -> Iterator[T_co]: ...
 
     def __contains__(self, item: object, /) -> bool: ...
 
-    def __getitem__(self, place: SupportsIndex, /) -> T_co: ...
+    def __getitem__(self, index: SupportsIndex, /) -> T_co: ...
 
 
 def call_of(request: JobRequest[R], position: int) -> Call[R]:
     if type(request) is tuple and len(request) == 2 and type(request[0]) is str:
-        # What most bulks are made of; a match takes three times as long.
+        # The most common form; a match statement takes three times as long.
         return Call(*request)
     match request:
         case (str(name), data):
@@ -73,7 +73,7 @@ def checked_call(given: Call[R]) -> Call[R]:
 
 
 def reason_text(given: object) -> str | None:
-    """Why somebody cancels a job: text that every store can keep."""
+    """The reason of a cancellation, as text that every store can hold."""
     if given is None:
         return None
     if not isinstance(given, str):
@@ -92,17 +92,17 @@ def new_job(
 ) -> NewJob:
     if defaults:
         options = {**defaults, **options}
-    place, stored = read_options(options, beside_data=True)
+    placement, stored = read_options(options, beside_data=True)
     return NewJob(
         queue,
-        place.id or new_id(),
+        placement.id or new_id(),
         name,
         encode(data, "data", size_limit),
         stored,
-        place.priority,
-        place.lifo,
-        place.delay,
-        place.due_at,
-        is_fresh=not place.id,
-        tags=place.tags,
+        placement.priority,
+        placement.lifo,
+        placement.delay,
+        placement.due_at,
+        is_fresh=not placement.id,
+        tags=placement.tags,
     )
