@@ -62,7 +62,7 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestRememberWithExpectation",
         "TestRevoked",
         "TestSettleThenClaim",
-        "TestStandingClaim",
+        "TestParkedClaim",
         "TestTags",
         "TestTick",
         "TestTickPromotes",

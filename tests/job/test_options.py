@@ -55,7 +55,7 @@ def test_every_option_is_read():
 
     assert options.keys() == JobOptions.__annotations__.keys()
     placement, text = read_options(options)
-    assert placement == Placement("a", 5_000, None, -3, True, ("urgent", "eu"))
+    assert placement == Placement("a", 5_000, None, -3, True, ("urgent", "tenant:7"))
     assert stored_options(text) == StoredOptions(
         4, Backoff.exponential(1, jitter=0.5), 60_000, NOT_AT_ALL, Retention(3_600_000, 5), 9, 0, 3
     )
