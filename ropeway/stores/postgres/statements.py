@@ -10,8 +10,9 @@ rolled out, or taken back, the processes of both work on the same tables: no fun
 that calls it. Who opens a schema installs its set if it is not there. A set that nobody has used for long is dropped
 (`sql/lib/drop_unused_functions.sql`).
 
-The files say `ropeway.` for the schema, and `ropeway.name(` for a function: another schema, and the digest, are put in
-when they are read.
+The files say `ropeway.` for the schema, `ropeway.name(` for a function, and `{{NAME}}` for a rule of the domain:
+another schema, the digest and the values of `domain.py` are put in when they are read. Migrations are history, and say
+what was true when they were written.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
 
+from ...store.templates import fill
+from .domain import values
 from .target import DEFAULT_SCHEMA
 
 _FOLDER: Final = files("ropeway.stores.postgres") / "sql"
@@ -98,7 +101,8 @@ def _with_own_name(name: str, text: str) -> str:
 @cache
 def _functions() -> dict[str, str]:
     """By name; those that others call come first."""
-    return {**_read(_FOLDER / "lib"), **_read(_FOLDER)}
+    rules = values()
+    return {name: fill(text, rules) for name, text in {**_read(_FOLDER / "lib"), **_read(_FOLDER)}.items()}
 
 
 def _read(folder: Traversable) -> dict[str, str]:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ropeway.job.events import expand
+from ropeway.job.events import events_in, expand
 from ropeway.store.values import StallRules
 from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.postgres.verbs import govern
@@ -95,3 +95,17 @@ async def test_what_many_publish_and_trim_at_once_is_lost_only_from_its_beginnin
     for name in names:
         numbers = [event.data["number"] for event in told if event.name == name and event.data]
         assert numbers == [*range(50)][50 - len(numbers) :]
+
+
+async def test_a_job_that_is_given_up_in_its_last_attempt_is_numbered_as_in_other_stores(
+    store: PostgresStore, execute: Execute
+):
+    """Only the head of an entry says how many events it is: its details are not read when others are trimmed."""
+    await add(store, new_job(attempts=1))
+    [job] = await claim(store)
+    rules = StallRules(max_stalled_count=5, counts_as_attempt=True)
+
+    ticked = await store.tick(QUEUE, rules, now=NOW + 10**9)
+
+    assert ticked.given_up == [job.id]
+    assert execute("SELECT events FROM ropeway.step WHERE failed = 1") == [(events_in("give up", "failed", 1),)]

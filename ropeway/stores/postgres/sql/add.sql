@@ -66,7 +66,7 @@ BEGIN
         INSERT INTO ropeway.later (ord, due_at, queue, priority, id, name)
         SELECT
             CASE WHEN given.lifo THEN -given.seq ELSE given.seq END,
-            least(CASE WHEN given.delay > 0 THEN instant + given.delay ELSE given.due_at END, 253402300799999),
+            least(CASE WHEN given.delay > 0 THEN instant + given.delay ELSE given.due_at END, {{LAST_INSTANT}}),
             queue_ids[coalesce(given.number, 1)], coalesce(given.priority, 0), given.id, given.name
         FROM unnest(seqs, numbers, ids, names, priorities, lifos, delays, dues, letters)
             AS given (seq, number, id, name, priority, lifo, delay, due_at, letter)
@@ -75,13 +75,13 @@ BEGIN
 
     INSERT INTO ropeway.step (at, queue, events, waiting, delayed, metric_added, entries)
     SELECT
-        instant, queue_ids[told.number], told.waiting * 2 + told.delayed * 2 + told.found,
+        instant, queue_ids[told.number], (told.waiting + told.delayed) * {{EVENTS_OF_ADD}} + told.found,
         nullif(told.waiting, 0), nullif(told.delayed, 0), nullif(told.waiting + told.delayed, 0),
         concat_ws(
             ',',
-            '["add",' || instant || ',"waiting",[' || told.lined || '],null]',
-            '["add",' || instant || ',"delayed",[' || told.later || '],null]',
-            '["duplicated",' || instant || ',null,[' || told.known || '],null]'
+            '["{{ADD}}",' || instant || ',"waiting",[' || told.lined || '],null]',
+            '["{{ADD}}",' || instant || ',"delayed",[' || told.later || '],null]',
+            '["{{DUPLICATED}}",' || instant || ',null,[' || told.known || '],null]'
         )
     FROM (
         SELECT
@@ -101,7 +101,7 @@ BEGIN
             SELECT
                 each.n, each.number, each.id, each.name, each.letter,
                 CASE
-                    WHEN each.delay > 0 THEN least(instant + each.delay, 253402300799999)
+                    WHEN each.delay > 0 THEN least(instant + each.delay, {{LAST_INSTANT}})
                     WHEN each.due_at > instant THEN each.due_at
                 END AS due_at
             FROM unnest(numbers, ids, names, delays, dues, letters)

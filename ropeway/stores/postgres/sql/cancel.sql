@@ -20,15 +20,22 @@ DECLARE
     job ropeway.place;
     prev ropeway.state;
     keep record;
-    cancelled text[];
-    at_once text[];
-    keeps bigint;
+    one ropeway.active;
+    cancelled ropeway.active[];
+    cancelled_ids text[] := '{}';
+    details text[];
+    ages bigint[];
+    counts bigint[];
     revokes boolean := false;
 BEGIN
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
     held := ropeway.hold(queue.id, ids);
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
+        IF ids[n] = ANY (cancelled_ids) THEN
+            letters := letters || 'd' || ropeway.letter('cancelled');
+            CONTINUE;
+        END IF;
         SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue.id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
@@ -36,39 +43,29 @@ BEGIN
         END IF;
         prev := job.state;
         letters := letters || CASE WHEN prev IN ('completed', 'failed') THEN 'r' ELSE 'd' END || ropeway.letter(prev);
-        CONTINUE WHEN prev IN ('completed', 'failed', 'cancelled');
+        CONTINUE WHEN prev IN ({{FINAL}});
         IF prev = 'active' THEN
             PERFORM ropeway.revoke(queue.id, job.id, job.token, 'cancelled', instant);
             revokes := true;
         END IF;
         PERFORM ropeway.leave(job);
         keep := ropeway.stored_options(job.options, defaults);
-        job.state := 'cancelled';
-        job.finished_at := instant;
-        job.expires_at := ropeway.expiry(instant, keep.age, keep.count);
-        job.reason := cancel.reason;
+        one := ropeway.row_of(job);
+        one.reason := cancel.reason;
         -- The worker still runs the handler: without its token a late result is refused.
-        job.token := NULL;
-        PERFORM ropeway.finish(job);
-        IF keep.age = 0 OR keep.count = 0 THEN
-            at_once := at_once || job.id;
-        ELSE
-            keeps := least(keeps, keep.count);
-        END IF;
-        cancelled := cancelled || ('["' || job.id || '",{"prev":"' || prev || '"}]');
-        s := ropeway.moved(s, prev, 'cancelled');
+        one.token := NULL;
+        cancelled := cancelled || one;
+        cancelled_ids := cancelled_ids || job.id;
+        ages := array_append(ages, keep.age);
+        counts := array_append(counts, keep.count);
+        details := details || ('{"prev":"' || prev || '"}');
+        s := ropeway.moved(s, prev, NULL);
     END LOOP;
     IF cancelled IS NOT NULL THEN
-        s := ropeway.told(
-            s,
-            ropeway.entry(
-                'cancel', instant, 'cancelled', array_to_string(cancelled, ','),
-                '{"reason":' || to_json(reason) || '}'
-            ),
-            cardinality(cancelled)
+        s := ropeway.end_left(
+            s, queue.id, '{{CANCEL}}', 'cancelled', cancelled, NULL, details, '{"reason":' || to_json(reason) || '}', ages, counts,
+            instant
         );
-        s.metric_cancelled := cardinality(cancelled);
-        s := ropeway.retain(s, queue.id, 'cancelled', at_once, keeps, cardinality(cancelled), instant);
     END IF;
     wakes := ropeway.write(s, queue.id, instant, revokes AND queue.max_active IS NOT NULL, may_wake);
     IF revokes THEN

@@ -30,7 +30,7 @@ BEGIN
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;
-        ELSIF job.state IN ('completed', 'failed', 'cancelled') OR (
+        ELSIF job.state IN ({{FINAL}}) OR (
             (priorities[n] IS NOT NULL OR lifos[n] IS NOT NULL)
             AND job.state NOT IN ('waiting', 'delayed', 'waiting-children')
         ) OR (
@@ -44,7 +44,7 @@ BEGIN
         old := job;
         job.priority := coalesce(priorities[n], job.priority);
         job.ord := CASE WHEN lifos[n] THEN -abs(job.ord) WHEN NOT lifos[n] THEN abs(job.ord) ELSE job.ord END;
-        job.due_at := least(coalesce(dues[n], instant + delays[n], job.due_at), 253402300799999);
+        job.due_at := least(coalesce(dues[n], instant + delays[n], job.due_at), {{LAST_INSTANT}});
         IF job.state = 'waiting' THEN
             UPDATE ropeway.waiting AS w SET priority = job.priority, ord = job.ord
             WHERE w.queue = queue_id AND w.priority = old.priority AND w.ord = old.ord
@@ -66,7 +66,7 @@ BEGIN
     END LOOP;
     IF changed IS NOT NULL THEN
         s := ropeway.told(
-            s, ropeway.entry('changed', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
+            s, ropeway.entry('{{CHANGED}}', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
         );
     END IF;
     wakes := ropeway.write(s, queue_id, instant, changed IS NOT NULL, may_wake);

@@ -16,65 +16,68 @@ DECLARE
     instant bigint := ropeway.clock(at);
     last bigint := instant - older_than;
     queue_id integer;
-    job ropeway.place;
-    job_id text;
-    removed text[];
+    seqs bigint[];
+    spots tid[];
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     -- One more than may go says whether others remain. No index is kept for those that are not finished: all are looked at.
-    IF of_state IN ('completed', 'failed', 'cancelled') THEN
-        ids := ARRAY(
-            SELECT old.id
-            FROM (
+    IF of_state IN ({{FINAL}}) THEN
+        SELECT array_agg(old.id), array_agg(old.seq), array_agg(old.spot) INTO ids, seqs, spots
+        FROM (
+            SELECT * FROM (
                 SELECT * FROM (
-                    SELECT f.id, f.finished_at, f.seq FROM ropeway.finished AS f
+                    SELECT f.id, f.finished_at, f.seq, f.ctid AS spot FROM ropeway.finished AS f
                     WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NOT NULL AND f.finished_at <= last
                     ORDER BY f.finished_at, f.seq LIMIT most + 1 FOR UPDATE SKIP LOCKED
                 ) AS counted
                 UNION ALL
                 SELECT * FROM (
-                    SELECT f.id, f.finished_at, f.seq FROM ropeway.finished AS f
+                    SELECT f.id, f.finished_at, f.seq, f.ctid AS spot FROM ropeway.finished AS f
                     WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NULL AND f.finished_at <= last
                     ORDER BY f.finished_at, f.seq LIMIT most + 1 FOR UPDATE SKIP LOCKED
                 ) AS kept
-            ) AS old
-            ORDER BY old.finished_at, old.seq LIMIT most + 1
-        );
+            ) AS either
+            ORDER BY either.finished_at, either.seq LIMIT most + 1
+        ) AS old;
     ELSIF of_state = 'waiting' THEN
-        ids := ARRAY(
-            SELECT w.id FROM ropeway.waiting AS w
+        SELECT array_agg(old.id), array_agg(old.seq), array_agg(old.spot) INTO ids, seqs, spots
+        FROM (
+            SELECT w.id, abs(w.ord) AS seq, w.ctid AS spot FROM ropeway.waiting AS w
             JOIN ropeway.job AS j ON j.queue = w.queue AND j.id = w.id
             WHERE w.queue = queue_id AND j.created_at <= last
             ORDER BY j.created_at, abs(w.ord) LIMIT most + 1 FOR UPDATE OF w SKIP LOCKED
-        );
+        ) AS old;
     ELSE
-        ids := ARRAY(
-            SELECT l.id FROM ropeway.later AS l
+        SELECT array_agg(old.id), array_agg(old.seq), array_agg(old.spot) INTO ids, seqs, spots
+        FROM (
+            SELECT l.id, abs(l.ord) AS seq, l.ctid AS spot FROM ropeway.later AS l
             JOIN ropeway.job AS j ON j.queue = l.queue AND j.id = l.id
             WHERE l.queue = queue_id AND (l.due_at IS NULL) = (of_state = 'waiting-children') AND j.created_at <= last
             ORDER BY j.created_at, abs(l.ord) LIMIT most + 1 FOR UPDATE OF l SKIP LOCKED
-        );
+        ) AS old;
     END IF;
-    more := cardinality(ids) > most;
-    ids := ids[1:most];
+    more := coalesce(cardinality(ids) > most, false);
+    ids := coalesce(ids[1:most], '{}');
     IF cardinality(ids) = 0 THEN
         RETURN;
     END IF;
-    FOREACH job_id IN ARRAY ids LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id;
-        PERFORM ropeway.drop_job(job, instant);
-        removed := removed || ('["' || job.id || '",{"prev":"' || job.state || '"}]');
-    END LOOP;
+    CASE of_state
+        WHEN 'waiting' THEN
+            DELETE FROM ropeway.waiting AS w WHERE w.ctid = ANY (spots[1:most]);
+        WHEN 'delayed', 'waiting-children' THEN
+            DELETE FROM ropeway.later AS l WHERE l.ctid = ANY (spots[1:most]);
+        ELSE
+            DELETE FROM ropeway.finished AS f WHERE f.ctid = ANY (spots[1:most]);
+    END CASE;
     s := ropeway.moved(s, of_state, NULL, cardinality(ids));
-    s := ropeway.told(s, ropeway.entry('remove', instant, NULL, array_to_string(removed, ',')), cardinality(ids));
+    s := ropeway.drop_jobs(s, queue_id, ids, array_fill(of_state, ARRAY[cardinality(ids)]), seqs[1:most], instant);
     s := ropeway.told(
         s,
         ropeway.entry(
-            'cleaned', instant, NULL, NULL, '{"count":' || cardinality(ids) || ',"state":"' || of_state || '"}'
+            '{{CLEANED}}', instant, NULL, NULL, '{"count":' || cardinality(ids) || ',"state":"' || of_state || '"}'
         ),
         1
     );
-    s.metric_removed := cardinality(ids);
     wakes := ropeway.write(s, queue_id, instant, false, may_wake);
 END
 $$;

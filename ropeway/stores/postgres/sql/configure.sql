@@ -31,20 +31,20 @@ BEGIN
     WHERE q.id = queue_id;
     IF is_paused <> old.is_paused THEN
         s := ropeway.told(
-            s, ropeway.entry(CASE WHEN is_paused THEN 'paused' ELSE 'resumed' END, instant, NULL, NULL), 1
+            s, ropeway.entry(CASE WHEN is_paused THEN '{{PAUSED}}' ELSE '{{RESUMED}}' END, instant, NULL, NULL), 1
         );
     END IF;
     FOREACH name IN ARRAY paused_names LOOP
         IF name <> ALL (old.paused_names) THEN
             s := ropeway.told(
-                s, ropeway.entry('paused', instant, NULL, NULL, '{"name":' || to_json(name) || '}'), 1
+                s, ropeway.entry('{{PAUSED}}', instant, NULL, NULL, '{"name":' || to_json(name) || '}'), 1
             );
         END IF;
     END LOOP;
     FOREACH name IN ARRAY old.paused_names LOOP
         IF name <> ALL (paused_names) THEN
             s := ropeway.told(
-                s, ropeway.entry('resumed', instant, NULL, NULL, '{"name":' || to_json(name) || '}'), 1
+                s, ropeway.entry('{{RESUMED}}', instant, NULL, NULL, '{"name":' || to_json(name) || '}'), 1
             );
         END IF;
     END LOOP;

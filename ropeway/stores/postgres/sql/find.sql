@@ -8,10 +8,7 @@ CREATE OR REPLACE FUNCTION ropeway.find(
     second bigint, backwards boolean
 ) RETURNS TABLE (
     key_first bigint, key_second bigint,
-    queue text, id text, name text, data text, options text, state text, priority integer, ord bigint,
-    created_at bigint, attempts_made integer, attempts_started integer, stalled_count integer, due_at bigint,
-    token text, worker text, started_at bigint, renewed_at bigint, lock_until bigint, finished_at bigint,
-    expires_at bigint, reason text, progress text, result text, tags text[]
+    {{RECORD}}
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -22,7 +19,8 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
 DECLARE
-    listing text := of_state || CASE WHEN backwards THEN ' backwards' ELSE '' END;
+    listing text := CASE WHEN of_state IN ({{FINAL}}) THEN 'finished' ELSE of_state::text END
+        || CASE WHEN backwards THEN ' backwards' ELSE '' END;
     queue_id integer;
     firsts bigint[];
     seconds bigint[];
@@ -104,7 +102,7 @@ BEGIN
                 ORDER BY w.started_at DESC, abs(w.ord) DESC
                 LIMIT looks
             ) AS page;
-        WHEN 'completed', 'failed', 'cancelled' THEN
+        WHEN 'finished' THEN
             SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
             INTO firsts, seconds, ids, names
             FROM (
@@ -126,7 +124,7 @@ BEGIN
                 ORDER BY a, b
                 LIMIT looks
             ) AS page;
-        WHEN 'completed backwards', 'failed backwards', 'cancelled backwards' THEN
+        WHEN 'finished backwards' THEN
             SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
             INTO firsts, seconds, ids, names
             FROM (
@@ -151,10 +149,7 @@ BEGIN
     END CASE;
     RETURN QUERY
     SELECT
-        page.a, page.b, queue_name, p.id, p.name, p.data, p.options, p.state::text, p.priority, p.ord,
-        p.created_at, p.attempts_made, p.attempts_started, p.stalled_count, p.due_at,
-        p.token, p.worker, p.started_at, p.renewed_at, p.lock_until, p.finished_at,
-        p.expires_at, p.reason, p.progress, p.result, p.tags
+        page.a, page.b, {{RECORD_OF_PLACE}}
     FROM unnest(firsts, seconds, ids, names) WITH ORDINALITY AS page (a, b, id, name, n)
     -- One by one, whatever is known of the tables: OFFSET keeps the planner from turning this round.
     CROSS JOIN LATERAL (

@@ -17,7 +17,7 @@ LANGUAGE sql STABLE AS $$
         FROM ropeway.metric AS known WHERE known.queue = q.id
         UNION ALL
         SELECT
-            step.at - step.at % 60000, coalesce(step.metric_added, 0), coalesce(step.metric_completed, 0),
+            step.at - step.at % {{MINUTE}}, coalesce(step.metric_added, 0), coalesce(step.metric_completed, 0),
             coalesce(step.metric_failed, 0), coalesce(step.metric_retried, 0), coalesce(step.metric_stalled, 0),
             coalesce(step.metric_cancelled, 0), coalesce(step.metric_removed, 0)
         FROM ropeway.step WHERE step.queue = q.id AND step.number IS NULL

@@ -16,8 +16,11 @@ DECLARE
     held text[];
     job ropeway.place;
     job_id text;
+    gone text[] := '{}';
     s ropeway.step;
     base ropeway.tally;
+    states ropeway.state[];
+    seqs bigint[];
     revokes boolean := false;
 BEGIN
     ids := '{}';
@@ -27,7 +30,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT 1000);
+    ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT {{BATCH}});
     held := ropeway.hold(queue_id, ids);
     -- After the jobs: claims under a limit have some in hand when they ask for the queue.
     UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
@@ -40,12 +43,20 @@ BEGIN
     FOREACH job_id IN ARRAY ids LOOP
         SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id AND p.id = ANY (held);
         IF FOUND THEN
-            PERFORM ropeway.drop_job(job, instant);
-            revokes := revokes OR job.state = 'active';
+            IF job.state = 'active' THEN
+                PERFORM ropeway.revoke(queue_id, job.id, job.token, 'removed', instant);
+                revokes := true;
+            END IF;
+            PERFORM ropeway.leave(job);
             s := ropeway.moved(s, job.state, NULL);
+            gone := gone || job.id;
+            states := states || job.state;
+            seqs := seqs || abs(job.ord);
         END IF;
     END LOOP;
+    s := ropeway.drop_jobs(s, queue_id, gone, states, seqs, instant);
     IF cardinality(ids) > 0 THEN
+        -- Without the events that removing them would be.
         INSERT INTO ropeway.step (
             at, queue, events, waiting, waiting_children, delayed, active, completed, failed, cancelled, entries
         )
@@ -63,7 +74,7 @@ BEGIN
     END IF;
     -- As if the queue had never been; only the numbers of its events go on.
     LOOP
-        EXIT WHEN ropeway.fold(queue_id) < 5000;
+        EXIT WHEN ropeway.fold(queue_id) < {{FOLD_BATCH}};
     END LOOP;
     DELETE FROM ropeway.step WHERE step.queue = queue_id AND step.number IS NOT NULL;
     DELETE FROM ropeway.metric AS m WHERE m.queue = queue_id;

@@ -40,7 +40,7 @@ BEGIN
     END LOOP;
     IF promoted IS NOT NULL THEN
         s := ropeway.told(
-            s, ropeway.entry('promote', instant, 'waiting', array_to_string(promoted, ',')), cardinality(promoted)
+            s, ropeway.entry('{{PROMOTE}}', instant, 'waiting', array_to_string(promoted, ',')), cardinality(promoted)
         );
     END IF;
     wakes := ropeway.write(s, queue_id, instant, promoted IS NOT NULL, may_wake);

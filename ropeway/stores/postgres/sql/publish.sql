@@ -20,13 +20,13 @@ DECLARE
     newest bigint;
 BEGIN
     s := ropeway.told(
-        s, ropeway.entry('published', instant, NULL, NULL, '{"name":' || event || ',"data":' || data || '}'), 1
+        s, ropeway.entry('{{PUBLISHED}}', instant, NULL, NULL, '{"name":' || event || ',"data":' || data || '}'), 1
     );
     wakes := ropeway.write(s, queue_id, instant, false, may_wake);
     IF random() * once_in < 1 AND pg_try_advisory_xact_lock(hashtext('ropeway.fold'), queue_id) THEN
         PERFORM ropeway.fold(queue_id);
         SELECT t.events INTO newest FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
-        PERFORM ropeway.forget_steps(queue_id, newest - events_kept, 1000);
+        PERFORM ropeway.forget_steps(queue_id, newest - events_kept, {{BATCH}});
     END IF;
 END
 $$;

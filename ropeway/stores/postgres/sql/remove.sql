@@ -18,13 +18,19 @@ DECLARE
     queue ropeway.queue;
     held text[];
     job ropeway.place;
-    removed text[];
+    removed text[] := '{}';
+    states ropeway.state[];
+    seqs bigint[];
     revokes boolean := false;
 BEGIN
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
     held := ropeway.hold(queue.id, ids);
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
+        IF ids[n] = ANY (removed) THEN
+            letters := letters || 'm-';
+            CONTINUE;
+        END IF;
         SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue.id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
@@ -34,17 +40,17 @@ BEGIN
             CONTINUE;
         END IF;
         letters := letters || 'd' || ropeway.letter(job.state);
-        PERFORM ropeway.drop_job(job, instant);
-        revokes := revokes OR job.state = 'active';
+        IF job.state = 'active' THEN
+            PERFORM ropeway.revoke(queue.id, job.id, job.token, 'removed', instant);
+            revokes := true;
+        END IF;
+        PERFORM ropeway.leave(job);
         s := ropeway.moved(s, job.state, NULL);
-        removed := removed || ('["' || job.id || '",{"prev":"' || job.state || '"}]');
+        removed := removed || job.id;
+        states := states || job.state;
+        seqs := seqs || abs(job.ord);
     END LOOP;
-    IF removed IS NOT NULL THEN
-        s := ropeway.told(
-            s, ropeway.entry('remove', instant, NULL, array_to_string(removed, ',')), cardinality(removed)
-        );
-        s.metric_removed := cardinality(removed);
-    END IF;
+    s := ropeway.drop_jobs(s, queue.id, removed, states, seqs, instant);
     wakes := ropeway.write(s, queue.id, instant, revokes AND queue.max_active IS NOT NULL, may_wake);
     IF revokes THEN
         PERFORM ropeway.wake(queue.id, 'revoked', true);

@@ -28,7 +28,7 @@ BEGIN
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;
-        ELSIF job.state NOT IN ('completed', 'failed', 'cancelled') THEN
+        ELSIF job.state NOT IN ({{FINAL}}) THEN
             letters := letters || 'r' || ropeway.letter(job.state);
             CONTINUE;
         END IF;
@@ -48,7 +48,7 @@ BEGIN
     END LOOP;
     IF retried IS NOT NULL THEN
         s := ropeway.told(
-            s, ropeway.entry('retry by hand', instant, 'waiting', array_to_string(retried, ',')), cardinality(retried)
+            s, ropeway.entry('{{RETRY_BY_HAND}}', instant, 'waiting', array_to_string(retried, ',')), cardinality(retried)
         );
     END IF;
     wakes := ropeway.write(s, queue_id, instant, retried IS NOT NULL, may_wake);

@@ -46,11 +46,19 @@ BEGIN
         WHERE a.queue = queue.id AND a.id = ANY (done_ids || other_ids) ORDER BY a.id FOR UPDATE;
     END IF;
     IF cardinality(done_ids) > 0 THEN
-        done := ropeway.settle_done(
-            queue.id, done_ids, done_tokens, done_results, done_age, done_count, instant
+        done := ropeway.end_jobs(
+            s, queue.id, '{{COMPLETE}}', 'completed', done_age, done_count, done_ids, done_tokens, NULL, done_results, NULL, NULL,
+            instant
         );
         s := done.s;
-        done_letters := done.letters;
+        IF done.ended IS NULL OR cardinality(done.ended) < cardinality(done_ids) THEN
+            -- Not held under that token; or a renewal came between.
+            done := ropeway.settle_rest(
+                s, queue.id, done_ids, done_tokens, done_results, done_age, done_count, done.ended, instant
+            );
+            s := done.s;
+            done_letters := done.letters;
+        END IF;
     END IF;
     IF cardinality(other_ids) > 0 THEN
         other := ropeway.settle_others(
@@ -60,20 +68,6 @@ BEGIN
         s := other.s;
         other_letters := other.letters;
         brings_work := other.back > 0;
-        IF cardinality(other.failed) > 0 THEN
-            s := ropeway.retain(
-                s, queue.id, 'failed', other.failed_at_once, other.failed_count, cardinality(other.failed), instant
-            );
-        END IF;
-        IF cardinality(other.completed) > 0 THEN
-            s := ropeway.retain(
-                s, queue.id, 'completed', other.completed_at_once, other.completed_count,
-                cardinality(other.completed), instant
-            );
-        END IF;
-    END IF;
-    IF done_count > 0 AND s.metric_completed > 0 THEN
-        s := ropeway.retain(s, queue.id, 'completed', NULL, done_count, s.metric_completed, instant);
     END IF;
     brings_work := brings_work OR (queue.max_active IS NOT NULL AND s.active < 0);
 

@@ -37,9 +37,9 @@ BEGIN
     given_up := late.given_up;
     spots := ARRAY(
         SELECT f.ctid FROM ropeway.finished AS f
-        WHERE f.queue = queue_id AND f.expires_at <= instant AND f.expires_at < 253402300799999
+        WHERE f.queue = queue_id AND f.expires_at <= instant AND f.expires_at < {{LAST_INSTANT}}
         ORDER BY f.expires_at
-        LIMIT 1000
+        LIMIT {{BATCH}}
         FOR UPDATE SKIP LOCKED
     );
     removed := cardinality(spots);
@@ -49,15 +49,15 @@ BEGIN
     wakes := ropeway.write(
         s, queue_id, instant, promoted > 0 OR cardinality(stalled) > 0 OR cardinality(given_up) > 0, may_wake
     );
-    more := ropeway.fold(queue_id) = 5000;
+    more := ropeway.fold(queue_id) = {{FOLD_BATCH}};
     more := ropeway.trim(queue_id, events_kept, instant) OR more
-        OR promoted = 1000 OR removed = 1000 OR cardinality(stalled) + cardinality(given_up) = 1000;
+        OR promoted = {{BATCH}} OR removed = {{BATCH}} OR cardinality(stalled) + cardinality(given_up) = {{BATCH}};
     next_at := least(
         due.next_due,
         (SELECT min(a.lock_until) FROM ropeway.active AS a WHERE a.queue = queue_id),
         (
             SELECT f.expires_at FROM ropeway.finished AS f
-            WHERE f.queue = queue_id AND f.expires_at < 253402300799999
+            WHERE f.queue = queue_id AND f.expires_at < {{LAST_INSTANT}}
             ORDER BY f.expires_at LIMIT 1
         )
     );

@@ -18,7 +18,7 @@ BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     -- Also if nothing is to be folded: only who has the fold's lock forgets steps.
     LOOP
-        EXIT WHEN ropeway.fold(queue_id) < 5000;
+        EXIT WHEN ropeway.fold(queue_id) < {{FOLD_BATCH}};
     END LOOP;
     SELECT t.events INTO newest FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
     last_gone := newest - events_kept;

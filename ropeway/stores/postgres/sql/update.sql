@@ -35,7 +35,7 @@ BEGIN
         ELSIF tokens[n] IS NOT NULL AND (job.state <> 'active' OR job.token <> tokens[n]) THEN
             letters := letters || 'l' || ropeway.letter(job.state);
             CONTINUE;
-        ELSIF tokens[n] IS NULL AND job.state IN ('completed', 'failed', 'cancelled') THEN
+        ELSIF tokens[n] IS NULL AND job.state IN ({{FINAL}}) THEN
             letters := letters || 'r' || ropeway.letter(job.state);
             CONTINUE;
         END IF;
@@ -75,12 +75,12 @@ BEGIN
     END LOOP;
     IF progressed IS NOT NULL THEN
         s := ropeway.told(
-            s, ropeway.entry('progress', instant, NULL, array_to_string(progressed, ',')), cardinality(progressed)
+            s, ropeway.entry('{{PROGRESS}}', instant, NULL, array_to_string(progressed, ',')), cardinality(progressed)
         );
     END IF;
     IF changed IS NOT NULL THEN
         s := ropeway.told(
-            s, ropeway.entry('changed', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
+            s, ropeway.entry('{{CHANGED}}', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
         );
     END IF;
     wakes := ropeway.write(s, queue_id, instant, false, may_wake);

@@ -11,7 +11,7 @@ DECLARE
     seq bigint := nextval('ropeway.job_seq');
     ord bigint := CASE WHEN lifo THEN -seq ELSE seq END;
     due bigint := CASE
-        WHEN delay > 0 THEN least(instant + delay, 253402300799999)
+        WHEN delay > 0 THEN least(instant + delay, {{LAST_INSTANT}})
         WHEN add_single.due_at > instant THEN add_single.due_at
     END;
 BEGIN
@@ -30,16 +30,16 @@ BEGIN
         VALUES (ord, queue_id, coalesce(add_single.priority, 0), job_id, job_name);
         INSERT INTO ropeway.step (at, queue, events, waiting, metric_added, entries)
         VALUES (
-            instant, queue_id, 2, 1, 1,
-            '["add",' || instant || ',"waiting",[["' || job_id || '",{"name":' || to_json(job_name) || '}]],null]'
+            instant, queue_id, {{EVENTS_OF_ADD}}, 1, 1,
+            '["{{ADD}}",' || instant || ',"waiting",[["' || job_id || '",{"name":' || to_json(job_name) || '}]],null]'
         );
     ELSE
         INSERT INTO ropeway.later (ord, due_at, queue, priority, id, name)
         VALUES (ord, due, queue_id, coalesce(add_single.priority, 0), job_id, job_name);
         INSERT INTO ropeway.step (at, queue, events, delayed, metric_added, entries)
         VALUES (
-            instant, queue_id, 2, 1, 1,
-            '["add",' || instant || ',"delayed",[["' || job_id || '",{"name":' || to_json(job_name)
+            instant, queue_id, {{EVENTS_OF_ADD}}, 1, 1,
+            '["{{ADD}}",' || instant || ',"delayed",[["' || job_id || '",{"name":' || to_json(job_name)
             || ',"due_at":' || due || '}]],null]'
         );
     END IF;

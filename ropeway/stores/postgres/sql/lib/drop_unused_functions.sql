@@ -2,7 +2,7 @@
 -- that was idle all that time installs its set again.
 -- Takes how long that is.
 -- Returns nothing.
-CREATE OR REPLACE FUNCTION ropeway.drop_unused_functions(unused_for bigint DEFAULT 2592000000) RETURNS void
+CREATE OR REPLACE FUNCTION ropeway.drop_unused_functions(unused_for bigint DEFAULT {{FUNCTIONS_KEPT}}) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     old text;

@@ -4,7 +4,7 @@
 CREATE OR REPLACE FUNCTION ropeway.expiry(instant bigint, age bigint, count bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE
-        WHEN age IS NOT NULL THEN least(instant + age, 253402300799999)
-        WHEN count IS NOT NULL THEN 253402300799999
+        WHEN age IS NOT NULL THEN least(instant + age, {{LAST_INSTANT}})
+        WHEN count IS NOT NULL THEN {{LAST_INSTANT}}
     END
 $$;

@@ -2,7 +2,7 @@
 -- which nothing waits and nothing is active is followed by `drained`.
 -- Takes the queue and how many steps at most.
 -- Returns how many there were.
-CREATE OR REPLACE FUNCTION ropeway.fold(queue_id integer, most integer DEFAULT 5000) RETURNS integer
+CREATE OR REPLACE FUNCTION ropeway.fold(queue_id integer, most integer DEFAULT {{FOLD_BATCH}}) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
     base ropeway.tally;
@@ -39,12 +39,12 @@ BEGIN
         FROM numbered WHERE step.ctid = numbered.spot
     ), drained AS (
         INSERT INTO ropeway.step (at, number, queue, events, entries)
-        SELECT numbered.at, numbered.last_number, queue_id, 1, ropeway.entry('drained', numbered.at, NULL, NULL)
+        SELECT numbered.at, numbered.last_number, queue_id, 1, ropeway.entry('{{DRAINED}}', numbered.at, NULL, NULL)
         FROM numbered WHERE numbered.drains
     ), measured AS (
         INSERT INTO ropeway.metric AS m (queue, minute, added, completed, failed, retried, stalled, cancelled, removed)
         SELECT
-            queue_id, numbered.at - numbered.at % 60000,
+            queue_id, numbered.at - numbered.at % {{MINUTE}},
             coalesce(sum(numbered.metric_added), 0), coalesce(sum(numbered.metric_completed), 0),
             coalesce(sum(numbered.metric_failed), 0), coalesce(sum(numbered.metric_retried), 0),
             coalesce(sum(numbered.metric_stalled), 0), coalesce(sum(numbered.metric_cancelled), 0),
@@ -54,7 +54,7 @@ BEGIN
             numbered.metric_added, numbered.metric_completed, numbered.metric_failed, numbered.metric_retried,
             numbered.metric_stalled, numbered.metric_cancelled, numbered.metric_removed
         ) IS NOT NULL
-        GROUP BY numbered.at - numbered.at % 60000
+        GROUP BY numbered.at - numbered.at % {{MINUTE}}
         ON CONFLICT (queue, minute) DO UPDATE SET
             added = m.added + excluded.added, completed = m.completed + excluded.completed,
             failed = m.failed + excluded.failed, retried = m.retried + excluded.retried,

@@ -22,27 +22,22 @@ BEGIN
         SELECT due.ctid FROM ropeway.later AS due
         WHERE due.queue = queue_id AND due.due_at >= coalesce(from_due, 0) AND due.due_at <= instant
         ORDER BY due.due_at, due.ord
-        LIMIT 1000
+        LIMIT {{BATCH}}
         FOR UPDATE SKIP LOCKED
     );
     WITH gone AS (
         DELETE FROM ropeway.later WHERE later.ctid = ANY (spots) RETURNING later.*
     ), lined AS (
-        INSERT INTO ropeway.waiting (
-            ord, queue, priority, attempts_made, attempts_started, stalled_count, logged, id, name,
-            started_at, renewed_at, token, worker, reason, progress
-        )
+        INSERT INTO ropeway.waiting (ord, queue, priority, {{CARRIED}}, reason)
         SELECT
-            gone.ord, gone.queue, gone.priority, gone.attempts_made, gone.attempts_started, gone.stalled_count,
-            gone.logged, gone.id, gone.name, gone.started_at, gone.renewed_at, gone.token, gone.worker, gone.reason,
-            gone.progress
+            gone.ord, gone.queue, gone.priority, {{CARRIED_OF_GONE}}, gone.reason
         FROM gone
     )
     SELECT count(*), string_agg('["' || gone.id || '",null]', ',' ORDER BY gone.due_at, gone.ord)
     INTO promoted, jobs
     FROM gone;
     IF promoted > 0 THEN
-        s := ropeway.told(s, ropeway.entry('promote', instant, 'waiting', jobs), promoted);
+        s := ropeway.told(s, ropeway.entry('{{PROMOTE}}', instant, 'waiting', jobs), promoted);
         s := ropeway.moved(s, 'delayed', 'waiting', promoted);
     END IF;
     SELECT later.due_at INTO next_due FROM ropeway.later

@@ -16,12 +16,12 @@ DECLARE
     lost_by integer;
     is_spared boolean;
     ended text;
-    exhausted integer := 0;
     detail text;
     waiting text[];
-    failed text[];
-    at_once text[];
-    keeps bigint;
+    lost ropeway.active[];
+    details text[];
+    ages bigint[];
+    counts bigint[];
 BEGIN
     stalled := '{}';
     given_up := '{}';
@@ -30,14 +30,14 @@ BEGIN
     UPDATE ropeway.active AS a SET lock_until = instant + a.lock_until - a.renewed_at, renewed_at = instant
     WHERE a.ctid = ANY (ARRAY(
         SELECT ahead.ctid FROM ropeway.active AS ahead
-        WHERE ahead.queue = queue_id AND ahead.renewed_at > instant + 1000
+        WHERE ahead.queue = queue_id AND ahead.renewed_at > instant + {{CLOCK_SLACK}}
         FOR UPDATE SKIP LOCKED
     ));
     FOR late IN
         SELECT a.id, a.alone FROM ropeway.active AS a
         WHERE a.queue = queue_id AND a.lock_until <= instant
         ORDER BY a.lock_until, a.started_at, abs(a.ord)
-        LIMIT 1000
+        LIMIT {{BATCH}}
         FOR UPDATE SKIP LOCKED
     LOOP
         SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = late.id;
@@ -56,9 +56,11 @@ BEGIN
         END IF;
         job.stalled_count := job.stalled_count + 1;
         ended := ends[array_position(processes, substring(job.worker FROM '^(.*):'))];
-        job.reason := coalesce(given_up_for[lost_by], 'stalled')
-            || ': worker ' || job.worker || ' ' || coalesce(ended || ' and ', '') || 'last renewed its lock at '
-            || to_char(to_timestamp(job.renewed_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+        job.reason := format(
+            CASE WHEN ended IS NULL THEN '{{STALL_REASON}}' ELSE '{{STALL_REASON_WITH_END}}' END,
+            coalesce(given_up_for[lost_by], '{{STALLED}}'), job.worker,
+            to_char(to_timestamp(job.renewed_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ended
+        );
         PERFORM ropeway.fail_attempt(
             abs(job.ord), job.attempts_started, job.worker, job.reason, '', said.stack_traces::integer, instant
         );
@@ -66,19 +68,12 @@ BEGIN
         job.token := NULL;
         detail := '"worker":' || to_json(job.worker) || ',"stalled_count":' || job.stalled_count;
         IF lost_by IS NOT NULL THEN
-            job.state := 'failed';
-            job.finished_at := instant;
-            job.expires_at := ropeway.expiry(instant, said.age, said.count);
-            PERFORM ropeway.finish(job);
-            IF said.age = 0 OR said.count = 0 THEN
-                at_once := at_once || job.id;
-            ELSE
-                keeps := least(keeps, said.count);
-            END IF;
+            lost := lost || ropeway.row_of(job);
+            ages := array_append(ages, said.age);
+            counts := array_append(counts, said.count);
+            details := details || ('{' || detail || ',"reason":' || to_json(job.reason)
+                || CASE WHEN lost_by = 2 THEN ',"exhausted":true}' ELSE '}' END);
             given_up := given_up || job.id;
-            failed := failed || ('["' || job.id || '",{' || detail || ',"reason":' || to_json(job.reason)
-                || CASE WHEN lost_by = 2 THEN ',"exhausted":true}]' ELSE '}]' END);
-            exhausted := exhausted + CASE WHEN lost_by = 2 THEN 1 ELSE 0 END;
         ELSE
             PERFORM ropeway.stand_in_line(job);
             stalled := stalled || job.id;
@@ -87,17 +82,13 @@ BEGIN
     END LOOP;
     IF waiting IS NOT NULL THEN
         s := ropeway.told(
-            s, ropeway.entry('stall', instant, 'waiting', array_to_string(waiting, ',')), 2 * cardinality(waiting)
+            s, ropeway.entry('{{STALL}}', instant, 'waiting', array_to_string(waiting, ',')), {{EVENTS_OF_STALL}} * cardinality(waiting)
         );
         s := ropeway.moved(s, 'active', 'waiting', cardinality(waiting));
     END IF;
-    IF failed IS NOT NULL THEN
-        s := ropeway.told(
-            s, ropeway.entry('give up', instant, 'failed', array_to_string(failed, ',')), 2 * cardinality(failed) + exhausted
-        );
-        s := ropeway.moved(s, 'active', 'failed', cardinality(failed));
-        s.metric_failed := cardinality(failed);
-        s := ropeway.retain(s, queue_id, 'failed', at_once, keeps, cardinality(failed), instant);
+    IF lost IS NOT NULL THEN
+        s := ropeway.moved(s, 'active', NULL, cardinality(lost));
+        s := ropeway.end_left(s, queue_id, '{{GIVE_UP}}', 'failed', lost, NULL, details, NULL, ages, counts, instant);
     END IF;
     s.metric_stalled := cardinality(stalled) + cardinality(given_up);
 END

@@ -1,10 +1,9 @@
--- Removes what is not kept of the jobs that a call has finished, and the oldest beyond the count that it asks for. Those that are
--- kept for ever are neither counted nor removed.
--- Takes the step, the queue, the state, the ids that go at once, the count (null: none), how many the call finished, and the
--- instant.
+-- Removes the oldest finished jobs beyond the count that those ask for which a call has finished. Those that are kept for ever
+-- are neither counted nor removed.
+-- Takes the step, the queue, the state, the count, how many the call finished, and the instant.
 -- Returns the step.
 CREATE OR REPLACE FUNCTION ropeway.retain(
-    INOUT s ropeway.step, queue_id integer, of_state ropeway.state, at_once text[], keeps bigint, amount integer,
+    INOUT s ropeway.step, queue_id integer, of_state ropeway.state, keeps bigint, amount integer,
     instant bigint
 )
 LANGUAGE plpgsql AS $$
@@ -13,17 +12,11 @@ DECLARE
     newest record;
     beyond bigint;
 BEGIN
-    IF cardinality(at_once) > 0 THEN
-        spots := ARRAY(
-            SELECT f.ctid FROM ropeway.finished AS f WHERE f.queue = queue_id AND f.id = ANY (at_once)
-        );
-        s := ropeway.drop_finished(s, queue_id, spots, instant);
-    END IF;
     -- With many to keep it is done now and then, and leaves some more.
-    IF keeps IS NULL OR random() > 10.0 * amount / greatest(keeps - 100, 1) THEN
+    IF random() > 10.0 * amount / greatest(keeps - 100, 1) THEN
         RETURN;
     END IF;
-    IF keeps <= 1000 OR EXISTS (
+    IF keeps <= {{BATCH}} OR EXISTS (
         SELECT FROM ropeway.finished AS f WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NULL
     ) THEN
         SELECT f.finished_at, f.seq INTO newest FROM ropeway.finished AS f
@@ -38,7 +31,7 @@ BEGIN
             WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NOT NULL
                 AND (f.finished_at, f.seq) <= (newest.finished_at, newest.seq)
             ORDER BY f.finished_at, f.seq
-            LIMIT 1000
+            LIMIT {{BATCH}}
             FOR UPDATE SKIP LOCKED
         );
     ELSE
@@ -46,7 +39,7 @@ BEGIN
         IF NOT pg_try_advisory_xact_lock(hashtext('ropeway.retain'), queue_id) THEN
             RETURN;
         END IF;
-        beyond := least(ropeway.finished_of(queue_id, of_state) - keeps, 1000);
+        beyond := least(ropeway.finished_of(queue_id, of_state) - keeps, {{BATCH}});
         IF beyond <= 0 THEN
             RETURN;
         END IF;

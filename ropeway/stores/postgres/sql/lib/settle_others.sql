@@ -1,16 +1,21 @@
--- Settles attempts one by one, in order: those that did not simply complete.
--- Takes the step, the queue, arrays of what `settle_one` takes (how long they are kept as an age and a count), and the instant.
--- Returns the step, the letters of all, how many went back to waiting or delayed, and of the finished ones what `retain` needs.
+-- Settles attempts in order: those that did not simply complete. Neighbours that end alike end together.
+-- Takes the step, the queue, arrays of what `settle_one` takes, how long each is kept as an age and a count, and the instant.
+-- Returns the step, the letters of all, and how many went back to waiting or delayed.
 CREATE OR REPLACE FUNCTION ropeway.settle_others(
     INOUT s ropeway.step, queue_id integer, ids text[], tokens text[], moves text[], results text[], reasons text[],
     traces text[], delays bigint[], ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[],
-    instant bigint, OUT letters text, OUT back integer,
-    OUT completed text[], OUT completed_at_once text[], OUT completed_count bigint,
-    OUT failed text[], OUT failed_at_once text[], OUT failed_count bigint
+    instant bigint, OUT letters text, OUT back integer
 )
 LANGUAGE plpgsql AS $$
 DECLARE
+    most CONSTANT integer := cardinality(ids);
     one record;
+    ended ropeway.active[];
+    ended_ids text[];
+    ended_results text[];
+    details text[];
+    ended_ages bigint[];
+    ended_counts bigint[];
 BEGIN
     letters := '';
     back := 0;
@@ -18,28 +23,34 @@ BEGIN
     PERFORM FROM unnest(ids, tokens) AS given (id, token)
     JOIN ropeway.active AS a ON a.queue = queue_id AND a.id = given.id AND a.token = given.token
     ORDER BY a.id FOR UPDATE OF a;
-    FOR n IN 1 .. cardinality(ids) LOOP
+    FOR n IN 1 .. most + 1 LOOP
+        -- Before another outcome of the same job, too, which has to see it.
+        IF ended IS NOT NULL AND (n > most OR moves[n] <> moves[n - 1] OR ids[n] = ANY (ended_ids)) THEN
+            s := ropeway.end_left(
+                s, queue_id, moves[n - 1], CASE moves[n - 1] WHEN '{{COMPLETE}}' THEN 'completed' ELSE 'failed' END::ropeway.state,
+                ended, ended_results, details, NULL, ended_ages, ended_counts, instant
+            );
+            ended := NULL;
+            ended_ids := NULL;
+            ended_results := NULL;
+            details := NULL;
+            ended_ages := NULL;
+            ended_counts := NULL;
+        END IF;
+        EXIT WHEN n > most;
         one := ropeway.settle_one(
-            s, queue_id, ids[n], tokens[n], moves[n], results[n], reasons[n], traces[n], delays[n],
-            ropeway.expiry(instant, ages[n], counts[n]), exhausted[n], stack_traces[n],
-            instant
+            s, queue_id, ids[n], tokens[n], moves[n], results[n], reasons[n], traces[n], delays[n], exhausted[n],
+            stack_traces[n], instant
         );
         s := one.s;
         letters := letters || one.letters;
-        IF one.entered = 'completed' THEN
-            completed := completed || ids[n];
-            IF ages[n] = 0 OR counts[n] = 0 THEN
-                completed_at_once := completed_at_once || ids[n];
-            ELSE
-                completed_count := least(completed_count, counts[n]);
-            END IF;
-        ELSIF one.entered = 'failed' THEN
-            failed := failed || ids[n];
-            IF ages[n] = 0 OR counts[n] = 0 THEN
-                failed_at_once := failed_at_once || ids[n];
-            ELSE
-                failed_count := least(failed_count, counts[n]);
-            END IF;
+        IF one.entered IN ('completed', 'failed') THEN
+            ended := ended || one.held;
+            ended_ids := ended_ids || ids[n];
+            ended_results := array_append(ended_results, CASE moves[n] WHEN '{{COMPLETE}}' THEN results[n] END);
+            details := array_append(details, one.detail);
+            ended_ages := array_append(ended_ages, ages[n]);
+            ended_counts := array_append(ended_counts, counts[n]);
         ELSIF one.entered IS NOT NULL THEN
             back := back + 1;
         END IF;

@@ -148,7 +148,7 @@ BEGIN
     END IF;
     -- What `told` and `moved` do. A call sets up each expression that it meets anew, so few of them make a fast claim.
     s.entries := concat_ws(
-        ',', s.entries, ropeway.entry('claim', instant, 'active', jobs, '{"worker":' || to_json(worker) || '}')
+        ',', s.entries, ropeway.entry('{{CLAIM}}', instant, 'active', jobs, '{"worker":' || to_json(worker) || '}')
     );
     s.events := coalesce(s.events, 0) + amount;
     s.waiting := coalesce(s.waiting, 0) - amount;

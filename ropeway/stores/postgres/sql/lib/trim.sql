@@ -11,26 +11,26 @@ DECLARE
 BEGIN
     SELECT t.events INTO newest FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
     -- A step's number is that of its last event, so the newest step is always above this one.
-    more := ropeway.forget_steps(queue_id, newest - events_kept, 1000) = 1000;
-    DELETE FROM ropeway.metric AS m WHERE m.queue = queue_id AND m.minute < instant - 1209600000;
+    more := ropeway.forget_steps(queue_id, newest - events_kept, {{BATCH}}) = {{BATCH}};
+    DELETE FROM ropeway.metric AS m WHERE m.queue = queue_id AND m.minute < instant - {{METRICS_KEPT}};
     DELETE FROM ropeway.revoked AS r WHERE r.number = ANY (ARRAY(
         SELECT old.number FROM ropeway.revoked AS old
-        WHERE old.queue = queue_id AND old.at < instant - 60000
+        WHERE old.queue = queue_id AND old.at < instant - {{REVOKED_KEPT}}
         ORDER BY old.number
-        LIMIT 1000
+        LIMIT {{BATCH}}
     ));
     GET DIAGNOSTICS amount = ROW_COUNT;
-    more := more OR amount = 1000;
+    more := more OR amount = {{BATCH}};
     -- By a statement of its own, as in `promote_due`.
     spots := ARRAY(
         SELECT old.ctid FROM ropeway.record AS old
         WHERE old.expires_at <= instant
         ORDER BY old.expires_at
-        LIMIT 1000
+        LIMIT {{BATCH}}
         FOR UPDATE SKIP LOCKED
     );
     DELETE FROM ropeway.record AS r WHERE r.ctid = ANY (spots);
     GET DIAGNOSTICS amount = ROW_COUNT;
-    RETURN more OR amount = 1000;
+    RETURN more OR amount = {{BATCH}};
 END
 $$;
