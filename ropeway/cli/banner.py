@@ -1,4 +1,4 @@
-"""What a worker says when it starts."""
+"""The lines that a worker prints when it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .sink import tell
 
 
 def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
-    """Store, queues, handlers, concurrency, version: enough to see that it is the worker that was meant."""
+    """Store, queues, handlers, concurrency and version, so that a wrong worker is noticed."""
     info = worker.info
     handlers = _handlers(worker)
     stores = list(dict.fromkeys(queue.store.url for queue in worker.queues))
@@ -38,11 +38,11 @@ def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
     tell(click.style(f"Ropeway {__version__}", bold=True) + f"  {one_line(info.name)}")
     for name, value in lines.items():
         tell(f"  {name:<12} {one_line(value)}")
-    tell("  Ctrl-C ends it in good order; twice, in a hurry.")
+    tell("  Ctrl-C shuts it down gracefully; twice, hurriedly.")
 
 
 def _handlers(worker: Worker) -> list[str] | None:
-    """The job names it takes, None for all; the tasks of its queues are taken when it starts."""
+    """The job names it takes, None for all; including the tasks of its queues."""
     own = worker.info.handlers
     tasks = [name for queue in worker.queues for name in queue.tasks]
     return None if own is None else list(dict.fromkeys([*own, *tasks]))

@@ -20,7 +20,7 @@ from .batches import Selection, Verb, chosen_by, move
         "ropeway jobs retry --state cancelled --reset",
     )
 )
-@chosen_by("those that failed, unless told otherwise")
+@chosen_by("failed ones by default")
 @click.option("--reset", is_flag=True, help="Give all attempts again, not one.")
 @on_store()
 async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_json: bool) -> int:
@@ -37,7 +37,7 @@ async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_j
         "ropeway jobs cancel --queue emails --state waiting --name send_newsletter",
     )
 )
-@chosen_by("all that are not finished, unless told otherwise")
+@chosen_by("all unfinished ones by default")
 @click.option("--reason", help="Why; kept with the job.")
 @on_store()
 async def cancel(store: Store, reason: str | None, selection: Selection, yes: bool, as_json: bool) -> int:
