@@ -1,4 +1,4 @@
-"""What the site shows beside the pages: files from the root of the repository. MkDocs calls `on_files`."""
+"""Files from the root of the repository that the site shows in addition to the pages. MkDocs calls `on_files`."""
 
 from __future__ import annotations
 
@@ -21,5 +21,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def from_the_pages(text: str, *, as_pages: bool) -> str:
-    """Links as they are from among the pages: `docs/adding.md` is `adding.md`, and on the built site `adding/`."""
+    """Rewrites links for the site: `docs/adding.md` is `adding.md` or `adding/`; links to code become its name."""
+    text = re.sub(r"\[([^\]]+)\]\(ropeway/[^)]*\)", r"`\1`", text)
     return re.sub(r"\(docs/([a-z-]+)\.md", r"(\1.md" if as_pages else r"(\1/", text)

@@ -56,7 +56,7 @@ _JOB_OPTIONS: Final = (
 
 
 def with_job_options(command: Callable[..., None]) -> Any:
-    """Gives a command the `options` of a job: those that were given, as `Queue.add` takes them."""
+    """Adds job options to a command; it receives those that were given as `options`, for `Queue.add`."""
 
     @wraps(command)
     def packed(**given: Any) -> None:
@@ -113,7 +113,7 @@ def add(app: str | None, app_dir: Path, url: str | None, queue: str, **given: An
         from .apps import load_app  # noqa: PLC0415 - it imports workers, which takes long
 
         set_default_store(url)
-        # Not on a loop: apps may do as they like while they are imported.
+        # Not on a loop: apps may run any code while they are imported.
         found = load_app(app, app_dir, queue)
         refuse_memory(found.queue.store.url)
         asyncio.run(_add_to_app(found, **given))
@@ -182,7 +182,7 @@ async def _report_result(job: JobHandle, timeout: Duration | None, *, as_json: b
         result = await job.result(timeout)
     except (NoResult, ResultTimeout) as without:
         if as_json:
-            # Whoever reads it needs the id all the more.
+            # On an error the reader needs the id all the more.
             click.echo(json_text({**known, "error": str(without)}))
         raise
     click.echo(json_text({**known, "result": result} if as_json else result))

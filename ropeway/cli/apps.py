@@ -1,4 +1,4 @@
-"""An app as those see it who add jobs to one of its queues."""
+"""An app, as commands see it that add jobs to one of its queues."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class App(NamedTuple):
     target: str
     queue: Queue
     handled: tuple[str, ...] | None
-    """The job names that it has handlers for, besides the queue's tasks; None has one for every name."""
+    """Job names for which it has handlers, besides the queue's tasks; None for every name."""
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuses what the app cannot run: its name was misspelt, or it is another app's."""
+        """Refuses a job name that the app cannot run: it is misspelt, or belongs to another app."""
         if self.handled is None:
             return
         known = [*self.queue.tasks, *self.handled]

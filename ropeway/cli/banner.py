@@ -1,4 +1,4 @@
-"""What a worker says when it starts."""
+"""The lines that a worker prints when it starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sink import tell
 
 
 def show_banner(worker: Worker, processes: int, log_format: LogFormat) -> None:
-    """Store, queues, handlers, concurrency, version: enough to see that it is the worker that was meant."""
+    """Store, queues, handlers, concurrency and version, so that a wrong worker is noticed."""
     info = worker.info
     handlers = _handlers(worker)
     stores = list(dict.fromkeys(queue.store.url for queue in worker.queues))

@@ -1,4 +1,4 @@
-"""`ropeway bench`: what the store does on this machine, in a queue of its own."""
+"""`ropeway bench`: measures the store on this machine, in a separate queue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAMPLES = 50
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """Jobs a second, and milliseconds."""
+    """Results: jobs per second, and milliseconds."""
 
     store: str
     jobs: int
@@ -58,7 +58,7 @@ def bench(jobs: int, concurrency: int, url: str | None, as_json: bool) -> None:
     if url:
         figures = loops.run(_measure(url, jobs, concurrency))
     else:
-        # Not in the system's folder for such files, which is often in memory, and faster than any disk.
+        # Not in the system's temporary folder, which is often in memory, and faster than any disk.
         with tempfile.TemporaryDirectory(prefix="ropeway-bench-", dir=Path.cwd()) as folder:
             figures = loops.run(_measure(f"sqlite:///{folder}/bench.db", jobs, concurrency))
     if as_json:

@@ -1,4 +1,4 @@
-"""Text in the cells of a terminal, of which Asian letters take two and accents none."""
+"""Text widths in terminal cells: Asian characters take two, combining accents none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def cut(text: str, width: int, ellipsis: str = "…") -> str:
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:
-    """Lines of at most that width, ended between words where it can be; what does not fit into the last is cut."""
+    """Wraps text at that width, between words if possible; what does not fit into the last line is cut."""
     lines: list[str] = []
     while len(lines) < most - 1 and cell_len(text) > width:
         head = chop_cells(text, width)[0]

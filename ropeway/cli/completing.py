@@ -1,4 +1,4 @@
-"""What the shell is told when somebody presses the tab key."""
+"""Shell completions of queue, job and event names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def complete_queue(context: click.Context, _: click.Parameter, incomplete: str) 
 
 
 def complete_name(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    """The job names that the workers of the queue, or of all of them, have handlers for."""
+    """Job names for which workers of the queue (or of all queues) have handlers."""
     queue = context.params.get("queue")
 
     async def handled(store: Store) -> list[str]:
@@ -34,7 +34,7 @@ def complete_name(context: click.Context, _: click.Parameter, incomplete: str) -
 def _asked(
     context: click.Context, question: Callable[[Store], Coroutine[Any, Any, list[str]]], incomplete: str
 ) -> list[str]:
-    """Nothing at all from a store that cannot be asked: nobody wants to read errors while they type."""
+    """Completions from the store; none if it cannot be read, because errors would disturb the prompt."""
 
     async def ask() -> list[str]:
         async with opened(context.params.get("url")) as store:

@@ -1,4 +1,4 @@
-"""Asking before something is done that cannot be undone."""
+"""Confirmation of irreversible actions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .interrupts import interruptible
 
 
 def confirm(what: str, *, yes: bool) -> None:
-    """Returns if it may be done. Without a terminal nobody can be asked, and only `--yes` allows it."""
+    """Returns if it was confirmed. Without a terminal only `--yes` confirms."""
     if yes:
         return
     if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""What jobs, logs and errors hold, made safe for a terminal."""
+"""Making text from jobs, logs and errors safe for a terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Final
 from unicodedata import category
 
 _UNSAFE: Final = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Controls could clear the screen or forge lines, formats turn text around or hide it; halves of pairs show nothing."""
+"""Control characters could clear the screen or forge lines, format characters reverse or hide text."""
 
 
 def printable(text: str) -> str:
-    """Several lines stay several lines; nothing else in it can move the cursor or change a colour."""
+    """Keeps line breaks; nothing else in the result can move the cursor or change a colour."""
     if text.isprintable():
         return text
     return "".join(map(_shown, text.replace("\t", "    ")))

@@ -53,7 +53,7 @@ async def events(
     JSON is one event a line; its id is what --after takes.
     """
     found = Queue(queue, store=store)
-    if not await _is_told_of(found):
+    if not await _has_events(found):
         await known_queue(store, queue)
     for name in names:
         if name not in EVENT_NAMES:
@@ -65,13 +65,13 @@ async def events(
 
 
 def _is_of(event: Event, job_id: str) -> bool:
-    """By the whole id of its job, or by the last letters of it."""
+    """True if the event belongs to the job, given by its id or the last characters of it."""
     own = event.job_id or ""
     return own == job_id or (is_short(job_id) and is_end_of(job_id, own))
 
 
-async def _is_told_of(queue: Queue) -> bool:
-    """Whether there are events, as there may be where nobody ever added a job."""
+async def _has_events(queue: Queue) -> bool:
+    """True if the queue has events, as it may without ever having had a job."""
     return bool((await queue.store.events(queue.name, limit=1)).entries)
 
 
@@ -88,5 +88,5 @@ def event_document(event: Event) -> dict[str, object]:
 
 def event_line(event: Event) -> str:
     name = click.style(f"{one_line(event.name):<17}", fg=STATE_COLOURS.get(event.name))
-    told = " ".join(f"{one_line(key)}={shown(value)}" for key, value in event.data.items())
-    return f"{instant_time(event.at)}  {name}  {event.job_id or '-':<36}  {told}".rstrip()
+    details = " ".join(f"{one_line(key)}={shown(value)}" for key, value in event.data.items())
+    return f"{instant_time(event.at)}  {name}  {event.job_id or '-':<36}  {details}".rstrip()

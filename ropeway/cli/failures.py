@@ -1,4 +1,4 @@
-"""From an error to one line that helps and the right exit code."""
+"""Converts errors to one helpful line and an exit code."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .sink import tell
 
 
 class ClosedPipe(Exception):
-    """A `BrokenPipeError` under a name that click, which gives it another exit code, does not know."""
+    """A `BrokenPipeError` under another name, because click would give it another exit code."""
 
 
 def guarded(command: Callable[[], object], wants_traceback: Callable[[], bool]) -> int:
-    """Runs a command; whatever it raises becomes its exit code. A whole number that it answers is one already."""
+    """Runs a command and returns its exit code: of its error, or the int that it returned."""
     try:
         code = command()
-        # Here, and not when the interpreter ends: a closed pipe is noticed by the first flush.
+        # Flushed now, and not when the interpreter ends, to notice a closed pipe.
         sys.stdout.flush()
         return code if isinstance(code, int) else ExitCode.OK
     except (BrokenPipeError, ClosedPipe):
@@ -62,7 +62,7 @@ def exit_code_of(error: Exception) -> int:
 def message_of(error: Exception) -> str:
     match error:
         case click.MissingParameter(ctx=click.Context() as context):
-            # Of choices click makes a list, a line for each.
+            # click lists choices on separate lines.
             return f"{' '.join(error.format_message().split())} (see '{context.command_path} --help')"
         case click.UsageError(ctx=click.Context() as context):
             return f"{error.format_message().rstrip('.')} (see '{context.command_path} --help')"
@@ -76,7 +76,7 @@ def message_of(error: Exception) -> str:
 
 
 def _drop_output() -> None:
-    """What is still buffered has no reader, and the interpreter would complain about it at its end."""
+    """Discards buffered output that has no reader: the interpreter would print an error at its end."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Short ids: the last letters of a job's id, as lists show them and commands take them."""
+"""Short ids: the last characters of a job's id, as lists show and commands accept them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHORT: Final = re.compile(rf"[0-9a-f-]{{{SHORTEST},35}}")
 
 
 def short_id(id: str) -> str:
-    """The end of an id that Ropeway made: it begins with the time, so that only its end tells neighbours apart."""
+    """The end of a generated id: it begins with the time, so only its end distinguishes jobs of the same moment."""
     return id[-_SHOWN:] if _is_made(id) else id
 
 
@@ -23,7 +23,7 @@ def is_narrow(room: int | None) -> bool:
 
 
 def is_short(given: str) -> bool:
-    """Whether it may be the end of an id that Ropeway made; ids of the application's own are never shortened."""
+    """True if it may be the end of a generated id; ids given by the application are never shortened."""
     return _SHORT.fullmatch(given.lower()) is not None
 
 

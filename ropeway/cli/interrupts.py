@@ -1,4 +1,4 @@
-"""Ctrl-C while a command waits for somebody to type."""
+"""Ctrl-C while a command waits for input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside the block Ctrl-C raises at once: a running loop would only note it, and the wait for input go on."""
+    """Makes Ctrl-C raise at once inside the block: a running loop would only record it, and go on waiting."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

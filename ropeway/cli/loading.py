@@ -1,4 +1,4 @@
-"""From `module:attr` to a worker: what is wrong with it is said in one line, and what the app raises is shown."""
+"""Loading a worker from `module:attr`: mistakes are reported in one line, errors of the app with their traceback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WHAT_IT_MAY_BE = "a Worker, a Queue, a list of Queues, or a function without ar
 
 
 def load_worker(target: str, app_dir: Path) -> Worker:
-    """Imports the module with `app_dir` first on the path, and makes a worker of what it finds there.
+    """Imports the module with `app_dir` first on the path, and makes a worker of the attribute.
 
     From then on `app_dir` is the current folder, of the processes that are started here too: a relative file, such as
     the default store, is the same one wherever the command was typed.
@@ -115,24 +115,24 @@ def _listed(found: Any, target: str) -> list[Queue]:
 
 
 def _blame_app(error: BaseException, while_doing: str) -> NoReturn:
-    """Shows the app's own part of the traceback, and ends."""
-    told = traceback.TracebackException.from_exception(error)
-    _leave_out_ours(told)
-    tell(printable("".join(told.format())).rstrip())
+    """Prints the app's part of the traceback, and exits."""
+    trace = traceback.TracebackException.from_exception(error)
+    _leave_out_ours(trace)
+    tell(printable("".join(trace.format())).rstrip())
     tell(f"Error: the app raised {type(error).__name__} while {while_doing}")
     raise click.exceptions.Exit(ExitCode.APP)
 
 
-def _leave_out_ours(told: traceback.TracebackException | None) -> None:
+def _leave_out_ours(trace: traceback.TracebackException | None) -> None:
     ours = (f"{Path(__file__).parent}{os.sep}", "<frozen importlib", importlib.__file__)
-    while told is not None:
-        frames = [frame for frame in told.stack if not frame.filename.startswith(ours)]
-        told.stack = traceback.StackSummary.from_list(frames)
-        told = told.__cause__ or told.__context__
+    while trace is not None:
+        frames = [frame for frame in trace.stack if not frame.filename.startswith(ours)]
+        trace.stack = traceback.StackSummary.from_list(frames)
+        trace = trace.__cause__ or trace.__context__
 
 
 def narrow(worker: Worker, names: Sequence[str]) -> None:
-    """Leaves the worker only the queues of these names."""
+    """Restricts the worker to the queues of these names."""
     by_name = {queue.name: queue for queue in worker.queues}
     for name in names:
         if name not in by_name:

@@ -1,4 +1,4 @@
-"""The log of a worker: for people, or a JSON object a line."""
+"""Log formats of a worker: text, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLOURS: Final = {"DEBUG": "bright_black", "INFO": "green", "WARNING": "yellow"
 
 
 class Pretty(logging.Formatter):
-    """Time, level and message; further lines, such as those of a trace, stand indented below."""
+    """Time, level and message; further lines, such as those of a trace, are indented below."""
 
     def __init__(self, mark: str, *, is_coloured: bool, room: Callable[[], int | None] = lambda: None) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Pretty(logging.Formatter):
 
 
 class Json(logging.Formatter):
-    """Facts that a record carries under `facts` stand beside the message."""
+    """JSON with the message and the record's `facts`."""
 
     def __init__(self, mark: str) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Json(logging.Formatter):
 
 
 class NeverBlocks(QueueHandler):
-    """Hands records over to a sink. Their arguments, which may change, are put into words before."""
+    """Passes records to a sink; messages are formatted before, because their arguments may change."""
 
     def __init__(self, sink: Sink) -> None:
         super().__init__(cast(Any, sink))
@@ -92,13 +92,13 @@ class NeverBlocks(QueueHandler):
         self._sink.put(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of logging's
-        """Such as of a message that does not fit its arguments."""
+        """Reports an error of the logging call, such as a message that does not fit its arguments."""
         self._sink.put(f"a log line could not be written, of {record.pathname}:{record.lineno}")
         self._sink.put(printable(traceback.format_exc().rstrip()))
 
 
 def set_up_logs(log_format: LogFormat, level: str, mark: str = "") -> None:
-    """Everything that is logged goes to standard error; `mark` tells the processes of one command apart.
+    """Sends all log records to standard error; `mark` distinguishes the processes of one command.
 
     It comes before the app is imported: an app that sets up logs of its own has the last word.
     """
@@ -133,7 +133,7 @@ def _place(facts: dict[str, Any]) -> str:
 
 
 def _coloured(line: str, facts: dict[str, Any]) -> str:
-    """A line about a job: what became of it stands out, and where it is found stands back."""
+    """A coloured line about a job: its outcome is highlighted, its queue and id are dimmed."""
     if not {"event", "job_name", "job_id", "queue"} <= facts.keys():
         return line
     name = one_line(facts["job_name"])

@@ -1,4 +1,4 @@
-"""Which event loop a command runs on."""
+"""The choice of the event loop."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def run(main: Coroutine[Any, Any, T], loop: LoopName = "auto") -> T:
 
 
 def check(loop: LoopName) -> None:
-    """Refuses a loop that is not there, before anything begins."""
+    """Refuses a loop that is not installed, before anything starts."""
     _factory(loop)
 
 
 def _factory(loop: LoopName) -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """None stands for asyncio's own."""
+    """The factory of the loop; None for asyncio's own."""
     if loop == "asyncio":
         return None
     try:

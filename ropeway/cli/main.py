@@ -1,4 +1,4 @@
-"""The `ropeway` command, of which every other is a part."""
+"""The `ropeway` command group."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ COMMANDS: Final = {
     "bench": "Measure the store on this machine.",
     "completion": "Print the completion script of a shell.",
 }
-"""Each is `name` in the file `name.py`, with the first line of its help."""
+"""Commands by name, each in the file `name.py`, with the first line of its help."""
 
 NAME: Final = "ropeway"
 
 
 class Commands(click.Group):
-    """Imports the file of a command when the command is called: none has to wait for the others."""
+    """Imports the file of a command when it is called, so that it starts without importing the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -61,7 +61,7 @@ class Commands(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """However it was called, it is `ropeway`, and no error leaves it as a traceback."""
+        """Sets the program name to `ropeway`, and reports errors without a traceback."""
         wishes = extra.setdefault("obj", {"debug": bool(os.environ.get("ROPEWAY_DEBUG"))})
         run = partial(super().main, args, NAME, complete_var, standalone_mode=False, **extra)
         if not standalone_mode:
@@ -69,7 +69,7 @@ class Commands(click.Group):
         open_closed_streams()
         for stream in (sys.stdout, sys.stderr):
             if reconfigure := getattr(stream, "reconfigure", None):
-                # What the terminal cannot show must not end the command that shows it.
+                # A character that the terminal's encoding lacks must not end the command.
                 reconfigure(errors="backslashreplace")
         code = guarded(run, lambda: wishes["debug"])
         finish()

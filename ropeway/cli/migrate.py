@@ -1,4 +1,4 @@
-"""`ropeway migrate`: bringing a store to this version of Ropeway."""
+"""`ropeway migrate`: migrates a store to this version of Ropeway."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def migrate(check: bool, sql: bool, url: str | None, as_json: bool) -> int:
 
 
 def _refuse(store: Store, inspection: Inspection) -> None:
-    """Nothing is migrated in a place where something is wrong."""
+    """Refuses to migrate a store with problems."""
     problems = [finding.what for finding in inspection.findings if finding.level == "problem"]
     if problems:
         raise StoreRefused(store.url, "; ".join(problems))

@@ -1,4 +1,4 @@
-"""The options and arguments that several commands share."""
+"""Options and arguments shared by several commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def duration(value: str) -> Duration:
         milliseconds(given)
     except InvalidDuration as wrong:
         problem = "is not a duration: use seconds, or text such as 5m, 1h30m or PT5M"
-        # Of a number it is known what is wrong with it.
+        # For a number the error can say what is wrong with it.
         problem = problem if isinstance(given, str) else wrong.problem
         raise click.BadParameter(f"{shown(value)} {problem}") from None
     return given
@@ -34,7 +34,7 @@ def duration(value: str) -> Duration:
 
 def _is_number(text: str) -> bool:
     try:
-        # Beside these `float` takes underscores, and digits of every script.
+        # `float` would also accept underscores, and digits of other scripts.
         return text.isascii() and "_" not in text and not math.isnan(float(text))
     except ValueError:
         return False

@@ -1,4 +1,4 @@
-"""Jobs as they come from the command line, from standard input and from files."""
+"""Reading jobs from the command line, standard input and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_data(given: str | None) -> Json:
-    """JSON as it was given, from standard input for `-`, or from the file behind an `@`; none at all is null."""
+    """JSON from the argument, from standard input for `-`, or from a file for `@FILE`; null if there is none."""
     if given is None:
         return None
     if given == "-":
@@ -43,7 +43,7 @@ def read_data(given: str | None) -> Json:
 
 
 def read_bulk(file: str, defaults: Mapping[str, Any]) -> dict[int, Call]:
-    """The jobs of a file of JSON lines, by the number of their line; blank lines are skipped."""
+    """The jobs of a file of JSON lines, by line number; blank lines are skipped."""
     lines = (_standard_input() if file == "-" else _file(file)).splitlines()
     return {number: _call(line, number, defaults) for number, line in enumerate(lines, 1) if line.strip()}
 
@@ -54,7 +54,7 @@ def _call(text: str, number: int, defaults: Mapping[str, Any]) -> Call:
         own = {option: option_from_json(option, value) for option, value in line.options.items()}
     except (msgspec.MsgspecError, RecursionError, click.BadParameter) as error:
         raise click.UsageError(f"line {number}: {error}; nothing was added") from None
-    # The queue checks them.
+    # The queue checks the options.
     return Call(line.name, line.data, cast(JobOptions, {**defaults, **own}))
 
 

@@ -1,4 +1,4 @@
-"""Noticing that source files changed, by looking at them: it works on every file system, and needs nothing."""
+"""Detecting changed source files by polling: it works on every file system, without dependencies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Sources:
         self._seen = self._state()
 
     async def changed(self) -> str:
-        """Waits for a change, and says which file it was."""
+        """Waits for a change; returns the changed file."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
             seen, now = self._seen, await asyncio.to_thread(self._state)
@@ -49,5 +49,5 @@ def _facts(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
                 found = entry.stat()
                 yield entry.path, (found.st_mtime_ns, found.st_size)
         except OSError:
-            # It went away while it was looked at: that is a change like any other.
+            # It was removed meanwhile, which is a change too.
             continue

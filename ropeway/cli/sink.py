@@ -1,6 +1,6 @@
-"""Standard error, written by a thread of its own: a pipe that nobody reads holds up no worker.
+"""Standard error, written by a separate thread, so that a pipe that nobody reads cannot block a worker.
 
-What is to be written waits in a bounded queue. Lines that find it full are dropped, and their number is told as soon as
+Lines wait in a bounded queue. When it is full, lines are dropped, and their number is written as soon as
 there is room again. At the end of the program the rest is waited for, but not for long.
 """
 
@@ -18,12 +18,12 @@ from typing import Final, TextIO, TypeAlias
 import click
 
 MOST_WAITING: Final = 1024 * 1024
-"""Characters that wait to be written."""
+"""Most characters that wait to be written."""
 LAST_WAIT: Final = 1.0
-"""Seconds that the end of the program waits for what is not written yet."""
+"""Seconds that the program's exit waits for unwritten lines."""
 
 OVERHEAD: Final = 200
-"""What a line counts for beside its characters."""
+"""The cost of a line in addition to its characters."""
 
 Line: TypeAlias = logging.LogRecord | str
 
@@ -35,7 +35,7 @@ class Sink:
         self._formatter = formatter
         self._lines: deque[Line] = deque()
         self._waiting = 0
-        """Characters of the lines that are not yet written, that under way included."""
+        """Characters of unwritten lines, including the one being written."""
         self._dropped = 0
         self._is_dropping = False
         self._change = threading.Condition()
@@ -43,7 +43,7 @@ class Sink:
         try:
             threading.Thread(target=self._run, name="ropeway-stderr", daemon=True).start()
         except RuntimeError:
-            # The system has no thread left: as well as it goes, then.
+            # The system starts no more threads: writes directly.
             self._has_thread = False
         os.register_at_fork(after_in_child=self._leave_thread)
 
@@ -60,12 +60,12 @@ class Sink:
             self._change.notify_all()
 
     def flush(self, seconds: float) -> None:
-        """Waits until all is written, or that long."""
+        """Waits until all is written, for at most that long."""
         with self._change:
             self._change.wait_for(lambda: not self._waiting, seconds)
 
     def _leave_thread(self) -> None:
-        """In a forked child, which writes by itself: it has no thread but the one that forked.
+        """Resets a forked child, which writes directly: it has no thread but the one that forked.
 
         What waits to be written is the parent's.
         """
@@ -87,7 +87,7 @@ class Sink:
                 if self._waiting <= MOST_WAITING // 2:
                     self._is_dropping = False
                     if self._dropped and is_written:
-                        self._append(_told(self._dropped))
+                        self._append(_drop_notice(self._dropped))
                         self._dropped = 0
                 self._change.notify_all()
 
@@ -96,7 +96,7 @@ class Sink:
         self._waiting += _size(line)
 
     def _write(self, line: Line) -> bool:
-        """Whether it could be: the reader may have gone away, or the disk be full. No line is tried twice."""
+        """Writes one line; False if that failed, because the reader is gone or the disk full. It is not retried."""
         try:
             text = line if isinstance(line, str) else self._formatter.format(line)
             _write(self.stream, f"{text}\n")
@@ -113,12 +113,12 @@ _sinks: Final[list[Sink]] = []
 
 
 def use(sink: Sink) -> None:
-    """From here on what a command tells goes through it."""
+    """Makes `tell` write through this sink."""
     _sinks.append(sink)
 
 
 def tell(text: str) -> None:
-    """Writes to standard error, after all that was logged before."""
+    """Writes to standard error, after all earlier log lines."""
     if (sink := _current()) is None:
         click.echo(text, err=True)
     else:
@@ -126,9 +126,9 @@ def tell(text: str) -> None:
 
 
 def finish() -> None:
-    """Waits a little for what is not written yet."""
+    """Waits a short time for unwritten lines."""
     if (sink := _current()) is not None:
-        # Who cannot wait for it presses Ctrl-C.
+        # Ctrl-C ends the wait.
         with suppress(KeyboardInterrupt):
             sink.flush(LAST_WAIT)
 
@@ -141,7 +141,7 @@ def _size(line: Line) -> int:
     return OVERHEAD + (len(line) if isinstance(line, str) else len(str(line.msg)) + len(line.exc_text or ""))
 
 
-def _told(dropped: int) -> logging.LogRecord:
+def _drop_notice(dropped: int) -> logging.LogRecord:
     what = "log line was" if dropped == 1 else "log lines were"
     message = f"{dropped:,} {what} dropped: standard error was not read, or could not be written"
     record = logging.LogRecord("ropeway", logging.WARNING, __file__, 0, message, None, None)
@@ -150,7 +150,7 @@ def _told(dropped: int) -> logging.LogRecord:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Past the stream's own buffer and its lock, for which the interpreter's end would wait for ever."""
+    """Bypasses the stream's buffer and its lock, for which the interpreter's exit would wait for ever."""
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError):

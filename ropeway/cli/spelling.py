@@ -1,4 +1,4 @@
-"""Options of jobs, as they are spelt on the command line and in JSON."""
+"""Parsing job options from the command line and from JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def instant(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(f"{shown(text)} is no instant: use one such as 2030-01-31T09:00:00Z") from None
-    # A time without a zone means the zone of whoever types it.
+    # A time without a zone is in the local one.
     return moment if moment.tzinfo else moment.astimezone()
 
 
@@ -60,7 +60,7 @@ def _extra(text: str) -> tuple[str, Any]:
 
 
 def keep(text: str) -> KeepOption:
-    """`yes` removes at once, `no` never; a number keeps that many, a duration keeps that long."""
+    """`yes` removes at once, `no` never; a number keeps that many jobs, a duration keeps them that long."""
     match text.lower():
         case "yes" | "true":
             return True
@@ -70,7 +70,7 @@ def keep(text: str) -> KeepOption:
 
 
 def option_from_json(option: str, value: Any) -> Any:
-    """JSON has no backoffs and no ages: they are text there, as on the command line."""
+    """Parses options from JSON, where backoffs and ages are text as on the command line."""
     match option, value:
         case "backoff", str():
             return backoff(value)

@@ -1,4 +1,4 @@
-"""The store that a command works on, and the queues in it."""
+"""Opening the store of a command, and finding queues in it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ R = TypeVar("R")
 def on_store(
     *, make: bool | str = False
 ) -> Callable[[Callable[Concatenate[Store, P], Coroutine[Any, Any, R]]], Callable[..., R]]:
-    """Makes a coroutine function a command: it is run on a loop of its own, with the store that `--url` names.
+    """Makes a command of a coroutine function: runs it on a new loop, with the store of `--url`.
 
     Only with `make` is a store made where there is none: looking into the wrong folder must leave nothing there. Others
     are given an empty one in its place, so that a new file or schema looks as a new server does. Text names the flag of
@@ -63,15 +63,15 @@ def on_store(
 
 
 def set_default_store(url: str | None) -> None:
-    """For queues of an app that name no store of their own."""
+    """Sets the default store for an app's queues that name none."""
     if url:
-        # Connects to nothing; a wrong one is the command's mistake, and would be shown as the app's.
+        # Checked now (it does not connect), or a wrong URL would be reported as an error of the app.
         connect(url)
         os.environ["ROPEWAY_URL"] = url
 
 
 def refuse_memory(url: str | None) -> None:
-    """For jobs that would be gone with this process, or out of another's sight."""
+    """Refuses the memory store, whose jobs would be lost with this process."""
     if url is not None and url.startswith("memory:"):
         raise click.UsageError(
             "memory:// lives and ends with one process, so no other can see its jobs: name a store with --url"
@@ -84,7 +84,7 @@ async def opened(url: str | None, *, make: bool = False) -> AsyncIterator[Store]
     try:
         if not make:
             await store.open()
-        # Else the first call makes it: a command that is refused before that leaves nothing behind.
+        # Otherwise the first call creates it: a command that is refused before leaves nothing behind.
         yield store
     finally:
         await store.close()
@@ -92,7 +92,7 @@ async def opened(url: str | None, *, make: bool = False) -> AsyncIterator[Store]
 
 @asynccontextmanager
 async def empty(url: str | None) -> AsyncIterator[Store]:
-    """What a store that nobody has made yet looks like."""
+    """An empty memory store in place of a store that does not exist yet."""
     store = connect("memory://")
     store.url = connect(url, create=False).url
     try:
@@ -102,21 +102,21 @@ async def empty(url: str | None) -> AsyncIterator[Store]:
 
 
 async def known_queues(store: Store, workers: Sequence[WorkerInfo] | None = None) -> list[str]:
-    """Every queue that has jobs, settings or a worker, by name; whoever has read the workers gives them."""
+    """Every queue with jobs, settings or a worker, by name; `workers` saves reading them again."""
     alive = await read_workers(store) if workers is None else workers
     served = {name for worker in alive for name in worker.queues}
     return sorted({*await store.queues(), *served})
 
 
 async def known_or_new_queue(store: Store, name: str, *, create: bool) -> Queue:
-    """For settings, which a queue may get before its first job; `create` says that this is meant."""
+    """A queue for settings, which may precede its first job if `create` is set."""
     if create:
         return Queue(name, store=store)
     return await known_queue(store, name, " (--create makes it)")
 
 
 async def known_queue(store: Store, name: str, hint: str = "") -> Queue:
-    """A queue that is there: a name that was misspelt must not act on an empty one."""
+    """An existing queue: a misspelt name must not act on an empty one."""
     queue = Queue(name, store=store)
     names = await known_queues(store)
     if name not in names:
@@ -125,7 +125,7 @@ async def known_queue(store: Store, name: str, hint: str = "") -> Queue:
 
 
 def near(word: str, known: Iterable[str], nothing: str = "there is none yet") -> str:
-    """The end of an error's line: what may have been meant, or what there is; `nothing` if there is nothing."""
+    """A hint for an error: a similar name, or the existing names; `nothing` if there are none."""
     known = list(known)
     close = difflib.get_close_matches(word, known, n=1)
     if close:

@@ -1,4 +1,4 @@
-"""Standard streams that the caller closed."""
+"""Replacing standard streams that the caller closed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 
 
 def open_closed_streams() -> None:
-    """Python has None for a stream that was closed (`>&-`): such a one now reads nothing, or writes to nowhere.
+    """Opens the null device for streams that were closed (`>&-`), for which Python has None.
 
-    They are opened in the order of their numbers, so that each gets its own, and no file of a store gets one of them.
+    In the order of their file descriptors, so that each gets its own, and no file of a store gets one of them.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

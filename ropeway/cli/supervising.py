@@ -1,8 +1,8 @@
-"""A parent that keeps worker processes running: it starts them, starts them again, and ends with them.
+"""The supervisor: a parent process that starts worker processes, restarts them, and ends with them.
 
-Every child is a program of its own, never a fork: what a parent has open, such as an SQLite file, must not be shared.
-Its standard input is a pipe that only the parent holds, so that it ends, in good order, however the parent dies. By it
-the parent also tells how the others ended: a line for each, of its pid and what happened.
+Every child is a new program, never a fork: open files of the parent, such as an SQLite file, must not be shared.
+Its standard input is a pipe held only by the parent, so that it shuts down gracefully however the parent dies. Through
+it the parent also announces how other children ended: a line for each, with its pid and what happened.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .reloading import Sources
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 WELL_AFTER: Final = 10.0
-"""Seconds after which a process counts as well: its end is then no reason to wait."""
+"""Seconds after which a process counts as healthy: after its end it is restarted without a pause."""
 _STOPS: Final = (
     (signal.SIGTERM, "are asked to stop"),
     (signal.SIGTERM, "are asked to hurry"),
     (signal.SIGKILL, "are killed"),
 )
 HOPELESS: Final = (ExitCode.USAGE, ExitCode.APP)
-"""What no restart can help: only a change of the app can."""
+"""Exit codes after which a restart cannot help, only a change of the app."""
 
 
 class Supervisor:
@@ -46,20 +46,20 @@ class Supervisor:
         self._ends: deque[str] = deque(maxlen=EXITS_KEPT)
         self._stops = 0
         self._ending = asyncio.Event()
-        """This generation of processes is to end: for good, or to be started anew."""
+        """Set when the current processes shall end: for good, or to be restarted."""
 
     async def run(self) -> int:
-        """Answers the worst exit code of the processes that ran last."""
+        """Runs until it is stopped; returns the worst exit code of the last processes."""
         with stopped_by_signals(self.stop):
             while True:
                 self._ending.clear()
                 code = await self._generation()
                 if self._stops or self._sources is None:
                     return code
-                log.info("starting anew")
+                log.info("restarting")
 
     def stop(self) -> None:
-        """Asked once, the processes end in good order; twice, in a hurry; thrice, they are killed."""
+        """First call: the processes shut down gracefully; second: hurriedly; third: they are killed."""
         self._stops += 1
         number, how = _STOPS[min(self._stops, len(_STOPS)) - 1]
         log.info("the processes %s", how)
@@ -85,13 +85,13 @@ class Supervisor:
                 log.info("%s changed", await sources.changed())
                 break
             except Exception:  # noqa: BLE001 - it is logged, and tried again
-                # Such as a machine that has no thread left: without a word, edits would seem to have no effect.
+                # Such as a system that starts no more threads: without a message, edits would seem to have no effect.
                 log.exception("changes cannot be looked for; it is tried again in %.1f s", LONGEST_PAUSE)
                 await asyncio.sleep(LONGEST_PAUSE)
         self._end(signal.SIGTERM)
 
     async def _keep(self, number: int) -> int:
-        """Keeps one process running until it is to end; answers its exit code."""
+        """Keeps one process running until it shall end; returns its exit code."""
         pause = FIRST_PAUSE
         while True:
             began = time.monotonic()
@@ -113,7 +113,7 @@ class Supervisor:
             "--supervised",
             f"{number}/{self._processes}",
             stdin=asyncio.subprocess.PIPE,
-            # Ctrl-C in a terminal is for the parent, which passes it on once.
+            # Ctrl-C in a terminal must reach only the parent, which passes it on once.
             start_new_session=True,
         )
         self._children.add(child)
@@ -126,7 +126,7 @@ class Supervisor:
             self._children.discard(child)
         self._announce(child.pid, code)
         if code == -signal.SIGTERM and self._ending.is_set():
-            # It was asked to end before it could listen: there was nothing to lose.
+            # It was stopped before it installed its signal handlers: no job was running.
             return ExitCode.OK
         return code if code >= 0 else 128 - code
 
@@ -137,7 +137,7 @@ class Supervisor:
             _tell(child, end)
 
     async def _give_up(self, code: int) -> int:
-        """The app cannot be loaded: with `--reload` a change may help, and otherwise all end."""
+        """Handles an app that cannot be loaded: with `--reload` it waits for a change, otherwise all end."""
         if self._sources is None:
             self._end(signal.SIGTERM)
         else:
@@ -146,23 +146,23 @@ class Supervisor:
 
 
 def _send(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    # Not child.send_signal(): it may take the exit code of one that has just ended, and asyncio then knows none.
+    # Not child.send_signal(): it may reap a child that has just ended, and asyncio then misses its exit code.
     with suppress(ProcessLookupError):
         os.kill(child.pid, number)
 
 
 def _tell(child: asyncio.subprocess.Process, *lines: str) -> None:
-    # One that has just ended has closed its pipe, and one that does not read has room for more than is ever said.
+    # A child that has just ended has closed its pipe; for one that does not read, the pipe's buffer is large enough.
     if lines and child.stdin is not None and not child.stdin.is_closing():
         child.stdin.write("".join(lines).encode())
 
 
 def heed_parent() -> None:
-    """In a child: hears how others ended, and is asked to stop when the parent is gone, however it went."""
+    """Runs in a child: reads how other processes ended, and stops the worker when the parent is gone."""
 
     def watch() -> None:
-        with suppress(OSError), open(0, "rb", closefd=False) as told:
-            for line in told:
+        with suppress(OSError), open(0, "rb", closefd=False) as announced:
+            for line in announced:
                 pid, _, how = line.decode().rstrip().partition(" ")
                 note_exit(int(pid), how)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -171,5 +171,5 @@ def heed_parent() -> None:
 
 
 def command_line(arguments: Sequence[str]) -> list[str]:
-    """This program again, with other arguments."""
+    """The command line of this program, with other arguments."""
     return [sys.executable, "-m", "ropeway", *arguments]

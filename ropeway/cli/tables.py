@@ -1,4 +1,4 @@
-"""Rows of values: a table fitted to the terminal, or plain columns, whole, for a pipe."""
+"""Tables: fitted to the terminal, or plain untruncated columns for a pipe."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ STATE_COLOURS: Final = {
 }
 LEVEL_COLOURS: Final = {"ok": "green", "warning": "yellow", "problem": "red"}
 NARROWEST: Final = 7
-"""What is left of a column that must make room for others."""
+"""The least width of a column that makes room for others."""
 _GAP: Final = "  "
 _ROOM_FOR_NOTES: Final = 40
-"""Where there is as much, a note that may be cut is cut."""
+"""Width beside a row from which a note is cut to fit there, unless it is `Wrapped`."""
 _LINES: Final = 4
-"""The most that one note takes."""
+"""Most lines of one note."""
 
 
 class Column(NamedTuple):
     title: str
     from_width: int = 0
-    """The least width of a terminal that shows it."""
+    """The least terminal width in which it is shown."""
     is_number: bool = False
     is_whole: bool = False
-    """Never cut short: it is there to be copied."""
+    """True if it is never cut, because users copy it."""
     is_note: bool = False
-    """Only the last: it stands below its row where there is little room beside it."""
+    """True for a note (only the last column): it is shown below its row if there is little room."""
 
 
 class Wrapped(str):
-    """A note that goes on in a few more lines instead of being cut."""
+    """A note that is wrapped onto a few more lines instead of being cut."""
 
     __slots__ = ()
 
 
 def room_in_terminal() -> int | None:
-    """Columns of the terminal; None where there is none, and lines may be as long as they are."""
+    """The terminal's width; None if the output is not a terminal, and lines are not limited."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -77,7 +77,7 @@ def _lines_of(note: object) -> int:
 def _show_with_notes(
     columns: Sequence[Column], widths: list[int], lines: Sequence[Sequence[str]], most: Sequence[int], room: int
 ) -> None:
-    """A note stands beside its row if it fits there, and otherwise below it, as wide as the terminal."""
+    """Prints each note beside its row if it fits, otherwise below it in the full width."""
     *widths, _ = widths
     if not _fit(columns[:-1], widths, room):
         _show_stacked(columns, lines[1:], room, most[1:])
@@ -96,7 +96,7 @@ def _note_below(note: str, most: int, room: int) -> list[str]:
 
 
 def _fit(columns: Sequence[Column], widths: list[int], room: int) -> bool:
-    """Narrows the widest columns that may be cut until all fit; False if they do not even then."""
+    """Narrows the widest columns that may be cut until all fit; False if that is not enough."""
     flexible = [number for number, column in enumerate(columns) if not column.is_whole and not column.is_number]
     while sum(widths) + len(_GAP) * (len(widths) - 1) > room:
         widest = max(flexible, key=lambda number: widths[number], default=None)
@@ -120,7 +120,7 @@ def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]
 def _show_stacked(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int, most: Sequence[int] | None = None
 ) -> None:
-    """What must stay whole on a line of its own, and the rest below it; no cell leaves the others without room."""
+    """Prints uncut cells on one line and the others below, each limited so that all have room."""
     for row, limit in zip(rows, most or [1] * len(rows), strict=True):
         cells = list(zip(columns, row, strict=True))
         click.echo(_GAP.join(cell for column, cell in cells if column.is_whole))

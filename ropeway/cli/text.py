@@ -1,4 +1,4 @@
-"""Values, times and numbers as text that people, or programs, can read."""
+"""Values, times and numbers as text or JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .escaping import one_line
 
 
 def as_json(value: Any) -> str:
-    """On one line. Half of a surrogate pair, as an odd file name has it, is written as its escape."""
+    """JSON on one line. A lone surrogate, as in some file names, is written as its escape."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
@@ -26,7 +26,7 @@ def shown(value: Any) -> str:
 
 
 def clock_time(moment: datetime | None) -> str:
-    """In the time zone of whoever reads it."""
+    """A time in the local time zone."""
     return "" if moment is None else moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -37,13 +37,13 @@ def instant_time(instant: Instant) -> str:
 
 
 def iso(instant: Instant | None) -> str | None:
-    """As JSON has it everywhere: RFC 3339, in UTC."""
+    """A time as RFC 3339 in UTC, for JSON."""
     moment = moment_of(instant)
     return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def age(moment: datetime | None, now: datetime | None = None) -> str:
-    """`5s`, `3m`, `2h`, `4d`; with a sign for what is yet to come: `+5s`."""
+    """`5s`, `3m`, `2h`, `4d`; with a sign for the future: `+5s`."""
     if moment is None:
         return ""
     seconds = ((now or datetime.now(UTC)) - moment).total_seconds()

@@ -1,4 +1,4 @@
-"""`ropeway top`: what happens in the queues, as it happens."""
+"""`ropeway top`: a live view of the queues."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ async def _once(gatherer: Gatherer, written: Callable[[Picture], str]) -> int:
 
 
 def _drawn(console: Console, picture: Picture) -> str:
-    # In a terminal the last row is the prompt's.
+    # In a terminal the last row is for the prompt.
     width, height = console.width, console.height - console.is_terminal
-    # Captured: where the reader has gone, the console itself would end the program in its own way.
+    # Captured, because the console itself would end the program if the pipe is closed.
     with console.capture() as captured:
         console.print(draw(picture, View(keys=False), width, height, glyphs_for(console.encoding)), height=height)
     return captured.get()

@@ -1,4 +1,4 @@
-"""Warnings about job names: no worker that runs now takes them, or the options of their task were left out."""
+"""Warnings about job names: no live worker takes them, or the options of their task were left out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 5
 
 
 async def warn_of_unhandled(queue: Queue, added: Iterable[Call], *, with_app: bool) -> None:
-    """Looks at the workers that run now. With its app, a queue gives the options of its tasks by itself."""
+    """Checks the live workers. With an app, the queue itself applies the options of its tasks."""
     calls = list({(call.name, *call.options): call for call in added}.values())
     everyone = await read_workers(queue.store)
     workers = [worker for worker in everyone if queue.name in worker.queues]
@@ -32,7 +32,7 @@ async def warn_of_unhandled(queue: Queue, added: Iterable[Call], *, with_app: bo
 
 
 async def _meant(queue: Queue, workers: list[WorkerInfo]) -> str:
-    """Another queue of a similar name; that there are others of other names is no news."""
+    """A queue with a similar name, if there is one."""
     others = [name for name in await known_queues(queue.store, workers) if name != queue.name]
     return near(queue.name, close) if (close := get_close_matches(queue.name, others, n=1)) else ""
 

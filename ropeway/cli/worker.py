@@ -1,4 +1,4 @@
-"""`ropeway worker`: running the jobs of an app."""
+"""`ropeway worker`: runs the jobs of an app."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .stores import refuse_memory, set_default_store
 from .supervising import Supervisor, command_line, heed_parent
 
 
-class Orders(NamedTuple):
+class WorkerCommand(NamedTuple):
     target: str
     app_dir: Path
     concurrency: int | None
@@ -35,7 +35,7 @@ class Orders(NamedTuple):
     loop: LoopName
     url: str | None
     supervised: str
-    """In a process of several its number and theirs, as in `1/4`; else empty."""
+    """The process's number and their count, as in `1/4`; empty for a single one."""
 
     def for_child(self) -> list[str]:
         """The arguments of a process that a supervisor starts; the store's URL is in its environment."""
@@ -64,7 +64,7 @@ class Orders(NamedTuple):
 @click.option("--concurrency", "-c", type=click.IntRange(1, MOST_CONCURRENCY), help="Jobs at once, in each process.")
 @click.option("--processes", "-p", type=click.IntRange(1, 256), default=1, show_default=True, help="Worker processes.")
 @click.option("--queues", default="", metavar="A,B", help="Only these queues of the app.")
-@click.option("--reload", is_flag=True, help="Start anew when a .py file of the app changes.")
+@click.option("--reload", is_flag=True, help="Restart when a .py file of the app changes.")
 @click.option("--reload-dir", "reload_dirs", type=FOLDER, multiple=True, help="What to watch; can be repeated.")
 @click.option("--log-format", type=click.Choice(["pretty", "json"]), default="pretty", show_default=True)
 @click.option("--json", "log_format", flag_value="json", help="The same as --log-format json.")
@@ -81,7 +81,7 @@ def worker(**given: Any) -> int:
     their tasks. --url is for queues that name no store of their own; a relative file is in --app-dir, and so is the
     default, ropeway.db. Ctrl-C or SIGTERM lets running jobs end; a second one hurries.
     """
-    orders = Orders(**given)
+    orders = WorkerCommand(**given)
     loops.check(orders.loop)
     set_up_logs(orders.log_format, orders.log_level, _mark(orders.supervised))
     set_default_store(orders.url)
@@ -92,12 +92,12 @@ def worker(**given: Any) -> int:
     return _work(orders)
 
 
-async def _supervise(orders: Orders) -> int:
+async def _supervise(orders: WorkerCommand) -> int:
     sources = Sources(orders.reload_dirs or [orders.app_dir]) if orders.reload else None
     return await Supervisor(command_line(orders.for_child()), orders.processes, sources).run()
 
 
-def _work(orders: Orders) -> int:
+def _work(orders: WorkerCommand) -> int:
     loaded = load_worker(orders.target, orders.app_dir)
     if names := [name.strip() for name in orders.queues.split(",") if name.strip()]:
         narrow(loaded, names)

@@ -48,7 +48,7 @@ def own_transaction_blocking(store: Store, queue: str) -> Iterator[Any]:
 
 
 async def undo(inside: Inside) -> None:
-    """Rolls back after an error. Errors of the rollback are suppressed: the first one says more."""
+    """Rolls back after an error. An error of the rollback is only logged: the first one says more."""
     try:
         await to_its_end(inside.roll_back())
     except Exception as error:  # noqa: BLE001 - whatever its driver raises

@@ -25,10 +25,10 @@ class Failure(msgspec.Struct, frozen=True):
 def failure_of(error: BaseException) -> Failure:
     """The failure of an error; its own `failure` attribute if it has one, as errors from other processes do."""
     try:
-        told = getattr(error, "failure", None)
+        given = getattr(error, "failure", None)
     except BaseException:  # noqa: BLE001 - a handler's own attribute access can raise anything
-        told = None
-    return told if isinstance(told, Failure) else Failure(_reason(error), _trace(error))
+        given = None
+    return given if isinstance(given, Failure) else Failure(_reason(error), _trace(error))
 
 
 def _reason(error: BaseException) -> str:
@@ -45,14 +45,14 @@ def _reason(error: BaseException) -> str:
 def _trace(error: BaseException) -> str:
     try:
         # compact and limited: a recursion error has thousands of frames, a chain of causes may be a circle.
-        told = traceback.TracebackException.from_exception(error, limit=-50, compact=True)
-        own = _own_frames(told.stack)
-        if own == len(told.stack) and isinstance(error, RopewayError):
+        trace = traceback.TracebackException.from_exception(error, limit=-50, compact=True)
+        own = _own_frames(trace.stack)
+        if own == len(trace.stack) and isinstance(error, RopewayError):
             # Raised by the worker itself, as for a result that is not JSON: the reason is sufficient.
             return ""
         # An error inside this package has no other frames to show.
-        del told.stack[: own if own < len(told.stack) else 0]
-        text = "".join(told.format())
+        del trace.stack[: own if own < len(trace.stack) else 0]
+        text = "".join(trace.format())
     except BaseException:  # noqa: BLE001 - as above, in any of its causes
         try:
             text = "".join(traceback.format_tb(error.__traceback__, limit=-50))

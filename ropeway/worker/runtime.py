@@ -58,7 +58,7 @@ class Runtime:
     """Starts, connects and stops the parts of a running worker. Lives on the application's loop.
 
     Dispatcher  <->  Slots -> Attempts -> handlers        on the application's loop
-    MaintenanceThread: Renewer, Ticker, ...               in a thread of their own
+    MaintenanceThread: Renewer, Ticker, ...               in a dedicated thread
     """
 
     def __init__(

@@ -48,5 +48,5 @@ async def test_reloading_goes_on_after_an_error_that_is_told(
     assert await asyncio.wait_for(running, 30) == ExitCode.OK
     told = [record.getMessage() for record in caplog.records]
     assert told[0].startswith("changes cannot be looked for")
-    assert told[1:3] == ["app.py changed", "starting anew"]
+    assert told[1:3] == ["app.py changed", "restarting"]
     assert "can't start new thread" in caplog.text

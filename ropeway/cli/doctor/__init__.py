@@ -1,4 +1,4 @@
-"""`ropeway doctor`: what is wrong, and what to do about it."""
+"""`ropeway doctor`: finds problems, and says what to do about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All checks, from the outside of the store to the jobs in it."""
+"""All checks of `ropeway doctor`, from the store's environment to its jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_QUEUES: Final = Finding(
 
 
 async def examine(store: Store) -> list[Finding]:
-    """Goes as far as it can: a store that is not there, or must be migrated first, is not opened."""
+    """Runs as many checks as possible: a store that does not exist, or must be migrated first, is not opened."""
     findings: list[Finding] = []
     if (inspectable := store.offers.inspection) is not None:
         inspection = await asyncio.to_thread(inspectable.inspect)

@@ -1,4 +1,4 @@
-"""Why the jobs of a queue may not be running."""
+"""Checks for reasons why the jobs of a queue do not run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...store.values import BATCH, Settings
 from ..text import length, plural
 
 PATIENCE: Final = 10_000
-"""Milliseconds after which a due job, or one whose lock has run out, should have been seen to by a worker."""
+"""Milliseconds after which a worker should have handled a due job, or one whose lock has expired."""
 SAMPLE: Final = 100
 
 

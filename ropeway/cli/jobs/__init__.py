@@ -1,4 +1,4 @@
-"""`ropeway jobs`: looking at jobs, and moving them."""
+"""`ropeway jobs`: listing, showing and moving jobs."""
 
 from __future__ import annotations
 

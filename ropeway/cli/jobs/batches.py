@@ -1,4 +1,4 @@
-"""Moving many jobs with one verb, asking first where a filter chose them."""
+"""Applying one operation to many jobs, with a confirmation if they were chosen by a filter."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Verb(NamedTuple):
     name: str
     done: str
     movable: tuple[State, ...]
-    """The states it is for."""
+    """The states it applies to."""
     filtered: tuple[State, ...]
-    """What a filter without a state means; none means that it must say one."""
+    """The states of a filter that names none; empty if it must name one."""
 
 
 class Selection(NamedTuple):
@@ -47,7 +47,7 @@ class Moved(NamedTuple):
 
 
 def chosen_by(states: str) -> Callable[[Callable[..., int]], Any]:
-    """Gives a command a `selection`, and the options that make it; `states` says what a filter means by itself."""
+    """Adds filter options to a command, which receives them as `selection`; `states` describes the default states."""
     options = [
         click.argument("ids", nargs=-1, metavar="[ID]..."),
         queue_option,
@@ -133,7 +133,7 @@ def _question(verb: Verb, chosen: Sequence[Chosen], states: Sequence[State], nam
 
 
 def _report_all(verb: Verb, moved: list[Moved], *, as_json: bool) -> int:
-    """Those that were refused had moved on by themselves between the count and the call."""
+    """Reports the result. Refused jobs had changed their state between the count and the call."""
     if as_json:
         click.echo(json_text(_document(moved)))
     else:

@@ -1,4 +1,4 @@
-"""The jobs that a filter finds."""
+"""Finding the jobs that match a filter."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Chosen(NamedTuple):
 
 
 async def queues_of(store: Store, name: str | None) -> list[Queue]:
-    """The one that is named, or all."""
+    """The named queue, or all."""
     return [await known_queue(store, each) for each in ([name] if name else await known_queues(store))]
 
 
 async def choose(
     store: Store, queue: str | None, states: Sequence[State], name: str | None, limit: int | None
 ) -> list[Chosen]:
-    """Reads the ids of all jobs that match, so that exactly those are counted, confirmed and moved."""
+    """Reads the ids of all matching jobs, so that exactly these are counted, confirmed and moved."""
     chosen, left = [], limit
     for candidate in await queues_of(store, queue):
         ids = await _matching(candidate, states, name, left)

@@ -68,7 +68,7 @@ async def clear_logs(store: Store, id: str, keep: int, yes: bool, queue: str | N
 
 
 async def _read(queue: Queue, id: str, last: int | None) -> tuple[list[LogLine], int]:
-    """The lines in the order in which they were written, and how many came before them."""
+    """The lines in the order of writing, and the number of earlier ones."""
     if last is None:
         history = await queue.history(id)
         return history.log, history.dropped_log_lines

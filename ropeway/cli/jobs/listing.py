@@ -83,7 +83,7 @@ def _show(jobs: list[Snapshot], *, with_queue: bool, with_state: bool) -> None:
     if not jobs:
         click.echo("No jobs match.", err=True)
         return
-    # What was asked for by a filter needs no column.
+    # A value that was filtered by needs no column.
     columns = [
         Column("id", is_whole=True),
         *([Column("queue", 60)] if with_queue else []),
@@ -110,12 +110,12 @@ def _show(jobs: list[Snapshot], *, with_queue: bool, with_state: bool) -> None:
 
 
 def _tries(job: Snapshot) -> int:
-    """Those that failed, and the one that did not or may not."""
+    """The number of attempts: the failed ones, and the current or successful one."""
     return job.attempts_made + (job.state in ("active", "completed"))
 
 
 def _about(job: Snapshot) -> str:
-    """The most telling thing about a job in its state."""
+    """The most relevant fact about a job in its state."""
     match job.state:
         case "failed" | "cancelled":
             return Wrapped(job.reason or "")

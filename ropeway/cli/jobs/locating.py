@@ -1,4 +1,4 @@
-"""The jobs that were given by their ids, in full or by their last letters."""
+"""Locating jobs by their ids, given in full or by their last characters."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .choosing import Chosen, queues_of
 from .searching import SEARCHED, Search
 
 
-class Place(NamedTuple):
+class JobLocation(NamedTuple):
     queue: Queue
     id: str
-    """In full."""
+    """The full id."""
 
 
 class Located(NamedTuple):
     chosen: list[Chosen]
     missing: list[str]
     is_partial: bool
-    """Short ids were searched for, and there were more jobs than were looked at."""
+    """True if the search for short ids did not examine all jobs."""
 
     def hint(self, given: str) -> str:
         """Why a job may be there though it was not found."""
@@ -38,24 +38,24 @@ class Located(NamedTuple):
 
 
 async def locate(store: Store, ids: Sequence[str], queue: str | None) -> Located:
-    """Where jobs are, and the ids that no queue has. An id in two queues must be said with its queue."""
+    """The locations of jobs, and the ids that no queue has. An id in two queues needs `--queue`."""
     queues = await queues_of(store, queue)
-    places = await _places(queues, ids)
-    search = await Search.through(queues, [each for each, found in places.items() if not found and is_short(each)])
+    locations = await _locations(queues, ids)
+    search = await Search.through(queues, [each for each, found in locations.items() if not found and is_short(each)])
     located = Located([], [], search.is_partial)
-    for each, found in places.items():
+    for each, found in locations.items():
         if len(found) > 1:
-            names = " and ".join(place.queue.name for place in found)
+            names = " and ".join(location.queue.name for location in found)
             raise click.UsageError(f"job {each!r} is in {names}: say which with --queue")
-        place = found[0] if found else _only(search, each)
-        if place is None:
+        location = found[0] if found else _only(search, each)
+        if location is None:
             located.missing.append(each)
         else:
-            _choose(located.chosen, place)
+            _choose(located.chosen, location)
     return located
 
 
-async def locate_one(store: Store, id: str, queue: str | None) -> Place:
+async def locate_one(store: Store, id: str, queue: str | None) -> JobLocation:
     located = await locate(store, [id], queue)
     if located.missing:
         where = f"queue {queue!r}" if queue else f"no queue of {store.url}"
@@ -63,32 +63,32 @@ async def locate_one(store: Store, id: str, queue: str | None) -> Place:
         why = "it was never added, or was removed after it finished"
         raise NotFound(f"{where} {said} job {id!r}: {why}{located.hint(id)}")
     [chosen] = located.chosen
-    return Place(chosen.queue, chosen.ids[0])
+    return JobLocation(chosen.queue, chosen.ids[0])
 
 
-def _choose(chosen: list[Chosen], place: Place) -> None:
+def _choose(chosen: list[Chosen], location: JobLocation) -> None:
     for each in chosen:
-        if each.queue is place.queue:
-            if place.id not in each.ids:
-                each.ids.append(place.id)
+        if each.queue is location.queue:
+            if location.id not in each.ids:
+                each.ids.append(location.id)
             return
-    chosen.append(Chosen(place.queue, [place.id]))
+    chosen.append(Chosen(location.queue, [location.id]))
 
 
-async def _places(queues: Sequence[Queue], ids: Sequence[str]) -> dict[str, list[Place]]:
-    """The queues that have a job with exactly that id."""
-    places: dict[str, list[Place]] = {job_id(each): [] for each in ids}
+async def _locations(queues: Sequence[Queue], ids: Sequence[str]) -> dict[str, list[JobLocation]]:
+    """The queues that have a job with exactly this id."""
+    locations: dict[str, list[JobLocation]] = {job_id(each): [] for each in ids}
     for queue in queues:
-        for each, record in zip(places, await queue.store.get(queue.name, list(places)), strict=True):
+        for each, record in zip(locations, await queue.store.get(queue.name, list(locations)), strict=True):
             if record is not None:
-                places[each].append(Place(queue, each))
-    return places
+                locations[each].append(JobLocation(queue, each))
+    return locations
 
 
-def _only(search: Search, given: str) -> Place | None:
-    """The one job that a short id can mean; if there are several, they are listed, and none is taken."""
+def _only(search: Search, given: str) -> JobLocation | None:
+    """The only job that a short id matches; if there are several, they are listed, and it is an error."""
     found = search.found.get(given, [])
     if len(found) > 1:
         search.show(given)
         raise click.UsageError(f"{given!r} is the end of {len(found)} ids: give more of the one you mean")
-    return Place(found[0].queue, found[0].record.id) if found else None
+    return JobLocation(found[0].queue, found[0].record.id) if found else None

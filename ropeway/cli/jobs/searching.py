@@ -1,4 +1,4 @@
-"""Searching for jobs by the last letters of their ids.
+"""Searching for jobs by the last characters of their ids.
 
 Stores keep ids in the order of their first letters, so the end of one cannot be looked up: the newest jobs of each
 state are read instead, up to a limit. What people type they have just seen, and it is among those.
@@ -21,9 +21,9 @@ from ..ids import is_end_of
 from ..text import age, plural
 
 SEARCHED: Final = 20_000
-"""Jobs of each state of a queue: twice as many as are kept when they completed, unless told otherwise."""
+"""Most jobs examined per state and queue: twice the number of completed jobs kept by default."""
 _PAGE: Final = 500
-"""Jobs come with their data, which may be large."""
+"""Jobs per page; they are read with their data, which may be large."""
 _LISTED: Final = 10
 
 
@@ -36,11 +36,11 @@ class Search:
     def __init__(self, ends: Sequence[str]) -> None:
         self.found: dict[str, list[Match]] = {end: [] for end in ends}
         self.is_partial = False
-        """There were more jobs than were looked at."""
+        """True if not all jobs were examined."""
 
     @classmethod
     async def through(cls, queues: Sequence[Queue], ends: Sequence[str]) -> Search:
-        """Looks for ids with these ends; without any it reads nothing."""
+        """Searches for ids with these ends; reads nothing if there are none."""
         search = cls(ends)
         for queue in queues if ends else ():
             for state in STATES:
@@ -49,7 +49,7 @@ class Search:
         return search
 
     def show(self, end: str) -> None:
-        """Lists the jobs whose ids have this end."""
+        """Prints the jobs whose ids have this end."""
         matches = self.found[end]
         for queue, record in matches[:_LISTED]:
             facts = (record.id, queue.name, one_line(record.name), record.state, age(moment_of(record.created_at)))
@@ -70,6 +70,6 @@ class Search:
 
     def _compare(self, match: Match) -> None:
         for end, matches in self.found.items():
-            # A job that moved on during the search is met again in its new state.
+            # A job that changed its state during the search is found again there.
             if is_end_of(end, match.record.id) and all(known.record.id != match.record.id for known in matches):
                 matches.append(match)

@@ -85,9 +85,9 @@ def _show_facts(job: Snapshot) -> None:
 def _show_timeline(steps: list[Step]) -> None:
     click.echo("\nTimeline")
     for step in steps:
-        told = " ".join(f"{key}={shown(value)}" for key, value in step.data.items())
+        details = " ".join(f"{key}={shown(value)}" for key, value in step.data.items())
         name = click.style(f"{step.name:<17}", fg=STATE_COLOURS.get(step.name))
-        click.echo(f"  {instant_time(step.at)}  {name}  {told}".rstrip())
+        click.echo(f"  {instant_time(step.at)}  {name}  {details}".rstrip())
 
 
 def _show_log(lines: list[LogLine], history: History) -> None:

@@ -1,4 +1,4 @@
-"""What a job went through, in the order of time."""
+"""The timeline of a job."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ...store.values import History
 class Step(NamedTuple):
     at: Instant
     name: str
-    """Of an event, or `attempt failed` where its event is no longer kept."""
+    """The name of an event, or `attempt failed` if its event is no longer kept."""
     data: dict[str, Any]
 
 
 async def timeline_of(queue: Queue, job: Snapshot, history: History) -> list[Step]:
-    """From the events that are kept, and for the time before them from what the job itself remembers."""
+    """Built from the kept events, and for the time before them from the job's own record and history."""
     events = [
         Step(event.at, event.name, event.data)
         async for event in queue.events("start", follow=False)
         if event.job_id == job.id
     ]
-    # A store may tell of several adds at once, at the instant of the last: the event may be younger than the job.
+    # A store may write one event entry for several adds, at the time of the last: it may be younger than the job.
     is_added = any(step.name == "added" for step in events)
     remembered = [
         *([] if is_added else [Step(instant_of(job.created_at), "added", {"name": job.name})]),

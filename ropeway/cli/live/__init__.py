@@ -1,1 +1,1 @@
-"""The live view: what is gathered from a store, what is derived from it, and how it is drawn."""
+"""The live view of `ropeway top`: reading the store, deriving figures, and drawing them."""

@@ -1,4 +1,4 @@
-"""A picture as a whole terminal full of text."""
+"""Drawing a picture as the text of a whole terminal."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .texts import one_line, seconds, time_of_day
 
 
 class View(NamedTuple):
-    """How somebody looks at a picture."""
+    """The user's settings of the view."""
 
     selected: str | None = None
-    """A queue; None for all of them."""
+    """The selected queue; None for all."""
     paused: bool = False
     interval: float | None = None
-    """Seconds between pictures; None if there is only this one."""
+    """Seconds between two pictures; None for a single one."""
     keys: bool = True
 
 
 def draw(picture: Picture, view: View, width: int, height: int, glyphs: Glyphs) -> RenderableType:
-    """Exactly as wide and as high as it is told."""
+    """The drawing, with exactly the given width and height."""
     layout = plan(width, height, len(picture.queues), events=view.interval is not None)
     drawing = Drawing(picture, view, layout, glyphs)
     regions = [Layout(drawing.header(), size=1), Layout(drawing.queues(), size=layout.queues)]
@@ -73,7 +73,7 @@ class Drawing:
         self._glyphs = glyphs
 
     def header(self) -> Text:
-        """The store on the left, on the right how fresh all of it is."""
+        """The header: the store on the left, the age of the data on the right."""
         right = self._status()
         room = self._layout.width - right.cell_len - 1
         left = Text.assemble((" ropeway ", "bold black on cyan"), no_wrap=True)

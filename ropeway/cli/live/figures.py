@@ -1,4 +1,4 @@
-"""Numbers derived from what was seen: pure functions, and small windows that forget what is old."""
+"""Derived figures: pure functions, and small sliding windows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MINUTE: Final = 60_000
 
 
 class Moves(NamedTuple):
-    """How many jobs made each of these moves; or how many a second."""
+    """Number of jobs per kind of move, or per second."""
 
     added: float = 0
     completed: float = 0
@@ -28,22 +28,22 @@ class Moves(NamedTuple):
 
 
 class Tally:
-    """Counts moves from the metrics, which the store keeps in the same step as the jobs: none is missed or doubled."""
+    """Counts moves from the store's metrics, which are exact: none is missed or counted twice."""
 
     def __init__(self) -> None:
         self._known: dict[Instant, Metric] = {}
 
     def since(self, now: Instant) -> Instant:
-        """From where on metrics must be read next."""
+        """The minute from which metrics must be read next."""
         return min(self._known, default=now - now % MINUTE)
 
     def feed(self, metrics: Iterable[Metric], now: Instant) -> Moves:
-        """What happened since it was last fed."""
+        """The moves since the last call."""
         total = Moves()
         for metric in metrics:
             total = total.plus(_increase(self._known.get(metric.minute), metric))
             self._known[metric.minute] = metric
-        # The minute before this one may still grow, under a clock that was read just before its end.
+        # The previous minute may still grow, by a step whose clock was read just before its end.
         oldest = now - now % MINUTE - MINUTE
         self._known = {minute: metric for minute, metric in self._known.items() if minute >= oldest}
         return total
@@ -52,26 +52,26 @@ class Tally:
 def _increase(before: Metric | None, after: Metric) -> Moves:
     old = before or Metric(after.minute)
     if old.added > after.added or old.completed > after.completed or old.failed > after.failed:
-        # The queue was obliterated meanwhile, and began anew.
+        # The queue was obliterated meanwhile, and used again.
         old = Metric(after.minute)
     return Moves(after.added - old.added, after.completed - old.completed, after.failed - old.failed)
 
 
 class Meter:
-    """Rates over the last seconds, which a single busy instant does not make jump."""
+    """Rates over the last seconds, smoothed by a sliding window."""
 
     def __init__(self, window: int = 5_000) -> None:
         self._window = window
         self._points: deque[tuple[Instant, Moves]] = deque()
 
     def feed(self, now: Instant, moves: Moves) -> None:
-        """`moves` is what happened since the call before; of the first call only the instant counts."""
+        """Adds the moves since the previous call; of the first call only the instant is used."""
         self._points.append((now, moves))
         while len(self._points) > 2 and self._points[1][0] <= now - self._window:
             self._points.popleft()
 
     def rates(self) -> Moves | None:
-        """Per second; None until there are two instants to measure between."""
+        """Moves per second; None before the second call."""
         if len(self._points) < 2:
             return None
         total = Moves()
@@ -81,7 +81,7 @@ class Meter:
 
 
 def rates_of_last_minute(metrics: Sequence[Metric], now: Instant) -> Moves:
-    """An answer for the first moment, when nothing was measured yet: this minute and the one before."""
+    """Rates for the first moment, before anything was measured: from this minute and the previous one."""
     begin = now - now % MINUTE - MINUTE
     total = Moves()
     for metric in metrics:
@@ -91,21 +91,21 @@ def rates_of_last_minute(metrics: Sequence[Metric], now: Instant) -> Moves:
 
 
 def completed_by_minute(metrics: Sequence[Metric], now: Instant, minutes: int) -> list[float]:
-    """Completed jobs a second in each of the last minutes; the current one, which is not over, is left out."""
+    """Completed jobs per second in each of the last minutes, without the current one."""
     numbers = {metric.minute: metric.completed for metric in metrics}
     this = now - now % MINUTE
     return [numbers.get(this - back * MINUTE, 0) / 60 for back in range(minutes, 0, -1)]
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """The smallest value that at least this share of them does not exceed."""
+    """The percentile: the smallest value that at least this share of them does not exceed."""
     if not values:
         return None
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def heights(values: Sequence[float], width: int, steps: int) -> list[int]:
-    """The last `width` values as whole steps of the highest; what is not zero is at least one step high."""
+    """The last `width` values as whole steps of the highest; a non-zero value is at least one step high."""
     shown = values[-width:] if width > 0 else []
     top = max(shown, default=0)
     return [0 if value <= 0 else max(1, round(value / top * steps)) for value in shown]

@@ -1,4 +1,4 @@
-"""What is asked of a store to see all of it at once."""
+"""Reading all that the live view shows from a store."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .picture import Picture, WorkerPicture
 from .watching import EVENTS, FAILURES, QueueWatch
 
 WATCHED: Final = 50
-"""Queues; more than that nobody can look at, and each is a read at every look."""
+"""Most queues that are watched: each costs a read per interval."""
 
 
 class Gatherer:
-    """Looks at a store. After an error the next look connects anew, and makes no store that is not there."""
+    """Reads a store once per interval. After an error it connects again, without creating a missing store."""
 
     def __init__(self, url: str | None, queues: Sequence[str] = (), step: float = 0.0) -> None:
         self._url = url
@@ -41,9 +41,9 @@ class Gatherer:
         except StoreMissing:
             await self.close()
             if self._watches:
-                # It was there, with queues in it.
+                # It existed before, with queues.
                 raise
-            # As empty as a server without queues, until somebody adds a first job.
+            # Shown as empty, until the first job is added.
             self._has_looked = True
             return self._picture(url, time.time_ns() // 1_000_000, [], 0, [])
         except BaseException:
@@ -70,7 +70,7 @@ class Gatherer:
         return self._picture(store.url, now, infos, len(wanted) - len(names), known)
 
     def _held(self) -> Counter[str] | None:
-        """How many jobs each worker runs, as the jobs say; None if there are too many to read all of them."""
+        """The number of running jobs per worker, from the jobs; None if there are too many to read."""
         holders = [watch.holders() for watch in self._watches.values()]
         if any(each is None for each in holders):
             return None
@@ -102,7 +102,7 @@ class Gatherer:
 
 
 def _worker(info: WorkerInfo, held: Counter[str] | None, watched: set[str], now: Instant) -> WorkerPicture:
-    # What a worker says of itself is some seconds old, and holds for its other queues too.
+    # A worker's own report is some seconds old, and includes its other queues.
     running = info.running if held is None or not set(info.queues) <= watched else held[info.id]
     return WorkerPicture(
         info.name,

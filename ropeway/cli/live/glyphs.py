@@ -1,4 +1,4 @@
-"""The signs that are drawn, and what stands for them where the encoding has no such signs."""
+"""Glyphs of the live view, and their replacements for other encodings than UTF-8."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 class Glyphs(NamedTuple):
     levels: str
-    """From nothing to full, of one cell."""
+    """Fill levels of one cell, from empty to full."""
     line: str
-    """From zero to the highest, of a line of its own: zero can be seen."""
+    """Levels of a one-line chart, where zero is visible."""
     bar: str
     half: str
     rest: str
@@ -28,7 +28,7 @@ ASCII: Final = Glyphs(" .:-=+*%#", ".:-=+*%#", "#", "#", "-", "*", "=", "!", ">"
 
 
 def glyphs_for(encoding: str) -> Glyphs:
-    """Other encodings than UTF-8 could show some of the signs; nobody should have to find out which."""
+    """Unicode glyphs only for UTF-8: other encodings have some of them, but not all."""
     return UNICODE if encoding.lower().replace("-", "").startswith("utf") else ASCII
 
 
@@ -37,7 +37,7 @@ def line(heights: list[int], glyphs: Glyphs) -> str:
 
 
 def columns(heights: list[int], rows: int, glyphs: Glyphs) -> list[str]:
-    """Columns that stand side by side, as rows from the top; a row is as high as there are levels."""
+    """A bar chart as rows from the top; each row has as many steps as there are levels."""
     steps = len(glyphs.levels) - 1
     return [
         "".join(glyphs.levels[min(steps, max(0, height - row * steps))] for height in heights)

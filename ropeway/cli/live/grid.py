@@ -1,4 +1,4 @@
-"""Rows of cells under each other, each exactly as wide as its column."""
+"""Rows of cells, each exactly as wide as its column."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Grid:
         return self.row([(column.title, "dim") for column in self.columns])
 
     def row(self, cells: Sequence[tuple[str, str] | Text]) -> Text:
-        """Cells are text with a style, or ready made and of the right width."""
+        """Cells are text with a style, or prepared text of the right width."""
         line = Text(no_wrap=True)
         for position, (column, cell) in enumerate(zip(self.columns, cells, strict=True)):
             if position:

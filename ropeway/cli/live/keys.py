@@ -1,4 +1,4 @@
-"""Keys, one by one as they are pressed, from a terminal that gets its manners back."""
+"""Reading single key presses from a terminal, whose settings are restored afterwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-# Windows has other terminals, and here no keys.
+# Windows has no termios, and so no keys here.
 if sys.platform != "win32":
     import termios
     import tty
@@ -26,7 +26,7 @@ _NAMES: Final = {
 
 
 def names_of(typed: bytes) -> list[str]:
-    """The keys in what was read at once: `up`, `down`, `escape` or a letter. Other sequences mean nothing."""
+    """The keys in one read: `up`, `down`, `escape` or a letter. Other sequences are ignored."""
     keys: list[str] = []
     while typed:
         sequence = next((each for each in _NAMES if typed.startswith(each)), typed[:1])
@@ -38,7 +38,7 @@ def names_of(typed: bytes) -> list[str]:
 
 
 class Keyboard:
-    """Nothing at all if the input is no terminal."""
+    """Key presses; none if the input is not a terminal."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -47,12 +47,12 @@ class Keyboard:
 
     @contextlib.contextmanager
     def unbuffered(self) -> Iterator[None]:
-        """Keys come at once and are not echoed; Ctrl-C and Ctrl-Z stay signals."""
+        """Sets the terminal to unbuffered input without echo; Ctrl-C and Ctrl-Z stay signals."""
         if not self.is_there:
             yield
             return
         if self._manners is None:
-            # Once: after a suspension a shell may hand over the terminal as it was left.
+            # Only once: after a suspension a shell may return the terminal with these settings.
             self._manners = termios.tcgetattr(self._fd)
         tty.setcbreak(self._fd, termios.TCSADRAIN)
         try:
@@ -62,7 +62,7 @@ class Keyboard:
 
     def _restore(self) -> None:
         assert self._manners is not None, "it was unbuffered before"
-        # A terminal that was closed needs nothing back; one that a shell has taken over already must be left alone.
+        # Not for a closed terminal, nor for one that a shell has taken over already.
         with contextlib.suppress(termios.error, OSError):
             if os.tcgetpgrp(self._fd) == os.getpgrp():
                 termios.tcsetattr(self._fd, termios.TCSADRAIN, self._manners)

@@ -1,4 +1,4 @@
-"""What fits into a terminal: which panels, how high, and which columns. It depends on sizes alone, so nothing jumps."""
+"""The layout: which panels and columns fit into a terminal. It depends on sizes alone, so nothing jumps."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 WIDE: Final = 110
-"""Columns from which panels stand side by side."""
+"""Width from which panels are placed side by side."""
 HIGH: Final = 30
-"""Rows from which workers have a panel of their own; the header counts them anyway."""
+"""Height from which there is a panel of workers; the header counts them anyway."""
 BOXED: Final = (56, 18)
-"""The smallest terminal in which panels have frames; in smaller ones a title must do."""
+"""The smallest terminal in which panels have frames; in smaller ones they have a title only."""
 
 
 class Plan(NamedTuple):
-    """Rows of each panel, with its frame or title; 0 leaves it out."""
+    """Rows of each panel, including its frame or title; 0 if it is left out."""
 
     width: int
     height: int
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
     failures: int
     events: int
     workers: int
-    """0 also if they stand beside the running jobs."""
+    """0 also if they are beside the running jobs."""
 
     @property
     def frame(self) -> int:
@@ -36,7 +36,7 @@ class Plan(NamedTuple):
 
 
 class Want(NamedTuple):
-    """The rows of content that a panel needs at least, can use at most, and its share of what is left."""
+    """The least and most rows of content of a panel, and its share of the remaining rows."""
 
     panel: str
     least: int
@@ -51,7 +51,7 @@ _STACKED: Final = (
     Want("events", 2, 40, 2),
     Want("workers", 1, 4, 0),
 )
-# Here failures stand beside the events, and workers beside the running jobs.
+# In this layout failures are beside the events, and workers beside the running jobs.
 _SIDE_BY_SIDE: Final = (
     Want("running", 3, 20, 2),
     Want("events", 3, 40, 2),
@@ -61,13 +61,13 @@ _SIDE_BY_SIDE: Final = (
 
 
 def plan(width: int, height: int, queues: int, *, events: bool = True) -> Plan:
-    """Without `events`, which a single look cannot see, others have their room."""
+    """Without `events`, which a single picture does not have, other panels get their rows."""
     boxed = width >= BOXED[0] and height >= BOXED[1]
     frame = 2 if boxed else 1
     side_by_side = boxed and width >= WIDE and height >= 24
     footer = 1 if height >= 10 else 0
     body = max(0, height - 1 - footer)
-    # The names of the columns take a row; a title would say nothing that they do not.
+    # The column names take a row; a title would add nothing.
     around = frame + 1 if boxed else 1
     queue_rows = min(body, around + min(max(1, queues), max(1, body // 3)))
     wants = _SIDE_BY_SIDE if side_by_side else _STACKED
@@ -91,7 +91,7 @@ def plan(width: int, height: int, queues: int, *, events: bool = True) -> Plan:
 
 
 def _share_out(wants: Sequence[Want], room: int, frame: int) -> dict[str, int]:
-    """Gives each its least, in order of importance, while there is room; then what is left, by shares."""
+    """Gives each panel its least rows, by importance, while there is room; then the rest by shares."""
     rows: dict[str, int] = {}
     for want in wants:
         # A line of figures needs no frame.
@@ -116,7 +116,7 @@ class ColumnWant(NamedTuple):
 
 
 def choose(columns: Sequence[ColumnWant], importance: Sequence[str], room: int) -> list[ColumnWant]:
-    """The most important columns that fit with a space between them, in the order in which they stand."""
+    """The most important columns that fit with a space between them, in display order."""
     widths = {column.name: column.width for column in columns}
     chosen: set[str] = set()
     used = -1

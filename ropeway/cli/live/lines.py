@@ -1,4 +1,4 @@
-"""The view where there is no terminal, or where none is wanted: lines that other programs and logs can take."""
+"""The view without a terminal: lines of text or JSON, for other programs and logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .texts import one_line, seconds, time_of_day
 
 
 async def follow(gatherer: Gatherer, interval: float, written: Callable[[Picture], str], out: TextIO) -> int:
-    """Writes every picture until a signal comes; answers the exit code."""
+    """Writes every picture until a signal arrives; returns the exit code."""
 
     async def write() -> None:
         async for picture in pictures(gatherer, interval):
@@ -36,7 +36,7 @@ def json_line(picture: Picture) -> str:
 
 
 def plain_lines(picture: Picture, encoding: str = "utf-8") -> str:
-    """A line for each queue; one that says so if the store is lost or empty."""
+    """A line for each queue, or one that the store is unavailable or empty."""
     time = time_of_day(picture.at)
     if picture.trouble is not None:
         said = [f"store lost: {picture.trouble}"]

@@ -1,4 +1,4 @@
-"""What is remembered of jobs that passed by: their names, and when they began to wait."""
+"""A bounded memory of jobs seen in events: their names, and when they began to wait."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ T = TypeVar("T")
 
 JOBS: Final = 20_000
 JOBS_PER_ENTRY: Final = 1_000
-"""Of an entry that moved more, the rest is counted but not remembered."""
+"""Jobs of one entry that are remembered; the rest is only counted."""
 WAITS: Final = 1_000
 LATELY: Final = 60_000
 
 
 class JobMemory:
-    """Forgets the job that it heard of first when there are too many."""
+    """Drops the oldest job when there are too many."""
 
     def __init__(self) -> None:
         self._names: OrderedDict[str, str] = OrderedDict()
         self._ready: OrderedDict[str, Instant] = OrderedDict()
         self._waits: deque[tuple[Instant, int]] = deque(maxlen=WAITS)
         self.strangers: deque[str] = deque(maxlen=8)
-        """The newest started jobs of which nobody heard when they began to wait."""
+        """The newest started jobs whose beginning of waiting is unknown."""
 
     def hear(self, entry: Entry) -> None:
         for job_id, detail in entry.jobs[:JOBS_PER_ENTRY]:
@@ -40,7 +40,7 @@ class JobMemory:
                 self._start(job_id, entry.at)
 
     def learn(self, record: JobRecord) -> None:
-        """From a job that was read, as far as events did not tell."""
+        """Adds facts from a job record that events did not provide."""
         if record.id not in self._names:
             _keep(self._names, record.id, record.name)
         if record.id in self.strangers:
@@ -55,7 +55,7 @@ class JobMemory:
         return self._ready.get(record.id, record.created_at)
 
     def latency(self, now: Instant) -> Latency | None:
-        """How long jobs waited that were started lately."""
+        """Waiting times of recently started jobs."""
         waits = [wait for at, wait in self._waits if at > now - LATELY]
         p50, p95 = percentile(waits, 0.5), percentile(waits, 0.95)
         return None if p50 is None or p95 is None else Latency(p50 / 1000, p95 / 1000, len(waits))

@@ -1,4 +1,4 @@
-"""The panels of the view, each as lines of exactly the width that it is given."""
+"""The panels of the view, each as lines of exactly the given width."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVENT_STYLES: Final = {
 
 
 def chart(queues: Sequence[QueuePicture], width: int, rows: int, glyphs: Glyphs) -> list[Text]:
-    """Completed jobs a second, as columns with a scale beside them; of one row, as a line of them."""
+    """A chart of completed jobs per second, with a scale; a single line if it has only one row."""
     numbers = throughput_of(queues)
     if rows == 1:
         label = Text(" completed/s ", "dim")
@@ -117,11 +117,11 @@ def events(happened: Sequence[HappenedEvent], width: int, glyphs: Glyphs) -> lis
 
 
 def _sentence(at: int, first: str, style: str, rest: str, rest_style: str, width: int, glyphs: Glyphs) -> Text:
-    """The time, a word or two, and as much of the rest as fits; a narrow terminal does without the time."""
+    """The time, a word or two, and as much of the rest as fits; without the time in a narrow terminal."""
     time = f"{time_of_day(at)} " if width >= 36 else ""
     words = one_line(first, glyphs.encoding).ljust(len(first))
-    told = cut(words, max(0, width - len(time)), glyphs.ellipsis)
-    line = Text.assemble((time, "dim"), (told, style))
+    details = cut(words, max(0, width - len(time)), glyphs.ellipsis)
+    line = Text.assemble((time, "dim"), (details, style))
     room = width - line.cell_len - 2
     if room > 3:
         line.append(f"  {cut(one_line(rest, glyphs.encoding), room, glyphs.ellipsis)}", rest_style)
@@ -150,7 +150,7 @@ def workers(alive: Sequence[WorkerPicture], width: int, glyphs: Glyphs) -> list[
 
 
 def busy(alive: Sequence[WorkerPicture]) -> str:
-    """All workers in a few words."""
+    """A one-line summary of all workers."""
     if not alive:
         return "no workers"
     running, slots = sum(worker.running for worker in alive), sum(worker.concurrency for worker in alive)

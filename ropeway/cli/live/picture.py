@@ -1,4 +1,4 @@
-"""One moment of a store, as it is drawn and as `--json` writes it. Times are seconds."""
+"""One moment of a store as plain values, for drawing and for `--json`. Times are seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...store.values import Counts
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """Jobs a second."""
+    """Jobs per second."""
 
     added: float = 0.0
     completed: float = 0.0
@@ -20,7 +20,7 @@ class Rates(msgspec.Struct, frozen=True):
 
 
 class Latency(msgspec.Struct, frozen=True):
-    """From waiting to started, of the jobs that were started in the last minute; those seen, if there were many."""
+    """Time from waiting to start, of jobs started in the last minute; of the observed ones, if there were many."""
 
     p50: float
     p95: float
@@ -33,13 +33,13 @@ class QueuePicture(msgspec.Struct, frozen=True):
     rates: Rates = Rates()
     paused: bool = False
     oldest_waiting: float | None = None
-    """The older of the next job to be claimed and the last. With one priority and no `lifo`, the oldest of all."""
+    """Age of the older of the first and the last waiting job. With one priority and no `lifo`, of the oldest."""
     latency: Latency | None = None
     throughput: tuple[float, ...] = ()
-    """Completed jobs a second, oldest first; one number for each `throughput_step` seconds."""
+    """Completed jobs per second, oldest first; one number for each `throughput_step` seconds."""
     throughput_step: float = 1.0
     missed_events: bool = False
-    """More happened lately than was read one by one. The counts and rates are right all the same."""
+    """True if not all recent events were read. Counts and rates are exact all the same."""
 
 
 class RunningJob(msgspec.Struct, frozen=True):
@@ -71,9 +71,9 @@ class HappenedEvent(msgspec.Struct, frozen=True):
     queue: str
     event: str
     count: int
-    """How many jobs it moved; 0 for what concerns the whole queue."""
+    """The number of jobs it moved; 0 for an event of the whole queue."""
     id: str | None = None
-    """The job, or the first of them."""
+    """The job, or the first of several."""
     names: tuple[str, ...] = ()
     note: str = ""
 
@@ -92,19 +92,19 @@ class Picture(msgspec.Struct, frozen=True):
     store: str
     queues: tuple[QueuePicture, ...] = ()
     running: tuple[RunningJob, ...] = ()
-    """The longest running ones of each queue; how many there are in all is in the counts."""
+    """The longest running jobs of each queue; their total number is in the counts."""
     workers: tuple[WorkerPicture, ...] = ()
     events: tuple[HappenedEvent, ...] = ()
     failures: tuple[Failure, ...] = ()
     more_queues: int = 0
-    """Queues that are not watched, because there are too many; name those you want."""
+    """Number of queues that are not watched, because there are too many; use --queue to select."""
     unknown_queues: tuple[str, ...] = ()
-    """Queues that were asked for, and of which the store knows nothing yet."""
+    """Requested queues that do not exist yet."""
     trouble: str | None = None
-    """Why the store cannot be read now; everything else is then as it was when it last could."""
+    """Why the store cannot be read now; everything else is then from the last successful read."""
 
     def of(self, queue: str | None) -> Picture:
-        """The same moment with the jobs, workers, events and failures of one queue only; None for all."""
+        """The same picture with the jobs, workers, events and failures of one queue only; None for all."""
         if queue is None:
             return self
         return msgspec.structs.replace(
@@ -117,7 +117,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 def throughput_of(queues: Sequence[QueuePicture]) -> list[float]:
-    """Completed jobs a second of several queues together; the newest numbers are those of the same moment."""
+    """Completed jobs per second of several queues together, aligned at the newest number."""
     longest = max((len(queue.throughput) for queue in queues), default=0)
     padded = [(0.0,) * (longest - len(queue.throughput)) + queue.throughput for queue in queues]
     return [sum(together) for together in zip(*padded, strict=True)]

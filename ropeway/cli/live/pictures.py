@@ -1,4 +1,4 @@
-"""A picture at every interval, for as long as somebody looks."""
+"""A stream of pictures, one per interval."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .picture import Picture
 
 
 async def pictures(gatherer: Gatherer, interval: float) -> AsyncGenerator[Picture, None]:
-    """A store that cannot be read raises at first; once it could be, its trouble is shown, and asked for its end."""
+    """Raises if the store cannot be read at first; later errors are shown in the picture, and retried."""
     loop = asyncio.get_running_loop()
     begun = loop.time()
     picture = await gatherer.look()

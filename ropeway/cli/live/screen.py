@@ -1,4 +1,4 @@
-"""The view in a terminal: drawn at every interval, at every key, and when its size changes."""
+"""The view in a terminal: redrawn at every interval and key, and when the size changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HANGUP: Final = 129
 
 
 class LiveScreen:
-    """Takes the terminal's second screen, and leaves the first as it was, however it ends."""
+    """Uses the terminal's alternate screen, and restores the main one, however it ends."""
 
     def __init__(self, console: Console, gatherer: Gatherer, interval: float) -> None:
         self._console = console
@@ -40,7 +40,7 @@ class LiveScreen:
         self._end: asyncio.Future[int] | None = None
 
     async def run(self) -> int:
-        """Until q, Ctrl-C or another signal; answers the exit code."""
+        """Runs until q, Ctrl-C or another signal; returns the exit code."""
         try:
             with ending() as self._end, on_signals((RESIZE, self._draw), (SUSPEND, self._suspend)):
                 try:
@@ -48,14 +48,14 @@ class LiveScreen:
                 finally:
                     self._give_back()
         except OSError:
-            # The terminal is gone, and with it everybody who looked.
+            # The terminal was closed.
             return HANGUP
 
     async def _follow(self) -> None:
         async for picture in pictures(self._gatherer, self._interval):
             self._picture = picture
             if self._live is None:
-                # Not before the store has answered: until then an error is a line on the first screen.
+                # Only once the store has answered: until then an error is a line on the main screen.
                 self._take()
             if not self._view.paused:
                 self._shown = picture
@@ -77,7 +77,7 @@ class LiveScreen:
         self._taken.close()
 
     def _suspend(self) -> None:
-        """Ctrl-Z: the shell gets a clean terminal, and after `fg` the view takes it again."""
+        """Handles Ctrl-Z: restores the terminal for the shell, and takes it again after `fg`."""
         was_taken = self._live is not None
         self._give_back()
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -107,7 +107,7 @@ class LiveScreen:
         self._draw()
 
     def _neighbour(self, step: int) -> str | None:
-        """The queue above or below the selected one; all of them come between the last and the first."""
+        """The queue above or below the selected one; "all" comes between the last and the first."""
         names: list[str | None] = [None, *(queue.name for queue in self._picture.queues)] if self._picture else [None]
         place = names.index(self._view.selected) if self._view.selected in names else 0
         return names[(place + step) % len(names)]

@@ -15,7 +15,7 @@ SUSPEND: Final[int | None] = getattr(signal, "SIGTSTP", None)
 
 @contextlib.contextmanager
 def on_signals(*handlers: tuple[int | None, Callable[[], None]]) -> Iterator[None]:
-    """Calls what stands beside a signal, on the loop. Loops of Windows know none, and Ctrl-C stays what it was."""
+    """Calls functions on signals, on the loop. Not supported by loops of Windows, where Ctrl-C is unchanged."""
     loop = asyncio.get_running_loop()
     heard: list[int] = []
     try:
@@ -43,7 +43,7 @@ def ending() -> Iterator[asyncio.Future[int]]:
 
 
 async def until(end: asyncio.Future[int], task: asyncio.Task[None]) -> int:
-    """Runs the task until the end comes; an error of the task ends it too. Answers the exit code."""
+    """Runs the task until a signal or its error; returns the exit code."""
     try:
         waited: list[asyncio.Future[Any]] = [end, task]
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)

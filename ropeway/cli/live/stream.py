@@ -1,4 +1,4 @@
-"""A queue's events, read in bounded portions."""
+"""Reading a queue's events in bounded portions."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from ...store.contract import Store
 
 PORTION: Final = 1_000
 PORTIONS: Final = 2
-"""At each look. Whoever is further behind than that jumps to the newest entry: the counts do not depend on events."""
+"""Most entries per interval. If there are more, it jumps to the newest: counts do not depend on events."""
 
 
 class Heard(NamedTuple):
     entries: list[Entry]
     missed: bool = False
-    """There were others, which were trimmed before they were read, or too many."""
+    """True if entries were skipped, because they were trimmed or too many."""
     first: bool = False
 
     @property
     def is_news(self) -> bool:
-        """Every change of a queue writes an entry, so without one nothing need be read again."""
+        """False if the queue has not changed: every change writes an entry."""
         return bool(self.entries) or self.missed or self.first
 
 
 class EventStream:
-    """Asks instead of listening: a listener would cost every writer a wake, and a busy queue many reads a second."""
+    """Polls instead of listening: a listener would cost every writer a wake-up, and many reads on a busy queue."""
 
     def __init__(self, queue: str, *, is_new: bool = False) -> None:
-        """A new queue is read from its beginning, one that was there before from now on."""
+        """Reads a new queue from its beginning, an existing one from now on."""
         self._queue = queue
         self._is_new = is_new
         self._cursor: str | None = None

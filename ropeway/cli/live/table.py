@@ -1,4 +1,4 @@
-"""The table of queues, with as many columns as there is room for."""
+"""The table of queues, with as many columns as fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Cell: TypeAlias = tuple[str, str]
 NAME: Final = 12
 TREND: Final = 14
 OLD: Final = 60.0
-"""Seconds of waiting from which an age is worth a colour."""
+"""Seconds of waiting from which an age is coloured."""
 
 
 class QueueColumn(NamedTuple):
@@ -76,13 +76,13 @@ IMPORTANCE: Final = (
     *("trend", "added/s", "failed/s", "p50 wait", "cancelled"),
 )
 RARE: Final[dict[str, State]] = {"cancelled": "cancelled"}
-"""Columns that are shown only where a queue has such jobs."""
+"""Columns that are shown only if a queue has such jobs."""
 
 
 def queue_table(
     queues: Sequence[QueuePicture], selected: str | None, width: int, rows: int, glyphs: Glyphs
 ) -> list[Text]:
-    """The head and as many queues as there are rows for; the selected one is always among them."""
+    """The header and as many queues as there are rows, always including the selected one."""
     chosen = _chosen(queues, width)
     names = [column.name for column in chosen]
     name_width = width - sum(column.width + 1 for column in chosen if column.name != "queue")
@@ -123,7 +123,7 @@ def _trend(queue: QueuePicture, glyphs: Glyphs) -> Text:
 
 
 def visible(queues: Sequence[QueuePicture], selected: str | None, rows: int) -> Sequence[QueuePicture]:
-    """A window of the queues, moved so that the selected one is in it."""
+    """A window of the queues that contains the selected one."""
     names = [queue.name for queue in queues]
     place = names.index(selected) if selected in names else 0
     start = max(0, min(place - rows // 2, len(queues) - rows))

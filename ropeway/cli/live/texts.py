@@ -1,4 +1,4 @@
-"""Numbers, times and foreign text, made short enough for a cell and harmless for a terminal."""
+"""Short texts for cells: numbers, times, and foreign text made safe for a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def number(value: float) -> str:
 
 
 def rate(value: float) -> str:
-    """A dash for nothing at all, so that what happens stands out."""
+    """A number, or a dash for zero, so that other values stand out."""
     if value == 0:
         return "–"
     return f"{value:.1f}" if value < 100 else number(value)
@@ -52,20 +52,20 @@ def time_of_day(instant: Instant) -> str:
 
 
 def short_worker(name: str) -> str:
-    """`host:pid` of a worker that was given no name of its own."""
+    """`host:pid` for a worker without a name."""
     host, *rest = name.split(":")
     return f"{host}:{rest[0]}" if len(rest) == 2 and rest[0].isdecimal() else name
 
 
 def percent(progress: Json) -> float | None:
-    """Progress as a share of 100, if it is a number that can be one."""
+    """Progress in percent, if it is a number from 0 to 100."""
     if isinstance(progress, bool) or not isinstance(progress, int | float) or not 0 <= progress <= 100:
         return None
     return float(progress)
 
 
 def one_line(text: str, encoding: str = "utf-8") -> str:
-    """Safe as everywhere, with single spaces for line breaks, and without signs that the encoding does not have."""
+    """Safe text on one line, without characters that the encoding lacks."""
     safe = printable(" ".join(text.split()))
     if encoding == "ascii":
         safe = safe.translate(_PLAINER)

@@ -1,4 +1,4 @@
-"""One queue, looked at again and again with as few reads as will do."""
+"""Watching one queue with as few reads as possible."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...job.states import IN_USE, State
 from ...store.commands import Find
 from ...store.contract import Store
 from ...store.values import Counts, Settings
+from .event_lines import happened, notable
 from .figures import MINUTE, Meter, Moves, Tally, completed_by_minute, rates_of_last_minute
-from .happenings import happened, told
 from .memory import JobMemory
 from .picture import Failure, HappenedEvent, QueuePicture, Rates, RunningJob
 from .stream import EventStream, Heard
@@ -28,12 +28,12 @@ FAILURES: Final = 10
 TREND: Final = 240
 MINUTES: Final = 60
 SAFETY_LOOK: Final = 10_000
-"""Milliseconds after which everything is read again, whatever the events said."""
+"""Milliseconds after which everything is read again, even without events."""
 MISSED_SHOWN: Final = 10_000
 
 
 class QueueWatch:
-    """Where nothing happened, a look is one read; where much happens, about eight."""
+    """Costs one read per interval if nothing happened, and about eight if much did."""
 
     def __init__(self, name: str, *, is_new: bool = False) -> None:
         self.name = name
@@ -48,7 +48,7 @@ class QueueWatch:
         self._waiting: list[JobRecord] = []
         self._active: list[JobRecord] = []
         self._failed: list[JobRecord] = []
-        self._told: deque[Entry] = deque(maxlen=EVENTS)
+        self._notable: deque[Entry] = deque(maxlen=EVENTS)
         self._trend: deque[float] = deque(maxlen=TREND)
         self._looked_at: Instant = 0
         self._read_at: Instant = 0
@@ -58,7 +58,7 @@ class QueueWatch:
         heard = await self._stream.read(store)
         for entry in heard.entries:
             self._memory.hear(entry)
-        self._told.extend(reversed(list(told(heard.entries, EVENTS))))
+        self._notable.extend(reversed(list(notable(heard.entries, EVENTS))))
         if heard.missed:
             self._missed_at = now
         moves = Moves()
@@ -98,7 +98,7 @@ class QueueWatch:
         return Moves()
 
     async def _look_for_oldest(self, store: Store) -> None:
-        """The next and the last in line: the oldest of all would take a scan where priorities or `lifo` are mixed."""
+        """The first and the last waiting job: with mixed priorities or `lifo`, finding the oldest would take a scan."""
         self._waiting = await self._find(store, "waiting", 1) if self._counts["waiting"] else []
         if self._counts["waiting"] > 1:
             self._waiting += await self._find(store, "waiting", 1, newest_first=True)
@@ -106,7 +106,7 @@ class QueueWatch:
     async def _learn_names(self, store: Store) -> None:
         for record in [*self._active, *self._failed]:
             self._memory.learn(record)
-        shown = [entry.jobs[0][0] for entry in list(self._told)[-RUNNING:] if entry.jobs]
+        shown = [entry.jobs[0][0] for entry in list(self._notable)[-RUNNING:] if entry.jobs]
         unknown = [job_id for job_id in shown if self._memory.name(job_id) is None][-8:]
         wanted = list(dict.fromkeys([*unknown, *self._memory.strangers]))
         if wanted:
@@ -120,7 +120,7 @@ class QueueWatch:
         return (await store.find(query)).jobs
 
     def picture(self, now: Instant, step: float) -> QueuePicture:
-        """`step` is how many seconds pass between looks; 0 means that there is only one, and minutes are shown."""
+        """`step` is the interval in seconds; 0 for a single picture, which shows minutes."""
         oldest = min((self._memory.waiting_since(record) for record in self._waiting), default=None)
         return QueuePicture(
             self.name,
@@ -150,12 +150,12 @@ class QueueWatch:
         ]
 
     def holders(self) -> list[str] | None:
-        """The worker of each running job; None if there are too many to read all."""
+        """The worker of each running job; None if there are too many to read."""
         complete = len(self._active) == self._counts["active"]
         return [job.worker or "" for job in self._active] if complete else None
 
     def events(self) -> list[HappenedEvent]:
-        return [happened(self.name, entry, self._memory.name) for entry in self._told]
+        return [happened(self.name, entry, self._memory.name) for entry in self._notable]
 
     def failures(self) -> list[Failure]:
         return [

@@ -1,4 +1,4 @@
-"""`ropeway queues`: looking at queues, and acting on whole ones."""
+"""`ropeway queues`: listing and managing queues."""
 
 from __future__ import annotations
 

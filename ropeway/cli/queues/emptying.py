@@ -1,4 +1,4 @@
-"""`ropeway queues clean`, `drain` and `obliterate`: what removes many jobs at once, after asking."""
+"""`ropeway queues clean`, `drain` and `obliterate`: removing many jobs at once, after a confirmation."""
 
 from __future__ import annotations
 

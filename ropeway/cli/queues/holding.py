@@ -31,7 +31,7 @@ _create_option = click.option("--create", is_flag=True, help="Also for a queue t
 async def pause(store: Store, queue: str, name: str | None, create: bool, as_json: bool) -> None:
     """Let no worker claim from a queue; what runs goes on."""
     if name is not None:
-        # Before the store is asked, and made by it.
+        # Before the store is used, which would create it.
         job_name(name)
     paused = await known_or_new_queue(store, queue, create=create)
     await paused.pause(name)

@@ -32,7 +32,7 @@ async def list_queues(store: Store, as_json: bool) -> None:
         click.echo(json_text({"store": store.url, "queues": described}))
     elif described:
         if sys.stdout.isatty():
-            # Not in a pipe, whose lines are all queues.
+            # Not in a pipe, where every line is a queue.
             click.secho(one_line(store.url), dim=True)
         _show(described)
     else:
@@ -55,7 +55,7 @@ _WIDTHS = {"waiting": 0, "active": 0, "failed": 30, "delayed": 60, "completed": 
 
 
 def _show(described: list[dict[str, Any]]) -> None:
-    # A column of its own only where somebody has set one.
+    # A separate column only if a limit is set.
     limits = (
         [Column("limit", 100, is_number=True)] if any(queue["max_global_concurrency"] for queue in described) else []
     )

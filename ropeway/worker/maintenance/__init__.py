@@ -1,6 +1,6 @@
 """The maintenance services of a worker, one file each.
 
-They run in a thread of their own (`thread.py`), which no handler can block. It has its own event loop and its own store
+They run in a dedicated thread (`thread.py`), which no handler can block. It has its own event loop and its own store
 handles, so locks are renewed and stalled jobs recovered whatever the application's loop does:
 
     per queue      Renewer        extends the locks of jobs that run or wait to be settled

@@ -12,8 +12,8 @@ import pytest
 
 from ropeway import Queue, Unrecoverable, Worker, connect
 from ropeway.cli.live import gathering, stream
+from ropeway.cli.live.event_lines import happened
 from ropeway.cli.live.gathering import Gatherer
-from ropeway.cli.live.happenings import happened
 from ropeway.cli.live.memory import JobMemory
 from ropeway.cli.live.picture import Picture
 from ropeway.cli.live.pictures import pictures

@@ -1,4 +1,4 @@
-"""From the entries of a stream to lines that people read."""
+"""Event entries as readable lines."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .picture import HappenedEvent
 
 NAMES: Final = 3
 UNTOLD: Final = ("progress",)
-"""Running jobs show it already."""
+"""Entries that are left out, because running jobs show them already."""
 
 
 def headline(entry: Entry) -> str:
-    """Of the names of an entry's events the one that says most: the end of a job, or else what led to its state."""
+    """The most informative event name of an entry: the end of a job, or else what led to its state."""
     if entry.what == PUBLISHED and entry.detail is not None:
         return str(entry.detail["name"])
     move = MOVES.get(entry.what)
@@ -27,8 +27,8 @@ def headline(entry: Entry) -> str:
     return names[-1] if entry.to in FINAL else names[0]
 
 
-def told(entries: Sequence[Entry], limit: int) -> Iterator[Entry]:
-    """The newest of those that are worth a line, newest first."""
+def notable(entries: Sequence[Entry], limit: int) -> Iterator[Entry]:
+    """The newest entries that are worth a line, newest first."""
     for entry in reversed(entries):
         if limit <= 0:
             return
@@ -47,7 +47,7 @@ def happened(queue: str, entry: Entry, name_of: Callable[[str], str | None]) -> 
 
 
 def note(entry: Entry, details: dict[str, Any]) -> str:
-    """What else there is to say; of several jobs it is what is true of the first."""
+    """The details of an entry; for several jobs, those of the first."""
     match entry.what:
         case "retry":
             return f"attempt {details.get('attempt')}: {details.get('reason')}"
