@@ -11,12 +11,12 @@ import apsw
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.record import NewJob
 from ...store.values import Added
-from .reading import reader
+from .decoding import decoder
 from .statements import statements
 from .transaction import MINUTE, Arrival, Detail, QueueRow, Transaction, as_json
 
 _SQL: Final = statements("add")
-_known: Final[Callable[[bytes], list[tuple[str, str, str]]]] = reader(list[tuple[str, str, str]])
+_existing: Final[Callable[[bytes], list[tuple[str, str, str]]]] = decoder(list[tuple[str, str, str]])
 
 MOST_AT_ONCE: Final = 100_000_000
 """Characters of data in one statement; SQLite's limit is 10^9 bytes of JSON."""
@@ -24,12 +24,12 @@ MOST_AT_ONCE: Final = 100_000_000
 Bundle: TypeAlias = Sequence[NewJob]
 Bundles: TypeAlias = Sequence[Bundle]
 Verdict: TypeAlias = Literal["created", "found", "conflict", "skipped"]
-Known: TypeAlias = dict[tuple[str, str], tuple[str, str]]
-"""Name and data by queue and id."""
+Existing: TypeAlias = dict[tuple[str, str], tuple[str, str]]
+"""Name and data of jobs, by queue and id."""
 Due: TypeAlias = dict[int, Instant]
-"""When those are due that are delayed, by sequence number."""
-Left: TypeAlias = tuple[NewJob, Instant]
-"""A job that was acknowledged before, without delay, and when that was."""
+"""Due instants of delayed jobs, by sequence number."""
+Acknowledged: TypeAlias = tuple[NewJob, Instant]
+"""A job that was acknowledged from the inbox, with the instant of that."""
 
 
 def add(tx: Transaction, bundles: Bundles) -> list[list[Added]]:
@@ -45,7 +45,7 @@ def add(tx: Transaction, bundles: Bundles) -> list[list[Added]]:
             return all_created(bundles)
         except apsw.ConstraintError:
             pass
-    answers, created, found = _sort_out(bundles, _look_up(tx, rows, jobs))
+    answers, created, found = _judge(bundles, _look_up(tx, rows, jobs))
     for queue, row in rows.items():
         for portion in _portions([job for job in created if job.queue == queue]):
             _store(tx, row, portion, now)
@@ -58,22 +58,22 @@ def all_created(bundles: Bundles) -> list[list[Added]]:
     return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
 
 
-def add_left(tx: Transaction, left: Sequence[Left]) -> None:
-    """In their order, though those of one queue together: only within a queue does it mean anything."""
-    for queue in dict.fromkeys(job.queue for job, _ in left):
+def add_acknowledged(tx: Transaction, acknowledged: Sequence[Acknowledged]) -> None:
+    """Adds jobs of the inbox, queue by queue: their order matters only within a queue."""
+    for queue in dict.fromkeys(job.queue for job, _ in acknowledged):
         row = tx.queue(queue, create=True)
-        own = [(job, at) for job, at in left if job.queue == queue]
+        own = [(job, at) for job, at in acknowledged if job.queue == queue]
         # By minutes, because metrics are; within one, all have a single entry among the events, at the last one's time.
         for _, portion in groupby(own, key=lambda one: one[1] // MINUTE):
-            _add_left(tx, row, list(portion))
+            _add_acknowledged(tx, row, list(portion))
 
 
-def _add_left(tx: Transaction, row: QueueRow, left: Sequence[Left]) -> None:
+def _add_acknowledged(tx: Transaction, row: QueueRow, acknowledged: Sequence[Acknowledged]) -> None:
     try:
-        _store(tx, row, [job for job, _ in left], left[-1][1], [at for _, at in left])
+        _store(tx, row, [job for job, _ in acknowledged], acknowledged[-1][1], [at for _, at in acknowledged])
     except apsw.ConstraintError:
         # Some were added again, because an answer was lost.
-        for job, at in left:
+        for job, at in acknowledged:
             tx.start_call(at)
             add(tx, [[job]])
 
@@ -81,7 +81,7 @@ def _add_left(tx: Transaction, row: QueueRow, left: Sequence[Left]) -> None:
 def _store(
     tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant, created_at: Sequence[Instant] | None = None
 ) -> None:
-    """All are created now, or each at an instant of its own, of which the last is now."""
+    """Inserts new jobs and announces them. `created_at` has an instant for each; without it all are created now."""
     first = tx.take_seqs(len(jobs))
     due: Due = {
         seq: due_at
@@ -119,11 +119,11 @@ def _insert(
         for seq, (job, at) in enumerate(zip(jobs, created_at, strict=True), first)
     ]
     tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "jobs": as_json(encoded)})
-    _place(tx, len(jobs), first, due)
+    _enqueue(tx, len(jobs), first, due)
 
 
 def _insert_alike(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, due: Due, now: Instant) -> None:
-    """The same for jobs that differ only in ids and data."""
+    """Inserts jobs that differ only in ids and data."""
     any_job = jobs[0]
     values = {
         "queue": row.id,
@@ -137,10 +137,10 @@ def _insert_alike(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first:
         "jobs": as_json([(job.id, job.data) for job in jobs]),
     }
     tx.run(_SQL["jobs_alike"], values)
-    _place(tx, len(jobs), first, due)
+    _enqueue(tx, len(jobs), first, due)
 
 
-def _place(tx: Transaction, number: int, first: int, due: Due) -> None:
+def _enqueue(tx: Transaction, number: int, first: int, due: Due) -> None:
     if due:
         tx.run(_SQL["delayed"], {"delayed": as_json(list(due.items()))})
     if len(due) < number:
@@ -148,7 +148,7 @@ def _place(tx: Transaction, number: int, first: int, due: Due) -> None:
 
 
 def _insert_one(tx: Transaction, row: QueueRow, job: NewJob, seq: int, due: Due, now: Instant) -> None:
-    """The same for one, without the way through JSON."""
+    """Inserts one job, without JSON in between."""
     values = {
         "seq": seq,
         "queue": row.id,
@@ -177,7 +177,7 @@ def _order(job: NewJob, seq: int) -> int:
 
 
 def _portions(jobs: Sequence[NewJob]) -> list[Sequence[NewJob]]:
-    """One, unless their data is more than SQLite can take in at once."""
+    """Splits jobs into parts whose data fits into one statement; usually there is one."""
     if sum(len(job.data) for job in jobs) <= MOST_AT_ONCE:
         return [jobs] if jobs else []
     half = len(jobs) // 2
@@ -190,22 +190,22 @@ def _due_at(job: NewJob, now: Instant) -> Instant | None:
     return job.due_at if job.due_at is not None and job.due_at > now else None
 
 
-def _look_up(tx: Transaction, rows: dict[str, QueueRow], jobs: Sequence[NewJob]) -> Known:
-    known: Known = {}
+def _look_up(tx: Transaction, rows: dict[str, QueueRow], jobs: Sequence[NewJob]) -> Existing:
+    known: Existing = {}
     for queue, row in rows.items():
         ids = list({job.id for job in jobs if job.queue == queue})
-        for id, name, data in _known(tx.get(_SQL["known"], {"queue": row.id, "ids": as_json(ids)})):
+        for id, name, data in _existing(tx.get(_SQL["known"], {"queue": row.id, "ids": as_json(ids)})):
             known[queue, id] = name, data
     return known
 
 
-def _sort_out(bundles: Bundles, known: Known) -> tuple[list[list[Added]], list[NewJob], list[NewJob]]:
-    """The answers, the jobs to store and the ones that were there; `known` grows by what is to be stored."""
+def _judge(bundles: Bundles, known: Existing) -> tuple[list[list[Added]], list[NewJob], list[NewJob]]:
+    """Judges bundles by what exists: answers, jobs to store and jobs found. Jobs to store are added to `known`."""
     answers: list[list[Added]] = []
     created: list[NewJob] = []
     found: list[NewJob] = []
     for bundle in bundles:
-        own: Known = {}
+        own: Existing = {}
         verdicts: list[Verdict] = [_verdict(job, known, own) for job in bundle]
         if "conflict" in verdicts:
             verdicts = ["skipped" if verdict == "created" else verdict for verdict in verdicts]
@@ -222,7 +222,7 @@ def _sort_out(bundles: Bundles, known: Known) -> tuple[list[list[Added]], list[N
     return answers, created, found
 
 
-def _verdict(job: NewJob, known: Known, own: Known) -> Verdict:
+def _verdict(job: NewJob, known: Existing, own: Existing) -> Verdict:
     key = job.queue, job.id
     there = known.get(key) or own.get(key)
     if there is None:

@@ -1,4 +1,4 @@
-"""Waiting for the turn to write."""
+"""Begins write transactions, waiting for other writers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST_PAUSE: Final = 0.002
 
 
 def begin(connection: apsw.Connection, patience: float, is_given_up: Callable[[], bool] = lambda: False) -> None:
-    """Waits for other writers, up to so many seconds, or until nobody wants it any more."""
+    """Begins a write transaction; raises `BusyError` after `patience` seconds, or once the caller has given up."""
     deadline = time.monotonic() + patience
     pause = _FIRST_PAUSE
     while True:

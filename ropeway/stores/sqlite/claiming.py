@@ -12,16 +12,16 @@ from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...store.commands import Claim
 from ...store.values import Claimed, Served
+from .decoding import decoder
 from .promoting import promote_due
-from .reading import reader
 from .statements import statements
 from .transaction import Arrival, QueueRow, Transaction, as_json
 
 _SQL: Final = statements("claim")
 _BY_SEQ: Final = statements("look")["records_by_seq"]
-_seqs: Final[Callable[[bytes], list[int]]] = reader(list[int])
-records: Final[Callable[[bytes], list[JobRecord]]] = reader(list[JobRecord])
-_names: Final[Callable[[bytes], list[str]]] = reader(list[str])
+_seqs: Final[Callable[[bytes], list[int]]] = decoder(list[int])
+records: Final[Callable[[bytes], list[JobRecord]]] = decoder(list[JobRecord])
+_names: Final[Callable[[bytes], list[str]]] = decoder(list[str])
 
 
 def claim(tx: Transaction, request: Claim) -> Claimed:
@@ -38,7 +38,7 @@ def claim(tx: Transaction, request: Claim) -> Claimed:
 
 
 def serve(tx: Transaction, request: Claim) -> Served:
-    """The same for a claim that was left waiting."""
+    """Executes a parked claim."""
     since = time.monotonic()
     return Served(claim(tx, request), since)
 
@@ -61,7 +61,7 @@ def _take(tx: Transaction, row: QueueRow, request: Claim, now: Instant) -> list[
     if tx.arrival is not None and row.counts["waiting"] == 1:
         jobs = _take_arrival(tx, row, request, values, tx.arrival)
     else:
-        tx.let_wait()
+        tx.flush_arrival()
         jobs = _take_waiting(tx, row, request, values, limit)
     if jobs:
         row.move("waiting", "active", len(jobs))
@@ -73,7 +73,7 @@ def _take(tx: Transaction, row: QueueRow, request: Claim, now: Instant) -> list[
 def _take_arrival(
     tx: Transaction, row: QueueRow, request: Claim, values: dict[str, Any], arrival: Arrival
 ) -> list[JobRecord]:
-    """The only job of the queue, which did not begin to wait yet."""
+    """Claims the arrival, which is the queue's only job and was not yet inserted into `waiting`."""
     job, added = arrival
     if (request.names is not None and job.name not in request.names) or job.name in row.paused_names:
         return []
@@ -115,7 +115,7 @@ def _take_waiting(
 
 
 def _choose_and_start(tx: Transaction, values: dict[str, Any], limit: int, *, is_picky: bool) -> list[JobRecord]:
-    """In one go, or in several where the data of all is more than SQLite can answer at once."""
+    """Claims the most urgent jobs, in several portions if their data does not fit into one answer of SQLite."""
     jobs: list[JobRecord] = []
     portion = limit
     while len(jobs) < limit:

@@ -19,8 +19,8 @@ from ...job.options import StoredOptions
 from ...job.retention import KEEP_FAILED, Retention
 from ...job.states import State
 from ...store.values import BATCH, Why
-from .places import grouped, leave
-from .reading import reader
+from .decoding import decoder
+from .locating import delete_state_rows, grouped
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
 
@@ -42,7 +42,7 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
     reason: str | None = None
     result: JsonText | None = None
     revoked: str | None = None
-    """The token of a worker that still runs it, which is told."""
+    """Token of a worker that still runs it; it is revoked."""
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -52,10 +52,10 @@ class Removal(msgspec.Struct, frozen=True, array_like=True, gc=False):
     id: str
     state: State
     token: str | None = None
-    """Of a worker that still runs it, which is told."""
+    """Token of a worker that still runs it; it is revoked."""
 
 
-removals: Final[Callable[[bytes], list[Removal]]] = reader(list[Removal])
+removals: Final[Callable[[bytes], list[Removal]]] = decoder(list[Removal])
 
 
 def end(
@@ -85,7 +85,7 @@ def end(
     }
     for source, group in _by_source(MOVES[move].sources, jobs).items():
         _write(tx, source, group, values, now)
-        leave(tx, source, [job.seq for job in group])
+        delete_state_rows(tx, source, [job.seq for job in group])
         row.move(source, state, len(group))
         if source == "active":
             _release(tx, row, [job.id for job in group])
@@ -100,7 +100,7 @@ def remove(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant
     if not jobs:
         return
     for state, group in grouped(jobs, _state).items():
-        leave(tx, state, [job.seq for job in group])
+        delete_state_rows(tx, state, [job.seq for job in group])
         row.move(state, None, len(group))
         if state == "active":
             _release(tx, row, [job.id for job in group])
@@ -115,7 +115,7 @@ def remove(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant
 
 
 def keep_of_failed(options: StoredOptions) -> Retention:
-    """How long a job is kept that ends without a worker, which might have its own rule."""
+    """Retention of a job that ends without a worker's rule."""
     return options.keep_failed or KEEP_FAILED
 
 
@@ -124,7 +124,7 @@ def _by_source(sources: Sequence[State], jobs: Sequence[Ending]) -> Mapping[Stat
 
 
 def _write(tx: Transaction, source: State, jobs: Sequence[Ending], values: dict[str, Any], now: Instant) -> None:
-    """One statement for all that are kept as long, and another for those of them that have a reason or a result."""
+    """Inserts jobs of one source into `finished`: a statement per expiry, another for those with a reason or result."""
     alike: defaultdict[Instant | None, list[int]] = defaultdict(list)
     others: defaultdict[Instant | None, list[tuple[int, str | None, JsonText | None]]] = defaultdict(list)
     for job in jobs:
@@ -140,7 +140,7 @@ def _write(tx: Transaction, source: State, jobs: Sequence[Ending], values: dict[
 
 
 def _release(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> None:
-    """Active jobs are active no longer, and others may take their place."""
+    """Forgets jobs that are no longer active, and wakes claimers if the queue limits how many may be."""
     if ids:
         tx.forget_claimed(row, ids)
         if row.max_active is not None:
@@ -154,7 +154,7 @@ def _revoke(tx: Transaction, row: QueueRow, locks: Iterable[tuple[str, str | Non
 
 
 def _apply_retention(tx: Transaction, row: QueueRow, state: State, ended: Sequence[Ending], now: Instant) -> None:
-    """At most `BATCH` older ones go; the next that ends takes up where this left off."""
+    """Removes jobs that retention does not keep: at most `BATCH` older ones, the rest when the next job ends."""
     remove(tx, row, [Removal(job.seq, job.id, state) for job in ended if job.keep.removes_at_once], now)
     counts = [job.keep.count for job in ended if job.keep.count]
     if counts and row.counts[state] > min(counts):
@@ -162,7 +162,7 @@ def _apply_retention(tx: Transaction, row: QueueRow, state: State, ended: Sequen
 
 
 def _beyond(tx: Transaction, row: QueueRow, state: State, count: int) -> list[Removal]:
-    """The oldest that are more than this count, without those that are kept for ever."""
+    """Returns the oldest jobs beyond this count, without those that are kept for ever."""
     values = {"queue": row.id, "state": state, "count": count, "limit": BATCH}
     if tx.get(_REMOVE["has_kept"], values):
         return removals(tx.get(_REMOVE["oldest_beyond"], values))

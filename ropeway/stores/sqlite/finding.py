@@ -15,7 +15,7 @@ from ...store.commands import Find
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
 from ...store.values import Page
 from .claiming import records_of
-from .reading import reader
+from .decoding import decoder
 from .statements import statements
 from .transaction import QueueRow, Transaction
 
@@ -23,15 +23,15 @@ FEW: Final = 2_000
 """Jobs with one tag that are sorted at once for a page."""
 
 Key: TypeAlias = tuple[int, int]
-"""What orders the jobs of one state."""
+"""Sort key of a job within its state."""
 Found: TypeAlias = tuple[int, int, int]
 """Sequence number and key."""
 Listing: TypeAlias = Callable[[State, Key, int], list[Found]]
-"""Answers the jobs of a state that come after a key, at most so many."""
+"""Returns at most so many jobs of a state, from a key on."""
 
 
 class Tagged(NamedTuple):
-    """A job with the tag, and the columns by which the states are ordered."""
+    """A job with the tag, and the columns that the states are sorted by."""
 
     seq: int
     name: str
@@ -44,7 +44,7 @@ class Tagged(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """The same as in the statements of `find.sql`."""
+        """Sort key within the state, the same as in `find.sql`."""
         match self.state:
             case "waiting":
                 return self.priority, self.order
@@ -59,8 +59,8 @@ class Tagged(NamedTuple):
 
 
 _SQL: Final = statements("find")
-_found: Final[Callable[[bytes], list[Found]]] = reader(list[Found])
-_tagged: Final[Callable[[bytes], list[Tagged]]] = reader(list[Tagged])
+_found: Final[Callable[[bytes], list[Found]]] = decoder(list[Found])
+_tagged: Final[Callable[[bytes], list[Tagged]]] = decoder(list[Tagged])
 _read_cursor: Final = cursor_reader(PairCursor)
 
 
@@ -78,7 +78,7 @@ def find(tx: Transaction, query: Find) -> Page:
 
 
 def _all_found(query: Find, start: PairCursor | None, listing: Listing) -> Iterator[tuple[State, Found]]:
-    """One more than fits the page, which says whether there is another."""
+    """Yields jobs in order: one more than fits the page, which tells that there is another page."""
     beginning = BEYOND_ALL if query.newest_first else -BEYOND_ALL
     key = (start.first, start.second) if start else (beginning, beginning)
     left = query.limit + 1

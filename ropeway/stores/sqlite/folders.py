@@ -1,4 +1,4 @@
-"""What must be true of the place where a file lies, before anything is opened there."""
+"""Checks of a file and its folder before anything is opened."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from typing import Final
 
 from ...errors import StoreCorrupt, StoreReadOnly, StoreRefused, StoreUnavailable
-from .failures import RECOVERY
-from .lane import LOG
+from .calls import LOG
+from .errors import RECOVERY
 
 NETWORK: Final = frozenset(
     [
@@ -37,7 +37,7 @@ NETWORK: Final = frozenset(
     ]
 )
 DOUBTFUL: Final = frozenset(("9p", "virtiofs", "fuse"))
-"""Containers and virtual machines use these for folders of their host: only the users know whether others do too."""
+"""File systems of folders that containers and virtual machines share with their host, perhaps with others, too."""
 
 
 def check_folder(path: str, *, allows_network: bool, mounts: str = "/proc/self/mountinfo") -> None:
@@ -62,7 +62,7 @@ def check_folder(path: str, *, allows_network: bool, mounts: str = "/proc/self/m
 
 
 def check_file(path: str) -> None:
-    """Without opening it: closing it again would drop the locks of all connections of this process."""
+    """Checks a file without opening it: closing it again would drop the locks of this process's connections."""
     if os.path.isdir(path):  # noqa: PTH112
         raise StoreUnavailable(path, "it is a folder: use the path of a file")
     if not os.access(path, os.R_OK | os.W_OK):
@@ -72,7 +72,7 @@ def check_file(path: str) -> None:
 
 
 def filesystem(folder: str, mounts: str = "/proc/self/mountinfo") -> str:
-    """The kind of the file system that a folder lies on; empty where nobody can say."""
+    """Type of the file system that a folder is on; empty if it is unknown."""
     try:
         with open(mounts, encoding="utf-8", errors="surrogateescape") as lines:  # noqa: PTH123
             found = [_mount(line) for line in lines]

@@ -1,10 +1,10 @@
-"""What becomes of open files when their process forks.
+"""Closes connections for the moment of a fork.
 
 SQLite guards a file with POSIX locks, which a child does not inherit, while the memory that says they are held is
 copied. A child that went on with it would write without locks, and a parent that closed the file last would take the
--wal away under the child. So no connection may be open at that moment: before a fork each lane ends its round and
-closes its connection, and after it the parent's lanes open theirs again when they have another call. The child begins
-with nothing, as a process of its own. Calls that were under way belong to the parent.
+-wal away under the child. So no connection may be open at that moment: before a fork each thread ends its round and
+closes its connection, and after it the parent's threads open theirs again with their next call. The child begins with
+nothing open. Calls that were under way belong to the parent.
 
 A fork waits a bounded time for this. A file that was still in use then, or a fork that Python was not told of, is
 refused in the child.
@@ -20,16 +20,16 @@ from typing import Final
 
 from . import shared
 
-REST_LIMIT: Final = 5.0
-"""Seconds that a fork waits for the rounds that are under way, and these for a fork whose end they were not told of."""
+PAUSE_LIMIT: Final = 5.0
+"""Seconds that a fork waits for open transactions, and threads wait for the end of a fork."""
 
 _forks = threading.local()
 
 
-class Pause(threading.Thread):
-    """Holds all files between two moments.
+class ForkThread(threading.Thread):
+    """Thread that pauses all files around a fork.
 
-    In a thread of its own, which no signal reaches: one that a handler raised in would leave the files held for ever.
+    A separate thread, because no signal reaches it: a handler that raised here would leave the files paused for ever.
     """
 
     def __init__(self) -> None:
@@ -40,20 +40,20 @@ class Pause(threading.Thread):
         self.over.acquire()
 
     def run(self) -> None:
-        until = time.monotonic() + REST_LIMIT
+        until = time.monotonic() + PAUSE_LIMIT
         held = shared.hold_all(until)
         for file in held or ():
-            file.rest(until)
+            file.pause(until)
         self.reached.release()
         if held is not None:
             # A signal may have kept from it that the fork is over. If it is not, the child finds the file in use.
-            self.over.acquire(timeout=REST_LIMIT)
+            self.over.acquire(timeout=PAUSE_LIMIT)
             shared.let_all_go(held)
 
 
 def _before() -> None:
     if shared.has_files():
-        _forks.pause = pause = Pause()
+        _forks.pause = pause = ForkThread()
         # Without a thread to be had, the child finds the files in use.
         with suppress(RuntimeError):
             pause.start()
@@ -61,7 +61,7 @@ def _before() -> None:
 
 
 def _after_in_parent() -> None:
-    pause: Pause | None = getattr(_forks, "pause", None)
+    pause: ForkThread | None = getattr(_forks, "pause", None)
     _forks.pause = None
     if pause is not None:
         pause.over.release()
@@ -69,7 +69,7 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     _forks.pause = None
-    shared.begin_anew()
+    shared.reset_after_fork()
 
 
 def follow_forks() -> None:

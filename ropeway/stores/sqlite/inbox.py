@@ -1,12 +1,27 @@
-"""A ring of new jobs beside the file, so that adding one needs neither a transaction nor SQLite's write lock.
+"""The inbox: a ring of new jobs in a file beside the database (`jobs.db-inbox`).
 
-What is put here is acknowledged once it is on the disk here. Whoever writes to the file next, in any process, takes it
-in with the same transaction, which also notes how far it got (`taken`); until then it lies here. Room is used again
-when what lay there is on the disk in the file (`freed`).
+Adding a plain job then needs neither a transaction nor SQLite's write lock, which busy workers hold most of the time. A
+job is acknowledged once it is on the disk in the ring. The next write transaction, of any process, first moves all that
+is in the ring into the tables ("ingest", `ingest.py`), and stores in the same transaction how far it got.
 
-Positions only grow, and each record carries its own: what is left of an earlier turn of the ring, or of a write that
-was cut off, is never mistaken for a record, and the records end where there is none. A sync makes everything last that
-was put before, so none of them can be missing before one that was acknowledged.
+      add:  put, then sync                          any write transaction:  ingest
+                     |                                         |
+                     v                                         v
+      +-------------------------------------------------------------------------------+
+      |  free room   |  in the tables, not yet synced  |  only here      |  free room  |
+      +-------------------------------------------------------------------------------+
+                     ^ freed                           ^ ingested        ^ tail
+                     (in the ring's head)              (in the database) (found by reading on)
+
+- `tail` is not stored. Positions only grow, and each record carries its own with a checksum: remains of an earlier turn
+  of the ring, or of a write that was cut off, are never mistaken for a record, and the ring ends where there is none. A
+  sync makes all records before it durable, so none can be missing before one that was acknowledged.
+- `ingested` changes with the tables in one commit: no crash can lose or repeat a job.
+- `freed` follows when that commit is on the disk. Until then a power cut may undo the commit, and the records are
+  ingested again; only behind it may their room be overwritten.
+
+A lock between processes (`flock`) orders puts. Another one, held while the ring is open, is exclusive to create or
+delete the file. The database has a random key, which the ring repeats: a ring of another database is not used.
 """
 
 from __future__ import annotations
@@ -24,12 +39,12 @@ import zlib
 from collections.abc import Callable
 from typing import Final
 
-from .lane import LOG
+from .calls import LOG
 from .wal import sync_file
 
 CAPACITY: Final = 1024 * 1024
 MOST_AT_ONCE: Final = 16 * 1024
-"""Bytes of one record: more is better written once, straight into the file."""
+"""Bytes of one record; larger ones are cheaper to write once, straight into the file."""
 _HEAD: Final = 4096
 _SIZE: Final = _HEAD + CAPACITY
 _MAGIC: Final = b"Ropeway inbox 1\n"
@@ -39,58 +54,58 @@ _header: Final = struct.Struct("<QII")
 """Position, length, checksum. Records begin at multiples of its size, so it lies in one piece."""
 _PAUSE: Final = 0.000_05
 _TRIES: Final = 40
-"""Some milliseconds in all, about what adding by a transaction takes."""
+"""Attempts to get the lock: some milliseconds in all, about as long as a transaction."""
 _OPENING_PAUSE: Final = 0.01
 _OPENING_TRIES: Final = 20
 
 
 class Inbox:
-    """Any number of threads may use it, as long as none closes it."""
+    """The open ring. Any number of threads may use it, as long as none closes it."""
 
-    def __init__(self, path: str, file: int, taken: int) -> None:
+    def __init__(self, path: str, file: int, ingested: int) -> None:
         self._path, self._file = path, file
         self._map = mmap.mmap(file, _SIZE, access=mmap.ACCESS_READ)
-        # Nothing is put before what was taken in. `freed` alone would not say so: a power cut may have left it behind,
+        # Nothing is put before what was ingested. `freed` alone would not say so: a power cut may have left it behind,
         # with newer records in the room that it had freed.
-        self._tail = taken
+        self._tail = ingested
         self._lock = threading.Lock()
         self._is_sound = False
-        """Whether the file itself is on the disk, and its name."""
+        """True once the file itself and its name are on the disk."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it was not truncated. Ask before the map is read: behind the file's end that ends the process."""
+        """True unless it was truncated. Check before reading the map: a read behind its end kills the process."""
         return os.fstat(self._file).st_size >= _SIZE
 
     @property
     def freed(self) -> int:
-        """Up to where the file has everything on the disk."""
+        """Position up to which the database has everything on the disk."""
         (position,) = _mark.unpack_from(self._map, _FREED)
         return int(position)
 
     @property
     def has_unfreed(self) -> bool:
-        """Whether anything in it may be nowhere else on the disk."""
+        """True if it has records that may be nowhere else on the disk."""
         freed = self.freed
         return self._find_tail(freed) > freed
 
     @property
     def tail(self) -> int:
-        """Where the records end, as far as is known here."""
+        """Position behind the last known record."""
         return max(self._tail, self.freed)
 
     @property
     def unfreed(self) -> int:
-        """How many bytes wait to be on the disk in the file, as far as is known here."""
+        """Known bytes that are not yet on the disk in the database."""
         return self._tail - self.freed
 
-    def has_more(self, taken: int) -> bool:
-        """Whether anything was put behind a position. Who stands before `freed` learns that from the file alone."""
+    def has_more(self, ingested: int) -> bool:
+        """True if records were put behind a position. Those before `freed` are in the database."""
         self._refuse_if_truncated()
-        return taken < self.freed or self._record(taken) is not None
+        return ingested < self.freed or self._record(ingested) is not None
 
     def put(self, body: bytes) -> bool:
-        """All see it at once; `sync` makes it last. False, and nothing is put, if there is no room or no turn."""
+        """Appends a record, visible at once and durable after `sync`; False without room, or without the lock."""
         size = _size(len(body))
         if size > MOST_AT_ONCE:
             return False
@@ -123,33 +138,33 @@ class Inbox:
             os.close(folder)
         self._is_sound = True
 
-    def read(self, taken: int) -> tuple[list[bytes], int]:
-        """What was put behind a position, and the position behind that.
+    def read(self, ingested: int) -> tuple[list[bytes], int]:
+        """Returns the records behind a position, and the position behind them.
 
-        Call it in a write transaction: then nobody else takes in, and nothing behind the position can be freed.
+        Call it in a write transaction: then nobody else ingests, and nothing behind the position can be freed.
         """
         self._refuse_if_truncated()
         bodies: list[bytes] = []
-        while (body := self._record(taken)) is not None:
+        while (body := self._record(ingested)) is not None:
             bodies.append(body)
-            taken += _size(len(body))
-        return bodies, taken
+            ingested += _size(len(body))
+        return bodies, ingested
 
-    def free(self, taken: int) -> None:
-        """The room up to there may be used again: what lay there is on the disk in the file."""
+    def free(self, ingested: int) -> None:
+        """Frees the room up to a position, when what was there is on the disk in the database."""
         self._refuse_if_truncated()
-        if taken <= self.freed:
+        if ingested <= self.freed:
             return
         with self._lock:
             try:
                 if self._take_turn():
                     # In one step, not by the map: into that Python would write byte by byte, and zeros before.
-                    _write_all(self._file, _mark.pack(max(taken, self.freed)), _FREED)
+                    _write_all(self._file, _mark.pack(max(ingested, self.freed)), _FREED)
             finally:
                 self._end_turn()
 
     def close(self, *, is_kept: bool = False) -> None:
-        """The last one takes the file away, unless it is to be kept, or something in it is nowhere else on the disk."""
+        """Closes it. The last process deletes it, unless it is to be kept or has records that are nowhere else."""
         try:
             # Until the file is closed: of two who leave at once, each would find the other still there.
             self._take_turn()
@@ -168,7 +183,7 @@ class Inbox:
             raise OSError(errno.EIO, "it was truncated", self._path)
 
     def _find_tail(self, freed: int) -> int:
-        """Past what others have put."""
+        """Position behind the last record, including those of other processes."""
         # Before `freed` there may be newer records than one expects there; from it on they follow each other.
         tail = max(self._tail, freed)
         while (body := self._record(tail)) is not None:
@@ -176,7 +191,7 @@ class Inbox:
         return tail
 
     def _record(self, position: int) -> bytes | None:
-        """None if there is none, or not yet all of it."""
+        """Returns the record at a position; None if there is none, or not all of it yet."""
         found, length, checksum = _header.unpack_from(self._map, _HEAD + position % CAPACITY)
         if found != position or not 0 < length <= MOST_AT_ONCE - _header.size:
             return None
@@ -194,7 +209,7 @@ class Inbox:
             _write_all(self._file, record[rest:], _HEAD)
 
     def _take_turn(self) -> bool:
-        """Whether this process may change it: others do so for moments, unless they were stopped in one."""
+        """Takes the lock between processes; False if another holds it for long, because it was stopped, say."""
         for _ in range(_TRIES):
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -208,16 +223,16 @@ class Inbox:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
 
-def open_inbox(path: str, tag: bytes, taken: Callable[[], int], *, is_patient: bool = True) -> Inbox:
-    """The ring of a file that is known by this tag, and that says how much it has taken in. Raises OSError.
+def open_inbox(path: str, key: bytes, ingested: Callable[[], int], *, is_patient: bool = True) -> Inbox:
+    """Opens or creates the ring of a database, which has this key and has ingested up to this position. Raises OSError.
 
-    A ring of another file, or of one that was put back from a copy since, begins anew.
+    A ring of another database, or of one that was restored from a copy since, is emptied.
     """
     name = f"{path}-inbox"
     for _ in range(_OPENING_TRIES if is_patient else 1):
         file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            inbox = _join(name, file, tag, taken)
+            inbox = _join(name, file, key, ingested)
         except BaseException:
             os.close(file)
             raise
@@ -228,31 +243,31 @@ def open_inbox(path: str, tag: bytes, taken: Callable[[], int], *, is_patient: b
     raise OSError(errno.EBUSY, "others use it for another file", name)
 
 
-def _join(name: str, file: int, tag: bytes, taken: Callable[[], int]) -> Inbox | None:
-    """None if somebody makes it, or takes it away, just now."""
+def _join(name: str, file: int, key: bytes, ingested: Callable[[], int]) -> Inbox | None:
+    """Joins the processes that use the ring; None if one of them creates or deletes it just now."""
     is_first = _lock(file, fcntl.F_WRLCK)
     if not is_first and not _lock(file, fcntl.F_RDLCK):
         return None
     if not _is_named(file, name):
         return None
     if is_first:
-        # Asked only now, when nobody else has it open to take in from.
-        position = taken()
-        if not _is_ready(file, tag) or _freed(file) > position:
+        # Asked only now, when nobody else has it open to ingest from.
+        position = ingested()
+        if not _is_ready(file, key) or _freed(file) > position:
             if not _may_be_made(file):
                 raise OSError(errno.EEXIST, "it is another program's, or a newer Ropeway's", name)
             _share(file, name.removesuffix("-inbox"))
             try:
-                _make_ready(file, tag, position)
+                _make_ready(file, key, position)
             except OSError:
                 os.unlink(name)  # noqa: PTH108
                 raise
         _lock(file, fcntl.F_RDLCK)
-    return Inbox(name, file, taken()) if _is_ready(file, tag) else None
+    return Inbox(name, file, ingested()) if _is_ready(file, key) else None
 
 
 def _share(file: int, path: str) -> None:
-    """With whoever may use the file itself, as its -wal is: others could not take in what is put here."""
+    """Gives the ring the owner and mode of the database: all who can write the one must be able to ingest the other."""
     # If its group cannot be had, it stays the owner's own: the same mode would let others in.
     with contextlib.suppress(PermissionError):
         model = os.stat(path)  # noqa: PTH116 - text paths are enough
@@ -261,23 +276,23 @@ def _share(file: int, path: str) -> None:
 
 
 def _may_be_made(file: int) -> bool:
-    """Whether it is new, was never finished, or is an old one of ours."""
+    """True if it is new, was never finished, or is an old ring."""
     head = os.pread(file, len(_MAGIC), 0) if stat.S_ISREG(os.fstat(file).st_mode) else b"?"
     return head == _MAGIC or not head.strip(b"\0")
 
 
-def _make_ready(file: int, tag: bytes, taken: int) -> None:
-    """Empty, with all its room on the disk: what lengthens a file takes longer to sync."""
+def _make_ready(file: int, key: bytes, ingested: int) -> None:
+    """Writes an empty ring at full size: writes that lengthen a file take longer to sync."""
     os.ftruncate(file, 0)
-    marks = (_MAGIC + tag).ljust(_FREED, b"\0") + _mark.pack(taken)
+    marks = (_MAGIC + key).ljust(_FREED, b"\0") + _mark.pack(ingested)
     _write_all(file, bytes(_SIZE - len(marks)), len(marks))
     # Last: it is not ready without them.
     _write_all(file, marks, 0)
 
 
-def _is_ready(file: int, tag: bytes) -> bool:
-    """Whether it is all there, and belongs to the file."""
-    return os.fstat(file).st_size == _SIZE and os.pread(file, len(_MAGIC + tag), 0) == _MAGIC + tag
+def _is_ready(file: int, key: bytes) -> bool:
+    """True if the ring is complete and belongs to the database."""
+    return os.fstat(file).st_size == _SIZE and os.pread(file, len(_MAGIC + key), 0) == _MAGIC + key
 
 
 def _freed(file: int) -> int:
@@ -286,7 +301,7 @@ def _freed(file: int) -> int:
 
 
 def _is_named(file: int, name: str) -> bool:
-    """Whether the file that is open still has its name."""
+    """True if the open file still has its name."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(name))  # noqa: PTH116
     except FileNotFoundError:
@@ -294,7 +309,7 @@ def _is_named(file: int, name: str) -> bool:
 
 
 def _lock(file: int, kind: int) -> bool:
-    """For as long as the file is open: shared by those who use it, alone for who makes it or takes it away.
+    """Locks the ring while it is open: shared by processes that use it, exclusive to create or delete it.
 
     Unlike plain POSIX locks these belong to the open file, and closing another one does not drop them.
     """
@@ -312,7 +327,7 @@ def _write_all(file: int, data: bytes, offset: int) -> None:
 
 
 def _size(length: int) -> int:
-    """Of a record, with its header."""
+    """Size of a record with its header."""
     return _header.size + length + -length % _header.size
 
 

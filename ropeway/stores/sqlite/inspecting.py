@@ -1,4 +1,4 @@
-"""What can be said of a file and its place without making or migrating it."""
+"""Inspects a file, its folder and the library, without creating or migrating the file."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import apsw
 
 from ...errors import RopewayError
 from ...store.inspection import Finding, Inspection, Level
-from .failures import typed
+from .errors import as_store_error
 from .folders import DOUBTFUL, NETWORK, check_file, check_folder, filesystem
-from .identity import WAL_ALARM
 from .opening import connect
 from .statements import migrations
 from .target import Target
+from .watching import WAL_ALARM
 
 SAFE_SQLITE: Final = (3, 51, 3)
 LITTLE_SPACE: Final = 1024**3
@@ -30,14 +30,16 @@ def inspect(target: Target) -> Inspection:
     try:
         check_folder(target.path, allows_network=True)
         if not os.path.lexists(target.path):
-            findings += _place(target)
+            findings += _location(target)
             return Inspection(exists=False, newest=len(scripts), migrations=scripts, findings=findings)
         check_file(target.path)
         version = _version(target)
     except (RopewayError, apsw.Error, OSError) as error:
-        findings.append(Finding("file", "problem", str(typed(target.path, error)), "mend what it says, and look again"))
+        findings.append(
+            Finding("file", "problem", str(as_store_error(target.path, error)), "mend what it says, and look again")
+        )
         return Inspection(exists=os.path.lexists(target.path), newest=len(scripts), findings=findings)
-    findings += [_schema(version, len(scripts)), *_file(target.path), *_place(target)]
+    findings += [_schema(version, len(scripts)), *_file(target.path), *_location(target)]
     return Inspection(True, len(scripts), version, scripts[version:], findings)
 
 
@@ -102,7 +104,7 @@ def _inbox(path: str) -> Finding:
     return Finding("inbox", "ok", "usable; jobs that are added one by one go through it, which is faster")
 
 
-def _place(target: Target) -> Iterator[Finding]:
+def _location(target: Target) -> Iterator[Finding]:
     folder = os.path.dirname(target.path)  # noqa: PTH120
     kind = filesystem(folder) or "of unknown kind"
     if kind in NETWORK and not target.allows_network:

@@ -1,4 +1,4 @@
-"""Making, checking and opening a file.
+"""Creates, checks, migrates and opens files.
 
 A new file is made whole under another name and then linked into place, so a file that is empty, or half made, was
 never ours and is refused.
@@ -15,16 +15,16 @@ from typing import Final
 import apsw
 
 from ...errors import StoreCorrupt, StoreMissing, StoreVersion
-from .failures import RECOVERY, typed
+from .errors import RECOVERY, as_store_error
 from .folders import check_file, check_folder
-from .identity import leave_wal
 from .statements import migrations
+from .watching import keep_wal_on_close
 
 APPLICATION_ID: Final = 0x526F7065
-"""The letters of "Rope", by which `file` and we know our own."""
+"""The letters "Rope" in the file's header, by which Ropeway recognises its files."""
 QUICK_CHECK_LIMIT: Final = 32 * 1024 * 1024
 BUSY_TIMEOUT: Final = 1_000
-"""Milliseconds that readers wait for a lock; the writer has its own patience."""
+"""Milliseconds that readers wait for a lock; the writer has a longer limit."""
 CACHE_KIB: Final = 64 * 1024
 
 
@@ -36,7 +36,7 @@ def open_file(
     scripts: Sequence[str] | None = None,
     vfs: str | None = None,
 ) -> apsw.Connection:
-    """A connection to a file of this version, made or migrated if need be; raises the errors of the store."""
+    """Opens a file, which is created or migrated if needed; raises the errors of the store."""
     scripts = migrations() if scripts is None else scripts
     check_folder(path, allows_network=allows_network)
     try:
@@ -47,21 +47,21 @@ def open_file(
         check_file(path)
         connection = connect(path, vfs)
     except (apsw.Error, OSError) as error:
-        raise typed(path, error) from error
+        raise as_store_error(path, error) from error
     try:
         _check_contents(connection, path, len(scripts))
         _migrate(connection, scripts)
     except BaseException as error:
-        refusal = typed(path, error)
+        refusal = as_store_error(path, error)
         if isinstance(refusal, StoreCorrupt):
-            leave_wal(connection)
+            keep_wal_on_close(connection)
         connection.close(force=True)
         raise refusal from error
     return connection
 
 
 def connect(path: str, vfs: str | None = None, *, is_new: bool = False) -> apsw.Connection:
-    """A connection to one of our files. Nothing of a stranger's file is changed."""
+    """Opens an existing file of Ropeway's. Files of other programs are refused unchanged."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=200)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT)
@@ -112,7 +112,7 @@ def _create(path: str, scripts: Sequence[str], vfs: str | None) -> None:
 
 
 def _remove_unfinished(path: str) -> None:
-    """What processes left behind that were killed while they made the file."""
+    """Deletes files of processes that were killed while they created the file."""
     folder, name = os.path.split(path)
     for left in os.listdir(folder):  # noqa: PTH208
         if left.startswith(f"{name}.new-"):
@@ -157,7 +157,7 @@ def _check_contents(connection: apsw.Connection, path: str, version: int) -> Non
 
 
 def _migrate(connection: apsw.Connection, scripts: Sequence[str]) -> None:
-    """Brings the file to the newest version in one step that can be killed at any statement."""
+    """Migrates the file to the newest version, in one transaction."""
     if connection.pragma("user_version") == len(scripts):
         return
     connection.execute("BEGIN IMMEDIATE")

@@ -1,4 +1,4 @@
-"""cancel, retry, promote, change, remove, clear_log: what people do to jobs."""
+"""cancel, retry, promote, change, remove, clear_log: operations on single jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...job.states import FINAL, State
 from ...store.values import MISSING, Answer, JobChange
 from . import ending, promoting
 from .ending import Ending, Removal, end, keep_of_failed
-from .places import TABLES, Place, find_places, grouped, leave, options_of
+from .locating import TABLES, LocatedJob, delete_state_rows, grouped, locate, options_of
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
 
@@ -31,41 +31,41 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
     now = tx.now()
     busy = row.busy
     answers: list[Answer] = []
-    reached: list[tuple[Place, State]] = []
-    for place in find_places(tx, row, ids):
-        state = place.state
+    reached: list[tuple[LocatedJob, State]] = []
+    for job in locate(tx, row, ids):
+        state = job.state
         if state is None:
             answers.append(MISSING)
         elif state == "cancelled" or state not in FINAL:
             answers.append(Answer("done", state))
             if state != "cancelled":
-                reached.append((place, state))
-                place.state = "cancelled"
+                reached.append((job, state))
+                job.state = "cancelled"
         else:
             answers.append(Answer("refused", state))
     if reached:
-        options = options_of(tx, (place.seq for place, _ in reached))
-        ended = [_cancellation(place, state, options[place.seq], reason) for place, state in reached]
+        options = options_of(tx, (job.seq for job, _ in reached))
+        ended = [_cancellation(job, state, options[job.seq], reason) for job, state in reached]
         end(tx, row, "cancel", ended, now, detail=None if reason is None else {"reason": reason})
         tx.notice_drained(row, busy)
     return answers
 
 
-def _cancellation(place: Place, state: State, options: StoredOptions, reason: str | None) -> Ending:
-    token = place.token if state == "active" else None
-    return Ending(place.seq, place.id, state, keep_of_failed(options), {"prev": state}, reason, None, token)
+def _cancellation(job: LocatedJob, state: State, options: StoredOptions, reason: str | None) -> Ending:
+    token = job.token if state == "active" else None
+    return Ending(job.seq, job.id, state, keep_of_failed(options), {"prev": state}, reason, None, token)
 
 
 def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
-    answers, reached = _reach(find_places(tx, row, ids), FINAL, "waiting")
+    answers, reached = _reach(locate(tx, row, ids), FINAL, "waiting")
     if reached:
-        tx.run(_RETRY, {"seqs": as_json([place.seq for place, _ in reached]), "reset": reset})
+        tx.run(_RETRY, {"seqs": as_json([job.seq for job, _ in reached]), "reset": reset})
         for state, group in grouped(reached, itemgetter(1)).items():
-            leave(tx, state, [place.seq for place, _ in group])
+            delete_state_rows(tx, state, [job.seq for job, _ in group])
             row.move(state, "waiting", len(group))
-        row.announce("retry by hand", now, "waiting", [(place.id, None) for place, _ in reached])
+        row.announce("retry by hand", now, "waiting", [(job.id, None) for job, _ in reached])
         tx.wake("jobs", row)
     return answers
 
@@ -73,9 +73,9 @@ def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[
 def promote(tx: Transaction, queue: str, ids: Sequence[str]) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
-    answers, reached = _reach(find_places(tx, row, ids), ("delayed",), "waiting")
+    answers, reached = _reach(locate(tx, row, ids), ("delayed",), "waiting")
     if reached:
-        promoting.promote(tx, row, [(place.seq, place.id) for place, _ in reached], now)
+        promoting.promote(tx, row, [(job.seq, job.id) for job, _ in reached], now)
     return answers
 
 
@@ -86,22 +86,22 @@ def change(tx: Transaction, queue: str, edits: Sequence[JobChange]) -> list[Answ
     jobs: list[tuple[str, Detail]] = []
     moved: defaultdict[str, dict[int, Fields]] = defaultdict(dict)
     data: dict[int, str] = {}
-    for place, edit in zip(find_places(tx, row, [edit.id for edit in edits]), edits, strict=True):
-        if place.state is None:
+    for job, edit in zip(locate(tx, row, [edit.id for edit in edits]), edits, strict=True):
+        if job.state is None:
             answers.append(MISSING)
-        elif not _allows(place.state, edit):
-            answers.append(Answer("refused", place.state))
+        elif not _allows(job.state, edit):
+            answers.append(Answer("refused", job.state))
         else:
-            answers.append(Answer("done", place.state))
+            answers.append(Answer("done", job.state))
             if changes := _changes(edit, now):
                 jobs.append((edit.id, changes))
-            there = moved[TABLES[place.state]]
-            if (fields := _fields(place, edit, now, there.get(place.seq, _KEPT))) != _KEPT:
-                there[place.seq] = fields
+            there = moved[TABLES[job.state]]
+            if (fields := _fields(job, edit, now, there.get(job.seq, _KEPT))) != _KEPT:
+                there[job.seq] = fields
             if edit.data is not None:
-                data[place.seq] = edit.data
+                data[job.seq] = edit.data
     if jobs:
-        _place_anew(tx, moved)
+        _move(tx, moved)
         if data:
             tx.run(_UPDATE["data"], {"changes": as_json(list(data.items()))})
         row.announce("changed", now, jobs=jobs)
@@ -109,8 +109,8 @@ def change(tx: Transaction, queue: str, edits: Sequence[JobChange]) -> list[Answ
     return answers
 
 
-def _place_anew(tx: Transaction, moved: dict[str, dict[int, Fields]]) -> None:
-    """By the table that each job stands in."""
+def _move(tx: Transaction, moved: dict[str, dict[int, Fields]]) -> None:
+    """Writes new priorities, orders and due instants, by the table that each job is in."""
     for table, there in moved.items():
         if there:
             values = {"edits": as_json([(seq, *fields) for seq, fields in there.items()])}
@@ -123,44 +123,44 @@ def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list
     now = tx.now()
     busy = row.busy
     answers: list[Answer] = []
-    reached: list[tuple[Place, State]] = []
-    for place in find_places(tx, row, ids):
-        if place.state is None:
+    reached: list[tuple[LocatedJob, State]] = []
+    for job in locate(tx, row, ids):
+        if job.state is None:
             answers.append(MISSING)
-        elif place.state == "active" and not force:
-            answers.append(Answer("refused", place.state))
+        elif job.state == "active" and not force:
+            answers.append(Answer("refused", job.state))
         else:
-            answers.append(Answer("done", place.state))
-            reached.append((place, place.state))
-            place.state = None
-    ending.remove(tx, row, [Removal(place.seq, place.id, state, place.token) for place, state in reached], now)
+            answers.append(Answer("done", job.state))
+            reached.append((job, job.state))
+            job.state = None
+    ending.remove(tx, row, [Removal(job.seq, job.id, state, job.token) for job, state in reached], now)
     tx.notice_drained(row, busy)
     return answers
 
 
 def clear_log(tx: Transaction, queue: str, id: str, keep: int) -> Answer:
-    [place] = find_places(tx, tx.queue(queue), [id])
-    if place.state is None:
+    [job] = locate(tx, tx.queue(queue), [id])
+    if job.state is None:
         return MISSING
-    gone = place.logged - min(max(0, keep), place.logged)
-    tx.run(_UPDATE["trim_log"], {"kept": as_json([(place.seq, gone + 1)])})
-    return Answer("done", place.state)
+    gone = job.logged - min(max(0, keep), job.logged)
+    tx.run(_UPDATE["trim_log"], {"kept": as_json([(job.seq, gone + 1)])})
+    return Answer("done", job.state)
 
 
 def _reach(
-    places: Sequence[Place], sources: Sequence[State], target: State
-) -> tuple[list[Answer], list[tuple[Place, State]]]:
+    jobs_found: Sequence[LocatedJob], sources: Sequence[State], target: State
+) -> tuple[list[Answer], list[tuple[LocatedJob, State]]]:
     answers: list[Answer] = []
-    reached: list[tuple[Place, State]] = []
-    for place in places:
-        if place.state is None:
+    reached: list[tuple[LocatedJob, State]] = []
+    for job in jobs_found:
+        if job.state is None:
             answers.append(MISSING)
-        elif place.state in sources:
-            answers.append(Answer("done", place.state))
-            reached.append((place, place.state))
-            place.state = target
+        elif job.state in sources:
+            answers.append(Answer("done", job.state))
+            reached.append((job, job.state))
+            job.state = target
         else:
-            answers.append(Answer("refused", place.state))
+            answers.append(Answer("refused", job.state))
     return answers, reached
 
 
@@ -178,12 +178,12 @@ def _due_at(edit: JobChange, now: Instant) -> Instant | None:
     return edit.due_at
 
 
-def _fields(place: Place, edit: JobChange, now: Instant, before: Fields) -> Fields:
+def _fields(job: LocatedJob, edit: JobChange, now: Instant, before: Fields) -> Fields:
     priority, order, due_at = before
     if edit.priority is not None:
         priority = edit.priority
     if edit.lifo is not None:
-        order = -place.seq if edit.lifo else place.seq
+        order = -job.seq if edit.lifo else job.seq
     if (changed := _due_at(edit, now)) is not None:
         due_at = changed
     return priority, order, due_at

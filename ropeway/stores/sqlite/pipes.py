@@ -1,7 +1,7 @@
 """Named pipes beside a file, by which processes wake each other.
 
-A listener makes one pipe for each topic and queue; a writer puts one byte into those of its own. The folder is empty,
-and soon gone, when nobody listens.
+A listener makes one pipe for each topic and queue; a writer puts one byte into each pipe of what it changed. The folder
+is deleted when nobody listens.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from itertools import count
 from typing import Final, TypeAlias
 
 from ...store.values import Topic
-from .failures import let_through
+from .errors import reraise_from_signal
 
 Key: TypeAlias = tuple[str, str]
 """Topic and queue."""
 
 _numbers: Final = count()
-_own_tag = secrets.token_hex(4)
+_process_name = secrets.token_hex(4)
 _SETTLED: Final = 100_000_000
-"""Nanoseconds. Folders note changes by a clock of several milliseconds: younger than this, one may hide another."""
+"""Nanoseconds after which a folder's time of change is trusted: its clock ticks in milliseconds, and hides changes."""
 
 
-def _new_tag() -> None:
+def _rename_process() -> None:
     # Not the process id: containers that share a volume have the same ones.
-    global _own_tag  # noqa: PLW0603 - a forked child is a process of its own
-    _own_tag = secrets.token_hex(4)
+    global _process_name  # noqa: PLW0603 - a forked child is a process of its own
+    _process_name = secrets.token_hex(4)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_new_tag)
+    os.register_at_fork(after_in_child=_rename_process)
 
 
 class Pipe:
-    """A listener's end. Raises OSError where there are no named pipes."""
+    """The reading end of a listener's pipe. Raises OSError where there are no named pipes."""
 
     def __init__(self, folder: str, topic: Topic, queue: str) -> None:
         self._folder = folder
-        name = f"{topic}@{queue}@{_own_tag}-{next(_numbers)}"
+        name = f"{topic}@{queue}@{_process_name}-{next(_numbers)}"
         self._path = os.path.join(folder, name)  # noqa: PTH118 - text paths are enough
         unopened = os.path.join(folder, f".{name}")  # noqa: PTH118
         self.fd = -1
@@ -60,11 +60,11 @@ class Pipe:
 
     @property
     def is_named(self) -> bool:
-        """Whether others can find it: somebody may have cleaned up."""
+        """True if other processes can find it: somebody may have deleted it."""
         return os.path.lexists(self._path)
 
     def empty(self) -> bool:
-        """Whether there was anything in it."""
+        """Empties the pipe; True if there was anything in it."""
         try:
             return bool(os.read(self.fd, 65_536))
         except BlockingIOError:
@@ -95,8 +95,8 @@ def _make(folder: str, path: str) -> None:
     raise OSError(errno.ENOENT, "the folder disappears again and again", folder)
 
 
-class Bells:
-    """A writer's end of all pipes of other processes. Used by one thread at a time."""
+class RemoteWaker:
+    """The writing ends of all pipes of other processes. Used by one thread at a time."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -104,12 +104,12 @@ class Bells:
         self._pipes: dict[Key, list[str]] = {}
         self._open: dict[str, int] = {}
 
-    def ring(self, keys: Iterable[Key]) -> None:
-        """Of those that were there at the last `look`."""
+    def wake(self, keys: Iterable[Key]) -> None:
+        """Wakes the listeners whose pipes were there at the last `look`."""
         if self._pipes:
             for key in keys:
                 for name in self._pipes.get(key, ()):
-                    self._ring(name)
+                    self._wake(name)
 
     def close(self) -> None:
         for fd in self._open.values():
@@ -119,7 +119,7 @@ class Bells:
         self._seen = -1
 
     def look(self) -> bool:
-        """Takes notice of pipes that came or went; whether there were any."""
+        """Lists the pipes again if the folder changed; True if the list changed."""
         if not self._pipes and not os.access(self._folder, os.F_OK):
             # Nearly always so in a process that adds without workers: cheaper than an exception.
             return False
@@ -129,7 +129,7 @@ class Bells:
                 return False
             names = os.listdir(self._folder)  # noqa: PTH208
         except OSError as error:
-            let_through(error)
+            reraise_from_signal(error)
             had_any = bool(self._pipes)
             self.close()
             return had_any
@@ -138,14 +138,14 @@ class Bells:
         for name in names:
             topic, _, rest = name.partition("@")
             queue, _, owner = rest.rpartition("@")
-            if topic and queue and not name.startswith(".") and not owner.startswith(_own_tag):
+            if topic and queue and not name.startswith(".") and not owner.startswith(_process_name):
                 pipes[topic, queue].append(name)
         before, self._pipes = self._pipes, dict(pipes)
         for name in self._open.keys() - set(names):
             os.close(self._open.pop(name))
         return before != self._pipes
 
-    def _ring(self, name: str) -> None:
+    def _wake(self, name: str) -> None:
         try:
             fd = self._open.get(name)
             if fd is None:
@@ -155,7 +155,7 @@ class Bells:
             # Full: its reader has enough to wake up to.
             return
         except OSError as error:
-            let_through(error)
+            reraise_from_signal(error)
             if error.errno in (errno.ENXIO, errno.EPIPE):
                 self._remove(name)
 
@@ -168,7 +168,7 @@ class Bells:
         return fd
 
     def _remove(self, name: str) -> None:
-        """Its process died without closing it."""
+        """Deletes the pipe of a process that died."""
         fd = self._open.pop(name, None)
         if fd is not None:
             os.close(fd)

@@ -20,15 +20,14 @@ CARRIED: Final = (
 )  # fmt: skip
 """Columns that a move copies from one of the tables of states to another, except for those that it changes."""
 
-_TAGS: Final = """iif({job}.is_tagged, json((
+_TAGS: Final = """json((
     SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = {job}.seq ORDER BY number)
-)), json_array())"""
+))"""
 
 _RECORD: Final = {
-    **{field: f"place.{field}" for field in JobRecord.__struct_fields__},
+    **{field: f"whole_job.{field}" for field in JobRecord.__struct_fields__},
     "queue": ":queue_name",
-    "order": "place.ord",
-    "tags": _TAGS.format(job="place"),
+    "order": "whole_job.ord",
 }
 _CLAIMED: Final = {
     **dict.fromkeys(JobRecord.__struct_fields__, "NULL"),
@@ -43,7 +42,6 @@ _CLAIMED: Final = {
     "started_at": ":now",
     "renewed_at": ":now",
     "lock_until": ":lock_until",
-    "tags": _TAGS.format(job="job"),
 }
 
 
@@ -56,9 +54,10 @@ def _carried_but(*changed: str) -> str:
     return _columns(name for name in CARRIED if name not in changed)
 
 
-def _record(expressions: Mapping[str, str]) -> str:
-    """The arguments of a `json_array` that reads as a `JobRecord`."""
-    return _columns(expressions[field] for field in JobRecord.__struct_fields__)
+def _record(job: str, expressions: Mapping[str, str]) -> str:
+    """Expression for JSON that reads as a `JobRecord`; tags are its last field, which jobs without tags leave out."""
+    fields = _columns(expressions[field] for field in JobRecord.__struct_fields__ if field != "tags")
+    return f"iif({job}.is_tagged, json_array({fields}, {_TAGS.format(job=job)}), json_array({fields}))"
 
 
 DOMAIN: Final[Mapping[str, object]] = {
@@ -84,6 +83,6 @@ PLACEHOLDERS: Final[Mapping[str, object]] = {
     "CARRIED_BY_RETRY": _carried_but(
         "attempts_made", "attempts_started", "stalled_count", "token", "reason", "progress"
     ),
-    "RECORD": _record(_RECORD),
-    "CLAIMED_RECORD": _record(_CLAIMED),
+    "RECORD": _record("whole_job", _RECORD),
+    "CLAIMED_RECORD": _record("job", _CLAIMED),
 }

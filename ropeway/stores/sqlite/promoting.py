@@ -1,4 +1,4 @@
-"""Promotion: delayed jobs wait. Claims, ticks and people do it."""
+"""Promotion of delayed jobs, by claims, ticks and the verb promote."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 
 from ...job.instants import Instant
 from ...store.values import BATCH
-from .places import leave
-from .reading import reader
+from .decoding import decoder
+from .locating import delete_state_rows
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
 
 _SQL: Final = statements("promote")
-_due: Final[Callable[[bytes], list[tuple[int, str]]]] = reader(list[tuple[int, str]])
+_due: Final[Callable[[bytes], list[tuple[int, str]]]] = decoder(list[tuple[int, str]])
 
 
 def promote_due(tx: Transaction, row: QueueRow, now: Instant) -> int:
@@ -29,7 +29,7 @@ def promote_due(tx: Transaction, row: QueueRow, now: Instant) -> int:
 def promote(tx: Transaction, row: QueueRow, jobs: Sequence[tuple[int, str]], now: Instant) -> None:
     seqs = [seq for seq, _ in jobs]
     tx.run(_SQL["wait"], {"seqs": as_json(seqs)})
-    leave(tx, "delayed", seqs)
+    delete_state_rows(tx, "delayed", seqs)
     row.move("delayed", "waiting", len(jobs))
     row.announce("promote", now, "waiting", [(id, None) for _, id in jobs])
     tx.wake("jobs", row)

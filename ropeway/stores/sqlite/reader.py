@@ -1,4 +1,4 @@
-"""The thread of a process that reads a file, so that no question waits for a commit."""
+"""The reader: executes queries in a thread of their own, so that none waits for a commit."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 import apsw
 
+from .calls import Call, CallThread, deliver
 from .clock import Clock
-from .failures import ends_connection, typed
-from .identity import Watch
-from .lane import Call, Lane, deliver
+from .errors import as_store_error, ends_connection
 from .transaction import Transaction
+from .watching import Watch
 
 
 class Reader:
-    """All questions of a round see the same moment."""
+    """Executes queries. All of one round see the same snapshot."""
 
     def __init__(self, path: str, connect: Callable[[], apsw.Connection], clock: Clock, watch: Watch) -> None:
         self._path, self._connect, self._clock, self._watch = path, connect, clock, watch
         self._connection: apsw.Connection | None = None
-        self.lane = Lane("reader", path, self._round, self._let_go)
+        self.thread = CallThread("reader", path, self._round, self._close_connection)
 
     def _round(self, calls: list[Call[Any]]) -> None:
         try:
@@ -36,10 +36,10 @@ class Reader:
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             for call in calls:
-                call.error = typed(self._path, call.error or error)
+                call.error = as_store_error(self._path, call.error or error)
             self._watch.saw(error)
             if ends_connection(error):
-                self._let_go()
+                self._close_connection()
         deliver(calls)
 
     def _ask(self, tx: Transaction, call: Call[Any]) -> None:
@@ -51,7 +51,7 @@ class Reader:
         except Exception as error:  # noqa: BLE001 - belongs to the caller
             call.error = error
 
-    def _let_go(self) -> None:
+    def _close_connection(self) -> None:
         if self._connection is not None:
             self._watch.close(self._connection)
             self._connection = None

@@ -19,7 +19,7 @@ from ...store.values import MISSING, Answer, Settled
 from .adding import add
 from .claiming import claim
 from .ending import Ending, end
-from .places import Place, find_places, leave
+from .locating import LocatedJob, delete_state_rows, locate
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
 
@@ -27,15 +27,15 @@ _SQL: Final = statements("settle")
 _DONE: Final = Answer("done", "active")
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 
-Ended: TypeAlias = list[tuple[Place, Outcome]]
-"""Outcomes whose token was the current one, with the places they end."""
+Ended: TypeAlias = list[tuple[LocatedJob, Outcome]]
+"""Accepted outcomes, with their jobs."""
 
 
 def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim | None) -> Settled:
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy
-    answers, ended, lost, adds = _fence(outcomes, find_places(tx, row, [outcome.id for outcome in outcomes]))
+    answers, ended, lost, adds = _fence(outcomes, locate(tx, row, [outcome.id for outcome in outcomes]))
     for move, group in ended.items():
         _ENDINGS[move](tx, row, group, now)
     for move, ids in lost.items():
@@ -48,24 +48,24 @@ def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim
 
 
 def _fence(
-    outcomes: Sequence[Outcome], places: Sequence[Place]
+    outcomes: Sequence[Outcome], jobs_found: Sequence[LocatedJob]
 ) -> tuple[list[Answer], dict[SettlingMove, Ended], dict[SettlingMove, list[str]], list[list[NewJob]]]:
     answers: list[Answer] = []
     ended: defaultdict[SettlingMove, Ended] = defaultdict(list)
     lost: defaultdict[SettlingMove, list[str]] = defaultdict(list)
     adds: list[list[NewJob]] = []
-    for outcome, place in zip(outcomes, places, strict=True):
-        state = place.state
+    for outcome, job in zip(outcomes, jobs_found, strict=True):
+        state = job.state
         if state is None:
             answers.append(MISSING)
-        elif state == "active" and place.token == outcome.token:
+        elif state == "active" and job.token == outcome.token:
             answers.append(_DONE)
-            ended[outcome.move].append((place, outcome))
-            place.state = _target(outcome)
+            ended[outcome.move].append((job, outcome))
+            job.state = _target(outcome)
             if outcome.adds:
                 # Each by itself: one whose id exists keeps none of the others from being added.
                 adds += [[job] for job in outcome.adds]
-        elif is_repeat(outcome.move, state, same_token=place.token == outcome.token):
+        elif is_repeat(outcome.move, state, same_token=job.token == outcome.token):
             answers.append(Answer("done", state))
         else:
             answers.append(Answer("lost", state))
@@ -86,52 +86,52 @@ def _target(outcome: Outcome) -> State:
 
 
 def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    end(tx, row, "complete", [_completion(place, outcome) for place, outcome in group], now)
+    end(tx, row, "complete", [_completion(job, outcome) for job, outcome in group], now)
 
 
-def _completion(place: Place, outcome: Outcome) -> Ending:
+def _completion(job: LocatedJob, outcome: Outcome) -> Ending:
     result = outcome.result
     # Raw: the result's text goes into the entry as it is, as a value.
     detail = None if result is None or result == "null" else {"result": msgspec.Raw(result)}
-    return Ending(place.seq, place.id, "active", outcome.keep, detail, None, result)
+    return Ending(job.seq, job.id, "active", outcome.keep, detail, None, result)
 
 
 def _fail(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
     _remember_failures(tx, group, now)
-    end(tx, row, "fail", [_final_failure(place, outcome) for place, outcome in group], now, attempts=1)
+    end(tx, row, "fail", [_final_failure(job, outcome) for job, outcome in group], now, attempts=1)
 
 
-def _final_failure(place: Place, outcome: Outcome) -> Ending:
+def _final_failure(job: LocatedJob, outcome: Outcome) -> Ending:
     reason = (outcome.failure or _NO_FAILURE).reason
-    detail = {"reason": reason, "attempt": place.attempts_started}
+    detail = {"reason": reason, "attempt": job.attempts_started}
     if outcome.exhausted:
         detail["exhausted"] = True
-    return Ending(place.seq, place.id, "active", outcome.keep, detail, reason)
+    return Ending(job.seq, job.id, "active", outcome.keep, detail, reason)
 
 
 def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    """Retries, postponements and jobs handed back: all of one move."""
+    """Moves active jobs to waiting or delayed, all by one move: retry, postpone or hand back."""
     move = group[0][1].move
     is_retry = move == "retry"
     if move != "hand back":
-        _go_behind(tx, [place for place, outcome in group if _target(outcome) == "waiting"])
+        _go_behind(tx, [job for job, outcome in group if _target(outcome) == "waiting"])
     back: dict[State, list[tuple[int, Instant | None, int, str | None]]] = {"waiting": [], "delayed": []}
     jobs: dict[State, list[tuple[str, Detail]]] = {"waiting": [], "delayed": []}
-    for place, outcome in group:
+    for job, outcome in group:
         target = _target(outcome)
         due_at = min(now + outcome.delay, LAST_INSTANT) if target == "delayed" else None
         reason = (outcome.failure or _NO_FAILURE).reason if is_retry else None
-        back[target].append((place.seq, due_at, int(is_retry), reason))
+        back[target].append((job.seq, due_at, int(is_retry), reason))
         detail: Detail = None if due_at is None else {"due_at": due_at}
         if is_retry:
-            detail = {"reason": reason, "attempt": place.attempts_started, "delay": outcome.delay}
-        jobs[target].append((place.id, detail))
+            detail = {"reason": reason, "attempt": job.attempts_started, "delay": outcome.delay}
+        jobs[target].append((job.id, detail))
     if back["waiting"]:
         tx.run(_SQL["wait"], {"back": as_json(back["waiting"])})
     if back["delayed"]:
         tx.run(_SQL["delay"], {"back": as_json(back["delayed"])})
-    leave(tx, "active", [place.seq for place, _ in group])
-    tx.forget_claimed(row, (place.id for place, _ in group))
+    delete_state_rows(tx, "active", [job.seq for job, _ in group])
+    tx.forget_claimed(row, (job.id for job, _ in group))
     if is_retry:
         _remember_failures(tx, group, now)
     for target, moved in jobs.items():
@@ -141,24 +141,24 @@ def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> No
     tx.wake("jobs", row)
 
 
-def _go_behind(tx: Transaction, places: Sequence[Place]) -> None:
+def _go_behind(tx: Transaction, jobs_found: Sequence[LocatedJob]) -> None:
     """Gives jobs new sequence numbers, as if they were added now, so that they wait behind all of their priority."""
-    if not places:
+    if not jobs_found:
         return
-    first = tx.take_seqs(len(places))
-    renumbered = {"renumbered": as_json([(place.seq, first + n) for n, place in enumerate(places)])}
+    first = tx.take_seqs(len(jobs_found))
+    renumbered = {"renumbered": as_json([(job.seq, first + n) for n, job in enumerate(jobs_found)])}
     for table in ("job", "active", "failure", "log", "tag"):
         tx.run(_SQL[f"renumber_{table}"], renumbered)
-    for n, place in enumerate(places):
-        place.seq = first + n
+    for n, job in enumerate(jobs_found):
+        job.seq = first + n
 
 
 def _remember_failures(tx: Transaction, group: Ended, now: Instant) -> None:
     remember_failures(
         tx,
         [
-            (place.seq, place.attempts_started, place.worker, failure.reason, failure.trace, outcome.stack_traces)
-            for place, outcome in group
+            (job.seq, job.attempts_started, job.worker, failure.reason, failure.trace, outcome.stack_traces)
+            for job, outcome in group
             for failure in (outcome.failure or _NO_FAILURE,)
         ],
         now,
@@ -168,7 +168,7 @@ def _remember_failures(tx: Transaction, group: Ended, now: Instant) -> None:
 def remember_failures(
     tx: Transaction, failures: Sequence[tuple[int, int, str | None, str, str, int]], now: Instant
 ) -> None:
-    """Takes sequence number, attempt, worker, reason, trace and how many failures each job keeps."""
+    """Appends failed attempts: sequence number, attempt, worker, reason, trace and how many the job keeps."""
     encoded = as_json(failures)
     tx.run(_SQL["remember_failures"], {"now": now, "failures": encoded})
     tx.run(_SQL["trim_failures"], {"failures": encoded})

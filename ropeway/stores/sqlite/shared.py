@@ -1,4 +1,4 @@
-"""What the handles of one process share for one file: its writer, its reader, its clock and its listeners."""
+"""One open file of the process, shared by its handles: writer, reader, clock and listeners."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import apsw
 from ...errors import StoreRefused
 from ...job.instants import Instant
 from .adding import Bundles
+from .calls import BlockingCall, Call, CallThread, Pause, no_op
 from .clock import Clock
-from .failures import typed
-from .identity import Watch, identity
-from .lane import BlockingCall, Call, Lane, Rest, nothing
+from .errors import as_store_error
+from .ingest import has_inbox
 from .opening import connect, open_file
 from .reader import Reader
 from .statements import statements
-from .taking import has_inbox
 from .target import Target
 from .threads import start
 from .transaction import Transaction
-from .wake import Wakes
+from .wake import ListenerGroup
+from .watching import Watch, identity
 from .writer import Writer
 
 T = TypeVar("T")
@@ -37,50 +37,50 @@ _open_at_fork: set[tuple[int, int] | None] = set()
 
 
 class Loan:
-    """A connection for a transaction that is not the writer's."""
+    """A connection that is lent to a caller's transaction."""
 
     def __init__(self) -> None:
         self.connection: apsw.Connection | None = None
 
 
 class SharedFile:
-    """Counts its handles, and ends with the last of them."""
+    """An open file. It counts its handles, and is closed with the last one."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.handles = 0
-        self.wakes = Wakes(path)
+        self.listeners = ListenerGroup(path)
         self.clock = Clock()
         self._opening = threading.Lock()
         self._target: Target | None = None
         self._watch: Watch | None = None
         self._writer: Writer | None = None
         self._reader: Reader | None = None
-        self._rests: list[Rest] = []
+        self._pauses: list[Pause] = []
         self._lent: set[Loan] = set()
         self._is_stopped = False
-        self.is_at_rest = False
-        """Whether nothing of it is open, and nothing can be opened, because the process forks."""
+        self.is_paused = False
+        """True while the process forks: no connection is open, and none can be opened."""
 
     @property
-    def _lanes(self) -> list[Lane]:
-        return [part.lane for part in (self._reader, self._writer) if part is not None]
+    def _threads(self) -> list[CallThread]:
+        return [part.thread for part in (self._reader, self._writer) if part is not None]
 
     @property
     def is_ended(self) -> bool:
-        return all(lane.is_ended for lane in self._lanes) and not self._lent
+        return all(thread.is_ended for thread in self._threads) and not self._lent
 
     @property
     def has_connections(self) -> bool:
-        """Whether SQLite may know of it."""
-        return not self.is_at_rest and (self._opening.locked() or not self.is_ended)
+        """True if there may be open connections."""
+        return not self.is_paused and (self._opening.locked() or not self.is_ended)
 
     @property
     def is_open(self) -> bool:
         return self._writer is not None
 
     def open(self, target: Target) -> None:
-        """Blocks; a second call does nothing."""
+        """Opens the file and starts its writer, blocking; a second call does nothing."""
         with self._opening:
             if self._writer is not None:
                 return
@@ -95,12 +95,12 @@ class SharedFile:
                 watch.opened(connection)
             except BaseException as error:
                 connection.close(force=True)
-                raise typed(self.path, error) from error
+                raise as_store_error(self.path, error) from error
             writer = Writer(
                 self.path,
                 self._connect,
                 self.clock,
-                self.wakes,
+                self.listeners,
                 watch,
                 target.patience,
                 has_inbox=has_inbox(self.path, target),
@@ -109,39 +109,39 @@ class SharedFile:
                 writer.use(connection)
             except BaseException as error:
                 connection.close(force=True)
-                raise typed(self.path, error) from error
-            start(writer.lane, self.path)
-            self.wakes.write = writer.lane.put
+                raise as_store_error(self.path, error) from error
+            start(writer.thread, self.path)
+            self.listeners.write = writer.thread.put
             self._target, self._watch, self._writer = target, watch, writer
-            self._stop_late(writer.lane)
+            self._stop_late(writer.thread)
 
-    def has_more(self, taken: int | None = None) -> bool:
-        """Whether the inbox has jobs behind that position, or behind what is known here to be in the file."""
-        return self._writer is not None and self._writer.has_more(taken)
+    def has_more(self, ingested: int | None = None) -> bool:
+        """True if the inbox may have jobs behind this position, or behind the newest that this process knows."""
+        return self._writer is not None and self._writer.has_more(ingested)
 
     def catch_up(self) -> None:
-        """Blocks until what the inbox has is in the file, and can be seen there."""
+        """Ingests the inbox, blocking until that is committed."""
         if self.has_more():
-            self.write_here(BlockingCall(nothing, (), is_durable=False))
+            self.write_blocking(BlockingCall(no_op, (), is_durable=False))
 
-    def take_in(self, tx: Transaction) -> None:
-        """For transactions that are not the writer's."""
+    def ingest(self, tx: Transaction) -> None:
+        """Ingests the inbox in a caller's transaction."""
         assert self._writer is not None, "handles open it first"
-        self._writer.take_in_here(tx)
+        self._writer.ingest_beside(tx)
 
     def write(self, call: Call[Any]) -> None:
         assert self._writer is not None, "handles open it first"
-        self._writer.lane.put(call)
+        self._writer.thread.put(call)
 
-    def write_here(self, call: BlockingCall[T]) -> T:
-        """Waits for the answer, on a thread that has no event loop."""
+    def write_blocking(self, call: BlockingCall[T]) -> T:
+        """Executes a call and waits for it, on a thread without an event loop."""
         assert self._writer is not None, "handles open it first"
-        return self._writer.lane.do_here(call)
+        return self._writer.thread.do_blocking(call)
 
-    def leave_here(self, bundles: Bundles, now: Instant | None) -> bool:
-        """On a thread that has no event loop: whether the jobs are in the inbox, and on the disk."""
+    def put_blocking(self, bundles: Bundles, now: Instant | None) -> bool:
+        """Puts jobs into the inbox and syncs it, on the caller's thread; False if they must go through the writer."""
         assert self._writer is not None, "handles open it first"
-        return self._writer.leave_here(bundles, now)
+        return self._writer.put_blocking(bundles, now)
 
     def read(self, call: Call[Any]) -> None:
         if self._reader is None:
@@ -149,13 +149,13 @@ class SharedFile:
                 if self._reader is None:
                     assert self._watch is not None, "handles open it first"
                     reader = Reader(self.path, self._connect, self.clock, self._watch)
-                    start(reader.lane, self.path)
+                    start(reader.thread, self.path)
                     self._reader = reader
-        self._reader.lane.put(call)
-        self._stop_late(self._reader.lane)
+        self._reader.thread.put(call)
+        self._stop_late(self._reader.thread)
 
     def lend(self, loan: Loan) -> apsw.Connection:
-        """Give it back, even if this was broken off."""
+        """Opens a connection for a caller's transaction. Call `take_back` even if this raised."""
         with self._opening:
             # In this order: a signal in between must leave no connection that nobody knows of.
             self._lent.add(loan)
@@ -163,7 +163,7 @@ class SharedFile:
             return loan.connection
 
     def take_back(self, loan: Loan) -> None:
-        """A second time does nothing."""
+        """Closes a lent connection; a second time does nothing."""
         if loan.connection is not None:
             assert self._watch is not None, "it was open before"
             self._watch.close(loan.connection)
@@ -171,38 +171,38 @@ class SharedFile:
         self._lent.discard(loan)
 
     def doubt(self) -> None:
-        """A sync may have failed, of pages that the writer wrote too."""
+        """Notes that a sync failed, perhaps of pages that the writer wrote."""
         assert self._writer is not None, "handles open it first"
         self._writer.is_in_doubt = True
 
-    def stop(self) -> list[Lane]:
-        """Answers the threads that now come to their end."""
+    def stop(self) -> list[CallThread]:
+        """Stops the threads, and returns them."""
         self._is_stopped = True
-        lanes = self._lanes
-        for lane in lanes:
-            lane.stop()
-        return lanes
+        threads = self._threads
+        for thread in threads:
+            thread.stop()
+        return threads
 
-    def _stop_late(self, lane: Lane) -> None:
-        """If the last handle was closed while another thread opened it, and did not find the lane."""
+    def _stop_late(self, thread: CallThread) -> None:
+        """Stops a thread that was started while the last handle was closed."""
         if self._is_stopped:
-            lane.stop()
+            thread.stop()
 
     def hold(self, until: float) -> bool:
-        """Lets nobody open it before `go_on`; False if it is being opened for longer than that."""
+        """Keeps the file from being opened until `go_on`; False if somebody is still opening it at that time."""
         return self._opening.acquire(timeout=max(0.0, until - time.monotonic()))
 
-    def rest(self, until: float) -> None:
-        """Closes what is open, while it is held; calls wait. If that takes too long it is not `is_at_rest`."""
-        self._rests = [lane.rest() for lane in self._lanes]
-        reached = all(rest.reached.wait(max(0.0, until - time.monotonic())) for rest in self._rests)
+    def pause(self, until: float) -> None:
+        """Closes all connections of a held file; calls wait. `is_paused` tells if that succeeded in time."""
+        self._pauses = [thread.pause() for thread in self._threads]
+        reached = all(pause.reached.wait(max(0.0, until - time.monotonic())) for pause in self._pauses)
         # What was lent is in use, and nobody can say for how long.
-        self.is_at_rest = reached and not self._lent
+        self.is_paused = reached and not self._lent
 
     def go_on(self) -> None:
-        self.is_at_rest = False
-        for rest in self._rests:
-            rest.over.set()
+        self.is_paused = False
+        for pause in self._pauses:
+            pause.over.set()
         self._opening.release()
 
     def _connect(self) -> apsw.Connection:
@@ -214,9 +214,9 @@ class SharedFile:
         return connection
 
     def _refuse_after_fork(self) -> None:
-        """The child's SQLite believes that it holds the parent's locks, and the kernel knows that it does not.
+        """Refuses a file that was open at the fork: SQLite in the child believes that it holds the parent's locks.
 
-        Whoever closes the file last would then take the -wal away under it, with all that was acknowledged.
+        The process that closes the file last would then delete its -wal, with all that was acknowledged.
         """
         if identity(self.path) in _open_at_fork:
             raise StoreRefused(
@@ -247,8 +247,8 @@ def acquire(path: str) -> SharedFile:
         return file
 
 
-def release(file: SharedFile) -> list[Lane]:
-    """Answers the threads that end because this was the last handle."""
+def release(file: SharedFile) -> list[CallThread]:
+    """Gives a handle back. Returns the threads that end because it was the last."""
     global _ending  # noqa: PLW0603 - the registry's other half
     with _lock:
         file.handles -= 1
@@ -261,12 +261,12 @@ def release(file: SharedFile) -> list[Lane]:
 
 
 def has_files() -> bool:
-    """Whether this process has any open, or is closing one."""
+    """True if this process has a file open, or is closing one."""
     return bool(_registry or _ending)
 
 
 def hold_all(until: float) -> list[SharedFile] | None:
-    """Every file that this process has open, or is closing; none can be opened or let go until `let_all_go`.
+    """Holds and returns every file that is open or being closed; none can be opened or closed until `let_all_go`.
 
     None, and nothing is held, if that takes too long.
     """
@@ -304,8 +304,8 @@ def let_all_go(held: list[SharedFile]) -> None:
     _lock.release()
 
 
-def begin_anew() -> None:
-    """In a forked child. What the parent had open must be neither used nor closed there: it is kept, and let lie."""
+def reset_after_fork() -> None:
+    """Resets this module in a forked child. Objects of the parent are kept, and neither used nor closed."""
     global _registry, _ending, _lock
     files = [*_registry.values(), *_ending]
     _open_at_fork.update(identity(file.path) for file in files if file.has_connections)

@@ -19,13 +19,13 @@ from ...store.offers import Offers
 from ...store.transactions import BlockingInside, Inside
 from ...store.values import Added, Topic
 from .adding import add, all_created
-from .inside import InsideFile, InsideFileHere, SQLiteTransaction, SyncSQLiteTransaction, own_of
+from .caller_transaction import CallerTransaction, is_inside, refuse_to_wait_for_itself
+from .calls import AwaitedCall, BlockingCall, no_op
+from .ingest import ingested
+from .inside import AsyncInside, SQLiteTransaction, SyncInside, SyncSQLiteTransaction, transaction_of
 from .inspecting import inspect
-from .lane import AwaitedCall, BlockingCall, nothing
-from .looking import data_version
-from .own import Own, is_inside, refuse_to_wait_for_itself
+from .queries import data_version
 from .shared import SharedFile, acquire, release
-from .taking import taken
 from .target import Target
 from .threads import in_a_thread
 from .verbs import VERBS, WHOLE, Read, Write
@@ -34,7 +34,7 @@ from .wake import FileListener
 A = TypeVar("A")
 T = TypeVar("T")
 
-_TAKE_IN: Final = Write(nothing, must_last=False)
+_INGEST: Final = Write(no_op, must_last=False)
 _DATA_VERSION: Final = Read(data_version)
 
 
@@ -83,17 +83,17 @@ class SQLiteStore(Store):
         with self._acquiring:
             file, self._file = self._file, None
         if file is not None:
-            for lane in release(file):
-                await lane.end()
+            for thread in release(file):
+                await thread.end()
 
     def _usable(self) -> None:
         if self._is_closed:
             raise StoreClosed(self.url)
         if self._pid != os.getpid():
-            self._begin_anew()
+            self._reset_after_fork()
 
-    def _begin_anew(self) -> None:
-        """In a forked child: all that was open belongs to the parent."""
+    def _reset_after_fork(self) -> None:
+        """Resets this handle in a forked child: all that was open belongs to the parent."""
         if self._file is not None and self._file.has_connections:
             raise StoreClosed(
                 self.url,
@@ -145,8 +145,13 @@ class SQLiteStore(Store):
 
     async def _read(self, verb: Read, *fields: Any, now: Instant | None = None) -> Any:
         file = await self._opened()
-        if verb.sees_inbox and file.has_more() and not is_inside(file.path) and file.has_more(await _ask(file, taken)):
-            await self._write(_TAKE_IN)
+        if (
+            verb.sees_inbox
+            and file.has_more()
+            and not is_inside(file.path)
+            and file.has_more(await _ask(file, ingested))
+        ):
+            await self._write(_INGEST)
         return await _ask(file, verb.verb, *fields, now=now)
 
     # Add on the calling thread
@@ -158,9 +163,9 @@ class SQLiteStore(Store):
             file = self._open()
             self._usable()
         refuse_to_wait_for_itself(file.path)
-        if self._target.is_durable and file.leave_here(bundles, now):
+        if self._target.is_durable and file.put_blocking(bundles, now):
             return all_created(bundles)
-        return file.write_here(BlockingCall(add, (bundles,), now=now, is_durable=self._target.is_durable))
+        return file.write_blocking(BlockingCall(add, (bundles,), now=now, is_durable=self._target.is_durable))
 
     # Share a transaction
 
@@ -168,24 +173,24 @@ class SQLiteStore(Store):
         await self._opened()
 
     def own(self) -> Inside:
-        return InsideFile(self._own())
+        return AsyncInside(self._caller_transaction())
 
     def own_blocking(self) -> BlockingInside:
-        return InsideFileHere(self._own())
+        return SyncInside(self._caller_transaction())
 
     def join(self, tx: object) -> Inside:
-        return InsideFile(own_of(tx, SQLiteTransaction, self._joined_path()))
+        return AsyncInside(transaction_of(tx, SQLiteTransaction, self._joined_path()))
 
     def join_blocking(self, tx: object) -> BlockingInside:
-        return InsideFileHere(own_of(tx, SyncSQLiteTransaction, self._joined_path()))
+        return SyncInside(transaction_of(tx, SyncSQLiteTransaction, self._joined_path()))
 
-    def _own(self) -> Own:
+    def _caller_transaction(self) -> CallerTransaction:
         self._usable()
         file = self._file
         if file is None or not file.is_open:
             file = self._open()
         refuse_to_wait_for_itself(file.path)
-        return Own(file, self._target)
+        return CallerTransaction(file, self._target)
 
     def _joined_path(self) -> str:
         self._usable()
@@ -195,7 +200,7 @@ class SQLiteStore(Store):
 
     def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
         self._usable()
-        listener = self._acquire().wakes.listen(topic, queues, self._data_version)
+        listener = self._acquire().listeners.listen(topic, queues, self._data_version)
         self._listeners = {other for other in self._listeners if not other.is_closed} | {listener}
         return listener
 

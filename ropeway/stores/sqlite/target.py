@@ -1,4 +1,4 @@
-"""What a `sqlite:` URL says."""
+"""A parsed `sqlite:` URL."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _KNOWN: Final = ("durability", "allow_network")
 
 class Target(msgspec.Struct, frozen=True):
     path: str
-    """Absolute, so that a later change of folder means nothing."""
+    """Absolute path, which a later change of the working directory does not affect."""
     url: str
-    """With an absolute path, so that whoever reads it knows which file it is."""
+    """The URL with an absolute path."""
     is_durable: bool = True
-    """Whether every answer is on the disk before it is given."""
+    """True if answers wait for the disk."""
     allows_network: bool = False
     creates: bool = True
-    """Whether a file that is not there is made."""
+    """True if a missing file is created."""
     patience: float = 30.0
     """Seconds that a call waits while other processes write."""
     vfs: str | None = None
-    """SQLite's way to the disk; tests put a bad disk in its place."""
+    """SQLite's VFS; tests replace it by one that fails."""
 
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> Self:

@@ -1,4 +1,4 @@
-"""Threads that can be started as long as there is anybody to start them."""
+"""Helpers to start threads and to await functions in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Promise(Future[T]):
-    """A future that whoever waits for it cannot cancel."""
+    """A future that its waiters cannot cancel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ def start(thread: threading.Thread, path: str) -> None:
 
 
 async def in_a_thread(path: str, function: Callable[[], T]) -> T:
-    """Not `asyncio.to_thread`: that refuses when the main thread has ended, though others still have jobs to add."""
+    """Runs a blocking function in a new thread. `asyncio.to_thread` would refuse when the main thread has ended."""
     done: Promise[T] = Promise()
     start(threading.Thread(target=_do, args=(function, done), name=f"ropeway opens {path}", daemon=True), path)
     return await asyncio.wrap_future(done)

@@ -1,4 +1,4 @@
-"""tick: what time brings."""
+"""tick: promotes, recovers, expires and trims."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...job.instants import Instant
 from ...job.options import readable_options
 from ...job.stalls import GIVEN_UP, StallVerdict, judge_stall, stall_reason
 from ...store.values import BATCH, StallRules, Ticked
+from .decoding import decoder
 from .ending import Ending, end, keep_of_failed, removals, remove
-from .places import leave
+from .locating import delete_state_rows
 from .promoting import promote_due
-from .reading import reader
 from .settling import remember_failures
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
@@ -40,7 +40,7 @@ class Late(msgspec.Struct, array_like=True):
     options: str
 
 
-_late: Final[Callable[[bytes], list[Late]]] = reader(list[Late])
+_late: Final[Callable[[bytes], list[Late]]] = decoder(list[Late])
 
 
 def tick(tx: Transaction, queue: str, rules: StallRules) -> Ticked:
@@ -91,7 +91,7 @@ class Stall(NamedTuple):
     verdict: StallVerdict
     reason: str
     uses: int
-    """How many attempts."""
+    """Attempts that the stall uses."""
 
     @property
     def detail(self) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _judged(job: Late, rules: StallRules) -> Stall:
 def _stall(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant) -> None:
     stalled = [(stall.job.seq, stall.uses, stall.reason) for stall in stalls]
     tx.run(_SQL["stall"], {"stalled": as_json(stalled)})
-    leave(tx, "active", [stall.job.seq for stall in stalls])
+    delete_state_rows(tx, "active", [stall.job.seq for stall in stalls])
     row.move("active", "waiting", len(stalls))
     row.announce("stall", now, "waiting", [(stall.job.id, stall.detail) for stall in stalls])
 
@@ -147,7 +147,7 @@ def _expire(tx: Transaction, row: QueueRow, now: Instant) -> int:
 
 
 def _trim(tx: Transaction, row: QueueRow, now: Instant) -> bool:
-    """Whether there is more to trim."""
+    """Trims streams, metrics and records; True if there is more to trim."""
     revoked = {"queue": row.id, "before": now - REVOKED_KEPT, "limit": BATCH}
     _trim_metrics(tx, row, now - METRICS_KEPT)
     trimmed = {

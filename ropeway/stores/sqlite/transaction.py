@@ -1,4 +1,4 @@
-"""One transaction: what the verbs read and write by."""
+"""The transaction that verbs read and write in."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def as_json(value: object) -> str:
 
 
 class QueueRow:
-    """A queue's settings and counters as this transaction leaves them; written before the commit."""
+    """A queue's settings and counters in this transaction; written before the commit."""
 
     __slots__ = (
         "at", "counts", "entries", "events", "events_from", "id", "is_changed", "is_configured", "max_active",
@@ -54,7 +54,7 @@ class QueueRow:
         self.events_from: int | None
         self.at: Instant
         self.newest_minute: dict[str, int] | None
-        """The metrics of the newest minute, and which that is."""
+        """Metrics of the newest minute, with the minute."""
         if row is None:
             # Id 0 is no queue's: whatever is looked up by it is not there.
             row = (0, 0, 0, "[]", None, 0, 0, 0, None, *(0 for _ in STATES))
@@ -66,7 +66,7 @@ class QueueRow:
         self.counts: dict[State, int] = dict(zip(STATES, counts, strict=True))
         self.newest_minute = None if newest is None else _numbers(newest)
         self.metrics: list[dict[str, int]] = []
-        """What is to be added to older minutes."""
+        """Metrics to add to older minutes."""
         self.entries: list[tuple[int, str]] = []
         self.is_changed = False
 
@@ -85,7 +85,7 @@ class QueueRow:
 
     @property
     def busy(self) -> int:
-        """How many jobs wait or run: at none the queue is drained."""
+        """Number of waiting and active jobs; at 0 the queue is drained."""
         return self.counts["waiting"] + self.counts["active"]
 
     @property
@@ -126,8 +126,8 @@ class QueueRow:
             self.metrics.append({"minute": minute, **_NOTHING, metric: number})
 
 
-class Known:
-    """What a connection read or wrote last. As long as nobody else writes, it need not be read again."""
+class WriterCache:
+    """Cache of what the writer's connection read or wrote last; valid until another connection writes."""
 
     MOST_ROWS: Final = 100
     MOST_CLAIMED: Final = 10_000
@@ -135,8 +135,8 @@ class Known:
     def __init__(self) -> None:
         self.rows: dict[str, QueueRow] = {}
         self.next_seq: int | None = None
-        self.taken: int | None = None
-        """Up to where the inbox was taken in."""
+        self.ingested: int | None = None
+        """Position up to which the inbox was ingested."""
         self.claimed: dict[tuple[int, str], int] = {}
         """Sequence numbers by queue and id. While `next_seq` only grows, none comes to stand for another job."""
 
@@ -147,38 +147,38 @@ class Known:
 
 
 class Arrival(NamedTuple):
-    """A new job that is not yet among the waiting ones: a claim that stands for it may take it first."""
+    """A new job that was not yet inserted into `waiting`: a parked claim may take it directly."""
 
     job: NewJob
     values: dict[str, Any]
 
 
 class Transaction:
-    """All calls of one round. A verb sees what the calls before it did; others see all of it or nothing."""
+    """The transaction of one round. A call sees what the calls before it did; other connections see all or nothing."""
 
     def __init__(
         self,
         connection: apsw.Connection,
         clock: Clock,
-        known: Known | None = None,
-        is_awaited: Callable[[str], bool] | None = None,
+        cache: WriterCache | None = None,
+        has_parked_claim: Callable[[str], bool] | None = None,
     ) -> None:
         self._connection = connection
-        self._is_awaited = is_awaited
+        self._has_parked_claim = has_parked_claim
         self.arrival: Arrival | None = None
         self._clock = clock
-        self._known = known or Known()
+        self._cache = cache or WriterCache()
         self._rows: dict[str, QueueRow] = {}
         self._given: Instant | None = None
         self._now: Instant | None = None
-        self._taken: int | None = None
+        self._ingested: int | None = None
         self.wakes: set[tuple[Topic, str]] = set()
 
     def start_call(self, now: Instant | None) -> None:
         self._given, self._now = now, None
 
     def now(self) -> Instant:
-        """Read once per call. Load the queue first: its newest instant is the least that the clock may read."""
+        """The instant of the call, read once. Load the queue first: its newest instant is the clock's minimum."""
         if self._now is None:
             self._now = self._clock.read() if self._given is None else self._given
         return self._now
@@ -187,62 +187,62 @@ class Transaction:
         self._connection.execute(sql, values)
 
     def change(self, sql: str, values: Mapping[str, Any] | None = None) -> int:
-        """Answers how many rows it touched."""
+        """Executes a statement; returns how many rows it changed."""
         self._connection.execute(sql, values)
         return self._connection.changes()
 
     def get(self, sql: str, values: Mapping[str, Any] | None = None) -> Any:
-        """The one row, or its one value; None if there is no row."""
+        """Executes a query; returns its one row or value, or None if there is no row."""
         return self._connection.execute(sql, values).get
 
     def take_seqs(self, number: int) -> int:
-        """The first of that many sequence numbers that nobody has."""
-        first = self._known.next_seq
+        """Reserves that many sequence numbers; returns the first."""
+        first = self._cache.next_seq
         if first is None:
             first = self.get(_SQL["next_seq"])
             # The newest job may have been claimed here and removed since, and its number comes again.
-            self._known.claimed.clear()
-        self._known.next_seq = first + number
+            self._cache.claimed.clear()
+        self._cache.next_seq = first + number
         assert isinstance(first, int), "a number, or the table is not ours"
         return first
 
-    def taken(self) -> int:
-        """Up to where the inbox was taken in."""
-        if self._taken is None:
-            self._taken = self._known.taken
-        if self._taken is None:
-            self._taken = int(self.get(_INBOX["taken"]))
-        return self._taken
+    def ingested(self) -> int:
+        """Position up to which the inbox was ingested."""
+        if self._ingested is None:
+            self._ingested = self._cache.ingested
+        if self._ingested is None:
+            self._ingested = int(self.get(_INBOX["ingested"]))
+        return self._ingested
 
-    def take(self, taken: int) -> None:
-        self.run(_INBOX["take"], {"taken": taken})
-        self._taken = taken
+    def note_ingested(self, ingested: int) -> None:
+        self.run(_INBOX["note_ingested"], {"ingested": ingested})
+        self._ingested = ingested
 
     def remember_claimed(self, row: QueueRow, jobs: Iterable[tuple[str, int]]) -> None:
-        """Takes ids and sequence numbers. Who settles those jobs then need not look for their ids among all others."""
-        claimed = self._known.claimed
-        if len(claimed) > Known.MOST_CLAIMED:
+        """Caches sequence numbers of claimed jobs by id: settling them then needs no look into the table of jobs."""
+        claimed = self._cache.claimed
+        if len(claimed) > WriterCache.MOST_CLAIMED:
             claimed.clear()
         claimed.update({(row.id, id): seq for id, seq in jobs})
 
     def seqs_of_claimed(self, row: QueueRow, ids: Iterable[str]) -> dict[int, str]:
-        """Ids by sequence number, of those that are remembered; they may have ended since."""
-        claimed = self._known.claimed
+        """Returns cached claims: ids by sequence number. Some may have ended since."""
+        claimed = self._cache.claimed
         return {seq: id for id in ids if (seq := claimed.get((row.id, id)))}
 
     def forget_claimed(self, row: QueueRow, ids: Iterable[str]) -> None:
         for id in ids:
-            self._known.claimed.pop((row.id, id), None)
+            self._cache.claimed.pop((row.id, id), None)
 
     def arrive(self, arrival: Arrival) -> None:
-        self.let_wait()
-        if self._is_awaited and self._is_awaited(arrival.job.queue):
+        self.flush_arrival()
+        if self._has_parked_claim and self._has_parked_claim(arrival.job.queue):
             self.arrival = arrival
         else:
             self.run(_SQL["arrive"], arrival.values)
 
-    def let_wait(self) -> None:
-        """Puts the arrival, if there is one, where everybody finds it."""
+    def flush_arrival(self) -> None:
+        """Inserts the arrival, if there is one, into `waiting`."""
         if self.arrival is not None:
             self.run(_SQL["arrive"], self.arrival.values)
             self.arrival = None
@@ -250,8 +250,8 @@ class Transaction:
     def queue(self, name: str, *, create: bool = False) -> QueueRow:
         row = self._rows.get(name)
         if row is None:
-            # Taken from what is known, until the commit: what was not committed is not known.
-            row = self._known.rows.pop(name, None) or QueueRow(name, self.get(_SQL["load"], {"name": name}))
+            # Removed from the cache until the commit: what is not committed must not be cached.
+            row = self._cache.rows.pop(name, None) or QueueRow(name, self.get(_SQL["load"], {"name": name}))
             self._rows[name] = row
             self._clock.saw(row.at)
         if create and not row.id:
@@ -269,7 +269,7 @@ class Transaction:
             row.announce("drained", self.now())
 
     def mark(self) -> Mark:
-        """What `go_back` needs. A list of entries is only added to, or left for another: its length is enough."""
+        """Returns a copy for `go_back`. Lists of entries are only appended to, so their length is enough."""
         rows = {name: (row.copy(), len(row.entries)) for name, row in self._rows.items()}
         return rows, self.wakes.copy()
 
@@ -280,20 +280,20 @@ class Transaction:
             del row.entries[entries:]
 
     def flush(self) -> None:
-        """Writes what was gathered about queues; call it once, before the commit."""
-        self.let_wait()
+        """Writes all changed queue rows; call it once, before the commit."""
+        self.flush_arrival()
         for row in self._rows.values():
             self.save(row)
 
     def save(self, row: QueueRow) -> None:
-        """Writes what was gathered about one queue, for whoever looks for it in the file before the commit."""
+        """Writes a changed queue row, for statements that read it before the commit."""
         if row.is_changed:
             self._write(row)
 
     def committed(self) -> None:
-        self._known.keep(self._rows)
-        if self._taken is not None:
-            self._known.taken = self._taken
+        self._cache.keep(self._rows)
+        if self._ingested is not None:
+            self._cache.ingested = self._ingested
 
     def _write(self, row: QueueRow) -> None:
         self.run(

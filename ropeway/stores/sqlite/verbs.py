@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...store import commands
 from ...store.commands import Command
-from . import governing, hearing, looking, operating, remembering, updating
+from . import operating, queries, queues, records, streams, updating
 from .adding import add
 from .claiming import claim
 from .finding import find
@@ -24,11 +24,11 @@ WHOLE: Final[frozenset[type[Command[Any]]]] = frozenset({commands.Claim, command
 
 
 class Write(NamedTuple):
-    """By the writer, in the transaction of its round."""
+    """A verb that the writer executes, in the transaction of its round."""
 
     verb: Verb
     must_last: bool = True
-    """Waits for the disk.
+    """True if the answer waits for the disk.
 
     A power cut may undo a claim, a renewal or a tick, and with them goes the worker that knew of it: the job
     waits again, and this start is not counted. Whatever is durable later makes durable what came before.
@@ -37,11 +37,11 @@ class Write(NamedTuple):
 
 
 class Read(NamedTuple):
-    """By the reader, beside the writer."""
+    """A verb that the reader executes, beside the writer."""
 
     verb: Verb
     sees_inbox: bool = True
-    """New jobs matter to it: those of the inbox come into the file first."""
+    """True if it must see new jobs: the inbox is ingested first."""
 
 
 VERBS: Final[Mapping[type[Command[Any]], Write | Read]] = {
@@ -56,25 +56,25 @@ VERBS: Final[Mapping[type[Command[Any]], Write | Read]] = {
     commands.Promote: Write(operating.promote),
     commands.Change: Write(operating.change),
     commands.Remove: Write(operating.remove),
-    commands.Configure: Write(governing.configure),
+    commands.Configure: Write(queues.configure),
     commands.ClearLog: Write(operating.clear_log),
-    commands.Publish: Write(governing.publish),
-    commands.TrimEvents: Write(governing.trim_events),
-    commands.Clean: Write(governing.clean),
-    commands.Obliterate: Write(governing.obliterate),
-    commands.Get: Read(looking.get),
+    commands.Publish: Write(queues.publish),
+    commands.TrimEvents: Write(queues.trim_events),
+    commands.Clean: Write(queues.clean),
+    commands.Obliterate: Write(queues.obliterate),
+    commands.Get: Read(queries.get),
     commands.Find: Read(find),
-    commands.Count: Read(looking.count),
-    commands.CountWaiting: Read(looking.count_waiting),
-    commands.ReadMetrics: Read(looking.metrics),
-    commands.ReadHistory: Read(looking.history),
-    commands.ReadLog: Read(looking.log),
-    commands.ReadSettings: Read(looking.settings, sees_inbox=False),
-    commands.ListQueues: Read(looking.queues),
-    commands.ReadClock: Read(looking.clock, sees_inbox=False),
-    commands.ReadEvents: Read(hearing.events),
-    commands.ReadRevoked: Read(hearing.revoked, sees_inbox=False),
-    commands.Remember: Write(remembering.remember),
-    commands.Recall: Read(remembering.recall, sees_inbox=False),
-    commands.Forget: Write(remembering.forget),
+    commands.Count: Read(queries.count),
+    commands.CountWaiting: Read(queries.count_waiting),
+    commands.ReadMetrics: Read(queries.metrics),
+    commands.ReadHistory: Read(queries.history),
+    commands.ReadLog: Read(queries.log),
+    commands.ReadSettings: Read(queries.settings, sees_inbox=False),
+    commands.ListQueues: Read(queries.queues),
+    commands.ReadClock: Read(queries.clock, sees_inbox=False),
+    commands.ReadEvents: Read(streams.events),
+    commands.ReadRevoked: Read(streams.revoked, sees_inbox=False),
+    commands.Remember: Write(records.remember),
+    commands.Recall: Read(records.recall, sees_inbox=False),
+    commands.Forget: Write(records.forget),
 }

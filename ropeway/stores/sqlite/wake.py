@@ -1,6 +1,6 @@
-"""Listeners, and who wakes them: directly in their own process, by pipes in others.
+"""Listeners, which are woken directly in their own process, and by pipes from others.
 
-A listener may leave a claim with the writer, which serves it in the transaction that brings the jobs.
+A listener may park a claim with the writer, which executes it in the transaction that adds jobs.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any, Final, TypeAlias
 from ...errors import StoreClosed
 from ...store.commands import Claim
 from ...store.values import Served, Topic
+from .calls import AwaitedCall, Call, deliver
 from .claiming import serve
-from .lane import AwaitedCall, Call, deliver
-from .pipes import Bells, Key, Pipe
+from .pipes import Key, Pipe, RemoteWaker
 
 POLL_EVERY: Final = 0.1
-"""Seconds, where there are no pipes."""
+"""Seconds between two polls, on systems without pipes."""
 
 LOOK_EVERY: Final = 4.0
 """Seconds between two looks at the pipes: less than a safety poll."""
 
 DataVersion: TypeAlias = Callable[[], Awaitable[int]]
-"""Answers a number that changes with every commit of others."""
+"""Returns a number that changes with every commit of others."""
 
 
-class Standing(AwaitedCall[Served | None]):
-    """A claim that was left with the writer, until the writer takes it to serve it or the listener takes it back."""
+class ParkedClaim(AwaitedCall[Served | None]):
+    """A claim that is parked with the writer, until the writer takes it or the listener unparks it."""
 
     __slots__ = ("is_taken", "listener", "queue")
 
@@ -41,25 +41,25 @@ class Standing(AwaitedCall[Served | None]):
         self.is_taken = False
 
     def deliver(self) -> None:
-        # Who gets no answer claims anew, and meets the error there.
+        # Without an answer the listener claims again, and meets the error there.
         self.error = None
         super().deliver()
 
 
-class Wakes:
+class ListenerGroup:
     """The listeners of one process on one file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.folder = f"{path}-wake"
-        self._bells = Bells(self.folder)
+        self._remote = RemoteWaker(self.folder)
         self._listeners: dict[Key, set[FileListener]] = {}
-        self._standing: dict[str, list[Standing]] = {}
+        self._parked: dict[str, list[ParkedClaim]] = {}
         self._lock = threading.Lock()
-        self._ringing = threading.Lock()
-        """The writer rings, and so does whoever puts a job into the inbox on a thread of his own."""
+        self._remote_lock = threading.Lock()
+        """Held to use `_remote`: by the writer, and by threads that put jobs into the inbox."""
         self.write: Callable[[Call[Any]], None] | None = None
-        """Gives the writer a call, once there is a writer."""
+        """Passes a call to the writer; None until there is one."""
 
     def listen(self, topic: Topic, queues: Sequence[str], data_version: DataVersion) -> FileListener:
         listener = FileListener(self, [(topic, queue) for queue in queues], data_version)
@@ -78,85 +78,85 @@ class Wakes:
                 if not listeners:
                     self._listeners.pop(key, None)
 
-    def leave(self, standing: Standing) -> None:
+    def park(self, parked: ParkedClaim) -> None:
         with self._lock:
-            self._standing.setdefault(standing.queue, []).append(standing)
+            self._parked.setdefault(parked.queue, []).append(parked)
 
-    def is_awaited(self, queue: str) -> bool:
-        """Whether a claim stands for it, as far as can be said without waiting for the lock."""
-        return queue in self._standing
+    def has_parked_claim(self, queue: str) -> bool:
+        """True if a claim is parked for the queue, as far as can be said without the lock."""
+        return queue in self._parked
 
-    def take(self, queue: str, taken: list[Standing]) -> None:
-        """Gives the claims that stand for a queue to the writer: whoever takes one must deliver it."""
-        if queue not in self._standing:
+    def take_parked(self, queue: str, claims: list[ParkedClaim]) -> None:
+        """Appends the parked claims of a queue to `claims`. The writer that takes one must deliver it."""
+        if queue not in self._parked:
             return
         with self._lock:
             # In this order: a signal in between must leave none of them in nobody's hands, nor in two's.
-            for standing in self._standing.get(queue, ()):
-                if not standing.is_taken:
-                    taken.append(standing)
-                    standing.is_taken = True
-            self._standing.pop(queue, None)
+            for parked in self._parked.get(queue, ()):
+                if not parked.is_taken:
+                    claims.append(parked)
+                    parked.is_taken = True
+            self._parked.pop(queue, None)
 
-    def take_back(self, standing: Standing) -> bool:
-        """False if the writer has taken it."""
+    def unpark(self, parked: ParkedClaim) -> bool:
+        """Withdraws a parked claim; False if the writer has taken it."""
         with self._lock:
-            others = self._standing.get(standing.queue, [])
-            if standing not in others or standing.is_taken:
+            others = self._parked.get(parked.queue, [])
+            if parked not in others or parked.is_taken:
                 return False
-            others.remove(standing)
+            others.remove(parked)
             if not others:
-                del self._standing[standing.queue]
+                del self._parked[parked.queue]
             return True
 
-    def near(self, keys: Iterable[tuple[Topic, str]]) -> list[FileListener]:
-        """The listeners of this process. Those of no loop yet are woken on the spot."""
+    def local_listeners(self, keys: Iterable[tuple[Topic, str]]) -> list[FileListener]:
+        """Returns listeners of this process to be woken in their loops; those without one are woken on the spot."""
         if not self._listeners:
             return []
         with self._lock:
             return [listener for key in keys for listener in self._listeners.get(key, ()) if listener.is_attached()]
 
-    def warn_far(self, keys: Iterable[tuple[Topic, str]]) -> None:
-        """Before a commit: wakes the claimers that are known. A claim is a write, and waits for the commit's end."""
-        with self._ringing:
-            self._bells.ring(keys)
+    def wake_remote_claimers(self, keys: Iterable[tuple[Topic, str]]) -> None:
+        """Wakes known claimers of other processes before a commit: their claims wait for its end anyway."""
+        with self._remote_lock:
+            self._remote.wake(keys)
 
-    def ring_far(self, keys: Iterable[tuple[Topic, str]]) -> None:
-        """After it: wakes everybody else. Whoever begins to listen later sees what was written."""
-        with self._ringing:
-            others = self._bells.look()
-            self._bells.ring(key for key in keys if others or key[0] != "jobs")
+    def wake_remote(self, keys: Iterable[tuple[Topic, str]]) -> None:
+        """Wakes all others, after a commit. Listeners that come later see what was written."""
+        with self._remote_lock:
+            others = self._remote.look()
+            self._remote.wake(key for key in keys if others or key[0] != "jobs")
 
     def wake_all(self, keys: Sequence[tuple[Topic, str]]) -> None:
-        """Everybody, near and far, where nobody was warned before."""
-        if woken := self.near(keys):
+        """Wakes listeners of this process and of others, without a commit."""
+        if woken := self.local_listeners(keys):
             deliver((), woken)
-        with self._ringing:
-            self._bells.look()
-            self._bells.ring(keys)
+        with self._remote_lock:
+            self._remote.look()
+            self._remote.wake(keys)
 
     def close(self) -> None:
-        with self._ringing:
-            self._bells.close()
+        with self._remote_lock:
+            self._remote.close()
 
 
 class FileListener:
-    """Belongs to the loop that first waits."""
+    """A listener. It belongs to the event loop that first waits for it."""
 
-    def __init__(self, wakes: Wakes, keys: Sequence[tuple[Topic, str]], data_version: DataVersion) -> None:
+    def __init__(self, wakes: ListenerGroup, keys: Sequence[tuple[Topic, str]], data_version: DataVersion) -> None:
         self.keys = keys
-        self._wakes = wakes
+        self._group = wakes
         self._data_version = data_version
         self._seen_version = -1
         self._pipes: list[Pipe] = []
         self._has_pipes = False
         self._can_have_pipes = True
-        """False where the system has none, or the loop cannot hear them."""
+        """False if the system has no pipes, or the event loop cannot read them."""
         self._looked_at = -LOOK_EVERY
         self._is_woken = False
         self.is_closed = False
         self._waiters: set[asyncio.Future[bool]] = set()
-        self._standing: set[Standing] = set()
+        self._parked: set[ParkedClaim] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pid = os.getpid()
 
@@ -175,7 +175,7 @@ class FileListener:
             self._close_pipes()
 
     def is_attached(self) -> bool:
-        """Whether a loop must do the waking; without one nobody waits, and a note is enough."""
+        """True if an event loop must wake it. Without one nobody waits, and a flag is enough."""
         if self._loop is None:
             self._is_woken = True
         return self._loop is not None
@@ -185,10 +185,10 @@ class FileListener:
             return
         self._is_woken = True
         _end(self._waiters, woken=True)
-        for standing in self._standing:
-            if self._wakes.take_back(standing):
-                assert self._wakes.write is not None, "or it could not have been left"
-                self._wakes.write(standing)
+        for parked in self._parked:
+            if self._group.unpark(parked):
+                assert self._group.write is not None, "or it could not have been left"
+                self._group.write(parked)
                 self._is_woken = False
 
     async def wait(self, timeout: float | None = None) -> bool:
@@ -201,32 +201,32 @@ class FileListener:
     async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
         self._attach(asyncio.get_running_loop())
         self._look_after_pipes()
-        if self._is_woken or self.is_closed or not self._has_pipes or self._wakes.write is None:
+        if self._is_woken or self.is_closed or not self._has_pipes or self._group.write is None:
             await self.wait(timeout)
             return None
-        standing = Standing(request, self)
-        timer = None if timeout is None else self.loop.call_later(timeout, self._take_back, standing)
-        self._standing.add(standing)
-        self._wakes.leave(standing)
+        parked = ParkedClaim(request, self)
+        timer = None if timeout is None else self.loop.call_later(timeout, self._unpark, parked)
+        self._parked.add(parked)
+        self._group.park(parked)
         try:
-            return await standing.future
+            return await parked.future
         finally:
             if timer:
                 timer.cancel()
-            self._take_back(standing)
-            self._standing.discard(standing)
+            self._unpark(parked)
+            self._parked.discard(parked)
 
     def interrupt(self) -> None:
         _end(self._waiters, woken=False)
-        for standing in self._standing:
-            self._take_back(standing)
+        for parked in self._parked:
+            self._unpark(parked)
 
     def close(self) -> None:
-        """On any thread. In a forked child it only looks closed: its pipes and its loop's selector are the parent's."""
+        """Closes it, on any thread. In a forked child it is only marked: pipes and selector are the parent's."""
         self.is_closed = True
         if self._pid != os.getpid():
             return
-        self._wakes.forget(self)
+        self._group.forget(self)
         if self._loop is None or self._loop is asyncio._get_running_loop():  # noqa: SLF001 - documented, and cheap
             self._end()
             return
@@ -240,10 +240,10 @@ class FileListener:
         self._close_pipes()
         self.interrupt()
 
-    def _take_back(self, standing: Standing) -> None:
-        """Unless the writer serves it just now: then its answer is on the way."""
-        if self._wakes.take_back(standing):
-            standing.deliver()
+    def _unpark(self, parked: ParkedClaim) -> None:
+        """Ends a parked claim without an answer, unless the writer executes it just now."""
+        if self._group.unpark(parked):
+            parked.deliver()
 
     async def _sleep(self, timeout: float | None) -> bool:
         if not self._is_woken and not self.is_closed:
@@ -277,7 +277,7 @@ class FileListener:
 
     def _attach(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._pid != os.getpid():
-            raise StoreClosed(self._wakes.path, "this listener was made before a fork: listen again")
+            raise StoreClosed(self._group.path, "this listener was made before a fork: listen again")
         if self._loop is loop:
             return
         self._loop = loop
@@ -292,7 +292,7 @@ class FileListener:
             self._close_pipes()
 
     def _look_after_pipes(self) -> None:
-        """Empties them, and now and then sees whether others can still find them."""
+        """Empties the pipes, and now and then checks that others can still find them."""
         self._empty_pipes()
         now = self.loop.time()
         if now - self._looked_at < LOOK_EVERY or self.is_closed:
@@ -302,10 +302,10 @@ class FileListener:
         if self._can_have_pipes and not is_whole:
             had_pipes, self._has_pipes = self._has_pipes, False
             self._close_pipes()
-            self.make_pipes(self._wakes.folder)
+            self.make_pipes(self._group.folder)
             self._read_pipes(self.loop)
             if had_pipes or self._has_pipes:
-                # Whoever rang meanwhile was not heard.
+                # Wake-ups in between were lost.
                 self._is_woken = True
 
     def _empty_pipes(self) -> None:

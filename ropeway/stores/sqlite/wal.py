@@ -1,8 +1,8 @@
-"""The -wal file: room in it, made before it is needed, and the sync that makes commits durable.
+"""Preallocates the -wal file, and syncs it after commits.
 
 SQLite could sync by itself in each commit, but it would hold the file's write lock meanwhile. Synced after the commit,
-other processes go on at once with what was committed, and so do workers of this one; only whoever was promised
-durability waits. Frames lie in order, so a later sync makes durable whatever was committed before.
+other processes go on at once with what was committed, and so do workers of this one; only callers that were promised
+durability wait. Frames lie in order, so a later sync makes durable whatever was committed before.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 import apsw
 
-from .failures import let_through
+from .errors import reraise_from_signal
 
 _FRAME: Final = 4096 + 24
 AHEAD: Final = 1024 * 1024
@@ -24,7 +24,7 @@ class Wal:
         self._path = f"{path}-wal"
         self._file: int | None = None
         self.pages = 0
-        """How many the -wal holds, whoever wrote them, as of this connection's newest commit."""
+        """Pages in the -wal, of all processes, as of this connection's newest commit."""
         self._used = 0
         self._size = 0
 
@@ -34,7 +34,7 @@ class Wal:
         connection.set_wal_hook(self._committed)
 
     def make_room(self) -> None:
-        """Keeps the file longer than what is written to it. Call it in a write transaction: then nobody else writes.
+        """Preallocates room behind the newest frame. Call it in a write transaction: then nobody else writes.
 
         A sync of data that lengthen a file waits for the file system's own journal too; over room that is there already
         it takes about half the time. What lies behind the newest frame means nothing to SQLite.
@@ -47,7 +47,7 @@ class Wal:
             if self._used + AHEAD // 2 > self._size:
                 self._size += os.pwrite(file, bytes(AHEAD), self._size)
         except OSError as error:
-            let_through(error)
+            reraise_from_signal(error)
             # It is only for speed, and a full disk is better noticed by the commit itself.
             self._size = self._used + AHEAD
 
@@ -56,7 +56,7 @@ class Wal:
         sync_file(self._opened())
 
     def close(self) -> None:
-        """With the connection, whose end may be the end of the file."""
+        """Closes the -wal; call it before the connection is closed, which may delete it."""
         file, self._file = self._file, None
         if file is not None:
             os.close(file)

@@ -1,4 +1,4 @@
-"""The one thread of a process that writes to a file: a whole round of calls per transaction."""
+"""The writer: executes all calls of a process in rounds, with one transaction and one sync each (group commit)."""
 
 from __future__ import annotations
 
@@ -14,78 +14,78 @@ from ...errors import RopewayError, StoreUnavailable
 from ...job.instants import Instant
 from .adding import Bundles, add, all_created
 from .begin import begin
+from .calls import LOG, BlockingCall, Call, CallThread, deliver, no_op
 from .clock import Clock
-from .failures import ends_connection, let_through, typed
-from .identity import Watch
-from .lane import LOG, BlockingCall, Call, Lane, deliver, nothing
-from .taking import Intake
-from .transaction import Known, Transaction
-from .wake import Standing, Wakes
+from .errors import as_store_error, ends_connection, reraise_from_signal
+from .ingest import InboxHandle
+from .transaction import Transaction, WriterCache
+from .wake import ListenerGroup, ParkedClaim
 from .wal import Wal
+from .watching import Watch
 
 CHECKPOINT_AT: Final = 4_000
 """Pages that all processes wrote to the -wal (16 MB), after which they go back into the file."""
 MAPPED: Final = 512 * 1024 * 1024
-"""Bytes of the file that are read as memory, without a call for each page."""
-_COURTESY: Final = 0.000_3
-_COMPANY_LASTS: Final = 1.0
+"""Bytes of the file that are memory-mapped."""
+_YIELD_FOR: Final = 0.000_3
+_OTHERS_SEEN_FOR: Final = 1.0
 _RESTART_WAIT: Final = 100
-_BRIEFLY: Final = 0.01
+_SHORT_PATIENCE: Final = 0.01
 _LAST_PATIENCE: Final = 1.0
 _OWN: Final = (apsw.Error, RopewayError, MemoryError)
 
 
-class TakingIn(BlockingCall[None]):
-    """Nobody waits for it, and it is tried again if it fails: it must not keep others waiting."""
+class IngestCall(BlockingCall[None]):
+    """A call to ingest the inbox. Nobody waits for it, and it is tried again later if others write."""
 
     __slots__ = ()
 
 
 class Round:
-    """What is under way. A signal can break off a round in the main thread, at any step; the next one ends it."""
+    """A round under way. A signal can interrupt it in the main thread, at any step; the next round finishes it."""
 
-    __slots__ = ("calls", "taken", "tx")
+    __slots__ = ("calls", "claims", "tx")
 
     def __init__(self, calls: Sequence[Call[Any]]) -> None:
         self.calls = calls
-        self.taken: list[Standing] = []
+        self.claims: list[ParkedClaim] = []
         self.tx: Transaction | None = None
-        """None as long as nothing was done, and after a failure."""
+        """None before its begin, and after a failure."""
 
 
 class Writer:
-    """Calls in, answers out after the commit; nothing is answered that is not stored."""
+    """Executes calls in transactions, and delivers their answers after the commit."""
 
     def __init__(
         self,
         path: str,
         connect: Callable[[], apsw.Connection],
         clock: Clock,
-        wakes: Wakes,
+        wakes: ListenerGroup,
         watch: Watch,
         patience: float,
         *,
         has_inbox: bool,
     ) -> None:
-        self._path, self._connect, self._clock, self._wakes = path, connect, clock, wakes
+        self._path, self._connect, self._clock, self._listeners = path, connect, clock, wakes
         self._patience = patience
-        self._intake = Intake(path, clock, wakes, watch, self._take_in_after) if has_inbox else None
+        self._inbox_handle = InboxHandle(path, clock, wakes, watch, self._ingest_after) if has_inbox else None
         self._connection: apsw.Connection | None = None
         self._checked_at = 0
         self.is_in_doubt = False
-        """A sync failed, and the system will not try again to write those pages: they must be written elsewhere."""
+        """True after a failed sync: the system does not write those pages again, so they must go elsewhere."""
         self._own_version = -1
-        self._known = Known()
+        self._cache = WriterCache()
         self._seen = 0
-        """Up to where somebody saw the inbox taken in."""
-        self._last_company = -_COMPANY_LASTS
+        """Position up to which a reader saw the inbox ingested."""
+        self._others_seen_at = -_OTHERS_SEEN_FOR
         self._watch = watch
         self._wal = Wal(path)
         self._unfinished: Round | None = None
-        self.lane = Lane("writer", path, self._round, self._let_go)
+        self.thread = CallThread("writer", path, self._round, self._close_connection)
 
     def use(self, connection: apsw.Connection) -> None:
-        """Takes over a connection that was opened elsewhere."""
+        """Uses a connection that was opened elsewhere."""
         # It waits by itself, see `_begin`.
         connection.set_busy_timeout(0)
         self._connection = connection
@@ -94,48 +94,48 @@ class Writer:
         self._wal.attend(connection)
         self._own_version = -1
         self._seen = 0
-        if self._intake is not None:
+        if self._inbox_handle is not None:
             # On a disk of this machine's own: a million waiting jobs are more than the cache holds.
             connection.pragma("mmap_size", MAPPED)
-            self._intake.open(connection)
+            self._inbox_handle.open(connection)
 
-    def has_more(self, taken: int | None = None) -> bool:
-        """On any thread: whether the inbox may have jobs behind that position, or behind the newest known here."""
-        if self._intake is None:
+    def has_more(self, ingested: int | None = None) -> bool:
+        """True if the inbox may have jobs behind this position, or behind the newest known. On any thread."""
+        if self._inbox_handle is None:
             return False
-        if taken is not None:
-            self._seen = taken
-        return self._intake.has_more(max(self._seen, self._known.taken or 0))
+        if ingested is not None:
+            self._seen = ingested
+        return self._inbox_handle.has_more(max(self._seen, self._cache.ingested or 0))
 
-    def take_in_here(self, tx: Transaction) -> None:
-        """Into a transaction on another thread."""
-        if self._intake is not None:
-            self._intake.take_in_here(tx)
+    def ingest_beside(self, tx: Transaction) -> None:
+        """Ingests the inbox into a transaction on another thread."""
+        if self._inbox_handle is not None:
+            self._inbox_handle.ingest_beside(tx)
 
     def _round(self, calls: Sequence[Call[Any]]) -> None:
         if self._unfinished is not None:
-            self._mend(self._unfinished)
-        if self._intake is not None and all(call.verb in (add, nothing) for call in calls):
+            self._finish_interrupted(self._unfinished)
+        if self._inbox_handle is not None and all(call.verb in (add, no_op) for call in calls):
             adds = [call for call in calls if call.verb is add]
-            if adds and self._leave(adds, self._intake):
+            if adds and self._put_into_inbox(adds, self._inbox_handle):
                 # The others may have to wait for other writers.
-                calls = [call for call in calls if call.verb is nothing]
-        others = [call for call in calls if not isinstance(call, TakingIn)]
+                calls = [call for call in calls if call.verb is no_op]
+        others = [call for call in calls if not isinstance(call, IngestCall)]
         if others:
             self._transact(others)
-        if self._intake is not None and len(others) < len(calls):
-            if not others and self._intake.has_own:
-                self._empty_inbox(_BRIEFLY)
-            self._intake.was_tried()
+        if self._inbox_handle is not None and len(others) < len(calls):
+            if not others and self._inbox_handle.has_own:
+                self._empty_inbox(_SHORT_PATIENCE)
+            self._inbox_handle.retry_later()
 
-    def _leave(self, calls: Sequence[Call[Any]], intake: Intake) -> bool:
-        """In the inbox, if that is enough for all of them; otherwise nothing has happened."""
+    def _put_into_inbox(self, calls: Sequence[Call[Any]], inbox_handle: InboxHandle) -> bool:
+        """Puts the jobs of all calls into the inbox and answers them; False if some may not go there."""
         if not all(call.is_durable for call in calls):
             return False
-        if not intake.leave([(call.arguments[0], call.now) for call in calls]):
+        if not inbox_handle.put([(call.arguments[0], call.now) for call in calls]):
             return False
         try:
-            intake.sync()
+            inbox_handle.sync()
         except StoreUnavailable as error:
             for call in calls:
                 call.error = error
@@ -145,15 +145,15 @@ class Writer:
         deliver(calls)
         return True
 
-    def leave_here(self, bundles: Bundles, now: Instant | None) -> bool:
-        """On a thread of the caller's, who need not wait for the writer; False if he must."""
-        return self._intake is not None and self._intake.leave_here(bundles, now)
+    def put_blocking(self, bundles: Bundles, now: Instant | None) -> bool:
+        """Puts jobs into the inbox on the caller's thread; False if they must go through the writer."""
+        return self._inbox_handle is not None and self._inbox_handle.put_blocking(bundles, now)
 
-    def _take_in_after(self, seconds: float) -> None:
+    def _ingest_after(self, seconds: float) -> None:
         if not seconds:
-            self.lane.put(TakingIn(nothing, ()))
-        elif not self.lane.has_later:
-            self.lane.put_later(seconds, TakingIn(nothing, ()))
+            self.thread.put(IngestCall(no_op, ()))
+        elif not self.thread.has_scheduled:
+            self.thread.schedule(seconds, IngestCall(no_op, ()))
 
     def _transact(self, calls: Sequence[Call[Any]]) -> None:
         this = self._unfinished = Round(calls)
@@ -169,31 +169,31 @@ class Writer:
             self._checkpoint(self._connection)
             self._yield_to_others()
 
-    def _mend(self, broken_off: Round) -> None:
+    def _finish_interrupted(self, broken_off: Round) -> None:
         if self._connection is not None and self._connection.in_transaction:
             self._fail(broken_off, InterruptedError(errno.EINTR, "a signal broke it off"))
-        # It may have been committed without being noted: what is known is read anew.
+        # It may have been committed without being noted: the cache is read again.
         self._own_version = -1
-        for standing in broken_off.taken:
-            standing.is_taken = True
+        for parked in broken_off.claims:
+            parked.is_taken = True
         self._finish(broken_off)
 
     def _finish(self, done: Round) -> None:
-        """Tells everybody. That may happen twice, but not never."""
-        # Jobs that were waited for, first of all.
-        hasty: list[Call[Any]] = [*done.taken]
-        patient: list[Call[Any]] = []
+        """Delivers answers and wakes listeners. After an interruption some are delivered twice, which does nothing."""
+        # Parked claims first: their workers are idle.
+        immediate: list[Call[Any]] = [*done.claims]
+        durable: list[Call[Any]] = []
         for call in done.calls:
             must_last = done.tx is not None and call.is_durable and call.error is None
-            (patient if must_last else hasty).append(call)
-        served = {standing.listener for standing in done.taken if standing.answer}
-        woken = set(self._wakes.near(done.tx.wakes)) if done.tx else set()
-        deliver(hasty, woken - served)
+            (durable if must_last else immediate).append(call)
+        served = {parked.listener for parked in done.claims if parked.answer}
+        woken = set(self._listeners.local_listeners(done.tx.wakes)) if done.tx else set()
+        deliver(immediate, woken - served)
         if done.tx is not None:
-            self._wakes.ring_far(done.tx.wakes)
-        if patient:
-            self._sync(patient)
-            deliver(patient)
+            self._listeners.wake_remote(done.tx.wakes)
+        if durable:
+            self._sync(durable)
+            deliver(durable)
         self._unfinished = None
 
     def _sync(self, calls: Sequence[Call[Any]]) -> None:
@@ -201,14 +201,14 @@ class Writer:
             self._wal.sync()
         except OSError as error:
             # Then the next round will sync.
-            let_through(error)
+            reraise_from_signal(error)
             self.is_in_doubt = True
             self._disconnect()
             for call in calls:
-                call.error = typed(self._path, error)
+                call.error = as_store_error(self._path, error)
         else:
-            if self._intake is not None:
-                self._intake.free(self._known.taken)
+            if self._inbox_handle is not None:
+                self._inbox_handle.free(self._cache.ingested)
 
     def _commit(self, this: Round) -> None:
         calls = this.calls
@@ -217,11 +217,11 @@ class Writer:
         self._begin(connection)
         if any(call.is_durable for call in calls):
             self._wal.make_room()
-        is_awaited = self._wakes.is_awaited if len(calls) == 1 else None
-        tx = this.tx = Transaction(connection, self._clock, self._known, is_awaited)
-        if self._intake is not None:
-            self._intake.open_at_last(connection)
-            self._intake.take_in(tx)
+        has_parked_claim = self._listeners.has_parked_claim if len(calls) == 1 else None
+        tx = this.tx = Transaction(connection, self._clock, self._cache, has_parked_claim)
+        if self._inbox_handle is not None:
+            self._inbox_handle.reopen_if_unusable(connection)
+            self._inbox_handle.ingest(tx)
         if len(calls) == 1:
             _do_or_raise(tx, calls[0])
         else:
@@ -229,18 +229,18 @@ class Writer:
                 self._do_apart(connection, tx, call)
         claimable = [key for key in tx.wakes if key[0] == "jobs"]
         for _, queue in claimable:
-            self._wakes.take(queue, this.taken)
-        for standing in this.taken:
+            self._listeners.take_parked(queue, this.claims)
+        for parked in this.claims:
             # If not even this can be done, something is wrong with the file, and nothing can.
-            _do_or_raise(tx, standing)
+            _do_or_raise(tx, parked)
         tx.flush()
-        self._wakes.warn_far(claimable)
+        self._listeners.wake_remote_claimers(claimable)
         connection.execute("COMMIT")
         self._own_version = connection.data_version()
         tx.committed()
 
     def _do_apart(self, connection: apsw.Connection, tx: Transaction, call: Call[Any]) -> None:
-        """Does a call so that its failure undoes nothing of the calls beside it."""
+        """Executes a call in a savepoint, so that its failure undoes nothing of the other calls."""
         mark = tx.mark()
         connection.execute("SAVEPOINT call")
         _do(tx, call)
@@ -250,19 +250,19 @@ class Writer:
                 raise call.error
             connection.execute("ROLLBACK TO call")
             tx.go_back(mark)
-            call.error = typed(self._path, call.error)
+            call.error = as_store_error(self._path, call.error)
         connection.execute("RELEASE call")
 
     def _begin(self, connection: apsw.Connection) -> None:
         begin(connection, self._patience)
         if connection.data_version() != self._own_version:
-            self._known = Known()
-            self._last_company = time.monotonic()
+            self._cache = WriterCache()
+            self._others_seen_at = time.monotonic()
 
     def _yield_to_others(self) -> None:
-        """A writer with more to do lets the others in, if there are any: SQLite's lock has no queue."""
-        if self.lane.is_waiting and time.monotonic() - self._last_company < _COMPANY_LASTS:
-            time.sleep(_COURTESY)
+        """Sleeps a moment if other processes write, too: SQLite's lock has no queue."""
+        if self.thread.is_waiting and time.monotonic() - self._others_seen_at < _OTHERS_SEEN_FOR:
+            time.sleep(_YIELD_FOR)
 
     def _connected(self) -> apsw.Connection:
         if self._connection is None:
@@ -281,7 +281,7 @@ class Writer:
     def _checkpoint(self, connection: apsw.Connection) -> None:
         """Writes the -wal back now and then, after the answers are out.
 
-        Not by SQLite itself, which would keep an error from us: the next one begins anew with all that this one did.
+        SQLite would do it by itself, but hide errors: the next checkpoint begins again with all that this one did.
         """
         pages = self._wal.pages
         if pages < self._checked_at:
@@ -309,15 +309,15 @@ class Writer:
     def _fail(self, this: Round, error: Exception) -> None:
         # Before the rollback: what is undone must not be answered, even if this is broken off.
         this.tx = None
-        for call in (*this.calls, *this.taken):
+        for call in (*this.calls, *this.claims):
             call.answer = None
         error = self._recover(error)
-        for call in (*this.calls, *this.taken):
+        for call in (*this.calls, *this.claims):
             # Its own error says more than that of the round.
-            call.error = typed(self._path, call.error or error)
+            call.error = as_store_error(self._path, call.error or error)
 
     def _recover(self, error: Exception) -> Exception:
-        """Brings the connection into order, or drops it; the error that says most."""
+        """Rolls back, or closes a broken connection; returns the error that says most."""
         connection = self._connection
         if connection is not None:
             try:
@@ -330,20 +330,20 @@ class Writer:
             self._disconnect()
         return error
 
-    def _let_go(self) -> None:
-        """Closing the last connection of a file writes its -wal back and removes it."""
+    def _close_connection(self) -> None:
+        """Finishes what is open and closes the connection, which may write the -wal back and delete it."""
         if self._unfinished is not None:
-            self._mend(self._unfinished)
-        if self._connection is not None and self._intake is not None and self._intake.has_unfreed:
+            self._finish_interrupted(self._unfinished)
+        if self._connection is not None and self._inbox_handle is not None and self._inbox_handle.has_unfreed:
             self._empty_inbox(_LAST_PATIENCE)
         self._disconnect()
-        self._wakes.close()
+        self._listeners.close()
 
     def _empty_inbox(self, longest: float) -> None:
-        """Unless others write for longer: then the jobs stay there for whoever writes next."""
+        """Ingests the inbox, unless others write for longer: then the next writer does it."""
         patience, self._patience = self._patience, min(self._patience, longest)
         try:
-            self._transact([BlockingCall(nothing, ())])
+            self._transact([BlockingCall(no_op, ())])
         finally:
             self._patience = patience
 
@@ -351,8 +351,8 @@ class Writer:
         connection, self._connection = self._connection, None
         if connection is not None:
             self._wal.close()
-            if self._intake is not None:
-                self._intake.close()
+            if self._inbox_handle is not None:
+                self._inbox_handle.close()
             self._watch.close(connection)
 
 
@@ -373,5 +373,5 @@ def _do_or_raise(tx: Transaction, call: Call[Any]) -> None:
 
 
 def _is_foreign(error: Exception) -> bool:
-    """Whether a signal handler may have raised it, between two steps of the main thread: a TimeoutError, say."""
+    """True if a signal handler may have raised it in the main thread: a TimeoutError, for example."""
     return threading.current_thread() is threading.main_thread() and not isinstance(error, _OWN)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from ropeway.stores.sqlite import SQLiteStore, taking
+from ropeway.stores.sqlite import SQLiteStore, ingest
 from ropeway.stores.sqlite.target import Target
 
 NewStore: TypeAlias = Callable[..., SQLiteStore]
@@ -28,7 +28,7 @@ def ring(path: Path) -> Path:
 @pytest.fixture
 def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies in an inbox stays there until somebody writes, or asks for it."""
-    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 1_000)
+    monkeypatch.setattr(ingest, "INGEST_AFTER", 1_000)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from ropeway.job.record import JobRecord
 from ropeway.stores.sqlite import SQLiteStore
 from ropeway.stores.sqlite.statements import statements
-from ropeway.stores.sqlite.transaction import Known, Transaction
+from ropeway.stores.sqlite.transaction import Transaction, WriterCache
 from ropeway.stores.sqlite.verbs import Write
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
 
@@ -37,8 +37,8 @@ async def test_settling_does_not_look_for_ids_among_all_jobs(store: SQLiteStore)
     await store._write(Write(listen))
     await store.settle(QUEUE, [complete(job) for job in jobs])
 
-    assert statements("look")["active_places"] in seen
-    assert statements("look")["places"] not in seen
+    assert statements("look")["located_active"] in seen
+    assert statements("look")["located"] not in seen
 
 
 async def test_a_sequence_number_that_comes_again_belongs_to_the_new_job(new_store: NewStore):
@@ -85,7 +85,7 @@ async def test_what_another_process_did_to_it_counts(store: SQLiteStore, path: P
 
 
 async def test_jobs_that_are_forgotten_are_found_by_their_ids(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Known, "MOST_CLAIMED", 2)
+    monkeypatch.setattr(WriterCache, "MOST_CLAIMED", 2)
     await store.add([new_jobs(6)])
     jobs = [*(await store.claim(claim_request(4))).jobs, *(await store.claim(claim_request(2))).jobs]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ropeway.stores.sqlite import SQLiteStore, looking
+from ropeway.stores.sqlite import SQLiteStore, queries
 from ropeway.stores.sqlite.transaction import Transaction
 from ropeway.stores.sqlite.verbs import Read
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
@@ -20,7 +20,7 @@ from .singly import add, in_file
 async def test_the_numbers_are_right_however_far_it_walks(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, weights: tuple[int, ...]
 ):
-    monkeypatch.setattr(looking, "COUNTED_AT_FIRST", 2)
+    monkeypatch.setattr(queries, "COUNTED_AT_FIRST", 2)
     priorities = random.Random(7).choices(range(4), weights, k=500)
     await store.add([[new_job(priority=priority) for priority in priorities]])
     expected = Counter(priorities)
@@ -33,7 +33,7 @@ async def test_the_numbers_are_right_however_far_it_walks(
 async def test_a_number_that_is_a_limit_is_right(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch, round_number: int
 ):
-    monkeypatch.setattr(looking, "COUNTED_AT_FIRST", 1)
+    monkeypatch.setattr(queries, "COUNTED_AT_FIRST", 1)
     await store.add([new_jobs(round_number), new_jobs(round_number, priority=1)])
 
     assert await store.count_waiting(QUEUE, [0, 1]) == [round_number, round_number]
@@ -52,7 +52,7 @@ async def test_most_jobs_are_not_walked_past(store: SQLiteStore):
                 return False
 
             tx._connection.set_progress_handler(progress, 1)
-            looking.count_waiting(tx, QUEUE, [0, 1])
+            queries.count_waiting(tx, QUEUE, [0, 1])
             tx._connection.set_progress_handler(None)
             return seen
 

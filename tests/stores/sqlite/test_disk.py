@@ -220,8 +220,8 @@ def _remember_inbox(disk: RememberingDisk, name: str, monkeypatch: pytest.Monkey
         disk.log.append(("write", name, offset, data))
         write(file, data, offset)
 
-    def remember_free(self: inbox.Inbox, taken: int) -> None:
-        free(self, taken)
+    def remember_free(self: inbox.Inbox, ingested: int) -> None:
+        free(self, ingested)
         disk.log.append(("write", name, inbox._FREED, struct.pack("<Q", self.freed)))
 
     def remember_sync(self: inbox.Inbox) -> None:

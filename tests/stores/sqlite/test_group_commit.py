@@ -100,7 +100,7 @@ class Gate:
 
 
 async def gathered(*tasks: asyncio.Task[Any]) -> None:
-    """Until every task has put its call into the lane."""
+    """Returns when every task has put its call into the writer's queue."""
     for _ in tasks:
         await asyncio.sleep(0)
 

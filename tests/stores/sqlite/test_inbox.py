@@ -14,7 +14,7 @@ import pytest
 from ropeway.stores.sqlite import inbox
 from ropeway.stores.sqlite.inbox import CAPACITY, MOST_AT_ONCE, Inbox, open_inbox
 
-TAG = b"0123456789abcdef"
+KEY = b"0123456789abcdef"
 
 
 @pytest.fixture(autouse=True)
@@ -24,14 +24,14 @@ def file(path: Path) -> None:
 
 @pytest.fixture
 def box(path: Path) -> Iterator[Inbox]:
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     yield box
     box.close()
 
 
-def reopened(path: Path, taken: int = 0, tag: bytes = TAG) -> list[bytes]:
-    box = open_inbox(str(path), tag, lambda: taken)
-    bodies, _ = box.read(taken)
+def reopened(path: Path, ingested: int = 0, key: bytes = KEY) -> list[bytes]:
+    box = open_inbox(str(path), key, lambda: ingested)
+    bodies, _ = box.read(ingested)
     box.close()
     return bodies
 
@@ -47,37 +47,37 @@ def test_what_is_put_is_read_in_order(box: Inbox):
     assert box.put(b"first")
     assert box.put(b"second" * 100)
 
-    bodies, taken = box.read(0)
+    bodies, ingested = box.read(0)
 
     assert bodies == [b"first", b"second" * 100]
     assert box.has_more(0)
-    assert not box.has_more(taken)
-    assert box.read(taken) == ([], taken)
+    assert not box.has_more(ingested)
+    assert box.read(ingested) == ([], ingested)
 
 
 def test_a_full_ring_takes_nothing_until_room_is_freed(box: Inbox):
     body = b"x" * (MOST_AT_ONCE - 16)
     while box.put(body):
         pass
-    bodies, taken = box.read(0)
+    bodies, ingested = box.read(0)
     assert len(bodies) == CAPACITY // MOST_AT_ONCE
     assert not box.put(body)
 
-    box.free(taken)
+    box.free(ingested)
 
     assert box.put(b"again")
-    assert box.read(taken)[0] == [b"again"]
+    assert box.read(ingested)[0] == [b"again"]
 
 
 def test_records_lie_across_the_end_of_the_ring(box: Inbox):
-    taken = 0
+    ingested = 0
     for number in range(1_000):
         body = bytes([number % 251]) * (3_001 + number)
         assert box.put(body)
-        bodies, taken = box.read(taken)
+        bodies, ingested = box.read(ingested)
         assert bodies == [body]
-        box.free(taken)
-    assert taken > 2 * CAPACITY
+        box.free(ingested)
+    assert ingested > 2 * CAPACITY
 
 
 def test_too_much_for_one_record_is_not_put(box: Inbox):
@@ -96,7 +96,7 @@ def test_what_is_left_of_earlier_turns_is_never_read_again(box: Inbox):
 
 
 def test_two_users_put_behind_each_other(path: Path, box: Inbox):
-    other = open_inbox(str(path), TAG, lambda: 0)
+    other = open_inbox(str(path), KEY, lambda: 0)
     for number in range(100):
         assert (box, other)[number % 2].put(b"%d" % number)
 
@@ -106,17 +106,17 @@ def test_two_users_put_behind_each_other(path: Path, box: Inbox):
 
 
 def test_a_user_who_slept_for_many_turns_finds_the_end(path: Path, box: Inbox):
-    sleeper = open_inbox(str(path), TAG, lambda: 0)
+    sleeper = open_inbox(str(path), KEY, lambda: 0)
     assert sleeper.put(b"before")
-    taken = 0
-    while taken < 2 * CAPACITY + 12_345:
+    ingested = 0
+    while ingested < 2 * CAPACITY + 12_345:
         assert box.put(b"x" * 1_000)
-        _, taken = box.read(taken)
-        box.free(taken)
+        _, ingested = box.read(ingested)
+        box.free(ingested)
 
     assert sleeper.has_more(0), "who stands far behind is told to look"
     assert sleeper.put(b"after")
-    assert box.read(taken)[0] == [b"after"]
+    assert box.read(ingested)[0] == [b"after"]
     sleeper.close()
 
 
@@ -171,15 +171,15 @@ def test_a_record_that_was_cut_off_is_none(path: Path, ring: Path, box: Inbox, m
     ring.write_bytes(contents)
 
     assert box.read(0) == ([b"whole"], position)
-    other = open_inbox(str(path), TAG, lambda: 0)
+    other = open_inbox(str(path), KEY, lambda: 0)
     assert other.put(b"instead")
     assert box.read(0)[0] == [b"whole", b"instead"]
     other.close()
 
 
 def test_the_last_user_takes_the_file_away(path: Path, ring: Path):
-    first = open_inbox(str(path), TAG, lambda: 0)
-    second = open_inbox(str(path), TAG, lambda: 0)
+    first = open_inbox(str(path), KEY, lambda: 0)
+    second = open_inbox(str(path), KEY, lambda: 0)
     second.put(b"job")
     second.free(second.read(0)[1])
 
@@ -190,19 +190,19 @@ def test_the_last_user_takes_the_file_away(path: Path, ring: Path):
 
 
 def test_what_was_not_taken_in_stays(path: Path, ring: Path):
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     box.put(b"first")
-    _, taken = box.read(0)
-    box.free(taken)
+    _, ingested = box.read(0)
+    box.free(ingested)
     box.put(b"second")
     box.close()
 
     assert ring.exists()
-    assert reopened(path, taken) == [b"second"]
+    assert reopened(path, ingested) == [b"second"]
 
 
 def test_what_was_taken_in_but_may_not_last_stays(path: Path, ring: Path):
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     box.put(b"job")
     box.read(0)
     box.close()
@@ -211,7 +211,7 @@ def test_what_was_taken_in_but_may_not_last_stays(path: Path, ring: Path):
 
 
 def test_a_killed_user_leaves_everything(path: Path):
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     box.put(b"job")
     abandon(box)
 
@@ -219,21 +219,21 @@ def test_a_killed_user_leaves_everything(path: Path):
 
 
 def test_a_ring_of_another_file_begins_anew(path: Path):
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     box.put(b"job of a file that was deleted")
     abandon(box)
 
-    assert reopened(path, tag=b"another tag 1234") == []
+    assert reopened(path, key=b"another tag 1234") == []
 
 
 def test_a_ring_that_is_ahead_of_its_file_begins_anew(path: Path):
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     for _ in range(3):
         box.put(b"job")
         box.free(box.read(box.freed)[1])
     abandon(box)
 
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     assert box.freed == 0
     assert not box.has_more(0)
     box.close()
@@ -243,7 +243,7 @@ def test_a_ring_that_is_ahead_of_its_file_begins_anew(path: Path):
 def test_a_ring_that_was_never_finished_is_made_again(path: Path, ring: Path, size: int):
     ring.write_bytes(b"Ropeway inbox 1\n".ljust(size, b"\0")[:size])
 
-    box = open_inbox(str(path), TAG, lambda: 4_800)
+    box = open_inbox(str(path), KEY, lambda: 4_800)
     assert box.put(b"job")
     assert box.read(4_800)[0] == [b"job"]
     box.close()
@@ -262,36 +262,36 @@ def test_links_are_not_followed(path: Path, ring: Path, tmp_path: Path):
     ring.symlink_to(tmp_path / "precious")
 
     with pytest.raises(OSError, match="symbolic links"):
-        open_inbox(str(path), TAG, lambda: 0)
+        open_inbox(str(path), KEY, lambda: 0)
     assert (tmp_path / "precious").read_text() == "mine"
 
 
 def test_records_that_end_before_the_files_position_begin_anew(path: Path, ring: Path):
     """As after a power cut: what others took in for good, its own process had not synced."""
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     box.put(b"synced")
     _, synced = box.read(0)
     box.put(b"taken in, and not synced")
-    _, taken = box.read(0)
+    _, ingested = box.read(0)
     contents = bytearray(ring.read_bytes())
     contents[inbox._HEAD + synced :] = bytes(len(contents) - inbox._HEAD - synced)
     abandon(box)
     ring.write_bytes(contents)
 
-    box = open_inbox(str(path), TAG, lambda: taken)
+    box = open_inbox(str(path), KEY, lambda: ingested)
     assert box.put(b"after it")
 
-    assert box.read(taken)[0] == [b"after it"]
-    box.free(box.read(taken)[1])
+    assert box.read(ingested)[0] == [b"after it"]
+    box.free(box.read(ingested)[1])
     box.close()
 
 
 def test_a_position_within_a_record_of_another_history_begins_anew(path: Path):
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     box.put(b"x" * 1_000)
     abandon(box)
 
-    box = open_inbox(str(path), TAG, lambda: 160)
+    box = open_inbox(str(path), KEY, lambda: 160)
     assert box.put(b"mine")
 
     assert box.read(160)[0] == [b"mine"]
@@ -342,7 +342,7 @@ def test_without_room_for_it_nothing_is_left(path: Path, ring: Path, monkeypatch
 
     monkeypatch.setattr(inbox, "_write_all", fail)
     with pytest.raises(OSError, match="no space"):
-        open_inbox(str(path), TAG, lambda: 0)
+        open_inbox(str(path), KEY, lambda: 0)
 
     assert not ring.exists()
 
@@ -352,7 +352,7 @@ def test_what_is_not_ours_is_left_alone(path: Path, ring: Path, contents: bytes)
     ring.write_bytes(contents)
 
     with pytest.raises(OSError, match="another program's"):
-        open_inbox(str(path), TAG, lambda: 0)
+        open_inbox(str(path), KEY, lambda: 0)
 
     assert ring.read_bytes() == contents
 
@@ -361,6 +361,6 @@ def test_a_pipe_in_its_place_is_left_alone(path: Path, ring: Path):
     os.mkfifo(ring)
 
     with pytest.raises(OSError, match="another program's"):
-        open_inbox(str(path), TAG, lambda: 0)
+        open_inbox(str(path), KEY, lambda: 0)
 
     assert ring.is_fifo()

@@ -17,7 +17,7 @@ import pytest
 
 from ropeway.errors import StoreCorrupt, StoreRefused, StoreUnavailable
 from ropeway.store.commands import Find
-from ropeway.stores.sqlite import SQLiteStore, inbox, opening, taking, wal
+from ropeway.stores.sqlite import SQLiteStore, inbox, ingest, opening, wal
 from ropeway.stores.sqlite.inbox import Inbox, open_inbox
 from ropeway.testing.conformance.forking import in_a_forked_child
 from ropeway.testing.factories import QUEUE, claim_request, new_job
@@ -25,7 +25,7 @@ from ropeway.testing.factories import QUEUE, claim_request, new_job
 from . import processes
 from .conftest import NewStore
 
-TAG = b"0123456789abcdef"
+KEY = b"0123456789abcdef"
 
 ADD_AND_DIE = """
 store = new_store()
@@ -49,8 +49,8 @@ async def waiting(store: SQLiteStore) -> set[str]:
 def inbox_of(store: SQLiteStore) -> Inbox:
     assert store._file is not None
     assert store._file._writer is not None
-    assert store._file._writer._intake is not None
-    found = store._file._writer._intake._inbox
+    assert store._file._writer._inbox_handle is not None
+    found = store._file._writer._inbox_handle._inbox
     assert found is not None
     return found
 
@@ -67,7 +67,7 @@ def abandon(box: Inbox) -> None:
 async def test_a_power_cut_that_takes_only_the_mark(
     path: Path, new_store: NewStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(taking, "TAKE_IN_AT", 1 << 60)
+    monkeypatch.setattr(ingest, "INGEST_AT", 1 << 60)
     monkeypatch.setattr(inbox, "CAPACITY", 4 * inbox.MOST_AT_ONCE)
     monkeypatch.setattr(inbox, "_SIZE", inbox._HEAD + inbox.CAPACITY)
     store = new_store()
@@ -97,25 +97,25 @@ async def test_a_power_cut_that_takes_only_the_mark(
 
 def test_a_ring_whose_mark_is_behind_is_neither_wiped_nor_removed(path: Path):
     path.touch()
-    box = open_inbox(str(path), TAG, lambda: 0)
-    taken = 0
-    while taken < 2 * inbox.CAPACITY:
+    box = open_inbox(str(path), KEY, lambda: 0)
+    ingested = 0
+    while ingested < 2 * inbox.CAPACITY:
         assert box.put(b"x" * 1_000)
-        _, taken = box.read(taken)
-        box.free(taken)
+        _, ingested = box.read(ingested)
+        box.free(ingested)
     assert box.put(b"acknowledged")
     set_mark(box, 0)
     abandon(box)
 
-    box = open_inbox(str(path), TAG, lambda: taken)
-    assert box.read(taken)[0] == [b"acknowledged"]
+    box = open_inbox(str(path), KEY, lambda: ingested)
+    assert box.read(ingested)[0] == [b"acknowledged"]
     box.close()
     assert Path(f"{path}-inbox").exists()
 
 
 def test_a_mark_is_never_seen_half_written(path: Path):
     path.touch()
-    box = open_inbox(str(path), TAG, lambda: 0)
+    box = open_inbox(str(path), KEY, lambda: 0)
     with pytest.raises(TypeError):
         inbox._mark.pack_into(box._map, inbox._FREED, 1)
     box.close()
@@ -127,7 +127,7 @@ async def test_who_could_not_open_it_once_finds_jobs_later(
     def fail(*_: Any, **__: Any) -> Inbox:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(taking, "TRY_EVERY", 0)
+    monkeypatch.setattr(ingest, "TRY_EVERY", 0)
     worker = new_store()
     with monkeypatch.context() as broken:
         broken.setattr(inbox, "open_inbox", fail)
@@ -201,7 +201,7 @@ async def test_what_the_file_cannot_store_is_not_acknowledged(store: SQLiteStore
 
 def test_a_signal_behind_the_turn_lets_others_go_on(path: Path, monkeypatch: pytest.MonkeyPatch):
     path.touch()
-    box, other = open_inbox(str(path), TAG, lambda: 0), open_inbox(str(path), TAG, lambda: 0)
+    box, other = open_inbox(str(path), KEY, lambda: 0), open_inbox(str(path), KEY, lambda: 0)
     take = box._take_turn
 
     def be_interrupted() -> bool:

@@ -18,18 +18,18 @@ from .test_wake import LISTENS, LONG
 pytestmark = pytest.mark.usefixtures("never_by_itself")
 
 
-async def left_standing(store: SQLiteStore, listener: Listener) -> asyncio.Task[list[str]]:
+async def parked_claim(store: SQLiteStore, listener: Listener) -> asyncio.Task[list[str]]:
     """A claim that the writer keeps until there is a job."""
 
     async def claim() -> list[str]:
         served = await listener.claim(claim_request(), LONG)
         return [job.id for job in served.claimed.jobs] if served else []
 
-    standing = asyncio.create_task(claim())
+    parked = asyncio.create_task(claim())
     await asyncio.sleep(0)
     assert store._file is not None
-    assert store._file.wakes.is_awaited(QUEUE)
-    return standing
+    assert store._file.listeners.has_parked_claim(QUEUE)
+    return parked
 
 
 def was_used(ring: Path) -> bool:
@@ -62,19 +62,19 @@ async def test_other_processes_are_woken(store: SQLiteStore, path: Path, ring: P
 
 
 async def test_a_job_that_is_waited_for_here_needs_no_inbox(store: SQLiteStore, ring: Path):
-    standing = await left_standing(store, store.listen("jobs", [QUEUE]))
+    parked = await parked_claim(store, store.listen("jobs", [QUEUE]))
 
     await store.add([[new_job("a", is_fresh=True)]])
 
-    assert await standing == ["a"]
+    assert await parked == ["a"]
     assert not was_used(ring)
 
 
 async def test_a_call_finds_what_was_taken_in_before_it_though_a_claim_stands_for_that(store: SQLiteStore):
     await store.add([[new_job("a", is_fresh=True)]])
-    standing = await left_standing(store, store.listen("jobs", [QUEUE]))
+    parked = await parked_claim(store, store.listen("jobs", [QUEUE]))
 
     [answer] = await store.cancel(QUEUE, ["a"])
 
     assert answer == Answer("done", "waiting")
-    assert await standing == []
+    assert await parked == []

@@ -26,7 +26,7 @@ HOT = {
     "queue": ("load", "save", "add_to_metric", "next_seq"),
     "look": tuple(statements("look")),
     "find": tuple(statements("find")),
-    "leave": tuple(statements("leave")),
+    "delete_state_rows": tuple(statements("delete_state_rows")),
     "end": tuple(statements("end")),
     "retry": ("wait",),
     "change": tuple(statements("change")),
@@ -59,7 +59,7 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
 
     # All but `active`, which has only what is running.
     tables = [
-        "job", "waiting", "later", "finished", "place", "failure", "log", "queue", "event", "metric",
+        "job", "waiting", "later", "finished", "whole_job", "failure", "log", "queue", "event", "metric",
         "tag", "revoked", "record", "old", "candidate",
     ]  # fmt: skip
     scans = [step for step in steps if re.match(rf"SCAN ({'|'.join(tables)})\b", step)]

@@ -15,7 +15,7 @@ import pytest
 from ropeway import InvalidInput, InvalidOption, Queue
 from ropeway.errors import StoreBusy, StoreFull, StoreUnavailable
 from ropeway.stores.sqlite import SQLiteStore
-from ropeway.stores.sqlite.territory import own_tables
+from ropeway.stores.sqlite.authorizer import own_tables
 
 from . import processes
 from .conftest import NewStore
@@ -53,9 +53,9 @@ class TestStatements:
             "INSERT INTO waiting SELECT * FROM waiting",
             "UPDATE queue SET is_paused = 1",
             "DROP TABLE record",
-            "DROP VIEW place",
+            "DROP VIEW whole_job",
             "CREATE TEMP TABLE Waiting (queue, priority, ord, name)",
-            "CREATE TEMP VIEW Place AS SELECT 1",
+            "CREATE TEMP VIEW Whole_Job AS SELECT 1",
             "ALTER TABLE job RENAME TO work",
             "CREATE INDEX mine ON job (name)",
             "CREATE TRIGGER mine AFTER INSERT ON job BEGIN SELECT 1; END",

@@ -65,18 +65,19 @@ def test_a_move_carries_all_that_it_does_not_change(name: str):
         statement
         for statement in code(VERBS[name]).split(";")
         if re.search(rf"INSERT INTO ({tables})\b", statement)
-        and re.search(rf"^(FROM|CROSS JOIN) ({tables}|place)\b", statement, re.MULTILINE)
+        and re.search(rf"^(FROM|CROSS JOIN) ({tables}|whole_job)\b", statement, re.MULTILINE)
     ]
 
     assert [move for move in moves if "{{CARRIED" not in move] == []
 
 
 def test_a_record_has_every_field_in_its_order():
-    fields = str(PLACEHOLDERS["RECORD"]).replace("place.ord,", "place.order,").replace(":queue_name", "place.queue")
+    _, with_tags, without = str(PLACEHOLDERS["RECORD"]).split("json_array(")
+    fields = without.replace("whole_job.ord,", "whole_job.order,").replace(":queue_name", "whole_job.queue")
 
-    assert re.findall(r"place\.(\w+),", fields)[: len(JobRecord.__struct_fields__) - 1] == [
-        *JobRecord.__struct_fields__[:-1]
-    ]
+    assert re.findall(r"whole_job\.(\w+)", fields) == [*JobRecord.__struct_fields__[:-1]]
+    assert with_tags.startswith(without.removesuffix("))"))
+    assert JobRecord.__struct_fields__[-1] == "tags"
 
 
 def test_an_unknown_placeholder_is_an_error(monkeypatch: pytest.MonkeyPatch):

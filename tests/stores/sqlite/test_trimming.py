@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ropeway.stores.sqlite import SQLiteStore, governing
+from ropeway.stores.sqlite import SQLiteStore, queues
 from ropeway.testing.arrange import entries
 from ropeway.testing.factories import NOW, QUEUE, new_jobs
 
@@ -126,8 +126,8 @@ async def test_another_process_goes_on_where_the_stream_ends(store: SQLiteStore,
 async def test_events_that_are_published_where_nobody_works_do_not_pile_up(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(governing, "EVENTS_KEPT", 5)
-    monkeypatch.setattr(governing, "TRIMMED_EVERY", 10)
+    monkeypatch.setattr(queues, "EVENTS_KEPT", 5)
+    monkeypatch.setattr(queues, "TRIMMED_EVERY", 10)
 
     for number in range(40):
         await store.publish(QUEUE, "imported", "{}")

@@ -178,69 +178,69 @@ async def test_a_thousand_wakes_are_one(store: SQLiteStore, path: Path):
 
 def test_a_pipe_made_in_the_same_tick_of_the_clock_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "wake"
-    bells = pipes.Bells(str(folder))
+    waker = pipes.RemoteWaker(str(folder))
     first = pipes.Pipe(str(folder), "jobs", "a")
     when = folder.stat().st_mtime_ns
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(pipes, "_own_tag", "another process")
-        assert bells.look()
-        bells.ring([("jobs", "a")])
+        elsewhere.setattr(pipes, "_process_name", "another process")
+        assert waker.look()
+        waker.wake([("jobs", "a")])
     second = pipes.Pipe(str(folder), "jobs", "b")
     os.utime(folder, ns=(when, when))
 
-    monkeypatch.setattr(pipes, "_own_tag", "another process")
-    assert bells.look()
-    bells.ring([("jobs", "b")])
+    monkeypatch.setattr(pipes, "_process_name", "another process")
+    assert waker.look()
+    waker.wake([("jobs", "b")])
 
     assert first.empty()
     assert second.empty()
-    bells.close()
+    waker.close()
     first.close()
     second.close()
 
 
 def test_a_folder_that_does_not_change_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = tmp_path / "wake"
-    bells = pipes.Bells(str(folder))
+    waker = pipes.RemoteWaker(str(folder))
     pipe = pipes.Pipe(str(folder), "jobs", "a")
-    monkeypatch.setattr(pipes, "_own_tag", "another process")
+    monkeypatch.setattr(pipes, "_process_name", "another process")
     os.utime(folder, ns=(1, 1))
-    assert bells.look()
+    assert waker.look()
     monkeypatch.setattr(os, "listdir", lambda _: pytest.fail("it was listed again"))
 
-    assert not bells.look()
-    bells.ring([("jobs", "a")])
+    assert not waker.look()
+    waker.wake([("jobs", "a")])
 
     assert pipe.empty()
 
-    bells.close()
+    waker.close()
     pipe.close()
 
 
 @pytest.mark.parametrize(
     ("call", "act"),
-    [("listdir", lambda bells: bells.look()), ("write", lambda bells: bells.ring([("jobs", "a")]))],
+    [("listdir", lambda waker: waker.look()), ("write", lambda waker: waker.wake([("jobs", "a")]))],
     ids=["look", "ring"],
 )
 def test_what_a_signal_raises_in_between_comes_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, act: Callable[[pipes.Bells], object]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, act: Callable[[pipes.RemoteWaker], object]
 ):
     def interrupt(*_: object) -> None:
         raise TimeoutError("the user's own")
 
-    bells = pipes.Bells(str(tmp_path / "wake"))
+    waker = pipes.RemoteWaker(str(tmp_path / "wake"))
     pipe = pipes.Pipe(str(tmp_path / "wake"), "jobs", "a")
-    monkeypatch.setattr(pipes, "_own_tag", "another process")
-    assert bells.look()
+    monkeypatch.setattr(pipes, "_process_name", "another process")
+    assert waker.look()
     with monkeypatch.context() as interrupted:
         interrupted.setattr(os, call, interrupt)
         with pytest.raises(TimeoutError, match="own"):
-            act(bells)
+            act(waker)
 
-    bells.ring([("jobs", "a")])
+    waker.wake([("jobs", "a")])
 
     assert pipe.empty()
-    bells.close()
+    waker.close()
     pipe.close()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ropeway.stores.sqlite import taking
+from ropeway.stores.sqlite import ingest
 from ropeway.stores.sqlite.target import Target
 
 from . import processes
@@ -33,6 +33,6 @@ def test_other_systems_need_nothing_that_it_is_made_of(path: Path, system: str):
 
 @pytest.mark.parametrize(("kind", "expected"), [("ext4", True), ("nfs4", False), ("9p", False), ("", False)], ids=str)
 def test_only_local_disks_have_one(path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, expected: bool):
-    monkeypatch.setattr(taking, "filesystem", lambda _: kind)
+    monkeypatch.setattr(ingest, "filesystem", lambda _: kind)
 
-    assert taking.has_inbox(str(path), Target(str(path), f"sqlite:///{path}")) == expected
+    assert ingest.has_inbox(str(path), Target(str(path), f"sqlite:///{path}")) == expected

@@ -3,7 +3,7 @@
 -- statement: choose
 -- Takes :queue, :queue_name, :limit and what the claim writes. Returns the records as the claim will leave them.
 SELECT CAST(json_group_array(
-    json_array({{CLAIMED_RECORD}})
+    {{CLAIMED_RECORD}}
 ) AS BLOB)
 FROM (SELECT * FROM waiting WHERE queue = :queue ORDER BY priority, ord LIMIT :limit) AS chosen
 CROSS JOIN job ON job.seq = abs(chosen.ord);
@@ -19,7 +19,7 @@ SELECT EXISTS (
 -- statement: choose_named
 -- The same, for jobs of the :names (json) only. The most urgent of each name, and of those the most urgent.
 SELECT CAST(json_group_array(
-    json_array({{CLAIMED_RECORD}})
+    {{CLAIMED_RECORD}}
 ) AS BLOB)
 FROM (
     SELECT candidate.*

@@ -33,11 +33,11 @@ INSERT INTO finished (
     attempts_made, stalled_count, token, reason, result, {{CARRIED_BY_END}}
 )
 SELECT
-    place.queue, :state, :expires_at IS NULL, :now, place.seq, :expires_at, place.name,
+    whole_job.queue, :state, :expires_at IS NULL, :now, whole_job.seq, :expires_at, whole_job.name,
     attempts_made + :attempts, stalled_count + :stalls, iif(:keeps_token, token, NULL),
     ended.value ->> 1, ended.value ->> 2, {{CARRIED_BY_END}}
 FROM jsonb_each(:ended) AS ended
-CROSS JOIN place ON place.seq = ended.value ->> 0;
+CROSS JOIN whole_job ON whole_job.seq = ended.value ->> 0;
 
 -- statement: revoke
 -- Takes :queue, :now, :why, :locks (json, a list of id and token).

@@ -147,4 +147,4 @@ SELECT CAST(json_group_array(
     json_array(seq, name, state, priority, ord, due_at, started_at, finished_at)
 ) AS BLOB)
 FROM (SELECT DISTINCT seq AS tagged FROM tag WHERE queue = :queue AND tag = :tag)
-CROSS JOIN place ON place.seq = tagged;
+CROSS JOIN whole_job ON whole_job.seq = tagged;

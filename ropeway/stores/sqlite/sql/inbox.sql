@@ -1,11 +1,11 @@
 -- The file's side of its -inbox.
 
--- statement: tag
-SELECT tag FROM inbox;
+-- statement: key
+SELECT key FROM inbox;
 
--- statement: taken
-SELECT taken FROM inbox;
+-- statement: ingested
+SELECT ingested FROM inbox;
 
--- statement: take
--- Takes :taken.
-UPDATE inbox SET taken = :taken;
+-- statement: note_ingested
+-- Takes :ingested.
+UPDATE inbox SET ingested = :ingested;

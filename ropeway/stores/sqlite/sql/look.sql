@@ -1,16 +1,16 @@
 -- Looks at jobs without changing them.
 
--- statement: places
+-- statement: located
 -- Takes :queue, :ids (json). Returns those that there are.
 SELECT CAST(json_group_array(
     json_array(
-        place.seq, place.id, place.state, place.token, place.worker, place.attempts_started, place.logged
+        whole_job.seq, whole_job.id, whole_job.state, whole_job.token, whole_job.worker, whole_job.attempts_started, whole_job.logged
     )
 ) AS BLOB)
 FROM json_each(:ids) AS asked
-CROSS JOIN place ON place.queue = :queue AND place.id = asked.value;
+CROSS JOIN whole_job ON whole_job.queue = :queue AND whole_job.id = asked.value;
 
--- statement: active_places
+-- statement: located_active
 -- The same by :seqs (json), for jobs that are active, and with nothing in the place of ids.
 SELECT CAST(json_group_array(json_array(seq, '', {{ACTIVE}}, token, worker, attempts_started, logged)) AS BLOB)
 FROM active
@@ -25,18 +25,18 @@ CROSS JOIN job ON job.seq = asked.value;
 -- statement: records
 -- Takes :queue_name, :queue, :ids (json). Returns those that there are.
 SELECT CAST(json_group_array(
-    json_array({{RECORD}})
+    {{RECORD}}
 ) AS BLOB)
 FROM json_each(:ids) AS asked
-CROSS JOIN place ON place.queue = :queue AND place.id = asked.value;
+CROSS JOIN whole_job ON whole_job.queue = :queue AND whole_job.id = asked.value;
 
 -- statement: records_by_seq
 -- Takes :queue_name, :seqs (json). Returns a list in the order of :seqs.
 SELECT CAST(json_group_array(
-    json_array({{RECORD}})
+    {{RECORD}}
 ) AS BLOB)
 FROM json_each(:seqs) AS asked
-CROSS JOIN place ON place.seq = asked.value;
+CROSS JOIN whole_job ON whole_job.seq = asked.value;
 
 -- statement: failures
 SELECT CAST(json_group_array(

@@ -107,7 +107,7 @@ FROM (
 -- statement: any_of_queue
 -- Takes :queue, :limit. Returns a list of seq, id, state and token.
 SELECT CAST(json_group_array(json_array(seq, id, state, token)) AS BLOB)
-FROM (SELECT seq, id, state, token FROM place WHERE queue = :queue LIMIT :limit);
+FROM (SELECT seq, id, state, token FROM whole_job WHERE queue = :queue LIMIT :limit);
 
 -- statement: metrics
 DELETE FROM metric WHERE queue = :queue;

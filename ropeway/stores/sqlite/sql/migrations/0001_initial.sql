@@ -113,8 +113,8 @@ CREATE UNIQUE INDEX finished_by_seq ON finished (seq);
 -- Without those that only a count removes: they expire at the last instant of all.
 CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at < {{LAST_INSTANT}};
 
--- A job and where it stands; ask for it by seq, or by queue and id. Once it is found, the tables left are not looked into.
-CREATE VIEW place AS
+-- A job with the row of its state; ask for it by seq, or by queue and id. Once it is found, the tables left are not looked into.
+CREATE VIEW whole_job AS
 SELECT
     job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at, job.is_tagged, job.data,
     CASE
@@ -250,11 +250,12 @@ CREATE TABLE record (
 
 CREATE INDEX record_expiring ON record (expires_at) WHERE expires_at IS NOT NULL;
 
--- What the file knows of its -inbox: the tag by which the two belong together, and up to where it was taken in.
+-- What the file knows of its -inbox: the key by which the two belong together, and the position up to which
+-- its jobs are in the tables.
 CREATE TABLE inbox (
     id INTEGER PRIMARY KEY CHECK (id = 1),
-    tag BLOB NOT NULL,
-    taken INTEGER NOT NULL
+    key BLOB NOT NULL,
+    ingested INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO inbox (id, tag, taken) VALUES (1, randomblob(16), 0);
+INSERT INTO inbox (id, key, ingested) VALUES (1, randomblob(16), 0);

@@ -7,12 +7,12 @@ from typing import Final
 
 from ...job.instants import LAST_INSTANT, Milliseconds
 from ...store.values import Record, Remembered
-from .reading import reader
+from .decoding import decoder
 from .statements import statements
 from .transaction import Transaction
 
 _SQL: Final = statements("records")
-_records: Final[Callable[[bytes], list[Record]]] = reader(list[Record])
+_records: Final[Callable[[bytes], list[Record]]] = decoder(list[Record])
 
 
 def remember(tx: Transaction, record: Record, expect: int | None, lasting: Milliseconds | None) -> Remembered:

@@ -1,4 +1,4 @@
-"""events and revoked: streams that readers follow by a cursor."""
+"""events and revoked: streams that are read by a cursor."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import msgspec
 
 from ...job.events import Entry
 from ...store.values import Entries, Revoked, RevokedLock, StoredEntry, Why
-from .reading import reader
+from .decoding import decoder
 from .statements import statements
 from .transaction import EVENT_BITS, QueueRow, Transaction
 
 _SQL: Final = statements("events")
-_page: Final[Callable[[bytes], list[tuple[int, str]]]] = reader(list[tuple[int, str]])
+_page: Final[Callable[[bytes], list[tuple[int, str]]]] = decoder(list[tuple[int, str]])
 _entry: Final = msgspec.json.Decoder(Entry).decode
-_revoked: Final[Callable[[bytes], list[tuple[int, str, str, Why]]]] = reader(list[tuple[int, str, str, Why]])
+_revoked: Final[Callable[[bytes], list[tuple[int, str, str, Why]]]] = decoder(list[tuple[int, str, str, Why]])
 
 _NUMBER: Final = (1 << EVENT_BITS) - 1
 
@@ -26,7 +26,7 @@ def events(tx: Transaction, queue: str, after: str | None, inclusive: bool, limi
     if after == "now":
         return Entries([], str(row.events))
     number = _read(after)
-    gap = after is not None and not _is_place(tx, row, number, inclusive)
+    gap = after is not None and not _is_known_position(tx, row, number, inclusive)
     start = 0 if number is None or number > row.events else number
     first = row.first_event + start + (0 if inclusive and not gap else 1)
     found = _page(tx.get(_SQL["page"], {"first": first, "last": row.first_event + _NUMBER, "limit": limit}))
@@ -40,8 +40,8 @@ def events(tx: Transaction, queue: str, after: str | None, inclusive: bool, limi
     return Entries(entries, str(found[-1][0] & _NUMBER if found else row.events), gap)
 
 
-def _is_place(tx: Transaction, row: QueueRow, number: int | None, inclusive: bool) -> bool:
-    """Whether a reader who stands there has missed nothing."""
+def _is_known_position(tx: Transaction, row: QueueRow, number: int | None, inclusive: bool) -> bool:
+    """True if a reader at this position has missed nothing."""
     if number is None:
         return False
     if tx.get(_SQL["exists"], {"id": row.first_event + number}):

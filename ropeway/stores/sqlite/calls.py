@@ -1,6 +1,6 @@
-"""A thread that does calls in rounds: all that wait when it comes round are done together.
+"""Calls, and the thread that executes them in rounds: all calls that wait when a round begins are executed together.
 
-A caller without an event loop, who would have to wait for that thread, does a round by himself if it is idle.
+A caller without an event loop executes its call itself if the thread is idle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_CALLS: Final = 1_000
 
 
 class Call(Generic[T]):
-    """A verb to do, and what came of it. Subclasses know who waits for that."""
+    """A function to execute, and its answer or error. Subclasses deliver that to the caller."""
 
     __slots__ = ("answer", "arguments", "error", "is_durable", "is_thorough", "loop", "now", "verb")
 
@@ -44,17 +44,17 @@ class Call(Generic[T]):
         self.verb, self.arguments, self.now = verb, arguments, now
         self.is_durable, self.is_thorough = is_durable, is_thorough
         self.loop: asyncio.AbstractEventLoop | None = None
-        """Where to deliver it; None: on any thread."""
+        """Event loop to deliver it in; None: any thread."""
         self.answer: T | None = None
         self.error: BaseException | None = None
         self._prepare()
 
     def _prepare(self) -> None:
-        """Makes what the caller waits for."""
+        """Creates the future or lock that the caller waits for."""
 
     @property
     def is_given_up(self) -> bool:
-        """Nobody waits for the outcome any more, and nobody was promised one."""
+        """True if the caller was cancelled before the call began."""
         return False
 
     def deliver(self) -> None:
@@ -73,7 +73,7 @@ class AwaitedCall(Call[T]):
         return self.future.cancelled()
 
     def deliver(self) -> None:
-        """In its own loop. A caller who was cancelled meanwhile is told nothing."""
+        """Completes the future, in its own loop, unless the caller was cancelled meanwhile."""
         if self.future.done():
             return
         if self.error is not None:
@@ -84,7 +84,7 @@ class AwaitedCall(Call[T]):
 
 
 class BlockingCall(Call[T]):
-    """Waited for by a thread that has no event loop."""
+    """A call that a thread without an event loop waits for."""
 
     __slots__ = ("_delivered",)
 
@@ -112,97 +112,99 @@ class Woken(Protocol):
     def wake(self) -> None: ...
 
 
-class Rest:
-    """A pause of a lane: between `reached` and `over` it has nothing open."""
+class Pause:
+    """A pause of a thread: between `reached` and `over` its connection is closed."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()
         self.over = threading.Event()
 
 
-class Later(NamedTuple):
-    """A call whose time has not come yet."""
+class ScheduledCall(NamedTuple):
+    """A call to execute at an instant of the monotonic clock."""
 
     at: float
     call: Call[Any]
 
 
-Order: TypeAlias = Call[Any] | Rest | Later | None
-"""None is the last."""
+Order: TypeAlias = Call[Any] | Pause | ScheduledCall | None
+"""An item of the thread's queue; None stops it."""
 
 
-class Lane(threading.Thread):
-    """Ends after `stop`, when the calls before it are done. `do` must leave an answer or an error in each call.
+class CallThread(threading.Thread):
+    """Executes calls in rounds until `stop`. `do` executes a round and must set an answer or an error in each call.
 
-    `let_go` closes what the lane has open; `do` opens it again if there is another call.
+    `close_connection` is called when the thread pauses or ends; `do` connects again if there is another call.
     """
 
-    def __init__(self, what: str, path: str, do: Callable[[list[Call[Any]]], None], let_go: Callable[[], None]) -> None:
+    def __init__(
+        self, what: str, path: str, do: Callable[[list[Call[Any]]], None], close_connection: Callable[[], None]
+    ) -> None:
         super().__init__(name=f"ropeway {what} of {path}", daemon=True)
-        self._path, self._do, self._let_go = path, do, let_go
+        self._path, self._do, self._close_connection = path, do, close_connection
         self._calls: SimpleQueue[Order] = SimpleQueue()
-        self._later: Later | None = None
+        self._scheduled: ScheduledCall | None = None
         self._ended: Promise[None] = Promise()
         self.is_ended = False
-        """Not asked of the promise: a signal in the middle of that would leave its lock to nobody."""
+        """A flag beside the promise, whose lock a signal could leave locked."""
         self._turn = threading.Lock()
-        """Whoever holds it may use what the lane has open."""
+        """Held by the thread that uses the connection."""
 
     def put(self, call: Call[Any]) -> None:
         self._calls.put(call)
         if self.is_ended:
-            self._excuse()
+            self._refuse_late_orders()
 
-    def put_later(self, seconds: float, call: Call[Any]) -> None:
-        """To be done once so long has passed. While there is one, others are dropped."""
-        # The lane itself notes it: a signal leaves nothing half done here.
-        self._calls.put(Later(time.monotonic() + seconds, call))
+    def schedule(self, seconds: float, call: Call[Any]) -> None:
+        """Executes `call` after so many seconds. One call at a time can be scheduled; further ones are dropped."""
+        # The thread itself notes it, so that a signal cannot interrupt that.
+        self._calls.put(ScheduledCall(time.monotonic() + seconds, call))
 
     @property
-    def has_later(self) -> bool:
-        return self._later is not None
+    def has_scheduled(self) -> bool:
+        return self._scheduled is not None
 
-    def do_here(self, call: BlockingCall[T]) -> T:
-        """On the calling thread, if the lane is idle; otherwise with its next round."""
+    def do_blocking(self, call: BlockingCall[T]) -> T:
+        """Executes a call on the calling thread if this thread is idle, otherwise in its next round."""
         if self._calls.empty() and not self._turn.locked() and not self.is_ended:
-            self._do_round_here(call)
+            self._do_on_caller_thread(call)
         else:
             self.put(call)
         return call.wait()
 
-    def _do_round_here(self, call: BlockingCall[Any]) -> None:
+    def _do_on_caller_thread(self, call: BlockingCall[Any]) -> None:
         try:
             # By `with`: a signal behind a call of `acquire` would leave nobody to give it back.
             with self._turn:
                 if self.is_ended:
-                    self._tell_too_late(call)
+                    self._refuse_late_call(call)
                 else:
                     self._do([call])
         except BaseException:
-            # A signal handler raised it, in the main thread. What is left to do, the lane does at once.
-            self.put(BlockingCall(nothing, (), is_durable=False))
+            # A signal handler raised it, in the main thread. The thread finishes what is left.
+            self.put(BlockingCall(no_op, (), is_durable=False))
             raise
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there are calls for another round already."""
+        """True if there are calls for another round already."""
         return not self._calls.empty()
 
-    def rest(self) -> Rest:
-        """Asks it to let go, after the calls before this, until the rest is over."""
-        rest = Rest()
-        self._calls.put(rest)
+    def pause(self) -> Pause:
+        """Asks the thread to close its connection, after the calls before this, until the pause is over."""
+        pause = Pause()
+        self._calls.put(pause)
         if self.is_ended:
-            rest.reached.set()
-        return rest
+            pause.reached.set()
+        return pause
 
     def stop(self) -> None:
         self._calls.put(None)
 
     async def end(self) -> None:
-        """Returns when the lane has come to its end, after `stop`."""
+        """Waits for the thread's end, after `stop`."""
         await asyncio.wrap_future(self._ended)
-        # It has nothing more to do: this waits for its last breath.
+        # It has nothing more to do, so this does not block for long.
         self.join()
 
     def run(self) -> None:
@@ -212,7 +214,7 @@ class Lane(threading.Thread):
             with self._turn:
                 self._do_round(calls)
                 is_stopped = order is None
-                if isinstance(order, Rest):
+                if isinstance(order, Pause):
                     self._close()
                     order.reached.set()
                     order.over.wait()
@@ -220,7 +222,7 @@ class Lane(threading.Thread):
             self._close()
             self.is_ended = True
             self._ended.set_result(None)
-        self._excuse()
+        self._refuse_late_orders()
 
     def _do_round(self, calls: list[Call[Any]]) -> None:
         calls = [call for call in calls if not call.is_given_up]
@@ -237,20 +239,20 @@ class Lane(threading.Thread):
 
     def _close(self) -> None:
         try:
-            self._let_go()
+            self._close_connection()
         except BaseException:
-            # Whoever waits for its rest or its end must not wait for ever.
-            LOG.exception("%s could not let go of its file", self.name)
+            # Callers that wait for its pause or its end must not wait for ever.
+            LOG.exception("%s could not close its connection", self.name)
 
     def _gather(self) -> tuple[list[Call[Any]], Order]:
-        """The calls of a round, and what ended it: the last of them, a rest, or None for the end of all."""
+        """Collects the calls of a round, and what ended it: the last call, a pause, or None to stop."""
         calls: list[Call[Any]] = []
         order = self._next()
-        while isinstance(order, Call | Later):
+        while isinstance(order, Call | ScheduledCall):
             if isinstance(order, Call):
                 calls.append(order)
-            elif self._later is None:
-                self._later = order
+            elif self._scheduled is None:
+                self._scheduled = order
             if len(calls) == MOST_CALLS:
                 break
             try:
@@ -260,32 +262,32 @@ class Lane(threading.Thread):
         return calls, order
 
     def _next(self) -> Order:
-        if self._later is None:
+        if self._scheduled is None:
             return self._calls.get()
-        left = self._later.at - time.monotonic()
+        left = self._scheduled.at - time.monotonic()
         if left > 0:
             with contextlib.suppress(Empty):
                 return self._calls.get(timeout=left)
-        due, self._later = self._later.call, None
+        due, self._scheduled = self._scheduled.call, None
         return due
 
-    def _excuse(self) -> None:
-        """Who asked for a rest too late may go on: nothing is open. Who called too late, in another thread, is told."""
+    def _refuse_late_orders(self) -> None:
+        """Answers what came after the end: pauses are granted, since nothing is open, and calls are refused."""
         with contextlib.suppress(Empty):
             while True:
                 order = self._calls.get_nowait()
-                if isinstance(order, Rest):
+                if isinstance(order, Pause):
                     order.reached.set()
                 elif isinstance(order, Call):
-                    self._tell_too_late(order)
+                    self._refuse_late_call(order)
 
-    def _tell_too_late(self, call: Call[Any]) -> None:
+    def _refuse_late_call(self, call: Call[Any]) -> None:
         call.error = StoreClosed(self._path, "it was closed while another thread called it")
         deliver([call])
 
 
 def deliver(calls: Iterable[Call[Any]], woken: Iterable[Woken] = ()) -> None:
-    """Tells each loop what is news there, with one wake-up for all of it."""
+    """Delivers calls and wakes listeners, with one wake-up per event loop."""
     tasks: defaultdict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = defaultdict(list)
     for call in calls:
         if call.loop is None:
@@ -298,12 +300,12 @@ def deliver(calls: Iterable[Call[Any]], woken: Iterable[Woken] = ()) -> None:
         try:
             loop.call_soon_threadsafe(_do_all, own)
         except RuntimeError:
-            # The loop was closed: nobody is left who waits.
+            # The loop was closed, so nobody waits.
             continue
 
 
-def nothing(_: object) -> None:
-    """A verb, for a round that is wanted for what every round does."""
+def no_op(_: object) -> None:
+    """A call without a verb: its round ingests the inbox and finishes what was interrupted."""
 
 
 def _do_all(tasks: Iterable[Callable[[], None]]) -> None:

@@ -1,4 +1,4 @@
-"""Whether a file is still the one that was opened."""
+"""Checks that a file and those beside it are still the ones that were opened."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from weakref import WeakSet
 import apsw
 
 from ...errors import StoreCorrupt, StoreRefused
-from .failures import RECOVERY, let_through
-from .lane import LOG
+from .calls import LOG
+from .errors import RECOVERY, reraise_from_signal
 
 CHECK_EVERY: Final = 1.0
 WAL_ALARM: Final = 64 * 1024 * 1024
@@ -22,18 +22,18 @@ _HEADER: Final = 100
 
 
 class Watch:
-    """Looks at most once a second, unless asked to be thorough; but whether files were truncated at every look."""
+    """Detects replaced files once a second, or when asked to be thorough, and truncated ones at every look."""
 
     def __init__(self, path: str, steady: Callable[[], float] = time.monotonic) -> None:
         self._path, self._wal, self._shm, self._inbox = path, f"{path}-wal", f"{path}-shm", f"{path}-inbox"
         self._steady = steady
         self.file = identity(path)
         self._open: WeakSet[apsw.Connection] = WeakSet()
-        """This process's connections. Weak: one that a signal leaves to nobody is closed, and in here no longer."""
+        """Open connections of this process. Weak: one that a signal left without an owner is closed by Python."""
         self._size = size_of(path) or 0
-        """The file's, as far as is known: it only grows, unless somebody vacuums it."""
+        """Last known size of the file, which only shrinks by a vacuum or by truncation."""
         self._probe: int | None = None
-        """The file, to read its header by. Open as long as a connection is: to close it would drop SQLite's locks."""
+        """Descriptor to read the header by. Closed after the last connection, since that drops SQLite's locks."""
         self._wal_file: tuple[int, int] | None = None
         self._shm_file: tuple[int, int] | None = None
         self._inbox_file: tuple[int, int] | None = None
@@ -43,7 +43,7 @@ class Watch:
         self._lock = threading.Lock()
 
     def opened(self, connection: apsw.Connection) -> None:
-        """From now on the -wal and the -shm must stay: only the last to close a file takes them away."""
+        """Registers a connection. While there is one, the -wal and the -shm must stay."""
         with self._lock:
             if not self._open:
                 # While this process had none, others may have taken them away and made new ones.
@@ -51,12 +51,12 @@ class Watch:
             self._open.add(connection)
 
     def close(self, connection: apsw.Connection) -> None:
-        """Ends a connection; a second time does nothing."""
+        """Closes a connection; a second time does nothing."""
         with self._lock:
             try:
                 self._notice_truncation()
                 if self._is_corrupt or self._is_replaced():
-                    leave_wal(connection)
+                    keep_wal_on_close(connection)
                 # First: a signal in between must not leave a closed one among the open ones.
                 self._open.discard(connection)
                 connection.close()
@@ -67,7 +67,7 @@ class Watch:
                 os.close(probe)
 
     def use_inbox(self, *, is_open: bool) -> None:
-        """From now on it must be there, or need not: the last one to close it takes it away."""
+        """Notes that the -inbox is open, and so must stay, or is closed."""
         with self._lock:
             self._inbox_file = identity(self._inbox) if is_open else None
             self._inbox_size = (size_of(self._inbox) or 0) if is_open else 0
@@ -87,7 +87,7 @@ class Watch:
             self._alarm(now)
 
     def is_damaged(self) -> bool:
-        """Costs a stat: asked before every write, so that not even one is made to a file that was truncated."""
+        """True if the file was truncated. Costs a stat, and is asked before every write."""
         if not self._is_corrupt:
             size = size_of(self._path)
             # One that is not there was not truncated, but moved or deleted: `look` will say so.
@@ -139,12 +139,12 @@ class Watch:
         return self._refusal is not None and self._refusal[0] is StoreCorrupt
 
     def _is_replaced(self) -> bool:
-        """Whether what bears one of its names is another's now."""
+        """True if another file has the name of one of its files."""
         known = {self._path: self.file, self._wal: self._wal_file, self._shm: self._shm_file}
         return any(file is not None and identity(name) not in (file, None) for name, file in known.items())
 
     def saw(self, error: Exception) -> None:
-        """Of one that tells of damage: tell it before the connection is closed, which would write the -wal back."""
+        """Notes an error that tells of damage. Call it before closing the connection, which writes the -wal back."""
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             self._refusal = StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}"
 
@@ -171,20 +171,20 @@ def size_of(path: str) -> int | None:
     try:
         return os.stat(path).st_size  # noqa: PTH116 - text paths are enough
     except OSError as error:
-        let_through(error)
+        reraise_from_signal(error)
         return None
 
 
 def _least_size(header: bytes) -> int:
-    """Of a file that begins so: what SQLite last wrote there says how many pages it has."""
+    """Size in bytes that a file with this header must have, by its number of pages."""
     if len(header) < _HEADER:
         return _HEADER
     page_size = int.from_bytes(header[16:18], "big")
     return int.from_bytes(header[28:32], "big") * (65536 if page_size == 1 else page_size)
 
 
-def leave_wal(connection: apsw.Connection) -> None:
-    """Lets its close, if it is the last one, neither write the -wal back nor take it away."""
+def keep_wal_on_close(connection: apsw.Connection) -> None:
+    """Makes closing the connection, if it is the last one, neither write the -wal back nor delete it."""
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
@@ -192,6 +192,6 @@ def identity(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)  # noqa: PTH116 - text paths are enough
     except OSError as error:
-        let_through(error)
+        reraise_from_signal(error)
         return None
     return found.st_dev, found.st_ino

@@ -13,17 +13,17 @@ from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, trim_entry
 from ...job.instants import Instant, Milliseconds
 from ...job.states import FINAL, State
 from ...store.values import BATCH, Cleaned, Settings
+from .decoding import decoder
 from .ending import Removal, removals, remove
-from .reading import reader
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
 
 TRIMMED_EVERY: Final = 1_000
-"""Events, where they are published and nobody ticks."""
+"""Published events between two trims, in a queue that nobody ticks."""
 
 _SQL: Final = statements("remove")
 _EVENTS: Final = statements("events")
-_entry: Final[Callable[[bytes], Entry]] = reader(Entry)
+_entry: Final[Callable[[bytes], Entry]] = decoder(Entry)
 
 
 def configure(
@@ -143,7 +143,7 @@ def obliterate(tx: Transaction, queue: str, force: bool) -> Cleaned:
 
 
 def _forget(tx: Transaction, row: QueueRow) -> None:
-    """As if the queue had never been; only the numbers of its events go on."""
+    """Deletes everything about the queue but the number of its newest event."""
     tx.run(_SQL["metrics"], {"queue": row.id})
     tx.run(_SQL["events"], {"first": row.first_event, "last": row.first_event + row.events})
     row.events_from = row.events

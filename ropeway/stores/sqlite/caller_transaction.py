@@ -1,7 +1,7 @@
-"""A transaction for a caller's statements and for jobs, on a connection of its own.
+"""A transaction for a caller's statements and for jobs, on a separate connection.
 
-From its begin to its end nobody else writes to the file, this process included: whoever does so from within the block,
-and would wait for itself, is told.
+From its begin to its end nobody else writes to the file, this process included: a write from within the block would
+wait for itself, and is refused.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeAlias, TypeVar
 import apsw
 
 from ...errors import InvalidInput, StoreUnavailable
+from .authorizer import Authorizer
 from .begin import begin
-from .failures import ends_connection, typed
-from .lane import BlockingCall
+from .calls import BlockingCall
+from .errors import as_store_error, ends_connection
 from .shared import Loan, SharedFile
 from .target import Target
-from .territory import Territory
 from .threads import start
 from .transaction import Transaction
 
@@ -32,18 +32,18 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 Row: TypeAlias = tuple[Any, ...]
 
 _INTERRUPT_EVERY: Final = 0.02
-_here: Final[ContextVar[tuple[Own, ...]]] = ContextVar("ropeway_transactions", default=())
-"""Those that were begun by this task or thread."""
+_open_here: Final[ContextVar[tuple[CallerTransaction, ...]]] = ContextVar("ropeway_transactions", default=())
+"""Transactions that this task or thread began."""
 
 
-class Own:
-    """Its calls block, and may come from any thread, one after the other."""
+class CallerTransaction:
+    """One transaction. Its methods block, and may be called on any thread, one after the other."""
 
     def __init__(self, file: SharedFile, target: Target) -> None:
         self._file, self._target = file, target
         self._lock = threading.Lock()
         self._loan = Loan()
-        self._territory: Territory | None = None
+        self._authorizer: Authorizer | None = None
         self._tx: Transaction | None = None
         self._is_given_up = False
 
@@ -56,8 +56,8 @@ class Own:
         return self._loan.connection is not None
 
     def enter(self) -> None:
-        """In the context of whoever begins it."""
-        _here.set((*(other for other in _here.get() if other.is_open), self))
+        """Marks the calling task or thread as being inside the transaction."""
+        _open_here.set((*(other for other in _open_here.get() if other.is_open), self))
 
     def begin(self) -> None:
         # Committed before: what was acknowledged can then be looked at from inside the block too.
@@ -69,22 +69,22 @@ class Own:
                 connection.pragma("synchronous", "FULL" if self._target.is_durable else "NORMAL")
                 connection.set_busy_timeout(0)
                 begin(connection, self._target.patience, lambda: self._is_given_up)
-                self._territory = Territory(connection)
+                self._authorizer = Authorizer(connection)
                 self._tx = Transaction(connection, self._file.clock)
-                self._file.take_in(self._tx)
+                self._file.ingest(self._tx)
             except BaseException as error:
                 self._close()
-                raise typed(self.path, error) from error
+                raise as_store_error(self.path, error) from error
             if self._is_given_up:
                 self._close()
 
     def execute(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        """A statement of the caller's, on tables of the caller's own."""
+        """Executes a statement of the caller's, on the caller's tables."""
         with self._lock:
             connection, _ = self._begun()
-            assert self._territory is not None, "begun with the rest"
+            assert self._authorizer is not None, "begun with the rest"
             try:
-                with self._territory.guarded():
+                with self._authorizer.guarded():
                     return list(connection.execute(sql, parameters))
             except apsw.AuthError:
                 raise InvalidInput(
@@ -92,14 +92,14 @@ class Own:
                     "change settings of the file, or write to tables of Ropeway's"
                 ) from None
             except (apsw.FullError, apsw.IOError, apsw.CorruptError) as error:
-                raise typed(self.path, error) from error
+                raise as_store_error(self.path, error) from error
 
     def do(self, verb: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A verb of the store; if it fails, nothing of it has happened."""
+        """Executes a verb of the store; if it fails, nothing of it has happened."""
         with self._lock:
             connection, tx = self._begun()
             # Others may have added by the inbox since it was begun, and come first.
-            self._file.take_in(tx)
+            self._file.ingest(tx)
             mark = tx.mark()
             tx.start_call(None)
             connection.execute("SAVEPOINT verb")
@@ -110,7 +110,7 @@ class Own:
                     connection.execute("ROLLBACK TO verb")
                     connection.execute("RELEASE verb")
                     tx.go_back(mark)
-                raise typed(self.path, error) from error
+                raise as_store_error(self.path, error) from error
             connection.execute("RELEASE verb")
             return answer
 
@@ -123,7 +123,7 @@ class Own:
             except BaseException as error:
                 if isinstance(error, apsw.IOError):
                     self._file.doubt()
-                raise typed(self.path, error) from error
+                raise as_store_error(self.path, error) from error
             finally:
                 self._close()
         if tx.wakes:
@@ -131,14 +131,14 @@ class Own:
             self._file.write(BlockingCall(_wake, (tx.wakes,), is_durable=False))
 
     def give_up(self) -> None:
-        """Rolls back as soon as that is possible, and does not wait for it."""
+        """Rolls back in another thread as soon as that is possible."""
         self._is_given_up = True
         start(
             threading.Thread(target=self.roll_back, name=f"ropeway rolls back on {self.path}", daemon=True), self.path
         )
 
     def roll_back(self) -> None:
-        """Ends it, whatever it is at; a second time does nothing."""
+        """Rolls back, interrupting a statement that runs; a second time does nothing."""
         self._is_given_up = True
         # Somebody was cancelled, and has left a statement running. Others are refused from now on.
         while self._lock.locked():
@@ -169,12 +169,12 @@ def _wake(tx: Transaction, wakes: set[Any]) -> None:
 
 
 def is_inside(path: str) -> bool:
-    """Whether the caller has a transaction on the file open."""
-    return any(own.is_open and own.path == path for own in _here.get())
+    """True if the caller is inside a transaction on the file."""
+    return any(own.is_open and own.path == path for own in _open_here.get())
 
 
 def refuse_to_wait_for_itself(path: str) -> None:
-    """Whoever has a transaction on the file open would wait for its end, and so for ever."""
+    """Raises if the caller is inside a transaction on the file: a write would wait for that for ever."""
     if is_inside(path):
         raise InvalidInput(
             "this would wait for the transaction that it is made in: give it tx=..., or call it outside the block"

@@ -16,8 +16,8 @@ import pytest
 from ropeway import Queue
 from ropeway.errors import StoreCorrupt, StoreRefused
 from ropeway.store.values import StallRules
-from ropeway.stores.sqlite import SQLiteStore, identity
-from ropeway.stores.sqlite.identity import Watch
+from ropeway.stores.sqlite import SQLiteStore, watching
+from ropeway.stores.sqlite.watching import Watch
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
 from . import processes
@@ -269,7 +269,7 @@ def test_a_wal_that_grows_too_large_is_warned_about_once_a_minute(
     connection = new_connection()
     watch = Watch(str(path), steady=lambda: now)
     watch.opened(connection)
-    os.truncate(f"{path}-wal", identity.WAL_ALARM + 1)
+    os.truncate(f"{path}-wal", watching.WAL_ALARM + 1)
 
     for _ in range(119):
         watch.look()

@@ -1,4 +1,4 @@
-"""get, count and the other questions; none of them changes anything."""
+"""get, count and the other queries, which change nothing."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ...job.record import JobRecord
 from ...store.cursors import BEYOND_ALL
 from ...store.values import Counts, FailedAttempt, History, LogLine, LogPage, Metric, Settings
 from .claiming import records
-from .places import find_places
-from .reading import reader
+from .decoding import decoder
+from .locating import locate
 from .statements import statements
 from .transaction import Transaction, as_json
 
 _LOOK: Final = statements("look")
 _QUEUE: Final = statements("queue")
-_metrics: Final[Callable[[bytes], list[Metric]]] = reader(list[Metric])
-_failures: Final[Callable[[bytes], list[FailedAttempt]]] = reader(list[FailedAttempt])
-_log: Final[Callable[[bytes], list[LogLine]]] = reader(list[LogLine])
-_lines: Final[Callable[[bytes], list[tuple[int, Instant, str]]]] = reader(list[tuple[int, Instant, str]])
-_walked: Final[Callable[[bytes], list[tuple[int, int]]]] = reader(list[tuple[int, int]])
-_names: Final[Callable[[bytes], list[str]]] = reader(list[str])
+_metrics: Final[Callable[[bytes], list[Metric]]] = decoder(list[Metric])
+_failures: Final[Callable[[bytes], list[FailedAttempt]]] = decoder(list[FailedAttempt])
+_log: Final[Callable[[bytes], list[LogLine]]] = decoder(list[LogLine])
+_lines: Final[Callable[[bytes], list[tuple[int, Instant, str]]]] = decoder(list[tuple[int, Instant, str]])
+_walked: Final[Callable[[bytes], list[tuple[int, int]]]] = decoder(list[tuple[int, int]])
+_names: Final[Callable[[bytes], list[str]]] = decoder(list[str])
 
 COUNTED_AT_FIRST: Final = 1_000
-"""Jobs of each priority; then ten times as many more of those that have more."""
+"""Jobs of each priority that are counted at first; of those with more, ten times as many in each further step."""
 
 
 def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
@@ -78,25 +78,25 @@ def metrics(tx: Transaction, queue: str, since: Instant) -> list[Metric]:
 
 
 def history(tx: Transaction, queue: str, id: str) -> History | None:
-    [place] = find_places(tx, tx.queue(queue), [id])
-    if place.state is None:
+    [job] = locate(tx, tx.queue(queue), [id])
+    if job.state is None:
         return None
-    failures = _failures(tx.get(_LOOK["failures"], {"seq": place.seq}))
-    log = _log(tx.get(_LOOK["log"], {"seq": place.seq}))
-    return History(failures, log, place.logged - len(log))
+    failures = _failures(tx.get(_LOOK["failures"], {"seq": job.seq}))
+    log = _log(tx.get(_LOOK["log"], {"seq": job.seq}))
+    return History(failures, log, job.logged - len(log))
 
 
 def log(tx: Transaction, queue: str, id: str, after: int | None, limit: int, newest_first: bool) -> LogPage | None:
-    [place] = find_places(tx, tx.queue(queue), [id])
-    if place.state is None:
+    [job] = locate(tx, tx.queue(queue), [id])
+    if job.state is None:
         return None
-    newest = place.logged
+    newest = job.logged
     end = newest + 1 if newest_first else 0
     start = end if after is None else max(0, min(after, newest + 1))
     limit = max(0, min(limit, newest))
     statement = "log_reversed_from" if newest_first else "log_from"
     # One more than fits says whether there is another page.
-    found = _lines(tx.get(_LOOK[statement], {"seq": place.seq, "after": start, "limit": limit + 1}))
+    found = _lines(tx.get(_LOOK[statement], {"seq": job.seq, "after": start, "limit": limit + 1}))
     page = found[:limit]
     last = page[-1][0] if page and len(found) > limit else None
     return LogPage([LogLine(at, text) for _, at, text in page], newest, last)
@@ -116,5 +116,5 @@ def clock(tx: Transaction) -> Instant:
 
 
 def data_version(tx: Transaction) -> int:
-    """Changes when another connection commits; see `wake.FileListener`."""
+    """Returns a number that changes when another connection commits; see `wake.FileListener`."""
     return int(tx.get("PRAGMA data_version"))

@@ -19,7 +19,7 @@ from ropeway.errors import StoreBusy, StoreClosed, StoreCorrupt, StoreRefused, S
 from ropeway.job.record import NewJob
 from ropeway.store.commands import Find
 from ropeway.store.values import StallRules
-from ropeway.stores.sqlite import SQLiteStore, identity, inbox, opening, shared, taking, writer
+from ropeway.stores.sqlite import SQLiteStore, inbox, ingest, opening, shared, watching, writer
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
 from . import processes
@@ -44,7 +44,7 @@ async def test_adding_does_not_touch_the_file(store: SQLiteStore, path: Path):
         [new_job("later", delay=1_000, is_fresh=True)],
         [new_job("later", due_at=2**42, is_fresh=True)],
         [new_job("large", data=f'"{"x" * inbox.MOST_AT_ONCE}"', is_fresh=True)],
-        new_jobs(taking.MOST_JOBS + 1, is_fresh=True),
+        new_jobs(ingest.MOST_JOBS + 1, is_fresh=True),
     ],
     ids=["own id", "delayed", "due", "large", "many"],
 )
@@ -157,7 +157,7 @@ async def test_a_process_that_was_stopped_in_its_turn_holds_up_nobody(store: SQL
 
 
 async def test_it_comes_into_the_file_by_itself(path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.05)
+    monkeypatch.setattr(ingest, "INGEST_AFTER", 0.05)
     store = new_store()
     await add(store, "a")
 
@@ -168,8 +168,8 @@ async def test_it_comes_into_the_file_by_itself(path: Path, new_store: NewStore,
 async def test_it_comes_into_the_file_by_itself_after_others_wrote_for_too_long(
     path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.05)
-    monkeypatch.setattr(taking, "TAKE_IN_AT", 1)
+    monkeypatch.setattr(ingest, "INGEST_AFTER", 0.05)
+    monkeypatch.setattr(ingest, "INGEST_AT", 1)
     store = new_store(patience=0.05)
     await store.open()
     with processes.writing(path):
@@ -184,7 +184,7 @@ async def test_it_comes_into_the_file_by_itself_after_others_wrote_for_too_long(
 
 async def test_many_are_taken_in_long_before_the_ring_is_full(store: SQLiteStore, path: Path):
     data = f'"{"x" * 4_000}"'
-    enough = taking.TAKE_IN_AT // 4_000
+    enough = ingest.INGEST_AT // 4_000
     for number in range(enough + 1):
         await store.add([[new_job(f"job-{number}", data=data, is_fresh=True)]])
 
@@ -194,7 +194,7 @@ async def test_many_are_taken_in_long_before_the_ring_is_full(store: SQLiteStore
 async def test_adding_goes_on_through_a_ring_that_is_full_again_and_again(
     store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(taking, "TAKE_IN_AT", 2 * inbox.CAPACITY)
+    monkeypatch.setattr(ingest, "INGEST_AT", 2 * inbox.CAPACITY)
     data = f'"{"x" * 14_000}"'
     number = 2 * inbox.CAPACITY // 14_000
     await add(store, "first")
@@ -299,7 +299,7 @@ async def test_an_inbox_that_is_deleted_while_in_use_stops_the_store(
 
     with pytest.raises(StoreRefused, match=r"-inbox file.*nothing more is written"):
         await store.tick(QUEUE, StallRules())
-    monkeypatch.setattr(identity, "CHECK_EVERY", 0)
+    monkeypatch.setattr(watching, "CHECK_EVERY", 0)
     with pytest.raises(StoreRefused):
         await store.add([[new_job("b", is_fresh=True)]])
 
@@ -370,7 +370,7 @@ async def test_signals_at_any_moment_leave_it_in_order(store: SQLiteStore, path:
 async def test_taking_in_by_itself_keeps_no_add_waiting(
     path: Path, new_store: NewStore, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(taking, "TAKE_IN_AFTER", 0.01)
+    monkeypatch.setattr(ingest, "INGEST_AFTER", 0.01)
     store = new_store(patience=600)
     await add(store, "a")
     with processes.writing(path):

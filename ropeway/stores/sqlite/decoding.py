@@ -1,6 +1,6 @@
-"""From the JSON that statements answer to values.
+"""Decodes the JSON that statements return.
 
-Statements answer bytes: a text that was damaged in the file is then one bad job's, not the whole page's.
+Statements return bytes, so that a text that was damaged in the file spoils one job and not the whole page.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def _as_nul(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("ropeway.damaged", _as_nul)
 
 
-def reader(kind: type[T] | Any) -> Callable[[bytes], T]:
-    """What is not UTF-8 reads as NUL."""
+def decoder(kind: type[T] | Any) -> Callable[[bytes], T]:
+    """Returns a decoder of `kind`, which reads what is not UTF-8 as NUL."""
     decode: Final = msgspec.json.Decoder(kind).decode
 
     def read(encoded: bytes) -> T:

@@ -1,4 +1,4 @@
-"""From SQLite's errors to Ropeway's, each with what to do about it."""
+"""Translates errors of SQLite into those of Ropeway, each with its remedy."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ RECOVERY: Final = (
 )
 
 
-def let_through(error: OSError) -> None:
-    """Raises it if a signal handler did, a TimeoutError say: those of the system have a number."""
+def reraise_from_signal(error: OSError) -> None:
+    """Raises an error again that came from a signal handler, such as a TimeoutError; the system's have a number."""
     if error.errno is None:
         raise error
 
 
-def typed(path: str, error: BaseException) -> BaseException:
-    """The error to raise for `error`; one that has nothing to do with the file stays as it is."""
+def as_store_error(path: str, error: BaseException) -> BaseException:
+    """Returns the store's error for `error`; one that has nothing to do with the file stays as it is."""
     if isinstance(error, RopewayError):
         return error
     found: StoreError
@@ -65,7 +65,7 @@ def typed(path: str, error: BaseException) -> BaseException:
 
 
 def _remedy() -> str:
-    """SQLite does not say why it cannot open a file; whether files have run out can be tried."""
+    """Returns what to do if a file cannot be opened; as SQLite does not say why, it tries if file handles ran out."""
     spare: list[int] = []
     try:
         # The file, its -wal and its -shm. Not these themselves: closing one would drop the locks of all connections.
@@ -80,5 +80,5 @@ def _remedy() -> str:
 
 
 def ends_connection(error: BaseException) -> bool:
-    """After these nobody can say what the connection has seen, so it must not be used again."""
+    """True for errors after which a connection is in an unknown state and must be closed."""
     return isinstance(error, apsw.IOError | apsw.CorruptError | apsw.NotADBError | apsw.InternalError | apsw.NoMemError)

@@ -1,4 +1,4 @@
-"""Which statements of a caller's may be run in a transaction of ours."""
+"""Authorizes statements of callers inside Ropeway's transactions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOOKING: Final = frozenset({apsw.SQLITE_READ, apsw.SQLITE_SELECT, apsw.SQLITE_F
 _ENDING: Final = frozenset(
     {apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT, apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH, apsw.SQLITE_PRAGMA}
 )
-"""A savepoint too: a rollback to it would take jobs away that were counted already."""
+"""Actions that end or change the transaction. Savepoints, too: a rollback to one would undo jobs that were counted."""
 
 
 @cache
@@ -27,7 +27,7 @@ def own_tables() -> frozenset[str]:
     return frozenset(name for (name,) in names)
 
 
-class Territory:
+class Authorizer:
     def __init__(self, connection: apsw.Connection) -> None:
         self._ours = own_tables()
         self._is_guarded = False
@@ -35,7 +35,7 @@ class Territory:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Around statements that are not Ropeway's."""
+        """Context in which statements of callers are checked."""
         self._is_guarded = True
         try:
             yield
