@@ -84,5 +84,5 @@ def test_an_unknown_placeholder_is_an_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(statements, "PLACEHOLDERS", {})
     statements.statements.cache_clear()
 
-    with pytest.raises(KeyError, match="ACTIVE"):
+    with pytest.raises(LookupError, match="ACTIVE"):
         statements.statements("look")
