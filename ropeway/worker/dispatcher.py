@@ -99,15 +99,18 @@ class Dispatcher:
         ]
 
     def job_ended(self, job: Job, outcome: Outcome) -> None:
-        self.enqueue_outcome(job, outcome)
-        # A domain that waits for the slot goes first: this one would take it with the trip that settles the outcome.
-        self._turns.wake_next()
-        self._by_queue[job.queue.name].domain.wake_up.set()
+        domain = self.enqueue_outcome(job, outcome).domain
+        if domain.has_others:
+            # One that waits for the slot goes first: this one would take it with the trip that settles the outcome.
+            self._turns.wake_next()
+        domain.wake_up.set()
 
-    def enqueue_outcome(self, job: Job, outcome: Outcome) -> None:
-        """Puts the outcome where the next trip finds it. From any thread."""
+    def enqueue_outcome(self, job: Job, outcome: Outcome) -> QueueFeed:
+        """Puts the outcome where the next trip finds it, and returns that feed. From any thread."""
         self.unsettled[job] = outcome
-        self._by_queue[job.queue.name].ended.append((job, outcome))
+        feed = self._by_queue[job.queue.name]
+        feed.ended.append((job, outcome))
+        return feed
 
     def note_answers(self, ended: list[tuple[Job, Outcome]], answers: list[Answer]) -> None:
         """Records the answers to outcomes that another thread settled."""
