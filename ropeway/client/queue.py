@@ -22,7 +22,7 @@ from ..job.options import JobOptions, priority_of, read_options
 from ..job.outcomes import Classify
 from ..job.record import NewJob
 from ..job.stalls import OnStalled
-from ..job.states import FINAL, IN_USE, OPEN, STATES, State, state_named
+from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..showing import shown
 from ..store.commands import Find
 from ..store.contract import Store
@@ -199,7 +199,7 @@ class Queue(Attached, Guided):
     async def counts(self) -> Counts:
         """The number of jobs in each state."""
         counts = await self.store.count(self.name)
-        return {state: counts[state] for state in IN_USE}
+        return {state: counts[state] for state in STATES}
 
     async def counts_by_priority(self, *priorities: int) -> dict[int, int]:
         """The number of waiting jobs of each given priority."""
@@ -415,6 +415,6 @@ class Queue(Attached, Guided):
             raise JobNotFound(self.name, id)
         if answer.verdict == "refused":
             assert answer.state is not None
-            sources = [state for state in allowed or MOVES[move].sources if state in IN_USE]
+            sources = allowed or MOVES[move].sources
             raise InvalidMove(self.name, id, move, answer.state, sources)
         return answer.state

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from ...errors import InvalidMove, JobNotFound
-from ...job.states import State, in_use
+from ...job.states import State
 from ...store.contract import Store
 from ...store.values import BATCH, MISSING, Answer
 from ..completing import complete_name
@@ -119,7 +119,7 @@ def _states(verb: Verb, selection: Selection) -> tuple[State, ...]:
     if not given and not verb.filtered:
         raise click.UsageError(f"say with --state which jobs to {verb.name}")
     if wrong := set(given) - set(verb.movable):
-        allowed = ", ".join(in_use(verb.movable))
+        allowed = ", ".join(verb.movable)
         raise click.UsageError(f"{verb.name} is for jobs that are {allowed}; not for {', '.join(sorted(wrong))} ones")
     return given or verb.filtered
 
@@ -172,4 +172,4 @@ def _why(verb: Verb, moved: Moved) -> str:
     if moved.answer.state is None:
         why = str(JobNotFound(moved.queue, moved.id)) if moved.queue else f"no queue has a job {moved.id!r}"
         return f"{why}{moved.hint}"
-    return str(InvalidMove(moved.queue, moved.id, verb.name, moved.answer.state, in_use(verb.movable)))
+    return str(InvalidMove(moved.queue, moved.id, verb.name, moved.answer.state, verb.movable))

@@ -6,7 +6,7 @@ import click
 
 from ...client.new_jobs import reason_text
 from ...job.moves import MOVES
-from ...job.states import OPEN, State, in_use
+from ...job.states import OPEN, State
 from ...store.contract import Store
 from ..helping import examples
 from ..stores import on_store
@@ -42,7 +42,7 @@ async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_j
 @on_store()
 async def cancel(store: Store, reason: str | None, selection: Selection, yes: bool, as_json: bool) -> int:
     """Cancel jobs, running ones too, by id or by filter."""
-    verb = Verb("cancel", "cancelled", MOVES["cancel"].sources, in_use(OPEN))
+    verb = Verb("cancel", "cancelled", MOVES["cancel"].sources, OPEN)
     why = reason_text(reason)
     return await move(
         store, verb, lambda queue, ids: store.cancel(queue, ids, why), selection, yes=yes, as_json=as_json

@@ -32,6 +32,7 @@ from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTri
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
+from .flows import TestAddFlow, TestChildPolicies, TestChildrenAtRunTime, TestRelease, TestRetryOfParents
 from .forking import TestFork
 from .get import TestClock, TestGet, TestQueues
 from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads
@@ -75,9 +76,12 @@ from .update import TestUpdate
 
 __all__ = [
     "TestAdd",
+    "TestAddFlow",
     "TestCancel",
     "TestCancelledCalls",
     "TestChange",
+    "TestChildPolicies",
+    "TestChildrenAtRunTime",
     "TestClaim",
     "TestClaimByName",
     "TestClaimLimit",
@@ -115,6 +119,7 @@ __all__ = [
     "TestPromote",
     "TestPublish",
     "TestQueues",
+    "TestRelease",
     "TestRemember",
     "TestRememberForAWhile",
     "TestRememberWithExpectation",
@@ -123,6 +128,7 @@ __all__ = [
     "TestRepeatedClaim",
     "TestRepeatedSettle",
     "TestRetryByHand",
+    "TestRetryOfParents",
     "TestRevoked",
     "TestSettleAdds",
     "TestSettleBack",
