@@ -352,8 +352,8 @@ class ShutdownTimeout(RopewayError, TimeoutError):
 
 
 class Postponed(Exception):
-    """Raised by `job.postpone()`: the job goes back without using an attempt."""
+    """Raised by `job.postpone()` and `job.wait_for_children()`: the job goes back without using an attempt."""
 
-    def __init__(self, delay: int) -> None:
-        self.delay = delay
-        super().__init__(f"postponed by {delay} ms")
+    def __init__(self, delay: int, *, awaits_children: bool = False) -> None:
+        self.delay, self.awaits_children = delay, awaits_children
+        super().__init__("waits for its children" if awaits_children else f"postponed by {delay} ms")

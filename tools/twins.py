@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parent.parent
 BEGIN: Final = "    # Written by tools/twins.py: do not edit\n"
 END: Final = "    # End of what tools/twins.py writes\n"
-HAS_TWIN: Final = r"(JobHandle|FoundJob|JobPage|ClaimedJob)\b(\[\w+\])?"
+HAS_TWIN: Final = r"(JobHandle|FlowHandle|FoundJob|JobPage|ClaimedJob)\b(\[\w+\])?"
 
 
 class Twin(NamedTuple):

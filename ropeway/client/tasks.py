@@ -11,6 +11,7 @@ from ..job.codec import JsonText
 from ..job.options import JobOptions, read_options
 from .found import FoundJob
 from .handle import JobHandle
+from .inputs import unfilled
 from .name_hints import ON_TASKS, Guided
 from .new_jobs import Call
 from .portal import refuse_on_a_loop, run
@@ -84,14 +85,16 @@ class Task(Guided, Generic[P, R]):
         return None if job is None else job.sync
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        """The job that `add` would store, for `queue.add_many`."""
+        """The job that `add` would store, for `queue.add_many` and for flows: `call(...).after(...)`."""
         if self._tx is not None:
             raise InvalidOption("tx", "is for adding, and `call` adds nothing: give it to queue.add_many")
         return self._call(*args, **kwargs)
 
     def _call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        data = self.signature.arguments.dump(args, kwargs)
-        return Call(self.name, data, self.options, self.signature.result.load)
+        arguments = self.signature.arguments
+        data = arguments.dump(args, kwargs)
+        inputs = unfilled(arguments.inputs, data) if arguments.inputs else {}
+        return Call(self.name, data, self.options, self.signature.result.load, self.queue, inputs=inputs)
 
 
 class TaskFunction(Task[P, R], Generic[CallP, CallR, P, R]):

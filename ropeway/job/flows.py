@@ -22,7 +22,7 @@ less to wait for; nothing is recorded.
 
 POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
 CHILD_STATES: Final[tuple[ChildState, ...]] = get_args(ChildState)
-DEFAULT_POLICY: Final[Policy] = "fail"
+DEFAULT_POLICY: Final = "fail"
 
 ENDS: Final[dict[str, ChildEnd]] = {
     "complete": "completed",

@@ -211,6 +211,8 @@ class Children(msgspec.Struct, frozen=True):
     counts: dict[ChildState, int]
     """Of all its children."""
     next: str | None = None
+    awaited: bool = False
+    """True if the job waits for them, or would if it were postponed until they end."""
 
 
 class StoredEntry(msgspec.Struct, frozen=True):

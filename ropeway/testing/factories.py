@@ -58,10 +58,11 @@ def new_job(  # noqa: PLR0913 - it stands for all that can be said of a job
 
 def new_flow(root: NewJob, *children: NewJob | tuple[NewJob, Policy]) -> list[NewJob]:
     """A parent and its children, as one bundle. A child may come with its policy; it may be a parent itself."""
-    pairs = [child if isinstance(child, tuple) else (child, DEFAULT_POLICY) for child in children]
-    links = tuple(Child(child.queue, child.id, policy) for child, policy in pairs)
+    jobs = [child[0] if isinstance(child, tuple) else child for child in children]
+    policies: list[Policy] = [child[1] if isinstance(child, tuple) else DEFAULT_POLICY for child in children]
+    links = tuple(Child(job.queue, job.id, policy) for job, policy in zip(jobs, policies, strict=True))
     parent = Parent(root.queue, root.id)
-    return [replace(root, children=links), *(replace(child, parents=(*child.parents, parent)) for child, _ in pairs)]
+    return [replace(root, children=links), *(replace(job, parents=(*job.parents, parent)) for job in jobs)]
 
 
 def new_jobs(count: int, **common: Any) -> list[NewJob]:

@@ -53,17 +53,21 @@ class Family(Struct):
                 self.links[child.queue, child.id] = Link(child.policy)
                 self.left += 1
 
+    @property
+    def is_awaited(self) -> bool:
+        return self.left > 0 or self.owed is not None
+
     def page(self, states: Collection[ChildState], after: str | None, limit: int) -> Children:
-        counts = Counter(link.state for link in self.links.values())
+        counts: Counter[ChildState] = Counter(link.state for link in self.links.values())
         start = int(after) if after and after.isdecimal() else 0
         found: list[ChildStatus] = []
         for number, ((queue, id), link) in enumerate(self.links.items()):
             if number < start or link.state not in states:
                 continue
             if len(found) == limit:
-                return Children(found, _all(counts), str(number))
+                return Children(found, _all(counts), str(number), self.is_awaited)
             found.append(ChildStatus(queue, id, link.policy, link.state, link.result, link.reason))
-        return Children(found, _all(counts))
+        return Children(found, _all(counts), None, self.is_awaited)
 
 
 def _all(counts: Counter[ChildState]) -> dict[ChildState, int]:

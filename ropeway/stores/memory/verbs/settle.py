@@ -82,7 +82,7 @@ def _retry(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -> No
 
 
 def _give_back(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -> None:
-    if outcome.awaits_children and (family := queue.families.get(job.id)) and (family.left or family.owed):
+    if outcome.awaits_children and (family := queue.families.get(job.id)) and family.is_awaited:
         parent = replace(job, state="waiting-children", lock_until=None)
         queue.change(family, is_released=False)
         queue.put(parent)

@@ -1,0 +1,266 @@
+"""Flows: jobs that wait for other jobs, and how they become a bundle for the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, Unpack
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import DuplicateJob, InvalidInput, InvalidOption
+from ..job.choices import one_of
+from ..job.codec import Json
+from ..job.flows import DEFAULT_POLICY, POLICIES, Child, Parent, Policy
+from ..job.options import JobOptions, stored_options
+from ..job.record import NewJob
+from ..showing import shown
+from ..store.values import Added
+from .bundles import job_of
+from .handle import JobHandle
+from .inputs import taken_from
+from .new_jobs import Call
+from .results import R, R_co
+from .sync_flows import SyncFlowHandle
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+MOST_NODES: Final = 100_000
+"""Jobs of one call: a store adds them in one step, in which other callers wait."""
+_encode = msgspec.json.Encoder().encode
+
+FlowRequest: TypeAlias = "Flow | Call[Any]"
+"""A node of a flow."""
+
+
+class Flow:
+    """A job that waits for its children: `Flow("report", data, children=[Flow("fetch", data, queue="etl")])`.
+
+    It takes every option of `add`. Without `queue`, a name or a `Queue`, it is in its parent's. One object under two
+    parents is one job with two parents. `on_child_failure` says what becomes of this job if a child fails: "fail",
+    "ignore", "remove", "continue" or "wait". A child can differ from its siblings: by `on_failure`, or, if it has no
+    children itself, by `on_child_failure`.
+    """
+
+    __slots__ = ("children", "data", "name", "on_child_failure", "on_failure", "options", "queue")
+
+    def __init__(
+        self,
+        name: str,
+        data: Json = None,
+        *,
+        queue: Queue | str | None = None,
+        children: Iterable[FlowRequest] = (),
+        on_child_failure: Policy | None = None,
+        on_failure: Policy | None = None,
+        **options: Unpack[JobOptions],
+    ) -> None:
+        if isinstance(children, str | Mapping | Flow | Call) or not isinstance(children, Iterable):
+            raise InvalidOption("children", f"cannot be {shown(children)}: give a list of Flow(...)")
+        self.name = name
+        self.data = data
+        self.queue = queue
+        self.children: list[FlowRequest] = list(children)
+        self.on_child_failure: Policy | None = policy_or_none("on_child_failure", on_child_failure)
+        self.on_failure: Policy | None = policy_or_none("on_failure", on_failure)
+        self.options = options
+
+    def __repr__(self) -> str:
+        return f"<Flow {self.name!r} with {len(self.children)} children>"
+
+
+class FlowHandle(JobHandle[R_co]):
+    """The parent of a flow, as `add_flow` returns it; `children` mirrors the flow."""
+
+    __slots__ = ("children",)
+
+    children: tuple[FlowHandle[Any], ...]
+
+    @property
+    def sync(self) -> SyncFlowHandle[R_co]:
+        """The same job for code without an event loop: `job.sync.result()` blocks until it is answered."""
+        return SyncFlowHandle(self)
+
+
+def policy_or_none(option: str, given: object) -> Policy | None:
+    return None if given is None else one_of(*POLICIES)(option, given)
+
+
+class Node(NamedTuple):
+    """One job of a flow on its way into the store."""
+
+    call: Call[Any]
+    queue: Queue
+    job: NewJob
+    links: Sequence[tuple[FlowRequest, Policy]]
+    """Its children, each with the policy for its failure."""
+
+
+class Plan:
+    """The jobs of some flows, parents before children, and the handles for them."""
+
+    def __init__(self, queue: Queue, flows: Iterable[FlowRequest]) -> None:
+        self._queue = queue
+        self._queues: dict[str, Queue] = {}
+        self._nodes: dict[int, Node] = {}
+        """By the identity of the object that describes it."""
+        self._parents: dict[int, list[Parent]] = {}
+        if isinstance(flows, str | Mapping | Flow | Call) or not isinstance(flows, Iterable):
+            raise InvalidInput(f"this takes several flows, and not {shown(flows)}: give a list of Flow(...)")
+        self.roots: list[FlowRequest] = list(flows)
+        self._order: list[int] = []
+        for root in self.roots:
+            self._walk(root)
+        self._order.reverse()
+        self._refuse_same_ids()
+
+    @property
+    def bundle(self) -> list[NewJob]:
+        return [self._complete(key) for key in self._order]
+
+    def adopt(self, parent: Parent) -> None:
+        """Makes the roots children of a job that exists."""
+        for root in self.roots:
+            self._parents.setdefault(id(root), []).append(parent)
+
+    def links(self, policy: Policy | None) -> tuple[Child, ...]:
+        """The roots, as children of a job that exists; each with its own policy, or this one."""
+        jobs = [self._nodes[id(root)].job for root in self.roots]
+        return tuple(
+            Child(job.queue, job.id, _policy_of(root, policy)) for root, job in zip(self.roots, jobs, strict=True)
+        )
+
+    def handles(self, answers: Sequence[Added]) -> list[FlowHandle]:
+        """Handles on the roots. Raises `DuplicateJob` if an id was taken."""
+        made: dict[int, FlowHandle] = {}
+        for key, answer in reversed([*zip(self._order, answers, strict=True)]):
+            node = self._nodes[key]
+            if answer.verdict == "conflict":
+                error = DuplicateJob(node.job.queue, answer.id)
+                error.add_note("Nothing of the flow was stored.")
+                raise error
+            handle: FlowHandle = FlowHandle(
+                node.queue,
+                answer.id,
+                node.job.name,
+                node.call.data,
+                created=answer.verdict == "created",
+                read_result=node.call.read_result,
+            )
+            handle.children = tuple(made[id(child)] for child, _ in node.links)
+            made[key] = handle
+        return [made[id(root)] for root in self.roots]
+
+    def _walk(self, root: FlowRequest) -> None:
+        """Depth first, without recursion: flows may be deep. Children come before their parents in `_order`."""
+        path: list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]]]] = []
+        on_path: set[int] = set()
+
+        def enter(item: FlowRequest, queue: Queue) -> None:
+            if len(self._nodes) == MOST_NODES:
+                raise InvalidInput(f"a flow has at most {MOST_NODES:,} jobs: add it in parts")
+            node = self._nodes[id(item)] = self._node(item, queue)
+            path.append((item, iter(node.links)))
+            on_path.add(id(item))
+
+        if id(root) not in self._nodes:
+            enter(root, self._queue)
+        while path:
+            item, children = path[-1]
+            node = self._nodes[id(item)]
+            for child, _ in children:
+                if id(child) in on_path:
+                    raise InvalidInput(f"a flow cannot wait for itself: {_circle(path, child)}")
+                if id(child) not in self._nodes:
+                    enter(child, node.queue)
+                self._parents.setdefault(id(child), []).append(Parent(node.job.queue, node.job.id))
+                if path[-1][0] is child:
+                    break
+            else:
+                path.pop()
+                on_path.discard(id(item))
+                self._order.append(id(item))
+
+    def _node(self, item: FlowRequest, parents_queue: Queue) -> Node:
+        if isinstance(item, Call):
+            queue = parents_queue if item.queue is None else self._same_store(item.queue)
+            earlier: dict[int, tuple[FlowRequest, Policy]] = {}
+            for one, policy in item.earlier:
+                earlier[id(one)] = one, policy or DEFAULT_POLICY
+            return Node(item, queue, job_of(queue, item), [*earlier.values()])
+        if not isinstance(item, Flow):
+            raise InvalidInput(f"a flow is made of Flow(...) or task.call(...), and not of {shown(item)}")
+        queue = self._queue_of(item.queue, parents_queue)
+        call: Call[Any] = Call(item.name, item.data, item.options)
+        children: dict[int, tuple[FlowRequest, Policy]] = {}
+        for child in item.children:
+            children[id(child)] = child, _policy_of(child, item.on_child_failure)
+        return Node(call, queue, job_of(queue, call), [*children.values()])
+
+    def _queue_of(self, given: Queue | str | None, parents: Queue) -> Queue:
+        if given is None:
+            return parents
+        if not isinstance(given, str):
+            return self._same_store(given)
+        if given in (parents.name, self._queue.name):
+            return parents if given == parents.name else self._queue
+        if given not in self._queues:
+            self._queues[given] = type(self._queue)(given, store=self._queue.store)
+        return self._queues[given]
+
+    def _same_store(self, queue: Queue) -> Queue:
+        if not isinstance(queue, type(self._queue)):
+            raise InvalidOption("queue", f"cannot be {shown(queue)}: give its name, or a Queue")
+        if not queue.shares_store_with(self._queue):
+            raise InvalidInput(
+                f"{queue!r} is in another store than {self._queue!r}: a flow is in one store. "
+                "Give both queues store=connect(url)"
+            )
+        return queue
+
+    def _complete(self, key: int) -> NewJob:
+        node = self._nodes[key]
+        parents = tuple(dict.fromkeys(self._parents.get(key, ())))
+        if not node.links:
+            return replace(node.job, parents=parents) if parents else node.job
+        jobs = [self._nodes[id(child)].job for child, _ in node.links]
+        links = tuple(Child(job.queue, job.id, policy) for job, (_, policy) in zip(jobs, node.links, strict=True))
+        options = node.job.options
+        if node.call.inputs:
+            takes = taken_from(node.job.name, node.call.inputs, jobs)
+            options = _encode(replace(stored_options(options), takes=takes)).decode()
+        return replace(node.job, parents=parents, children=links, options=options)
+
+    def _refuse_same_ids(self) -> None:
+        seen: set[tuple[str, str]] = set()
+        for key in self._order:
+            job = self._nodes[key].job
+            if (job.queue, job.id) in seen:
+                raise InvalidInput(f"two jobs of the flow have the id {job.id!r} in {job.queue!r}: give each its own")
+            seen.add((job.queue, job.id))
+            if self._nodes[key].call.inputs and not self._nodes[key].links:
+                taken_from(job.name, self._nodes[key].call.inputs, ())
+
+
+def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
+    """A child's own policy, or that of its parent."""
+    own: Policy | None = None
+    if isinstance(child, Flow):
+        own = child.on_failure if child.children else child.on_failure or child.on_child_failure
+    return own or parents or DEFAULT_POLICY
+
+
+def _circle(path: Sequence[tuple[FlowRequest, object]], back: FlowRequest) -> str:
+    items = [item for item, _ in path]
+    names = [item.name for item in items[next(n for n, item in enumerate(items) if item is back) :]]
+    shown_names = [str(name) for name in (names if len(names) <= 10 else [*names[:5], "...", *names[-4:]])]
+    return " -> ".join([*shown_names, str(back.name)])
+
+
+def after(call: Call[R], before: tuple[Call[Any], ...], policy: Policy | None) -> Call[R]:
+    for position, one in enumerate(before):
+        if not isinstance(one, Call):
+            raise InvalidInput(f"argument {position} is {shown(one)}: give what task.call(...) answers")
+    checked = policy_or_none("on_child_failure", policy)
+    return replace(call, earlier=(*call.earlier, *((one, checked) for one in before)))
