@@ -50,7 +50,7 @@ class TestReading:
 
         read = await queue.flow("root")
 
-        leaf = ("leaf", "completed", [])
+        leaf: Any = ("leaf", "completed", [])
         right = ("right", "waiting-children", [leaf, ("far", "waiting", [])])
         assert drawn(read) == ("root", "waiting-children", [("left", "waiting", [leaf]), right])
         assert [node.queue for node in read.walk() if node.name == "far"] == ["etl"]

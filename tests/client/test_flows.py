@@ -308,14 +308,14 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("wrong", "error"),
         [
-            (Flow("wrong", object()), InvalidPayload),  # type: ignore[arg-type]  # the point
+            (Flow("wrong", object()), InvalidPayload),
             (Flow("", 1), InvalidName),
             (Flow("wrong", attempts=0), InvalidInput),
             (Flow("wrong", atempts=3), InvalidOption),  # type: ignore[call-arg]  # the point
             (Flow("wrong", id="no spaces"), InvalidName),
             (Flow("wrong", queue="no spaces"), InvalidName),
             (Flow("wrong", queue=5), InvalidOption),  # type: ignore[arg-type]  # the point
-            (Call("wrong", {1, 2}), InvalidPayload),  # type: ignore[arg-type]  # the point
+            (Call("wrong", {1, 2}), InvalidPayload),
             (Call("wrong", 1, 5), InvalidInput),  # type: ignore[arg-type]  # the point
             ("fetch", InvalidInput),
             (("fetch", 1), InvalidInput),
