@@ -1,4 +1,4 @@
-"""Calls of functions that take one text and answer one: the only shape that every driver has in common."""
+"""Calls for connections of other libraries: functions that take one JSON text and answer one, as any driver can."""
 
 from __future__ import annotations
 
@@ -25,18 +25,22 @@ _NOT_THERE: Final = frozenset({NO_FUNCTION, "3F000", "42P01"})
 
 
 class Call(NamedTuple):
+    """A function and its argument."""
+
     function: str
     """With its schema."""
     text: str
 
 
-class Calls:
+class JsonCalls:
+    """Builds the calls of one store, and reads their answers."""
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self.database: str | None = None
-        """Where the store's own connections are, as soon as somebody has asked."""
+        """The name of the store's database, once `prepare` has asked for it."""
         self.queue_ids: dict[str, int] = {}
-        """Of queues that are known to be there."""
+        """Of queues that exist for certain."""
 
     def add(self, jobs: Sequence[NewJob]) -> Call:
         fields = arguments_of([jobs])._asdict()
@@ -63,7 +67,7 @@ class Calls:
         return answers_of(self._checked("using", answer))[0]
 
     def known(self, error: Exception) -> Exception | None:
-        """What says more than the error of somebody's driver, if we know it."""
+        """A clearer error for one of a caller's driver; None if there is none."""
         if _code_of(error) not in _NOT_THERE:
             return None
         return StoreRefused(
@@ -85,7 +89,7 @@ class Calls:
 
 
 def _code_of(error: BaseException | None) -> str | None:
-    """PostgreSQL's own code, wherever the driver, or a layer above it, keeps it."""
+    """The SQLSTATE, wherever the driver or a layer above it keeps it."""
     while error is not None:
         for place in (error, getattr(error, "orig", None)):
             code = getattr(place, "sqlstate", None) or getattr(place, "pgcode", None)

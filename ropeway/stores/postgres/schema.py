@@ -57,7 +57,7 @@ NOTHING: Final = Found(0, 0, has_functions=False)
 
 async def find_schema(link: Link, target: Target) -> Found | None:
     """None if there is none of ours. A schema without our tables is taken for an empty one."""
-    # Not `to_regclass`, which may answer from what the session saw before it had to wait for somebody who made it.
+    # Not `to_regclass`, which may answer from a snapshot of before another process made the schema.
     [(is_there,)] = await link.ask(_IS_THERE, (text(target.schema),))
     if not is_there:
         return None

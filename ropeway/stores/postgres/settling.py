@@ -1,4 +1,4 @@
-"""settle: how attempts ended, as the function takes them and answers."""
+"""settle: outcomes as parameters of `sql/settle.sql`, and its answers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ...job.retention import Retention
 from ...store.answer_codes import answers_of
 from ...store.values import Answer
 from .encoding import HELD, as_json
-from .parameters import NULL, Parameter, number, numbers, text, texts, truths
+from .parameters import NULL, Parameter, booleans, number, numbers, text, texts
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
-_NOBODY: Final = (NULL,) * 11
+_NO_OTHERS: Final = (NULL,) * 11
 
 
 class Settlement:
-    """Outcomes in the order in which they are settled.
+    """Outcomes in two groups: plain completions, and all others.
 
     Completions that are kept alike are one statement in the server, and go by id, so that calls wait for each other's
     locks in one order. Each of the others takes its own, in the order given, after all of them were locked by id.
@@ -46,7 +46,7 @@ class Settlement:
         adds = jobs_added([outcomes[place] for place in (*self._done, *self._others)])
         self.parameters = (*_done(outcomes, self._done, keep), *_others(outcomes, self._others), text(adds))
         self.queues: Final = {job.queue for outcome in outcomes for job in outcome.adds} if adds else set[str]()
-        """Those of the jobs that are added."""
+        """The queues of the jobs that are added."""
 
     def answers(self, done: str | None, others: str | None) -> list[Answer]:
         if done is None and not self._others:
@@ -75,7 +75,7 @@ def _done(outcomes: Sequence[Outcome], places: Sequence[int], keep: Retention | 
 
 def _others(outcomes: Sequence[Outcome], places: Sequence[int]) -> tuple[Parameter, ...]:
     if not places:
-        return _NOBODY
+        return _NO_OTHERS
     others = [outcomes[place] for place in places]
     failures = [outcome.failure or _NO_FAILURE for outcome in others]
     return (
@@ -88,13 +88,13 @@ def _others(outcomes: Sequence[Outcome], places: Sequence[int]) -> tuple[Paramet
         numbers([min(outcome.delay, LAST_INSTANT) for outcome in others]),
         numbers([outcome.keep.age for outcome in others]),
         numbers([outcome.keep.count for outcome in others]),
-        truths([outcome.exhausted for outcome in others]),
+        booleans([outcome.exhausted for outcome in others]),
         numbers([outcome.stack_traces for outcome in others]),
     )
 
 
 def jobs_added(outcomes: Sequence[Outcome]) -> str | None:
-    """The jobs that outcomes add, as `sql/lib/add_for.sql` takes them; None if there are none."""
+    """The jobs that outcomes add, as `sql/lib/add_of_outcomes.sql` takes them; None if there are none."""
     if not any(outcome.adds for outcome in outcomes):
         return None
     jobs = [

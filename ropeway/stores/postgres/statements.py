@@ -7,8 +7,8 @@
 
 The names of a set of functions end in a digest of its text, so that every release calls its own. While a new one is
 rolled out, or taken back, the processes of both work on the same tables: no function is ever replaced under a process
-that calls it. Who opens a schema installs its set if it is not there. A set that nobody has used for long is dropped
-(`sql/lib/drop_unused_functions.sql`).
+that calls it. A process that opens a schema installs its set if that is missing. A set that is not used for long is
+dropped (`sql/lib/drop_unused_functions.sql`).
 
 The files say `ropeway.` for the schema, `ropeway.name(` for a function, and `{{NAME}}` for a rule of the domain:
 another schema, the digest and the values of `domain.py` are put in when they are read. Migrations are history, and say

@@ -1,4 +1,4 @@
-"""What a `postgresql:` URL says."""
+"""Parsing of `postgresql:` URLs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 
 
 class Target(msgspec.Struct, frozen=True):
+    """A parsed URL: where the server is, and how this handle uses it."""
+
     url: str
     """Without the password."""
     conninfo: str
@@ -66,7 +68,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def _check_places(said: Mapping[str, Any]) -> None:
-    """Raises `ValueError`. A host that begins with a slash or an @ is a folder of Unix sockets."""
+    """Raises `ValueError` for a host or port that cannot be. A host that begins with / or @ is a socket folder."""
     for host in str(said.get("host") or "").split(","):
         if not host.startswith(("/", "@")):
             checked_host(host)

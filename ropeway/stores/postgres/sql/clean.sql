@@ -1,6 +1,6 @@
 -- Removes jobs of one state, the oldest first: finished ones by when they finished, others by when they were added.
--- Takes the queue, the state, how old they must be, how many at most, the instant, and whether it may wake listeners.
--- Returns their ids, whether others remain, and the wakes as `wake` says them.
+-- Takes the queue, the state, the least age, how many at most, the instant, and whether it may notify.
+-- Returns their ids, whether others remain, and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.clean(
     queue_name text, of_state ropeway.state, older_than bigint, most integer, at bigint DEFAULT NULL,
     may_wake boolean DEFAULT NULL, OUT ids text[], OUT more boolean, OUT wakes text[]
@@ -69,15 +69,15 @@ BEGIN
         ELSE
             DELETE FROM ropeway.finished AS f WHERE f.ctid = ANY (spots[1:most]);
     END CASE;
-    s := ropeway.moved(s, of_state, NULL, cardinality(ids));
+    s := ropeway.count_move(s, of_state, NULL, cardinality(ids));
     s := ropeway.drop_jobs(s, queue_id, ids, array_fill(of_state, ARRAY[cardinality(ids)]), seqs[1:most], instant);
-    s := ropeway.told(
+    s := ropeway.add_entry(
         s,
         ropeway.entry(
             '{{CLEANED}}', instant, NULL, NULL, '{"count":' || cardinality(ids) || ',"state":"' || of_state || '"}'
         ),
         1
     );
-    wakes := ropeway.write(s, queue_id, instant, false, may_wake);
+    wakes := ropeway.write_step(s, queue_id, instant, false, may_wake);
 END
 $$;

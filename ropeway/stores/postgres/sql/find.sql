@@ -1,8 +1,8 @@
--- A page of the jobs of one state, in that state's order.
--- Takes the queue, the state, a name and a tag (nulls: all), how many at most, how many to look at for that, the key of the last
--- job that was looked at before, and whether backwards.
--- Returns a row for each: its key, and the fields of a record in their order. Where it looked at as many as it may and others may
--- follow, a last row has the key of the last one and nothing else.
+-- Reads a page of the jobs of one state, in that state's order.
+-- Takes the queue, the state, a name and a tag (nulls: any), how many jobs to return and how many to look at, both at
+-- most, the key of the last job that was looked at before, and whether backwards.
+-- Returns a row for each job: its key, and the fields of a record. If it looked at as many as it may, a last row has
+-- only the key to go on from.
 CREATE OR REPLACE FUNCTION ropeway.find(
     queue_name text, of_state ropeway.state, of_name text, of_tag text, most integer, looks integer, first bigint,
     second bigint, backwards boolean

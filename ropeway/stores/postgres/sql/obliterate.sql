@@ -1,6 +1,7 @@
--- Pauses a queue and removes everything in it, a batch at a time; the last call forgets its settings, counters, metrics and events.
--- Takes the queue, whether active jobs go too, and the instant.
--- Returns the ids that went, whether there is more, and how many active jobs stood in the way.
+-- Pauses a queue and removes everything in it, a batch per call; the last call deletes its settings, counters, metrics
+-- and events.
+-- Takes the queue, whether to remove active jobs too, and the instant.
+-- Returns the ids that were removed, whether there is more, and how many active jobs prevented it.
 CREATE OR REPLACE FUNCTION ropeway.obliterate(
     queue_name text, forces boolean, at bigint DEFAULT NULL, OUT ids text[], OUT more boolean, OUT active integer
 )
@@ -31,7 +32,7 @@ BEGIN
         RETURN;
     END IF;
     ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT {{BATCH}});
-    held := ropeway.hold(queue_id, ids);
+    held := ropeway.lock_jobs(queue_id, ids);
     -- After the jobs: claims under a limit have some in hand when they ask for the queue.
     UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
     SELECT count(*) INTO active FROM ropeway.active AS a WHERE a.queue = queue_id;
@@ -44,11 +45,11 @@ BEGIN
         SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id AND p.id = ANY (held);
         IF FOUND THEN
             IF job.state = 'active' THEN
-                PERFORM ropeway.revoke(queue_id, job.id, job.token, 'removed', instant);
+                PERFORM ropeway.revoke_lock(queue_id, job.id, job.token, 'removed', instant);
                 revokes := true;
             END IF;
-            PERFORM ropeway.leave(job);
-            s := ropeway.moved(s, job.state, NULL);
+            PERFORM ropeway.delete_state(job);
+            s := ropeway.count_move(s, job.state, NULL);
             gone := gone || job.id;
             states := states || job.state;
             seqs := seqs || abs(job.ord);

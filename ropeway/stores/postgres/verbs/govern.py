@@ -1,4 +1,4 @@
-"""What concerns a whole queue: its settings, its events, and taking many jobs away."""
+"""Commands on a whole queue: settings, events, clean, obliterate."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
 from ....store.values import BATCH, Cleaned, Settings
 from ..encoding import as_json
 from ..executor import Executor
-from ..parameters import amount, number, text, texts, truth
+from ..parameters import amount, boolean, number, text, texts
 
 TRIM_ONCE_IN: Final = 256
-"""Events that are published; by chance, because most of those who publish a few make no more calls."""
+"""One publish in so many trims the events, chosen at random: most processes that publish make few calls."""
 
 
 async def configure(on: Executor, command: Configure, now: Instant | None) -> Settings:
@@ -23,7 +23,7 @@ async def configure(on: Executor, command: Configure, now: Instant | None) -> Se
         [command.queue],
         now,
         text(command.queue),
-        truth(command.pause),
+        boolean(command.pause),
         texts(command.pause_names),
         texts(command.resume_names),
         number(command.max_active),
@@ -50,5 +50,5 @@ async def clean(on: Executor, command: Clean, now: Instant | None) -> Cleaned:
 
 
 async def obliterate(on: Executor, command: Obliterate, now: Instant | None) -> Cleaned:
-    [(ids, more, active)] = await on.ask("obliterate", text(command.queue), truth(command.force), number(now))
+    [(ids, more, active)] = await on.ask("obliterate", text(command.queue), boolean(command.force), number(now))
     return Cleaned(ids, more=more, active=active)

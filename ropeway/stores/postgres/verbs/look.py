@@ -1,4 +1,4 @@
-"""Reading: what changes nothing."""
+"""Commands that read."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ....job.states import STATES, State
 from ....store import commands
 from ....store.commands import Find
 from ....store.values import Counts, Entries, History, LogPage, Metric, Page, Revoked, RevokedLock, Settings
-from .. import looking
+from .. import reading
 from ..executor import Executor
 from ..link import Row
-from ..parameters import NULL, amount, number, numbers, text, texts, truth
+from ..parameters import NULL, amount, boolean, number, numbers, text, texts
 
 
 async def get(on: Executor, command: commands.Get, _: Instant | None) -> list[JobRecord | None]:
     rows = await on.ask("get", text(command.queue), texts(command.ids))
-    known = {row[1]: looking.record_of(row) for row in rows}
+    known = {row[1]: reading.record_of(row) for row in rows}
     return [known.get(id) for id in command.ids]
 
 
 async def find(on: Executor, command: Find, _: Instant | None) -> Page:
-    return await looking.find(partial(_find_in, on, command), command)
+    return await reading.find(partial(_find_in, on, command), command)
 
 
 async def _find_in(
@@ -39,7 +39,7 @@ async def _find_in(
         number(looks),
         number(first),
         number(second),
-        truth(command.newest_first),
+        boolean(command.newest_first),
     )
 
 
@@ -58,15 +58,15 @@ async def metrics(on: Executor, command: commands.ReadMetrics, _: Instant | None
 
 
 async def history(on: Executor, command: commands.ReadHistory, _: Instant | None) -> History | None:
-    return looking.history_of(await on.ask("history", text(command.queue), text(command.id)))
+    return reading.history_of(await on.ask("history", text(command.queue), text(command.id)))
 
 
 async def log(on: Executor, command: commands.ReadLog, _: Instant | None) -> LogPage | None:
     place = NULL if command.after is None else amount(command.after)
     # One more than fits says whether there is another page.
     most = amount(command.limit + 1)
-    rows = await on.ask("log", text(command.queue), text(command.id), place, most, truth(command.newest_first))
-    return looking.log_of(rows, command.limit)
+    rows = await on.ask("log", text(command.queue), text(command.id), place, most, boolean(command.newest_first))
+    return reading.log_of(rows, command.limit)
 
 
 async def settings(on: Executor, command: commands.ReadSettings, _: Instant | None) -> Settings:
@@ -87,14 +87,14 @@ async def clock(on: Executor, _: commands.ReadClock, __: Instant | None) -> Inst
 
 async def events(on: Executor, command: commands.ReadEvents, _: Instant | None) -> Entries:
     after, limit = command.after, command.limit
-    place = looking.read_place(after) if after not in (None, "now") and after is not None else None
+    position = reading.read_position(after) if after not in (None, "now") and after is not None else None
     most = number(0 if after == "now" else limit + 1)
-    [row] = await on.ask("events", text(command.queue), number(None if place is None else place.step), most)
-    found = looking.entries_of(row, after, inclusive=command.inclusive, limit=limit)
+    [row] = await on.ask("events", text(command.queue), number(None if position is None else position.step), most)
+    found = reading.entries_of(row, after, inclusive=command.inclusive, limit=limit)
     if found.gap and found.cursor == after:
         # What was asked for is not there: what is there begins at the oldest.
         [row] = await on.ask("events", text(command.queue), number(None), most)
-        found = looking.entries_of(row, None, inclusive=False, limit=limit)
+        found = reading.entries_of(row, None, inclusive=False, limit=limit)
         return Entries(found.entries, found.cursor, gap=True)
     return found
 

@@ -1,4 +1,4 @@
-"""Small versioned records."""
+"""Commands on small versioned records."""
 
 from __future__ import annotations
 

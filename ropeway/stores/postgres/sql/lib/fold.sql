@@ -1,6 +1,23 @@
--- Adds steps to the tally and the metrics of a queue, and gives them their numbers in the stream of events. The step after
--- which nothing waits and nothing is active is followed by `drained`.
--- Takes the queue and how many steps at most.
+-- Folds the steps of a queue: numbers them in the event stream, and adds them up in the counters.
+--
+--   calls, side by side                        one fold at a time (advisory lock)
+--
+--   INSERT step 7: -1 waiting, +1 active  --+    number   events       tally of the queue
+--   INSERT step 8: +2 waiting             --+->  7 -> 41  claim        waiting  + 1
+--   INSERT step 9: -1 active, +1 done     --+    8 -> 45  add, add     active   + 0
+--   INSERT step 10 (not committed yet)           9 -> 46  complete     completed + 1, events = 46
+--
+-- If every call updated the counters and numbered its events, all calls on a queue would wait for each other's commit. So
+-- a call only inserts a step: its entries, and what it adds to counters and metrics. A fold adds up the committed steps
+-- that have no number yet, in the order of their ids. A call takes its id after it has seen what it builds on, so that
+-- order is one of cause and effect. A step that commits late, such as 10, gets a number of a later fold, behind all that
+-- readers have seen: nobody misses it, and an open transaction holds up nobody.
+--
+-- Readers fold before they read events. Counts are the tally plus the steps that are not folded yet. A fold replaces the
+-- tally's row instead of updating it, so that the newest is found at once however many dead ones an open transaction
+-- keeps. The step after which nothing is waiting or active is followed by a step with the event `drained`.
+--
+-- Takes the queue, and how many steps at most.
 -- Returns how many there were.
 CREATE OR REPLACE FUNCTION ropeway.fold(queue_id integer, most integer DEFAULT {{FOLD_BATCH}}) RETURNS integer
 LANGUAGE plpgsql AS $$
