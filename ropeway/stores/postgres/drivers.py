@@ -14,16 +14,16 @@ from psycopg.rows import tuple_row
 
 from ...errors import InvalidOption
 from ...showing import shown, with_article
-from .calls import Call
+from .json_calls import Call
 
-TAKEN: Final = (
+ACCEPTED: Final = (
     "give an open connection of psycopg, asyncpg or Django (django.db.connection), or a Session, Connection, "
     "AsyncSession or AsyncConnection of SQLAlchemy"
 )
 
 
 class Driver(Protocol):
-    """What a transaction of the caller's can do."""
+    """Operations on a caller's transaction."""
 
     async def ask(self, call: Call) -> str: ...
 
@@ -218,7 +218,7 @@ def driver_of(given: object) -> Driver:
             f"is {_named(given)}, which would block the event loop: use an async connection or session, or call "
             "`queue.sync.add(...)` in the thread that the transaction runs in (asyncio.to_thread, sync_to_async)",
         )
-    raise InvalidOption("tx", f"cannot be {shown(given)}: {TAKEN}")
+    raise InvalidOption("tx", f"cannot be {shown(given)}: {ACCEPTED}")
 
 
 def blocking_driver_of(given: object) -> BlockingDriver:
@@ -228,7 +228,7 @@ def blocking_driver_of(given: object) -> BlockingDriver:
             return _BLOCKING[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
     if not kinds.isdisjoint(_ASYNC):
         raise InvalidOption("tx", f"is {_named(given)}, which has to be awaited: use `await queue.add(...)`")
-    raise InvalidOption("tx", f"cannot be {shown(given)}: {TAKEN}")
+    raise InvalidOption("tx", f"cannot be {shown(given)}: {ACCEPTED}")
 
 
 def _kinds(given: object) -> set[str]:

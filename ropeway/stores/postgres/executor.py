@@ -55,11 +55,11 @@ class Executor:
             await resources.close_with_loop()
         return resources
 
-    async def ask(self, function: str, *parameters: Parameter) -> list[Row]:
-        """Calls a function that writes no step, and so notifies nobody."""
+    async def call(self, function: str, *parameters: Parameter) -> list[Row]:
+        """Calls a function that writes no step, and so sends no notification."""
         return await (await self.lasting_resources()).pool.call(self._statement(function, len(parameters)), parameters)
 
-    async def act(
+    async def call_and_notify(
         self,
         function: str,
         queues: Sequence[str],
@@ -67,7 +67,7 @@ class Executor:
         *parameters: Parameter,
         is_repeat: bool = False,
     ) -> list[Any]:
-        """Calls a function that writes a step. Answers its columns, without the last: its wakes."""
+        """Calls a function that writes a step, and passes its wakes, the last column, to the notifier."""
         resources = await self.lasting_resources()
         may_wake = resources.notifier.may_notify(queues)
         whole = (*parameters, number(now), boolean(may_wake))
@@ -84,7 +84,7 @@ class Executor:
                 self._steps[queue] = 0
                 # The add itself is stored, and workers fold too.
                 with suppress(StoreUnavailable):
-                    await self.ask("try_fold", text(queue))
+                    await self.call("try_fold", text(queue))
 
     def _statement(self, function: str, parameters: int) -> Statement:
         statement = self._statements.get(function)

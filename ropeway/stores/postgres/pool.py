@@ -18,7 +18,7 @@ from .connection import FIRST_PAUSE, open_link
 from .failures import NO_FUNCTION, READ_ONLY, ROLLED_BACK, STATEMENT_LOST, code_of, raise_typed, typed_error
 from .link import Link, NotSent, Row, Statement
 from .parameters import Parameter
-from .schema import NOTED_FOR, check_schema, note_use
+from .schema import RECORDED_FOR, check_schema, record_use
 from .statements import in_schema
 from .target import Target
 
@@ -45,7 +45,7 @@ class LinkPool:
         self._failures = 0
         self._warm_up = Statement(in_schema("SELECT ropeway.warm_up()", target.schema))
         self._is_warm = False
-        self._note_at = math.inf
+        self._record_use_at = math.inf
         """When to record again that this release's functions are used."""
 
     async def open(self) -> None:
@@ -110,13 +110,13 @@ class LinkPool:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def keep_functions(self) -> None:
-        """Records once a day that this release's functions are used, so that nobody drops them."""
+        """Records once a day that this release's functions are used, so that they are not dropped."""
         now = asyncio.get_running_loop().time()
-        if now < self._note_at:
+        if now < self._record_use_at:
             return
-        self._note_at = now + NOTED_FOR
+        self._record_use_at = now + RECORDED_FOR
         with suppress(Error):
-            if not await note_use(await self._link(), self._target):
+            if not await record_use(await self._link(), self._target):
                 await self._install()
 
     async def _install(self) -> None:
@@ -172,7 +172,7 @@ class LinkPool:
                 self._is_reached = True
                 if not self._was_up:
                     await self._check(link)
-                    self._note_at = loop.time() + NOTED_FOR
+                    self._record_use_at = loop.time() + RECORDED_FOR
                 self._links.append(link)
                 if self._is_warm:
                     self._warm_up_link(link)

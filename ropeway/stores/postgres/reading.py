@@ -20,7 +20,7 @@ _failures: Final[Callable[[str], list[FailedAttempt]]] = msgspec.json.Decoder(li
 _lines: Final[Callable[[str], list[LogLine]]] = msgspec.json.Decoder(list[LogLine]).decode
 
 FindIn = Callable[[State, int, int, int, int], Awaitable[list[Row]]]
-"""Takes a state, how many jobs at most, how many to look at for that, and a key; answers as `sql/find.sql` does."""
+"""Takes a state, how many jobs to return and to look at, both at most, and a key; returns rows of `sql/find.sql`."""
 
 STRIDE: Final = 5_000
 """Jobs that one statement looks at for a name or a tag, so that a search for a rare one is no long statement."""
@@ -34,13 +34,13 @@ async def find(find_in: FindIn, query: Find) -> Page:
     key = (start.first, start.second) if start else (beginning, beginning)
     jobs: list[JobRecord] = []
     last = start
-    is_picky = query.name is not None or query.tag is not None
+    is_filtered = query.name is not None or query.tag is not None
     for state in states_left(query, start):
         left: tuple[int, int] | None = key
         while left is not None:
             # One more than fits says whether there is another page.
             most = query.limit - len(jobs) + 1
-            rows = await find_in(state, most, max(most, STRIDE) if is_picky else most, *left)
+            rows = await find_in(state, most, max(most, STRIDE) if is_filtered else most, *left)
             left = None
             for first, second, *fields in rows:
                 if fields[0] is None:

@@ -22,8 +22,8 @@ _NO_OTHERS: Final = (NULL,) * 11
 class Settlement:
     """Outcomes in two groups: plain completions, and all others.
 
-    Completions that are kept alike are one statement in the server, and go by id, so that calls wait for each other's
-    locks in one order. Each of the others takes its own, in the order given, after all of them were locked by id.
+    Completions with the same retention are executed by one statement, sorted by id, so that all calls lock jobs in one
+    order. The others are locked in the order of ids, too, and then settled one by one, in the order given.
     """
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
@@ -32,18 +32,18 @@ class Settlement:
         keep: Retention | None = None
         done: list[tuple[str, int]] = []
         others: list[int] = []
-        for place, outcome in enumerate(outcomes):
+        for position, outcome in enumerate(outcomes):
             is_plain = outcome.move == "complete" and times.get(outcome.id, 1) == 1
             if is_plain and keep is None:
                 keep = outcome.keep
             if is_plain and outcome.keep == keep:
-                done.append((outcome.id, place))
+                done.append((outcome.id, position))
             else:
-                others.append(place)
+                others.append(position)
         done.sort()
-        self._done = [place for _, place in done]
+        self._done = [position for _, position in done]
         self._others = others
-        adds = jobs_added([outcomes[place] for place in (*self._done, *self._others)])
+        adds = jobs_added([outcomes[position] for position in (*self._done, *self._others)])
         self.parameters = (*_done(outcomes, self._done, keep), *_others(outcomes, self._others), text(adds))
         self.queues: Final = {job.queue for outcome in outcomes for job in outcome.adds} if adds else set[str]()
         """The queues of the jobs that are added."""
@@ -52,17 +52,17 @@ class Settlement:
         if done is None and not self._others:
             return [HELD] * len(self._outcomes)
         answers: list[Answer] = [HELD] * len(self._outcomes)
-        for places, letters in ((self._done, done), (self._others, others)):
+        for positions, letters in ((self._done, done), (self._others, others)):
             if letters is not None:
-                for place, answer in zip(places, answers_of(letters), strict=True):
-                    answers[place] = answer
+                for position, answer in zip(positions, answers_of(letters), strict=True):
+                    answers[position] = answer
         return answers
 
 
-def _done(outcomes: Sequence[Outcome], places: Sequence[int], keep: Retention | None) -> tuple[Parameter, ...]:
+def _done(outcomes: Sequence[Outcome], positions: Sequence[int], keep: Retention | None) -> tuple[Parameter, ...]:
     if keep is None:
         return NULL, NULL, NULL, NULL, NULL
-    done = [outcomes[place] for place in places]
+    done = [outcomes[position] for position in positions]
     has_results = any(outcome.result is not None for outcome in done)
     return (
         texts([outcome.id for outcome in done]),
@@ -73,10 +73,10 @@ def _done(outcomes: Sequence[Outcome], places: Sequence[int], keep: Retention | 
     )
 
 
-def _others(outcomes: Sequence[Outcome], places: Sequence[int]) -> tuple[Parameter, ...]:
-    if not places:
+def _others(outcomes: Sequence[Outcome], positions: Sequence[int]) -> tuple[Parameter, ...]:
+    if not positions:
         return _NO_OTHERS
-    others = [outcomes[place] for place in places]
+    others = [outcomes[position] for position in positions]
     failures = [outcome.failure or _NO_FAILURE for outcome in others]
     return (
         texts([outcome.id for outcome in others]),
@@ -99,7 +99,7 @@ def jobs_added(outcomes: Sequence[Outcome]) -> str | None:
         return None
     jobs = [
         {
-            "outcome": place,
+            "outcome": position,
             "queue": job.queue,
             "id": job.id,
             "name": job.name,
@@ -111,7 +111,7 @@ def jobs_added(outcomes: Sequence[Outcome]) -> str | None:
             "due_at": job.due_at,
             "tags": as_json(job.tags).decode() if job.tags else None,
         }
-        for place, outcome in enumerate(outcomes)
+        for position, outcome in enumerate(outcomes)
         for job in outcome.adds
     ]
     return as_json(jobs).decode()

@@ -12,11 +12,11 @@ from ...store.inspection import Inspection
 from ...store.offers import Offers
 from ...store.transactions import BlockingInside, Inside
 from ...store.values import Topic
-from .calls import JsonCalls
 from .connection import migrate
 from .drivers import blocking_driver_of, driver_of
 from .executor import Executor
 from .inspecting import inspect
+from .json_calls import JsonCalls
 from .link import Statement
 from .parameters import text
 from .statements import in_schema
@@ -76,7 +76,7 @@ class PostgresStore(Store):
     # Share a transaction
 
     async def prepare(self, queue: str) -> None:
-        # In a transaction of its own: made in one that stays open, the queue would hold up all who use it first.
+        # In a separate transaction: a queue made in one that stays open would block all other first users of it.
         pool = (await self._executor.lasting_resources()).pool
         await pool.keep_functions()
         if queue not in self._calls.queue_ids:
@@ -107,7 +107,7 @@ class PostgresStore(Store):
         return PostgresListener(wakes, topic, queues, self._executor.check, self.url)
 
     def _wakes_for_worker(self) -> WakeConnection:
-        """Also warms up the links: who listens to jobs is going to claim."""
+        """Also warms up the links: a listener to jobs is going to claim."""
         resources = self._executor.resources()
         resources.warm_up()
         return resources.wakes

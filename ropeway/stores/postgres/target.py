@@ -50,7 +50,7 @@ class Target(msgspec.Struct, frozen=True):
             # `geturl` leaves out the two slashes that libpq wants.
             conninfo = "postgresql://" + conninfo.removeprefix("postgresql:").removeprefix("//")
         try:
-            _check_places(conninfo_to_dict(conninfo))
+            _check_hosts(conninfo_to_dict(conninfo))
         except Error as wrong:
             raise InvalidOption("url", f"cannot be {shown(safe)}: {told_by(wrong)}") from None
         except ValueError:
@@ -67,7 +67,7 @@ class Target(msgspec.Struct, frozen=True):
         )
 
 
-def _check_places(said: Mapping[str, Any]) -> None:
+def _check_hosts(said: Mapping[str, Any]) -> None:
     """Raises `ValueError` for a host or port that cannot be. A host that begins with / or @ is a socket folder."""
     for host in str(said.get("host") or "").split(","):
         if not host.startswith(("/", "@")):

@@ -11,9 +11,9 @@ from psycopg.pq import TransactionStatus
 from ...job.outcomes import Outcome
 from ...job.record import NewJob
 from ...store.values import Added, Answer
-from .calls import Call, JsonCalls
 from .drivers import BlockingDriver, BlockingPsycopg, Driver, Psycopg
 from .failures import raise_typed, typed_error
+from .json_calls import Call, JsonCalls
 from .transaction_connections import Begun, BlockingTransactionConnections, Checkout, TransactionConnections
 
 

@@ -1,9 +1,9 @@
 """Wake-ups by LISTEN and NOTIFY: one connection per handle and loop receives them for all listeners.
 
-A NOTIFY takes a lock of the whole server at commit, so it is sent only where somebody listens:
+A NOTIFY takes a lock of the whole server at commit, so it is sent only if there are listeners:
 
     listener    LISTEN, and a shared advisory lock on (topic, queue) while it is subscribed
-    writer      tries that lock exclusively; if it gets it, nobody listens, and no NOTIFY is sent
+    writer      tries that lock exclusively; if it gets it, there are no listeners, and no NOTIFY is sent
 
 The lock costs writers a look and no row, and the server releases it when the connection ends. Listeners to `jobs` are
 subscribed while they wait, and for a short time after: a busy worker claims by itself.
@@ -215,9 +215,9 @@ class WakeConnection:
         for subscription in self._subscriptions.values():
             subscription.wake()
 
-    def _on_notification(self, said: str) -> None:
+    def _on_notification(self, payload: str) -> None:
         for subscription in [*self._subscriptions.values()]:
-            if subscription.queue_id is not None and said == f"{subscription.channel[0]}:{subscription.queue_id}":
+            if subscription.queue_id is not None and payload == f"{subscription.channel[0]}:{subscription.queue_id}":
                 subscription.wake()
 
 
@@ -226,7 +226,7 @@ def _is_true(answered: asyncio.Future[list[Row]]) -> bool:
 
 
 class PostgresListener(EarListener[WakeConnection]):
-    """A listener of this store. Its `claim` only waits: no job is given to a worker that may not hear of it."""
+    """A listener of this store. Its `claim` only waits: a worker that lost its connection would not learn of a job."""
 
     def __init__(
         self,

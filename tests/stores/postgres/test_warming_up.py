@@ -9,7 +9,7 @@ from ropeway.testing.factories import QUEUE, new_jobs
 
 
 async def test_warming_up_runs_to_its_end_and_leaves_nothing(store: PostgresStore):
-    [(how,)] = await store._executor.ask("warm_up")
+    [(how,)] = await store._executor.call("warm_up")
 
     assert how == "done"
     assert await store.queues() == []

@@ -11,7 +11,7 @@ BEGIN
     IF call ->> 'database' <> current_database() THEN
         RETURN '!' || current_database();
     END IF;
-    -- Notifies without looking for listeners: who listens at the commit is not known yet.
+    -- Notifies without looking for listeners: there may be others at the commit.
     SELECT added.verdicts INTO letters FROM ropeway.add(
         queues => ropeway.texts_of_json(call -> 'queues'),
         numbers => ropeway.texts_of_json(call -> 'numbers')::integer[],

@@ -17,7 +17,7 @@ DECLARE
     instant bigint := ropeway.clock(at);
     queue ropeway.queue;
     held text[];
-    job ropeway.place;
+    job ropeway.whole_job;
     prev ropeway.state;
     keep record;
     one ropeway.active;
@@ -36,7 +36,7 @@ BEGIN
             letters := letters || 'd' || ropeway.state_letter('cancelled');
             CONTINUE;
         END IF;
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue.id AND p.id = ids[n] AND p.id = ANY (held);
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue.id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;

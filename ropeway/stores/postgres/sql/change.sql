@@ -18,15 +18,15 @@ DECLARE
     instant bigint := ropeway.clock(at);
     queue_id integer;
     held text[];
-    job ropeway.place;
-    old ropeway.place;
+    job ropeway.whole_job;
+    old ropeway.whole_job;
     changed text[];
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     held := ropeway.lock_jobs(queue_id, ids);
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;

@@ -11,13 +11,13 @@ SET enable_mergejoin = off
 AS $$
 DECLARE
     queue_id integer;
-    job ropeway.place;
+    job ropeway.whole_job;
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     IF cardinality(ropeway.lock_jobs(queue_id, ARRAY[job_id])) = 0 THEN
         RETURN 'm-';
     END IF;
-    SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id;
+    SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = job_id;
     DELETE FROM ropeway.log_line AS l WHERE l.seq = abs(job.ord) AND l.number <= job.logged - keep_lines;
     RETURN 'd' || ropeway.state_letter(job.state);
 END

@@ -149,11 +149,11 @@ BEGIN
     END CASE;
     RETURN QUERY
     SELECT
-        page.a, page.b, {{RECORD_OF_PLACE}}
+        page.a, page.b, {{RECORD_OF_WHOLE_JOB}}
     FROM unnest(firsts, seconds, ids, names) WITH ORDINALITY AS page (a, b, id, name, n)
-    -- One by one, whatever is known of the tables: OFFSET keeps the planner from turning this round.
+    -- One by one, whatever the statistics of the tables: OFFSET keeps the planner from reversing the join.
     CROSS JOIN LATERAL (
-        SELECT place.* FROM ropeway.place WHERE place.queue = queue_id AND place.id = page.id OFFSET 0
+        SELECT whole_job.* FROM ropeway.whole_job WHERE whole_job.queue = queue_id AND whole_job.id = page.id OFFSET 0
     ) AS p
     WHERE (of_name IS NULL OR page.name = of_name) AND (
         of_tag IS NULL

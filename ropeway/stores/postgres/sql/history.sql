@@ -18,6 +18,6 @@ LANGUAGE sql STABLE AS $$
             FROM ropeway.log_line AS l WHERE l.seq = abs(p.ord)
         )::text,
         coalesce(p.logged, ropeway.raise_no_state(p.id))
-    FROM ropeway.place AS p
+    FROM ropeway.whole_job AS p
     WHERE p.queue = (SELECT q.id FROM ropeway.queue AS q WHERE q.name = queue_name) AND p.id = job_id
 $$;

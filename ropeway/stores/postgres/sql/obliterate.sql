@@ -15,7 +15,7 @@ DECLARE
     instant bigint := ropeway.clock(at);
     queue_id integer;
     held text[];
-    job ropeway.place;
+    job ropeway.whole_job;
     job_id text;
     gone text[] := '{}';
     s ropeway.step;
@@ -33,7 +33,7 @@ BEGIN
     END IF;
     ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT {{BATCH}});
     held := ropeway.lock_jobs(queue_id, ids);
-    -- After the jobs: claims under a limit have some in hand when they ask for the queue.
+    -- After the jobs: claims under a limit have locked some when they lock the queue.
     UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
     SELECT count(*) INTO active FROM ropeway.active AS a WHERE a.queue = queue_id;
     IF active > 0 AND NOT forces THEN
@@ -42,7 +42,7 @@ BEGIN
     END IF;
     active := 0;
     FOREACH job_id IN ARRAY ids LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id AND p.id = ANY (held);
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = job_id AND p.id = ANY (held);
         IF FOUND THEN
             IF job.state = 'active' THEN
                 PERFORM ropeway.revoke_lock(queue_id, job.id, job.token, 'removed', instant);
@@ -57,7 +57,7 @@ BEGIN
     END LOOP;
     s := ropeway.drop_jobs(s, queue_id, gone, states, seqs, instant);
     IF cardinality(ids) > 0 THEN
-        -- Without the events that removing them would be.
+        -- Without an event for each.
         INSERT INTO ropeway.step (
             at, queue, events, waiting, waiting_children, delayed, active, completed, failed, cancelled, entries
         )
@@ -73,7 +73,7 @@ BEGIN
     IF more THEN
         RETURN;
     END IF;
-    -- As if the queue had never been; only the numbers of its events go on.
+    -- Only the numbers of its events go on.
     LOOP
         EXIT WHEN ropeway.fold(queue_id) < {{FOLD_BATCH}};
     END LOOP;

@@ -30,7 +30,7 @@ DECLARE
     done record;
     other record;
     taken record;
-    brings_work boolean := false;
+    has_new_work boolean := false;
     adding text[] := '{}';
 BEGIN
     instant := ropeway.clock(at);
@@ -68,9 +68,9 @@ BEGIN
         );
         s := other.s;
         other_letters := other.letters;
-        brings_work := other.back > 0;
+        has_new_work := other.back > 0;
     END IF;
-    brings_work := brings_work OR (queue.max_active IS NOT NULL AND s.active < 0);
+    has_new_work := has_new_work OR (queue.max_active IS NOT NULL AND s.active < 0);
 
     IF adds IS NOT NULL THEN
         adding := ropeway.add_of_outcomes(
@@ -83,7 +83,7 @@ BEGIN
             s, queue, instant, token, worker, most, lock, names, repeats, isolates, from_priority, from_ord, from_due
         );
         -- More became due than were taken.
-        brings_work := brings_work OR (
+        has_new_work := has_new_work OR (
             coalesce((taken.s).delayed, 0) < coalesce(s.delayed, 0) AND coalesce((taken.s).waiting, 0) > coalesce(s.waiting, 0)
         );
         s := taken.s;
@@ -99,6 +99,6 @@ BEGIN
         held := taken.held;
         passed := taken.passed;
     END IF;
-    wakes := adding || ropeway.write_step(s, queue.id, instant, brings_work, may_wake);
+    wakes := adding || ropeway.write_step(s, queue.id, instant, has_new_work, may_wake);
 END
 $$;

@@ -21,7 +21,7 @@ AS $$
 DECLARE
     s ropeway.step;
     queue_id integer;
-    spots tid[];
+    ctids tid[];
     due record;
     late record;
 BEGIN
@@ -35,16 +35,16 @@ BEGIN
     s := late.s;
     stalled := late.stalled;
     given_up := late.given_up;
-    spots := ARRAY(
+    ctids := ARRAY(
         SELECT f.ctid FROM ropeway.finished AS f
         WHERE f.queue = queue_id AND f.expires_at <= instant AND f.expires_at < {{LAST_INSTANT}}
         ORDER BY f.expires_at
         LIMIT {{BATCH}}
         FOR UPDATE SKIP LOCKED
     );
-    removed := cardinality(spots);
+    removed := cardinality(ctids);
     IF removed > 0 THEN
-        s := ropeway.drop_final(s, queue_id, spots, instant);
+        s := ropeway.drop_final(s, queue_id, ctids, instant);
     END IF;
     wakes := ropeway.write_step(
         s, queue_id, instant, promoted > 0 OR cardinality(stalled) > 0 OR cardinality(given_up) > 0, may_wake

@@ -16,7 +16,7 @@ DECLARE
     last_gone bigint;
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    -- Also if nothing is to be folded: only who has the fold's lock forgets steps.
+    -- Also if nothing is to be folded: `delete_steps` needs the fold's lock.
     LOOP
         EXIT WHEN ropeway.fold(queue_id) < {{FOLD_BATCH}};
     END LOOP;

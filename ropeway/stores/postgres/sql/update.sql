@@ -20,7 +20,7 @@ DECLARE
     instant bigint := ropeway.clock(at);
     queue_id integer;
     held text[];
-    job ropeway.place;
+    job ropeway.whole_job;
     amount integer;
     progressed text[];
     changed text[];
@@ -29,7 +29,7 @@ BEGIN
     held := ropeway.lock_jobs(queue_id, ids);
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;

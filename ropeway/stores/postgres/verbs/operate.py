@@ -44,10 +44,10 @@ async def remove(on: Executor, command: Remove, now: Instant | None) -> list[Ans
 
 
 async def clear_log(on: Executor, command: ClearLog, _: Instant | None) -> Answer:
-    [(letters,)] = await on.ask("clear_log", text(command.queue), text(command.id), amount(command.keep))
+    [(letters,)] = await on.call("clear_log", text(command.queue), text(command.id), amount(command.keep))
     return ANSWERS[letters]
 
 
 async def _each(on: Executor, function: str, queue: str, now: Instant | None, *parameters: Parameter) -> list[Answer]:
-    [letters] = await on.act(function, [queue], now, text(queue), *parameters)
+    [letters] = await on.call_and_notify(function, [queue], now, text(queue), *parameters)
     return answers_of(letters)

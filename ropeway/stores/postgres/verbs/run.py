@@ -19,14 +19,14 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
         on.check()
         return [[] for _ in command.bundles]
     arguments = adding.arguments_of(command.bundles)
-    [letters] = await on.act("add", arguments.queues, now, *arguments.parameters())
+    [letters] = await on.call_and_notify("add", arguments.queues, now, *arguments.parameters())
     await on.fold_sometimes(arguments.queues)
     return adding.answers_of(command.bundles, letters)
 
 
 async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
     start = on.scan_starts.parameters(command)
-    instant, again_at, *jobs, passed = await on.act(
+    instant, again_at, *jobs, passed = await on.call_and_notify(
         "claim", [command.queue], now, text(command.queue), *request_of(command), *start, is_repeat=command.repeat
     )
     claimed = claimed_of(command, instant, again_at, jobs)
@@ -38,7 +38,7 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     then = command.then
     settlement = Settlement(command.outcomes)
     start = on.scan_starts.parameters(then)
-    done, others, instant, again_at, *jobs, passed = await on.act(
+    done, others, instant, again_at, *jobs, passed = await on.call_and_notify(
         "settle",
         [command.queue, *settlement.queues],
         now,
@@ -59,13 +59,13 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
     locks = command.locks
     ids, tokens = texts([held.id for held in locks]), texts([held.token for held in locks])
     lock = number(min(command.lock, LAST_INSTANT))
-    [(letters,)] = await on.ask("renew", text(command.queue), ids, tokens, lock, number(now))
+    [(letters,)] = await on.call("renew", text(command.queue), ids, tokens, lock, number(now))
     return [HELD] * len(locks) if letters is None else answers_of(letters)
 
 
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
     updates = command.updates
-    [letters] = await on.act(
+    [letters] = await on.call_and_notify(
         "update",
         [command.queue],
         now,
@@ -83,7 +83,7 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
     rules, ends = command.rules, dict(command.rules.ends)
-    promoted, stalled, given_up, removed, next_at, more, at = await on.act(
+    promoted, stalled, given_up, removed, next_at, more, at = await on.call_and_notify(
         "tick",
         [command.queue],
         now,

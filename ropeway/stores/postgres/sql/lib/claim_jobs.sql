@@ -16,7 +16,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     room integer := most;
     active_now integer;
-    spots tid[];
+    ctids tid[];
     jobs text;
     amount integer;
     due record;
@@ -68,7 +68,7 @@ BEGIN
     END IF;
 
     IF names IS NULL AND queue.paused_names = '{}' THEN
-        spots := ARRAY(
+        ctids := ARRAY(
             SELECT w.ctid FROM ropeway.waiting AS w
             WHERE w.queue = queue.id AND (w.priority, w.ord) > (from_priority, from_ord)
             ORDER BY w.priority, w.ord
@@ -84,9 +84,9 @@ BEGIN
         ) AS urgent
         WHERE urgent.name <> ALL (names) OR urgent.name = ANY (queue.paused_names)
     ) THEN
-        spots := ropeway.select_by_name(queue.id, room, names, queue.paused_names, from_priority, from_ord);
+        ctids := ropeway.select_by_name(queue.id, room, names, queue.paused_names, from_priority, from_ord);
     ELSE
-        spots := ARRAY(
+        ctids := ARRAY(
             SELECT w.ctid FROM ropeway.waiting AS w
             WHERE w.queue = queue.id AND (w.priority, w.ord) > (from_priority, from_ord)
                 AND (names IS NULL OR w.name = ANY (names)) AND w.name <> ALL (queue.paused_names)
@@ -95,8 +95,8 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         );
     END IF;
-    amount := cardinality(spots);
-    -- Jobs that were there until an older transaction ended, which still may see them, cost a claim that has to pass them.
+    amount := cardinality(ctids);
+    -- Dead index entries that the scan passed, because an older transaction may still see them (`scan_starts.py`).
     passed := pg_stat_get_xact_tuples_returned('ropeway.waiting_in_line'::regclass)
         + pg_stat_get_xact_tuples_returned('ropeway.waiting_by_name'::regclass)
         + pg_stat_get_xact_tuples_returned('ropeway.later_due'::regclass) - amount;
@@ -105,7 +105,7 @@ BEGIN
     END IF;
 
     WITH gone AS (
-        DELETE FROM ropeway.waiting AS w WHERE w.ctid = ANY (spots) RETURNING w.*
+        DELETE FROM ropeway.waiting AS w WHERE w.ctid = ANY (ctids) RETURNING w.*
     ), taken AS (
         INSERT INTO ropeway.active (
             ord, started_at, renewed_at, lock_until, queue, priority, attempts_made, attempts_started, stalled_count,
@@ -133,7 +133,7 @@ BEGIN
             gone.id, gone.name, gone.priority, gone.ord, gone.attempts_made, gone.attempts_started,
             gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at, job.tags
         FROM gone
-        -- LATERAL and LIMIT: each by its key, whatever the planner thinks of the table.
+        -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (
             SELECT j.data, j.options, j.created_at, j.tags FROM ropeway.job AS j
             WHERE j.queue = gone.queue AND j.id = gone.id

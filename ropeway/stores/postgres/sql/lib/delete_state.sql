@@ -1,7 +1,7 @@
 -- Deletes a job's row from the table of its state. The job must be locked.
 -- Takes the job.
 -- Returns nothing.
-CREATE OR REPLACE FUNCTION ropeway.delete_state(job ropeway.place) RETURNS void
+CREATE OR REPLACE FUNCTION ropeway.delete_state(job ropeway.whole_job) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     CASE job.state

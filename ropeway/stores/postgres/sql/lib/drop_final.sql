@@ -1,7 +1,7 @@
 -- Removes finished jobs.
 -- Takes the step, the queue, the ctids of their rows in `finished`, which must be locked, and the instant.
 -- Returns the step.
-CREATE OR REPLACE FUNCTION ropeway.drop_final(INOUT s ropeway.step, queue_id integer, spots tid[], instant bigint)
+CREATE OR REPLACE FUNCTION ropeway.drop_final(INOUT s ropeway.step, queue_id integer, ctids tid[], instant bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     ids text[];
@@ -9,7 +9,7 @@ DECLARE
     pasts bigint[];
 BEGIN
     WITH gone AS (
-        DELETE FROM ropeway.finished AS f WHERE f.ctid = ANY (spots)
+        DELETE FROM ropeway.finished AS f WHERE f.ctid = ANY (ctids)
         RETURNING f.id, f.seq, f.state, f.finished_at,
             f.attempts_made > 0 OR f.stalled_count > 0 OR f.attempts_started > 1 OR f.logged > 0 AS has_past
     )

@@ -20,16 +20,16 @@ BEGIN
         WITH gone AS (
             DELETE FROM ropeway.active AS a
             USING (
-                -- LATERAL and LIMIT: each by its key, in the order of ids, whatever the planner thinks of the table.
-                SELECT mine.spot, given.result
+                -- LATERAL and LIMIT: each by its key, in the order of ids, whatever the statistics of the table.
+                SELECT mine.row_ctid, given.result
                 FROM unnest(held_ids, tokens, results) AS given (id, token, result)
                 CROSS JOIN LATERAL (
-                    SELECT held.ctid AS spot FROM ropeway.active AS held
+                    SELECT held.ctid AS row_ctid FROM ropeway.active AS held
                     WHERE held.queue = queue_id AND held.id = given.id AND held.token = given.token
                     LIMIT 1
                 ) AS mine
             ) AS ended
-            WHERE a.ctid = ended.spot
+            WHERE a.ctid = ended.row_ctid
             RETURNING a.*, ended.result
         ), kept AS (
             INSERT INTO ropeway.finished (seq, finished_at, expires_at, state, queue, result, reason, {{CARRIED}})

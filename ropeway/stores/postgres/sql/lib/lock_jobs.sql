@@ -1,6 +1,6 @@
 -- Locks jobs of any state until the call ends.
 -- Takes the queue and ids.
--- Returns the ids of those that exist. They stay as `place` shows them; jobs that are added later are not locked.
+-- Returns the ids of those that exist. They stay as `whole_job` shows them; jobs that are added later are not locked.
 CREATE OR REPLACE FUNCTION ropeway.lock_jobs(queue_id integer, ids text[]) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -14,7 +14,7 @@ BEGIN
             BEGIN
                 held := ropeway.lock_jobs_once(queue_id, ids);
                 IF held IS NULL THEN
-                    -- Lets go of what it got: to go back for others with that in hand could end in a wait in a circle.
+                    -- Releases the locks it got: locking an earlier table while they are held could deadlock.
                     RAISE serialization_failure;
                 END IF;
             EXCEPTION

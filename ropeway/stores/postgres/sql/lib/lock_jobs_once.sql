@@ -9,7 +9,7 @@ DECLARE
     amount bigint;
     known text[];
 BEGIN
-    -- LATERAL: each by its key and in order, whatever the planner thinks of the tables.
+    -- LATERAL: each by its key and in order, whatever the statistics of the tables.
     PERFORM FROM unnest(wanted) AS given (id)
     CROSS JOIN LATERAL (
         SELECT FROM ropeway.active AS a WHERE a.queue = queue_id AND a.id = given.id FOR UPDATE

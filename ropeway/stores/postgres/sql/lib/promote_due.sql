@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION ropeway.promote_due(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    spots tid[];
+    ctids tid[];
     jobs text;
 BEGIN
     promoted := 0;
@@ -18,7 +18,7 @@ BEGIN
     END IF;
     -- In a separate statement: for a job that was changed meanwhile it returns the new ctid, which its own snapshot does
     -- not contain.
-    spots := ARRAY(
+    ctids := ARRAY(
         SELECT due.ctid FROM ropeway.later AS due
         WHERE due.queue = queue_id AND due.due_at >= coalesce(from_due, 0) AND due.due_at <= instant
         ORDER BY due.due_at, due.ord
@@ -26,7 +26,7 @@ BEGIN
         FOR UPDATE SKIP LOCKED
     );
     WITH gone AS (
-        DELETE FROM ropeway.later WHERE later.ctid = ANY (spots) RETURNING later.*
+        DELETE FROM ropeway.later WHERE later.ctid = ANY (ctids) RETURNING later.*
     ), lined AS (
         INSERT INTO ropeway.waiting (ord, queue, priority, {{CARRIED}}, reason)
         SELECT

@@ -10,9 +10,9 @@ CREATE OR REPLACE FUNCTION ropeway.recover_stalled(
 LANGUAGE plpgsql AS $$
 DECLARE
     late record;
-    job ropeway.place;
+    job ropeway.whole_job;
     said record;
-    -- What ran out: a place in given_up_for; null if nothing did, or another job of its process may be to blame.
+    -- What ran out: a position in given_up_for; null if nothing did, or another job of its process may be to blame.
     lost_by integer;
     is_spared boolean;
     ended text;
@@ -26,7 +26,7 @@ BEGIN
     stalled := '{}';
     given_up := '{}';
     -- A lock that was renewed after now is one of before the server's clock was set back: it lasts its time from now on.
-    -- Who lives renews it. A second is for those who renew while this call is under way.
+    -- A live worker renews it. {{CLOCK_SLACK}} ms are for renewals while this call is under way.
     UPDATE ropeway.active AS a SET lock_until = instant + a.lock_until - a.renewed_at, renewed_at = instant
     WHERE a.ctid = ANY (ARRAY(
         SELECT ahead.ctid FROM ropeway.active AS ahead
@@ -40,7 +40,7 @@ BEGIN
         LIMIT {{BATCH}}
         FOR UPDATE SKIP LOCKED
     LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = late.id;
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = late.id;
         said := ropeway.stored_options(job.options, defaults);
         -- As `judge_stall` and `stall_reason` of job/stalls.py.
         lost_by := CASE

@@ -7,9 +7,9 @@ CREATE OR REPLACE FUNCTION ropeway.select_by_name(
 LANGUAGE plpgsql AS $$
 DECLARE
     -- More than are wanted, because others may lock some of them.
-    spare CONSTANT integer := 50;
+    margin CONSTANT integer := 50;
     wanted text[] := names;
-    spots tid[] := '{}';
+    ctids tid[] := '{}';
     candidates integer;
     found_now tid[];
 BEGIN
@@ -34,30 +34,30 @@ BEGIN
             FROM unnest(wanted) AS given (name)
             CROSS JOIN LATERAL (
                 SELECT w.priority, w.ord FROM ropeway.waiting AS w
-                WHERE w.queue = queue_id AND w.name = given.name AND w.ctid <> ALL (spots)
+                WHERE w.queue = queue_id AND w.name = given.name AND w.ctid <> ALL (ctids)
                     AND (w.priority, w.ord) > (from_priority, from_ord)
                 ORDER BY w.priority, w.ord
-                LIMIT most + spare
+                LIMIT most + margin
             ) AS of_name
             ORDER BY of_name.priority, of_name.ord
-            LIMIT most + spare
+            LIMIT most + margin
         )
         SELECT
             (SELECT count(*) FROM urgent),
             ARRAY(
-                SELECT free.spot FROM urgent
+                SELECT free.row_ctid FROM urgent
                 CROSS JOIN LATERAL (
-                    SELECT w.ctid AS spot FROM ropeway.waiting AS w
+                    SELECT w.ctid AS row_ctid FROM ropeway.waiting AS w
                     WHERE w.queue = queue_id AND w.priority = urgent.priority AND w.ord = urgent.ord
                     FOR UPDATE SKIP LOCKED
                 ) AS free
-                LIMIT most - cardinality(spots)
+                LIMIT most - cardinality(ctids)
             )
         INTO candidates, found_now;
-        spots := spots || found_now;
+        ctids := ctids || found_now;
         -- Fewer candidates than that were all there is.
-        EXIT WHEN cardinality(spots) >= most OR candidates < most + spare;
+        EXIT WHEN cardinality(ctids) >= most OR candidates < most + margin;
     END LOOP;
-    RETURN spots;
+    RETURN ctids;
 END
 $$;

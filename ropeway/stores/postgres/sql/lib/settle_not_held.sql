@@ -20,7 +20,7 @@ BEGIN
         SELECT FROM unnest(others, tokens) AS given (id, token)
         JOIN ropeway.active AS a ON a.queue = queue_id AND a.id = given.id AND a.token = given.token
     ) THEN
-        -- To go back for it with others in hand could end in a wait in a circle: the caller tries again.
+        -- Locking it now, while others are held, could deadlock: the caller tries again.
         RAISE serialization_failure USING MESSAGE = 'a lock was renewed meanwhile';
     END IF;
     rest := ropeway.settle_each(

@@ -7,7 +7,7 @@ DECLARE
     newest bigint;
     amount integer;
     more boolean;
-    spots tid[];
+    ctids tid[];
 BEGIN
     SELECT t.events INTO newest FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
     -- A step's number is that of its last event, so the newest step is always above this one.
@@ -22,14 +22,14 @@ BEGIN
     GET DIAGNOSTICS amount = ROW_COUNT;
     more := more OR amount = {{BATCH}};
     -- In a separate statement, as in `promote_due`.
-    spots := ARRAY(
+    ctids := ARRAY(
         SELECT old.ctid FROM ropeway.record AS old
         WHERE old.expires_at <= instant
         ORDER BY old.expires_at
         LIMIT {{BATCH}}
         FOR UPDATE SKIP LOCKED
     );
-    DELETE FROM ropeway.record AS r WHERE r.ctid = ANY (spots);
+    DELETE FROM ropeway.record AS r WHERE r.ctid = ANY (ctids);
     GET DIAGNOSTICS amount = ROW_COUNT;
     RETURN more OR amount = {{BATCH}};
 END

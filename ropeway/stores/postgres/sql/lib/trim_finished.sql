@@ -7,11 +7,11 @@ CREATE OR REPLACE FUNCTION ropeway.trim_finished(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    spots tid[];
+    ctids tid[];
     newest record;
     beyond bigint;
 BEGIN
-    -- With many to keep it is done now and then, and leaves some more.
+    -- If many are kept, this is done only sometimes, and some more stay meanwhile.
     IF random() > 10.0 * amount / greatest(keeps - 100, 1) THEN
         RETURN;
     END IF;
@@ -25,7 +25,7 @@ BEGIN
         IF NOT FOUND THEN
             RETURN;
         END IF;
-        spots := ARRAY(
+        ctids := ARRAY(
             SELECT f.ctid FROM ropeway.finished AS f
             WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NOT NULL
                 AND (f.finished_at, f.seq) <= (newest.finished_at, newest.seq)
@@ -34,7 +34,7 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         );
     ELSE
-        -- Many are not counted but reckoned up, by one call at a time: the next one knows what this one removed.
+        -- Many are not counted but taken from the counters, by one call at a time: the next one sees what this one removed.
         IF NOT pg_try_advisory_xact_lock(hashtext('ropeway.retain'), queue_id) THEN
             RETURN;
         END IF;
@@ -42,7 +42,7 @@ BEGIN
         IF beyond <= 0 THEN
             RETURN;
         END IF;
-        spots := ARRAY(
+        ctids := ARRAY(
             SELECT f.ctid FROM ropeway.finished AS f
             WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NOT NULL
             ORDER BY f.finished_at, f.seq
@@ -50,6 +50,6 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         );
     END IF;
-    s := ropeway.drop_final(s, queue_id, spots, instant);
+    s := ropeway.drop_final(s, queue_id, ctids, instant);
 END
 $$;

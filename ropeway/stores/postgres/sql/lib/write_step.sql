@@ -2,7 +2,7 @@
 -- Takes the step, the queue, the instant, whether a claim may find more jobs now, and whether it may notify.
 -- Returns the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.write_step(
-    s ropeway.step, queue_id integer, instant bigint, brings_work boolean, may_wake boolean
+    s ropeway.step, queue_id integer, instant bigint, has_new_work boolean, may_wake boolean
 ) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -23,7 +23,7 @@ BEGIN
         );
         wakes := array_append(wakes, ropeway.wake(queue_id, 'events', may_wake));
     END IF;
-    IF brings_work THEN
+    IF has_new_work THEN
         wakes := array_append(wakes, ropeway.wake(queue_id, 'jobs', may_wake));
     END IF;
     RETURN array_remove(wakes, NULL);

@@ -279,7 +279,7 @@ ALTER TABLE ropeway.finished ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.step ALTER COLUMN queue SET (n_distinct = 10);
 
 -- A job with the columns of its state; query it by queue and id.
-CREATE VIEW ropeway.place AS
+CREATE VIEW ropeway.whole_job AS
 SELECT
     job.queue, job.id, job.name, job.data, job.options,
     (CASE

@@ -1,4 +1,4 @@
-"""Calls for connections of other libraries: functions that take one JSON text and answer one, as any driver can."""
+"""Calls through other libraries' connections: functions that take a JSON text and return a text, as any driver can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of the domain as SQL: what stands for `{{NAME}}` in the files of the `sql` folder."""
+"""Values of the placeholders `{{NAME}}` in `sql`: constants of the domain, and lists of columns that follow from it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MINUTE: Final[Milliseconds] = 60_000
 METRICS_KEPT: Final[Milliseconds] = 14 * 24 * 60 * MINUTE
 REVOKED_KEPT: Final[Milliseconds] = MINUTE
 FUNCTIONS_KEPT: Final[Milliseconds] = 30 * 24 * 60 * MINUTE
-"""How long a set of functions stays that nobody uses."""
+"""How long an unused set of functions is kept."""
 FOLD_BATCH: Final = 5_000
-"""The most steps that one fold takes."""
+"""The most steps that one fold processes."""
 CLOCK_SLACK: Final[Milliseconds] = 1_000
 """How far a renewal may lie ahead before the server's clock counts as set back: calls under way may be that old."""
 
@@ -27,9 +27,9 @@ CARRIED: Final = (
     "attempts_made", "attempts_started", "stalled_count", "logged", "id", "name", "started_at", "renewed_at", "token",
     "worker", "progress",
 )  # fmt: skip
-"""The columns that a job takes along from table to table; and its reason, unless it completes."""
+"""Columns that a move copies from one of the tables of states to another. The reason, too, unless the job completes."""
 CARRIERS: Final = ("a", "gone", "held", "job")
-"""Names by which statements call a row that they carry on."""
+"""Aliases, in statements, of the rows that these columns are copied from."""
 
 _RECORD_TYPES: Final = {
     **dict.fromkeys(("priority", "attempts_made", "attempts_started", "stalled_count"), "integer"),
@@ -38,11 +38,11 @@ _RECORD_TYPES: Final = {
     ),
     "tags": "text[]",
 }
-"""Those that are not text."""
+"""SQL types of the columns that are not text."""
 
 
 def values() -> Mapping[str, object]:
-    """All of them, by name."""
+    """The value of each placeholder, by name."""
     return {
         "BATCH": BATCH,
         "CLOCK_SLACK": CLOCK_SLACK,
@@ -94,19 +94,21 @@ def _stall_reasons() -> dict[str, str]:
 
 
 def _carried() -> dict[str, str]:
-    """The columns for an INSERT, those of a row by each of its names, and assignments of all of them."""
+    """The columns as a list, qualified by each alias, and as assignments from `job` to `r`."""
     of_rows = {f"CARRIED_OF_{row.upper()}": _columns(row, CARRIED) for row in CARRIERS}
     assigned = "\n    ".join(f"r.{column} := job.{column};" for column in CARRIED)
     return {"CARRIED": ", ".join(CARRIED), **of_rows, "CARRY_FROM_JOB_TO_R": assigned}
 
 
 def _record() -> dict[str, str]:
-    """The fields of a record as columns of an answer, and as those of a `place` called p."""
+    """The fields of a record as typed columns of an answer, and as columns of `whole_job` under the alias p."""
     columns = ["ord" if field == "order" else field for field in JobRecord.__struct_fields__]
     typed = ", ".join(f"{column} {_RECORD_TYPES.get(column, 'text')}" for column in columns)
-    # The queue's name is not in its row, and the state is a type of its own.
-    of_place = _columns("p", [column for column in columns if column != "queue"]).replace("p.state", "p.state::text")
-    return {"RECORD": typed, "RECORD_OF_PLACE": f"queue_name, {of_place}"}
+    # The queue's name is not in its row, and the state is an enum.
+    of_whole_job = _columns("p", [column for column in columns if column != "queue"]).replace(
+        "p.state", "p.state::text"
+    )
+    return {"RECORD": typed, "RECORD_OF_WHOLE_JOB": f"queue_name, {of_whole_job}"}
 
 
 def _columns(row: str, columns: Iterable[str]) -> str:
