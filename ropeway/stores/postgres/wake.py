@@ -220,7 +220,7 @@ def _is_so(answered: asyncio.Future[list[Row]]) -> bool:
 
 
 class PostgresListener(EarListener[Ear]):
-    """Its `claim` only waits: a claim is one trip, and no job is ever given to a worker that does not hear of it."""
+    """Its `hold` only waits: a claim is one trip, and no job is ever given to a worker that does not hear of it."""
 
     def __init__(
         self, ear: Callable[[], Ear], topic: Topic, queues: Sequence[str], usable: Callable[[], None], url: str
