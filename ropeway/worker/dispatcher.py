@@ -129,6 +129,11 @@ class Dispatcher:
         self._state_changed.set()
         self.slots_changed()
 
+    @property
+    def has_claims(self) -> bool:
+        """True if claims are in flight, waiting ones included."""
+        return bool(self._claims)
+
     def take_claims(self) -> list[Claim]:
         """Takes over the claims in flight, from any thread: the dispatcher does not run the jobs of their answers."""
         taken = (self._claims.pop(token, None) for token in list(self._claims))

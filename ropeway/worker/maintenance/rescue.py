@@ -68,7 +68,11 @@ class Rescue:
 
     @property
     def is_needed(self) -> bool:
-        """True if jobs depend on the loop now."""
+        """True if jobs depend on the loop now, or a claim in flight may bring some."""
+        return self.has_jobs or self._dispatcher.has_claims
+
+    @property
+    def has_jobs(self) -> bool:
         return bool(self._slots.held or self._dispatcher.unsettled)
 
     async def relieve(self) -> int:
