@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Final, Self, TypeVar, cast
 
 from ...job.instants import Instant
-from ...store.commands import Command
+from ...store.commands import Claim, Command
 from ...store.contract import Doing, Listener, Store
 from ...store.inspection import Inspection
 from ...store.offers import Offers
 from ...store.transactions import BlockingInside, Inside
 from ...store.values import Topic
+from ...store.waiting import ClaimListeners
 from .connection import migrate
 from .drivers import blocking_driver_of, driver_of
 from .executor import Executor
@@ -41,6 +42,7 @@ class PostgresStore(Store):
         self._executor = Executor(target)
         self._calls = JsonCalls(target)
         self._connections = BlockingTransactionConnections(target)
+        self._claim_listeners = ClaimListeners[PostgresListener]()
         self._prepare = Statement(in_schema("SELECT ropeway.queue_id($1), current_database()", target.schema))
 
     @classmethod
@@ -71,6 +73,8 @@ class PostgresStore(Store):
         await self._executor.close()
 
     def do(self, command: Command[A], now: Instant | None = None) -> Doing[A]:
+        if isinstance(command, Claim) and command.wait:
+            return cast(Doing[A], self._claim_listeners.claim(command, self.do, self._listen_to_jobs))
         return cast(Doing[A], VERBS[type(command)](self._executor, command, now))
 
     # Share a transaction
@@ -101,7 +105,14 @@ class PostgresStore(Store):
 
     # Listen
 
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+    def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
+        listener = self._listen(topic, queues)
+        return listener if worker is None else self._claim_listeners.note(queues[0], worker, listener)
+
+    def _listen_to_jobs(self, queue: str) -> PostgresListener:
+        return self._listen("jobs", [queue])
+
+    def _listen(self, topic: Topic, queues: Sequence[str]) -> PostgresListener:
         self._executor.check()
         wakes = self._wakes_for_worker if topic == "jobs" else lambda: self._executor.resources().wakes
         return PostgresListener(wakes, topic, queues, self._executor.check, self.url)

@@ -226,7 +226,7 @@ def _is_true(answered: asyncio.Future[list[Row]]) -> bool:
 
 
 class PostgresListener(EarListener[WakeConnection]):
-    """A listener of this store. Its `claim` only waits: a worker that lost its connection would not learn of a job."""
+    """A listener of this store. Its `hold` only waits: a worker that lost its connection would not learn of a job."""
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ Verb: TypeAlias = Callable[[Executor, Any, Instant | None], Awaitable[Any]]
 VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
     commands.Add: run.add,
     commands.Claim: run.claim,
+    commands.Withdraw: run.withdraw,
     commands.Settle: run.settle,
     commands.Renew: run.renew,
     commands.Update: run.update,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ....job.events import EVENTS_KEPT
 from ....job.instants import LAST_INSTANT, Instant
 from ....store.answer_codes import answers_of
-from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
+from ....store.commands import Add, Claim, Renew, Settle, Tick, Update, Withdraw
 from ....store.values import Added, Answer, Claimed, Settled, Ticked
+from ....store.waiting import end_wait, held_by
 from .. import adding
 from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of
 from ..executor import Executor
@@ -32,6 +33,11 @@ async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
     claimed = claimed_of(command, instant, again_at, jobs)
     on.scan_starts.note(command, claimed, passed, was_whole=start[2] is NULL)
     return claimed
+
+
+async def withdraw(on: Executor, command: Withdraw, now: Instant | None) -> Claimed:
+    end_wait(command.token)
+    return await claim(on, held_by(command), now)
 
 
 async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
