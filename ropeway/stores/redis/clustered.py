@@ -16,9 +16,8 @@ from msgspec.structs import replace
 from ...errors import StoreUnavailable
 from ...job.instants import Instant
 from ...store import commands
-from ...store.commands import Add, Settle, Tick
-from ...store.contract import Listener
-from ...store.values import Added, Settled, Ticked, Topic
+from ...store.commands import Add, Claim, Settle, Tick
+from ...store.values import Added, Claimed, Settled, Ticked
 from .additions import entries_of, pack_additions
 from .constants import ACCEPTED
 from .executor import Executor
@@ -106,11 +105,12 @@ class ClusterStore(RedisStore):
         """One failure domain for each queue: a slot can be unavailable while others work."""
         return self.url if queue is None else f"{self.url}#{queue}"
 
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+    def claim_listener(self, queue: str) -> RedisListener:
         # Without parked claims: no server of a cluster can tell whether somebody still hears a channel.
-        on = self._executor
-        on.check()
-        return RedisListener(lambda: on.on_loop().subscriber, on.keys.all_channels(topic, queues), on.check, self.url)
+        return self.listener("jobs", [queue])
+
+    async def claim_waiting(self, request: Claim) -> Claimed:
+        return await self._claim_listeners.claim(request, self.do, self.claim_listener)
 
 
 async def _briefly(call: Awaitable[T]) -> T | None:

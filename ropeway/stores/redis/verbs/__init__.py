@@ -17,6 +17,7 @@ Verbs: TypeAlias = Mapping[type[Command[Any]], Verb]
 VERBS: Final[Verbs] = {
     commands.Add: run.add,
     commands.Claim: run.claim,
+    commands.Withdraw: run.withdraw,
     commands.Settle: run.settle,
     commands.Renew: run.renew,
     commands.Update: run.update,

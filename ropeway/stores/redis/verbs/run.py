@@ -9,8 +9,9 @@ from typing import Any
 from ....job.ids import new_token
 from ....job.instants import LAST_INSTANT, Instant
 from ....job.outcomes import Outcome
-from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
+from ....store.commands import Add, Claim, Renew, Settle, Tick, Update, Withdraw
 from ....store.values import BATCH, Added, Answer, Claimed, Settled, StallRules, Ticked
+from ....store.waiting import end_wait, held_by
 from .. import adding
 from ..additions import Additions, pack_additions
 from ..encoding import DEFAULTS, answers_of, claimed_of, given, pack, request_of, update_of
@@ -52,6 +53,13 @@ async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
     answer = await on.run("claim", command.queue, given(now), request_of(command))
     with reading(on.target.url):
         return claimed_of(command, answer)
+
+
+async def withdraw(on: Executor, command: Withdraw, _: Instant | None) -> Claimed:
+    end_wait(command.token)
+    answer = await on.run("withdraw", command.queue, command.token)
+    with reading(on.target.url):
+        return claimed_of(held_by(command), answer)
 
 
 async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
