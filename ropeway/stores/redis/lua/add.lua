@@ -4,6 +4,7 @@
 -- Returns an answer code for each job (of one letter), and the numbers of queues that are new.
 -- Uses: bundles
 -- Rarely: promotion, repeated_claims
+-- In flows: flow_bundles
 local now, names, bundles, number_of_queues, only_looks = unpack(cmsgpack.unpack(ARGV[1]))
 local answer = add_bundles(now, names, bundles, number_of_queues, only_looks, ARGV[2])
 if ARGV[3] then

@@ -3,6 +3,7 @@
 -- Returns what `add` returns; 0 if they had arrived, 1 if they come too late.
 -- Uses: bundles, clock
 -- Rarely: promotion, repeated_claims
+-- In flows: flow_bundles
 local given, sender, began, longest = unpack(cmsgpack.unpack(ARGV[3]))
 local arrived, at = KEYS[1] .. ':arrived', given or server_time()
 if call('ZSCORE', arrived, sender) or call('ZSCORE', KEYS[1] .. ':delivered', sender) then

@@ -13,6 +13,7 @@ from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
 from ....store.values import BATCH, Added, Answer, Claimed, Settled, StallRules, Ticked
 from .. import adding
 from ..additions import Additions, pack_additions
+from ..births import pack_births
 from ..encoding import DEFAULTS, answers_of, claimed_of, given, pack, request_of, update_of
 from ..executor import Executor
 from ..failures import reading
@@ -72,7 +73,7 @@ async def settle_adding(on: Executor, settlement: bytes, adds: Additions) -> lis
 
 
 def settled_of(on: Executor, command: Settle, ordered: Sequence[Outcome], answer: list[Any]) -> Settled:
-    codes, claimed, _ = answer
+    codes, claimed, *_ = answer
     answers = in_order(command.outcomes, ordered, answers_of(codes))
     with reading(on.target.url):
         return Settled(answers, claimed_of(command.then, claimed) if command.then else None)
@@ -84,8 +85,19 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
 
 
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
-    packed = [update_of(update) for update in command.updates]
-    return answers_of(await on.run("update", command.queue, given(now), packed))
+    packed = pack((given(now), [update_of(update) for update in command.updates]))
+    if any(update.children for update in command.updates):
+        return await update_with(on, packed, pack_births(on.keys, command.queue, command.updates))
+    codes, _ = await on.run_packed(command.queue, "update", packed)
+    return answers_of(codes)
+
+
+async def update_with(on: Executor, updates: bytes, births: Additions) -> list[Answer]:
+    """Runs `update` with children that jobs get, and lists their queues."""
+    await on.register(births.queues)
+    codes, new = await on.call("update", births.keys, updates, *births.arguments)
+    await on.notice_new([births.queues[number - 1] for number in new])
+    return answers_of(codes)
 
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
