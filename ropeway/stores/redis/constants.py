@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_args
 
 from ...job.events import DOUBLE_MOVES, EVENTS_KEPT, NOTICES, PUBLISHED
-from ...job.flows import EFFECTS, ENDS, OWED, ChildEnd, ChildState, Effect, Policy, reason_for_parents
+from ...job.flows import CHILD_NOT_ADDED, EFFECTS, ENDS, OWED, ChildEnd, ChildState, Effect, Policy, reason_for_parents
 from ...job.instants import LAST_INSTANT, Milliseconds
 from ...job.moves import MOVES
 from ...job.outcomes import SettlingMove
@@ -117,6 +117,7 @@ def _flow_pieces() -> dict[str, Any]:
         "REASON_CHILD": head,
         "REASON_FAILED": failed.removesuffix(reason),
         "REASON_CANCELLED": cancelled,
+        "REASON_NOT_ADDED": f" {CHILD_NOT_ADDED}",
         "REASON_WHY": why.removesuffix(reason),
     }
 

@@ -4,7 +4,7 @@
 -- none), the others ended as the outcomes say. If outcomes add jobs: bases of their queues after the first, and what
 -- `read_adds` takes.
 -- Returns an answer code for each id (the verdict and the state before), what was claimed, the numbers of new queues,
--- and how many entries went into the outbox.
+-- and names and texts of what went into the outbox.
 -- Uses: room, endings, claims
 -- Rarely: promotion, repeated_claims, other_outcomes, adds
 -- In flows: flow_bundles
@@ -73,7 +73,7 @@ if number > completed.number or s.lost then
   rarely().write_others(q, s)
 end
 local new_queues = adds and rarely().add_accepted(adds, answers)
-local posted = q.step and in_flows().conclude(q) or 0
+local posted = q.step and in_flows().conclude(q)
 apply_retention(q, completed)
 if s.failed then
   apply_retention(q, s.failed)
@@ -86,4 +86,4 @@ if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
   announce(q, '{{DRAINED}}', nil, 0)
 end
 close_queue(q)
-return { table.concat(answers), claimed or false, new_queues or {}, posted }
+return { table.concat(answers), claimed or false, new_queues or {}, posted or {} }

@@ -57,11 +57,15 @@ async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
 
 async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     packed, ordered = settlement(command.outcomes, command.then, now)
+    return settled_of(on, command, ordered, await ask_to_settle(on, command.queue, packed, ordered))
+
+
+async def ask_to_settle(on: Executor, queue: str, settlement: bytes, ordered: Sequence[Outcome]) -> list[Any]:
+    """Runs `settle`; all queues that get jobs are in reach of it."""
     if any(outcome.adds for outcome in ordered):
-        answer = await settle_adding(on, packed, pack_additions(on.keys, command.queue, ordered))
-    else:
-        answer = await on.run_packed(command.queue, "settle", packed)
-    return settled_of(on, command, ordered, answer)
+        return await settle_adding(on, settlement, pack_additions(on.keys, queue, ordered))
+    answer: list[Any] = await on.run_packed(queue, "settle", settlement)
+    return answer
 
 
 async def settle_adding(on: Executor, settlement: bytes, adds: Additions) -> list[Any]:
@@ -85,11 +89,15 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
 
 
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
-    packed = pack((given(now), [update_of(update) for update in command.updates]))
+    packed = packed_updates(command, now)
     if any(update.children for update in command.updates):
         return await update_with(on, packed, pack_births(on.keys, command.queue, command.updates))
     codes, _ = await on.run_packed(command.queue, "update", packed)
     return answers_of(codes)
+
+
+def packed_updates(command: Update, now: Instant | None) -> bytes:
+    return pack((given(now), [update_of(update) for update in command.updates]))
 
 
 async def update_with(on: Executor, updates: bytes, births: Additions) -> list[Answer]:

@@ -1,9 +1,9 @@
 -- Children that jobs get while they run.
 -- Uses: flow_bundles
 
--- Takes [names, number of queues, for each update [links, jobs, name, text]]: its children as in `adopt`, they and their
--- descendants as in a bundle, and what goes into the outbox; and the jobs' texts. Call it before anything is written: it
--- opens other queues.
+-- Takes [names, number of queues, for each update [links, jobs, whether it is refused, name, text]]: its children as in
+-- `adopt`, they and their descendants as in a bundle, and what goes into the outbox; and the jobs' texts. Call it before
+-- anything is written: it opens other queues.
 local function read_births(q, packed, texts)
   local names, number_of_queues, updates = unpack(cmsgpack.unpack(packed))
   local queues, text_at = { q }, 1
@@ -34,9 +34,11 @@ end
 -- Adds the children of one update; false if one of their ids exists already, and then none is added.
 local function add_children(births, number, job)
   local q, queues = births.queues[1], births.queues
-  local links, jobs, name, text = unpack(births.updates[number])
+  local links, jobs, is_refused, name, text = unpack(births.updates[number])
   if #links == 0 then
     return true
+  elseif is_refused then
+    return false
   end
   if #jobs > 0 then
     local looks = rarely().add_all(queues, births.names, { jobs }, true, births.updates[number].texts)
@@ -49,10 +51,10 @@ local function add_children(births, number, job)
     end
   end
   local family = begin_family(q, job)
-  adopt(family, links)
+  local has_new = adopt(family, links)
   family.has_other_size = true
   save_family(family)
-  if name then
+  if name and has_new then
     call('HSET', q.base .. ':outbox', name, text)
   end
   return true

@@ -9,6 +9,7 @@ local function add_all(queues, names, bundles, only_looks, texts)
     local q = queues[i]
     q.jobs, q.delayed, q.groups, q.announced_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
     q.ids, q.seen, q.asked, q.number, q.waiting, q.extras, q.runs = {}, {}, 0, 0, 0, {}, {}
+    q.last, q.parents = nil, nil
     q.created = pack_created(q.now)
     if q.is_new then
       new_queues[#new_queues + 1] = i

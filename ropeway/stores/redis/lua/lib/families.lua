@@ -64,7 +64,8 @@ local function save_family(family)
   family.changed, family.has_other_size = {}, false
 end
 
--- Gives a family children: keys and policies in turn. Those it has already stay as they are. Call `save_family` then.
+-- Gives a family children: keys and policies in turn. Those it has already stay as they are. Returns whether there
+-- are new ones. Call `save_family` then.
 local function adopt(family, children)
   local q, id, row, keys = family.q, family.id, family.row, {}
   for i = 1, #children, 2 do
@@ -85,6 +86,7 @@ local function adopt(family, children)
   end
   call_with('HSET', key, links)
   call_with('ZADD', q.base .. ':order:' .. id, order)
+  return #order > 0
 end
 
 -- A family that waits for children, of a job that is new.

@@ -20,25 +20,36 @@ local function parents_of(q, id)
   return known
 end
 
--- The code of a job that has parents: it is found if they have it already, though it may be gone. Of what is in another
--- slot only its own parents are known. `own` has the texts of this bundle, by number of queue and id.
+-- The code of a job that was added with its parents, and now comes from their slot.
+local function judge_delivered(q, job, there)
+  if not there then
+    return '{{CREATED}}'
+  end
+  local known = parents_of(q, job[ID])
+  for _, parent in ipairs(job[FROM]) do
+    if not known[key_of(parent[3], parent[2])] then
+      return '{{CONFLICT}}'
+    end
+  end
+  return '{{FOUND}}'
+end
+
+-- The code of a job that has parents: it is found if they have it already, though it may be gone. `own` has the texts of
+-- this bundle, by number of queue and id.
 local function judge_child(queues, job, there, own)
   local id, q, old, new = job[ID], queues[job[QUEUE]], 0, 0
-  local step, known = step_of(q), nil
+  local step = step_of(q)
+  if q.is_delivery then
+    return judge_delivered(q, job, there)
+  end
   for _, parent in ipairs(job[FROM]) do
     local number, parent_id, name = unpack(parent)
     if own[number .. ' ' .. parent_id] then
       new = new + 1
     else
-      local is_known
-      if step.is_split and name ~= q.queue then
-        known = known or parents_of(q, id)
-        is_known = there and known[key_of(name, parent_id)]
-      else
-        local key = step.head .. name .. '}:children:' .. parent_id
-        is_known = call('HEXISTS', key, key_of(q.queue, id)) == 1
-      end
-      old, new = old + (is_known and 1 or 0), new + (is_known and 0 or 1)
+      local key = step.head .. name .. '}:children:' .. parent_id
+      local is_known = call('HEXISTS', key, key_of(q.queue, id))
+      old, new = old + is_known, new + 1 - is_known
     end
   end
   if new == 0 then
@@ -66,4 +77,25 @@ local function write_parents(q)
   call_with('ZADD', q.base .. ':' .. '{{WAITING_CHILDREN}}', q.parents.members)
   count(q, nil, WAITING_CHILDREN, #announced)
   announce_all(q, '{{ADD}}', '{{WAITING_CHILDREN}}', announced)
+end
+
+-- Does work that came from other slots, and tells parents of children that could not be added: those with the code of a
+-- conflict in `codes`. Returns what `conclude` returns.
+local function receive_work(q, items, bundles, codes)
+  local step, number = step_of(q), 0
+  for i = 1, #items do
+    step.work[#step.work + 1] = items[i]
+  end
+  for i = 1, #bundles do
+    for _, job in ipairs(bundles[i]) do
+      number = number + 1
+      if job[FROM] and sub(codes, number, number) == '{{CONFLICT}}' then
+        local reason = '{{REASON_CHILD}}' .. key_of(q.queue, in_full(job[ID])) .. '{{REASON_NOT_ADDED}}'
+        for _, parent in ipairs(job[FROM]) do
+          add_work(step, ITEM.END, parent[3], parent[2], q.queue, job[ID], '{{CHILD_FAILED}}', reason)
+        end
+      end
+    end
+  end
+  return conclude(q)
 end

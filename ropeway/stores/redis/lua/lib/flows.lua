@@ -338,7 +338,8 @@ local function work_round(step, items)
   end
 end
 
--- Does what follows for parents and children from the jobs that ended, and closes the queues that it opened.
+-- Does what follows for parents and children from the jobs that ended, and closes the queues that it opened. Returns names
+-- and texts of what went into the outbox.
 local function conclude(q)
   local step = step_of(q)
   while #step.work > 0 do

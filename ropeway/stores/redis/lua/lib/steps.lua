@@ -11,7 +11,7 @@ local function step_of(q)
     local head, name = string.match(q.base, '^([^:]*:)(.*)}$')
     q.queue = name
     q.step = {
-      home = q, head = head, opened = { [name] = q }, others = {}, work = {}, endings = {}, retried = {}, posted = 0,
+      home = q, head = head, opened = { [name] = q }, others = {}, work = {}, endings = {}, retried = {}, posted = {},
       -- Only in a cluster scripts are called with this key.
       is_split = sub(KEYS[#KEYS], -6) == ':never',
     }
@@ -42,10 +42,12 @@ end
 local function post(step, queue, items)
   local home = step.home
   local time = call('TIME')
-  step.posted = step.posted + 1
   local unique =
-    table.concat({ home.base, step.posted, home.row[EPOCH], whole(home.row[EVENTS]), time[1], time[2] }, ' ')
+    table.concat({ home.base, #step.posted, home.row[EPOCH], whole(home.row[EVENTS]), time[1], time[2] }, ' ')
   local name, token = sub(redis.sha1hex(unique), 1, 32), sub(redis.sha1hex('token ' .. unique), 1, 32)
   local parcel = pack_text(queue) .. pack_bytes(cmsgpack.pack({ false, {}, {}, 1, false, items })) .. pack_bytes('')
-  call('HSET', home.base .. ':outbox', name, token .. '\145\147' .. parcel)
+  local text = token .. '\145\147' .. parcel
+  call('HSET', home.base .. ':outbox', name, text)
+  step.posted[#step.posted + 1] = name
+  step.posted[#step.posted + 1] = text
 end
