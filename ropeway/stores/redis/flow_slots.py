@@ -55,8 +55,9 @@ async def judge_flow(keys: Keys, call: Call, bundle: Bundle, now: Instant | None
         if not job.parents:
             alone.setdefault(job.queue, []).append(job)
     looks = [Load(keys, [part], now, looks=True) for part in alone.values()]
-    (there, links), *seen = await asyncio.gather(
-        _look_for_kin(keys, call, bundle), *(call("add", look.keys, *look.arguments) for look in looks)
+    (there, links), seen = await asyncio.gather(
+        _look_for_kin(keys, call, bundle),
+        asyncio.gather(*(call("add", look.keys, *look.arguments) for look in looks)),
     )
     said = {queue: iter(codes.decode()) for queue, (codes, _) in zip(alone, seen, strict=True)}
     added: set[Parent] = set()

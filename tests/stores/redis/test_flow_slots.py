@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -100,7 +100,7 @@ async def test_two_producers_that_add_the_same_flow_store_it_once(store: RedisSt
     calls = other._executor.call
     seen = 0
 
-    async def instead(script: str, keys: tuple[str, ...], *arguments: bytes) -> object:
+    async def instead(script: str, keys: tuple[str, ...], *arguments: Any) -> Any:
         nonlocal seen
         seen += script == "add"
         if script == "add" and seen == 2:

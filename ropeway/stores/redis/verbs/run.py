@@ -104,7 +104,7 @@ async def update_with(on: Executor, updates: bytes, births: Additions) -> list[A
     """Runs `update` with children that jobs get, and lists their queues."""
     await on.register(births.queues)
     codes, new = await on.call("update", births.keys, updates, *births.arguments)
-    await on.notice_new([births.queues[number - 1] for number in new])
+    await on.notice_new([births.queues[int(number) - 1] for number in new])
     return answers_of(codes)
 
 
