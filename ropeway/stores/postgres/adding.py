@@ -1,4 +1,4 @@
-"""add: bundles of jobs, each whole or not at all."""
+"""add: bundles of jobs as parameters of `sql/add.sql`, and its answers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ...job.record import NewJob
 from ...store.answer_codes import ADDED
 from ...store.values import Added
 from .encoding import as_json
-from .parameters import Parameter, numbers, texts, truths
+from .parameters import Parameter, booleans, numbers, texts
 
 Bundles: TypeAlias = Sequence[Sequence[NewJob]]
 
 
 class Arguments(NamedTuple):
-    """What `sql/add.sql` takes, in its order and for any driver. None stands for what is usual."""
+    """The parameters of `sql/add.sql`, in its order. None stands for the default in every job."""
 
     queues: list[str]
     numbers: list[int] | None
@@ -40,7 +40,7 @@ class Arguments(NamedTuple):
             texts(self.datas),
             texts(self.options),
             numbers(self.priorities),
-            truths(self.lifos),
+            booleans(self.lifos),
             numbers(self.delays),
             numbers(self.dues),
             texts(self.tags),
@@ -69,7 +69,7 @@ def arguments_of(bundles: Bundles) -> Arguments:
 
 
 def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:
-    """Takes the letters that `sql/add.sql` gives."""
+    """Reads the letters that `sql/add.sql` returns."""
     if letters.count("c") == len(letters):
         return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
     verdicts = iter(letters)

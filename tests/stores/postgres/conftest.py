@@ -93,10 +93,10 @@ def execute(url: str) -> Execute:
 
 async def noticed(store: PostgresStore) -> None:
     """Waits until the handle knows that its connections have ended."""
-    for link in store._executor._everywhere.here().lanes._links:
+    for link in store._executor.resources().pool._links:
         await link.ended.wait()
 
 
 async def connected(store: PostgresStore) -> None:
     """Opens all connections of the handle: one that is on its way would outlive what is done to the others."""
-    await store._executor._everywhere.here().lanes.make_ready()
+    await store._executor.resources().pool.warm_up()

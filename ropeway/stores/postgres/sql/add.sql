@@ -1,8 +1,8 @@
--- Adds bundles of jobs, each whole or not at all. In a transaction of somebody else it is theirs to commit.
--- Takes the names of the queues; for each job its queue's place among them (null: the first), its bundle (null: a bundle
--- for all), id, name, data, options, priority, lifo, delay, due_at, tags (json, a list), where a null array stands for what
--- is usual; the instant, and whether it may wake listeners (null: unseen).
--- Returns a letter for each job (c created, f found, x conflict, s skipped), and the wakes as `wake` says them.
+-- Adds bundles of jobs, each whole or not at all.
+-- Takes the names of the queues; for each job the position of its queue among them (null: the first), its bundle (null:
+-- one bundle), id, name, data, options, priority, lifo, delay, due_at and tags (json, a list), where a null array means
+-- the default for all; the instant, and whether it may notify (null: without looking for listeners).
+-- Returns a letter for each job (c created, f found, x conflict, s skipped), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.add(
     queues text[], numbers integer[], bundles integer[], ids text[], names text[], datas text[], options text[],
     priorities integer[], lifos boolean[], delays bigint[], dues bigint[], tags text[], at bigint DEFAULT NULL,
@@ -35,7 +35,7 @@ BEGIN
     SELECT
         CASE WHEN given.lifo THEN -given.seq ELSE given.seq END, instant, queue_ids[coalesce(given.number, 1)],
         coalesce(given.priority, 0), given.id, given.name, coalesce(given.options, '{}'), given.data,
-        CASE WHEN given.tags IS NOT NULL THEN ropeway.texts(given.tags::json) END
+        CASE WHEN given.tags IS NOT NULL THEN ropeway.texts_of_json(given.tags::json) END
     FROM unnest(seqs, numbers, ids, names, datas, options, priorities, lifos, tags)
         AS given (seq, number, id, name, data, options, priority, lifo, tags)
     ORDER BY given.id COLLATE "C"
@@ -75,13 +75,13 @@ BEGIN
 
     INSERT INTO ropeway.step (at, queue, events, waiting, delayed, metric_added, entries)
     SELECT
-        instant, queue_ids[told.number], (told.waiting + told.delayed) * {{EVENTS_OF_ADD}} + told.found,
-        nullif(told.waiting, 0), nullif(told.delayed, 0), nullif(told.waiting + told.delayed, 0),
+        instant, queue_ids[per_queue.number], (per_queue.waiting + per_queue.delayed) * {{EVENTS_OF_ADD}} + per_queue.found,
+        nullif(per_queue.waiting, 0), nullif(per_queue.delayed, 0), nullif(per_queue.waiting + per_queue.delayed, 0),
         concat_ws(
             ',',
-            '["{{ADD}}",' || instant || ',"waiting",[' || told.lined || '],null]',
-            '["{{ADD}}",' || instant || ',"delayed",[' || told.later || '],null]',
-            '["{{DUPLICATED}}",' || instant || ',null,[' || told.known || '],null]'
+            '["{{ADD}}",' || instant || ',"waiting",[' || per_queue.lined || '],null]',
+            '["{{ADD}}",' || instant || ',"delayed",[' || per_queue.later || '],null]',
+            '["{{DUPLICATED}}",' || instant || ',null,[' || per_queue.known || '],null]'
         )
     FROM (
         SELECT
@@ -109,7 +109,7 @@ BEGIN
             WHERE coalesce(each.letter, 'c') IN ('c', 'f')
         ) AS given
         GROUP BY coalesce(given.number, 1)
-    ) AS told;
+    ) AS per_queue;
 
     verdicts := coalesce(array_to_string(letters, ''), repeat('c', most));
     wakes := array_remove(

@@ -1,4 +1,4 @@
-"""The table of commands: which function executes each. They encode a command's fields, and read the answer."""
+"""The table of commands: which Python function executes each."""
 
 from __future__ import annotations
 

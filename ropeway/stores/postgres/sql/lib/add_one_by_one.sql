@@ -1,6 +1,6 @@
--- Adds bundles in order when some of their ids were there before.
--- Takes the queue ids and ids that were not there, and what `add` takes, with a sequence number, a queue id and a bundle for each
--- job.
+-- Adds bundles in order, when some of their ids exist.
+-- Takes the queue ids and ids that are new, and the parameters of `add`, with a sequence number, a queue id and a
+-- bundle for each job.
 -- Returns a letter for each job: c created, f found, x conflict, s skipped.
 CREATE OR REPLACE FUNCTION ropeway.add_one_by_one(
     news text[], seqs bigint[], queue_ids integer[], bundles integer[], ids text[], names text[], datas text[], options text[],
@@ -15,11 +15,11 @@ DECLARE
     known record;
 BEGIN
     FOR n IN 1 .. cardinality(ids) LOOP
-        -- Only those: others that were removed since may be added by somebody who waits for us.
+        -- Only those: ids that were removed since may be added by a call that waits for this one.
         INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data, tags)
         SELECT
             CASE WHEN lifos[n] THEN -seqs[n] ELSE seqs[n] END, instant, queue_ids[n], coalesce(priorities[n], 0),
-            ids[n], names[n], coalesce(options[n], '{}'), datas[n], ropeway.texts(tags[n]::json)
+            ids[n], names[n], coalesce(options[n], '{}'), datas[n], ropeway.texts_of_json(tags[n]::json)
         WHERE queue_ids[n] || ':' || ids[n] = ANY (news)
         ON CONFLICT DO NOTHING;
         IF FOUND THEN
