@@ -9,7 +9,8 @@ from ...job.record import NewJob
 from ...store.answer_codes import ADDED
 from ...store.values import Added
 from .encoding import as_json
-from .parameters import Parameter, booleans, numbers, texts
+from .flows import flow_of
+from .parameters import Parameter, booleans, numbers, text, texts
 
 Bundles: TypeAlias = Sequence[Sequence[NewJob]]
 
@@ -29,6 +30,7 @@ class Arguments(NamedTuple):
     delays: list[int] | None
     dues: list[int | None] | None
     tags: list[str | None] | None
+    flow: str | None
 
     def parameters(self) -> tuple[Parameter, ...]:
         return (
@@ -44,13 +46,14 @@ class Arguments(NamedTuple):
             numbers(self.delays),
             numbers(self.dues),
             texts(self.tags),
+            text(self.flow),
         )
 
 
 def arguments_of(bundles: Bundles) -> Arguments:
     jobs = [job for bundle in bundles for job in bundle]
     # In order: of two calls that make the same queues, one waits for the other.
-    queues = sorted({job.queue for job in jobs})
+    queues = sorted({job.queue for job in jobs} | {parent.queue for job in jobs for parent in job.parents})
     places = {queue: place for place, queue in enumerate(queues, 1)}
     return Arguments(
         queues,
@@ -65,6 +68,7 @@ def arguments_of(bundles: Bundles) -> Arguments:
         [job.delay for job in jobs] if any(job.delay for job in jobs) else None,
         [job.due_at for job in jobs] if any(job.due_at is not None for job in jobs) else None,
         [as_json(job.tags).decode() if job.tags else None for job in jobs] if any(job.tags for job in jobs) else None,
+        flow_of(jobs, places) if any(job.parents or job.children for job in jobs) else None,
     )
 
 
