@@ -1,13 +1,11 @@
-"""Parents and children of new jobs, as `sql/add.sql` and `sql/update.sql` take them."""
+"""Parents and children of new jobs, as `sql/add.sql` takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...errors import InvalidOption
 from ...job.flows import Parent
 from ...job.record import NewJob
-from ...store.values import JobUpdate
 from .encoding import as_json
 
 
@@ -32,24 +30,3 @@ def flow_of(jobs: Sequence[NewJob], queues: Mapping[str, int]) -> str:
         "link_policies": [child.policy for _, child in links],
     }
     return as_json(flow).decode()
-
-
-def children_given(updates: Sequence[JobUpdate]) -> str | None:
-    """JSON for each update, as `sql/lib/give_children.sql` takes it; None if no job gets children."""
-    if not any(update.children for update in updates):
-        return None
-    return as_json([_given(update) if update.children else None for update in updates]).decode()
-
-
-def _given(update: JobUpdate) -> Mapping[str, object]:
-    # `adding` needs this module.
-    from .adding import arguments_of  # noqa: PLC0415
-
-    if update.token is None:
-        raise InvalidOption("children", "need the token of the job that gets them")
-    return {
-        "queues": [child.queue for child in update.children],
-        "ids": [child.id for child in update.children],
-        "policies": [child.policy for child in update.children],
-        "adds": as_json(arguments_of([update.adds])._asdict()).decode(),
-    }

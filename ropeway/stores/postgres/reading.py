@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from ...job.events import Entry, events_in, trim_entry
-from ...job.flows import CHILD_STATES, Parent
+from ...job.flows import CHILD_STATES, ChildState, Parent
 from ...job.record import JobRecord
 from ...job.states import State
 from ...store.commands import Find
@@ -60,7 +60,8 @@ async def find(find_in: FindIn, query: Find) -> Page:
 def record_of(fields: Sequence[Any]) -> JobRecord:
     """A row of `sql/get.sql`. Its tags and parents are null if the job has none."""
     *plain, tags, parents, children = fields
-    return JobRecord(*plain, tuple(tags or ()), _parents(parents) if parents else (), children)
+    whole: list[Any] = [*plain, tuple(tags or ()), _parents(parents) if parents else (), children]
+    return JobRecord(*whole)
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -164,6 +165,8 @@ def children_of(rows: Sequence[Row], limit: int) -> Children | None:
     if not rows:
         return None
     [(counts, numbers, *columns)] = rows
-    totals = dict(zip(CHILD_STATES, counts or (0,) * len(CHILD_STATES), strict=True))
+    totals: dict[ChildState, int] = dict.fromkeys(CHILD_STATES, 0)
+    if counts:
+        totals.update(zip(CHILD_STATES, counts, strict=True))
     found = [ChildStatus(*fields) for fields in zip(*columns, strict=True)] if numbers else []
     return Children(found[:limit], totals, str(numbers[limit - 1]) if len(found) > limit else None)

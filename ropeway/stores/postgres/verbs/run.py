@@ -7,7 +7,7 @@ from ....job.instants import LAST_INSTANT, Instant
 from ....store.answer_codes import answers_of
 from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
 from ....store.values import Added, Answer, Claimed, Settled, Ticked
-from .. import adding, flows
+from .. import adding
 from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of
 from ..executor import Executor
 from ..parameters import NULL, boolean, booleans, number, numbers, text, texts
@@ -77,7 +77,7 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
         texts([as_json(update.log).decode() if update.log else None for update in updates]),
         numbers([update.keep_logs for update in updates]),
         booleans([update.alone for update in updates]),
-        text(flows.children_given(updates)),
+        text(adding.children_given(updates)),
     )
     return answers_of(letters)
 
