@@ -35,6 +35,9 @@ BEGIN
     s := late.s;
     stalled := late.stalled;
     given_up := late.given_up;
+    IF late.news IS NOT NULL THEN
+        s := ropeway.conclude(s, queue_id, late.news, instant);
+    END IF;
     ctids := ARRAY(
         SELECT f.ctid FROM ropeway.finished AS f
         WHERE f.queue = queue_id AND f.expires_at <= instant AND f.expires_at < {{LAST_INSTANT}}
