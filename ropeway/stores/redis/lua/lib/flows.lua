@@ -105,7 +105,7 @@ local function fail_by_child(q, job, reason)
   call('HSET', q.base .. ':reasons', job.id, reason)
   count(q, WAITING_CHILDREN, nil, 1)
   local keep = read_stored_options(q, job.value, {{DEFAULTS}}).keep
-  end_job(failed, job.id, sub(job.run, STARTED_AT), keep, '{"reason":' .. cjson.encode(reason) .. '}', reason)
+  end_job(failed, job.id, sub(without_token(job.run), STARTED_AT), keep, '{"reason":' .. cjson.encode(reason) .. '}', reason)
   write_ending(q, failed)
   job.state = '{{FAILED}}'
   step.endings[#step.endings + 1] = { q, failed }
