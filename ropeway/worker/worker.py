@@ -81,7 +81,7 @@ class Worker(Guided):
         Raises `ShutdownTimeout` if handlers did not stop, and any error that made the worker unable to continue.
         """
         requests = StopRequests()
-        with stopped_by_signals(self.stop, requests.note_signal) as stoppable:
+        with stopped_by_signals(self.stop, requests.note) as stoppable:
             runtime = await self._start(requests, stoppable, heeds_early_stop=True)
             try:
                 await runtime.stopping.wait()
@@ -127,7 +127,7 @@ class Worker(Guided):
         if not self._started_at:
             self._stopped_early = True
         if self._runtime is not None:
-            self._runtime.requests.note_call()
+            self._runtime.requests.note("call")
         self._on_runtime(Runtime.stop)
 
     @overload

@@ -81,13 +81,15 @@ async def test_outcomes_that_were_known_are_settled(queue: Queue, fleet: Fleet, 
     assert len(fleet.starts(job.id)) == 1
 
 
+@pytest.mark.parametrize("loop", ["auto", "asyncio"])
+@pytest.mark.parametrize("blocks", ["block-after", "block-in-c-after"])
 @pytest.mark.parametrize("grace", [0.5, 600])
 async def test_sigterm_ends_a_worker_whose_loop_is_blocked(
-    grace: float, queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
+    grace: float, blocks: str, loop: str, queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):
     """Once its grace is over, or when it is asked again."""
-    jobs = await queue.add_many([("block-after", str(gate)), ("hold", str(gate)), ("hold-in-thread", str(gate))])
-    worker = fleet.start(grace=grace, cancel_grace=0.5)
+    jobs = await queue.add_many([(blocks, str(gate)), ("hold", str(gate)), ("hold-in-thread", str(gate))])
+    worker = fleet.start(grace=grace, cancel_grace=0.5, orders={"loop": loop})
     await worker.until(lambda: len(worker.running()) == 3, "the start of all handlers")
     worker.terminate()
     await until(lambda: _has_ended(worker, asks=grace == 600), "the end of the worker")

@@ -75,7 +75,7 @@ class Inbox:
     @property
     def is_whole(self) -> bool:
         """True unless it was truncated. Check before reading the map: a read behind its end kills the process."""
-        # Not by fstat: where its times were looked at, Linux writes them anew with the next write, and a sync takes longer.
+        # Not by fstat: once its times were read, Linux writes them again with the next write, and a sync takes longer.
         return os.lseek(self._file, 0, os.SEEK_END) >= _SIZE
 
     @property
