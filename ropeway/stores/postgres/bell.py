@@ -16,6 +16,8 @@ from .target import Target
 
 PAUSE: Final = 0.01
 """Seconds between two wakes of one queue."""
+LAST_RING: Final = 1.0
+"""Seconds that closing waits for a server, which may not answer, to take what is owed."""
 
 
 class Bell:
@@ -69,6 +71,8 @@ class Bell:
         if self._ringing is not None and not self._ringing.done():
             self._ringing.cancel()
             await asyncio.wait([self._ringing])
-        if self._owed:
-            with suppress(StoreError):
-                await self._lanes.call(self._ring, (texts(sorted(self._owed)),))
+        owed, self._owed = sorted(self._owed), set()
+        if owed:
+            with suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(LAST_RING):
+                    await self._lanes.call(self._ring, (texts(owed),))

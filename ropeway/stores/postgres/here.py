@@ -40,9 +40,12 @@ class Here(loops.LoopResources):
             self._readying.cancel()
             await asyncio.wait([self._readying])
         await self.ear.close()
-        await self.bell.close()
-        await self.spares.close()
-        await self.lanes.close()
+        try:
+            await self.bell.close()
+        finally:
+            # Also if the caller does not wait any longer: the loop's end would close it again.
+            await self.spares.close()
+            await self.lanes.close()
 
 
 class Everywhere(loops.PerLoop[Here]):
