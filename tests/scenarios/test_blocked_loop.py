@@ -103,6 +103,18 @@ async def test_sigterm_ends_a_worker_whose_loop_is_blocked(
     await check_counters(queue)
 
 
+async def test_only_jobs_that_were_really_handed_back_are_counted(queue: Queue, fleet: Fleet, gate: Gate):
+    """Not one that was cancelled while the loop was blocked."""
+    _, cancelled = await queue.add_many([("block-after", str(gate)), ("hold", str(gate))])
+    worker = fleet.start(grace=0.5, cancel_grace=0.5)
+    await worker.until(lambda: len(worker.running()) == 2, "the start of all handlers")
+    await until(lambda: "has blocked the loop" in worker.said, "the warning")
+    await cancelled.cancel()
+    worker.terminate()
+    assert await worker.exit() == BLOCKED_LOOP
+    assert "1 jobs were handed back, 0 outcomes were settled" in worker.said
+
+
 def _has_ended(worker: AppProcess, *, asks: bool) -> bool:
     if asks:
         worker.terminate()
