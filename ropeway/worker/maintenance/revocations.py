@@ -51,7 +51,9 @@ class Revocations(Service):
         self._recent |= {(lock.id, lock.token): (now, lock.why) for lock in revoked.locks}
         if self._recent:
             held = [job for job in list(self._held) if job.queue.name == self._queue]
-            found = [(job, heard[1]) for job in held if (heard := self._recent.get((job.id, job.token))) is not None]
+            found: list[tuple[Job, Why]] = [
+                (job, heard[1]) for job in held if (heard := self._recent.get((job.id, job.token))) is not None
+            ]
             await self._read_reasons([job for job, why in found if why == "cancelled"])
             for job, why in found:
                 self._send(job, why)
