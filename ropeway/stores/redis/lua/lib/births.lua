@@ -22,13 +22,15 @@ local function read_births(q, packed, texts)
 end
 
 -- Makes a running job a parent, if it is none.
-local function begin_family(q, job)
+local function open_family(q, job)
   local family = load_family(q, job.id, {})
   if family then
     return family
   end
+  family = begin_family(q, job.id, new_family(0, false, true))
+  family.is_new = true
   call('HSET', q.base .. ':runs', job.id, sub(job.run, 1, STALLED - 1) .. char(WITH_EXTRAS) .. sub(job.run, STALLED + 1))
-  return { q = q, id = job.id, links = {}, changed = {}, row = new_family(0, false, true), is_new = true }
+  return family
 end
 
 -- Adds the children of one update; false if one of their ids exists already, and then none is added.
@@ -50,7 +52,7 @@ local function add_children(births, number, job)
       births.new[#births.new + 1] = new
     end
   end
-  local family = begin_family(q, job)
+  local family = open_family(q, job)
   local has_new = adopt(family, links)
   family.has_other_size = true
   save_family(family)

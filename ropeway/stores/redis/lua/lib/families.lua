@@ -15,16 +15,21 @@ local function new_family(delay, due_at, is_released)
   return { 0, 0, 0, delay, due_at, is_released, false, false, '', 0, 0, 0 }
 end
 
+local function begin_family(q, id, row)
+  return { q = q, id = id, row = row, links = {}, changed = {} }
+end
+
 -- The family of a job and some of its links, by key; nil if it has none.
 local function load_family(q, id, keys)
-  local row = call('HGET', q.base .. ':children:' .. id, '')
-  if not row then
+  local number = #keys
+  keys[number + 1] = ''
+  local found = fields_of(q.base .. ':children:' .. id, keys)
+  if not found[number + 1] then
     return nil
   end
-  local family = { q = q, id = id, links = {}, changed = {}, row = cmsgpack.unpack(row) }
-  local links = fields_of(q.base .. ':children:' .. id, keys)
-  for i = 1, #keys do
-    family.links[keys[i]] = links[i]
+  local family = begin_family(q, id, cmsgpack.unpack(found[number + 1]))
+  for i = 1, number do
+    family.links[keys[i]] = found[i]
   end
   return family
 end
@@ -38,26 +43,26 @@ local function set_link(family, key, state, policy, word)
   if to then
     row[to] = row[to] + 1
   end
-  family.links[key] = state .. policy .. word
-  family.changed[key] = true
+  local link, changed = state .. policy .. word, family.changed
+  family.links[key] = link
+  changed[#changed + 1] = key
+  changed[#changed + 1] = link
 end
 
 local function forget_link(family, key)
   local row, base = family.row, family.q.base
   row[FAMILY.TOTAL] = row[FAMILY.TOTAL] - 1
-  family.links[key], family.changed[key], family.has_other_size = nil, nil, true
+  family.links[key], family.has_other_size = nil, true
   call('HDEL', base .. ':children:' .. family.id, key)
   call('ZREM', base .. ':order:' .. family.id, key)
 end
 
 local function save_family(family)
   local q, id = family.q, family.id
-  local fields = { '', cmsgpack.pack(family.row) }
-  for key in pairs(family.changed) do
-    fields[#fields + 1] = key
-    fields[#fields + 1] = family.links[key]
-  end
-  call_with('HSET', q.base .. ':children:' .. id, fields)
+  local changed = family.changed
+  changed[#changed + 1] = ''
+  changed[#changed + 1] = cmsgpack.pack(family.row)
+  call_with('HSET', q.base .. ':children:' .. id, changed)
   if family.has_other_size then
     change_extras(q, id, CHILDREN, family.row[FAMILY.TOTAL])
   end
@@ -91,7 +96,8 @@ end
 
 -- A family that waits for children, of a job that is new.
 local function found_family(q, id, delay, due_at, children)
-  local family = { q = q, id = id, links = {}, changed = {}, row = new_family(delay, due_at, false), is_new = true }
+  local family = begin_family(q, id, new_family(delay, due_at, false))
+  family.is_new = true
   adopt(family, children)
   save_family(family)
 end

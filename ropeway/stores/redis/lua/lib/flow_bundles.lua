@@ -92,7 +92,7 @@ local function receive_work(q, items, bundles, codes)
       if job[FROM] and sub(codes, number, number) == '{{CONFLICT}}' then
         local reason = '{{REASON_CHILD}}' .. key_of(q.queue, in_full(job[ID])) .. '{{REASON_NOT_ADDED}}'
         for _, parent in ipairs(job[FROM]) do
-          add_work(step, ITEM.END, parent[3], parent[2], q.queue, job[ID], '{{CHILD_FAILED}}', reason)
+          add_work(step, ITEM.END, parent[3], parent[2], q.queue, '{{CHILD_FAILED}}', { job[ID] }, { reason })
         end
       end
     end
