@@ -270,8 +270,8 @@ local function retry_children(family, reset)
     local key, link = found[i], found[i + 1]
     local state, policy, word = sub(link, 1, 1), sub(link, 2, 2), sub(link, 3)
     local is_failed = state == '{{CHILD_FAILED}}' or state == '{{CHILD_CANCELLED}}'
-    if key ~= '' and policy == '{{POLICY_FAIL}}' and is_failed then
-      local name, id = read_key(key)
+    local name, id = read_key(key)
+    if name and policy == '{{POLICY_FAIL}}' and is_failed then
       local there = reach(step, name)
       local child = there and load_job(there, id)
       if not there or (child and child.state ~= '{{COMPLETED}}') then
