@@ -54,6 +54,8 @@ OWED: Final[tuple[Effect, ...]] = ("start", "remove", "fail")
 
 CHILD_FAILED: Final = "failed: "
 CHILD_CANCELLED: Final = "was cancelled"
+CHILD_NOT_ADDED: Final = "could not be added: another job has its id"
+"""Where queues are on different servers, that can come to light after the parent was added."""
 
 
 class Parent(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -78,3 +80,8 @@ def reason_for_parents(queue: str, id: str, move: str, reason: str | None) -> st
     if move == "cancel":
         return f"child {queue}/{id} {CHILD_CANCELLED}" + (f": {reason}" if reason else "")
     return f"child {queue}/{id} {CHILD_FAILED}{reason or ''}"
+
+
+def is_awaited(policy: Policy, state: ChildState) -> bool:
+    """True if a parent waits for a child that it knows in this state."""
+    return state == "pending" or (policy == "wait" and state != "completed")

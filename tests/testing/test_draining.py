@@ -93,6 +93,14 @@ class TestWhatItRuns:
 
         assert [attempt.queue for attempt in drained.completed] == ["first", "second"]
 
+    async def test_several_queues_are_drained_as_by_a_worker_of_them(self, store: FakeStore):
+        first, second = (Queue(name, store=store) for name in ("first", "second"))
+        await first.add("letter")
+        await second.add("letter", delay=5)
+        drained = await drain([first, second], echo)
+
+        assert [attempt.queue for attempt in drained.completed] == ["first", "second"]
+
     async def test_a_worker_is_as_it_was_afterwards_and_can_be_drained_again(self, queue: Queue):
         heard: list[WorkerEvent] = []
         worker = Worker(queue, echo, concurrency=7)
@@ -295,7 +303,7 @@ class TestRefusals:
             await drain(queue)
 
     async def test_it_needs_something_to_drain(self):
-        with pytest.raises(InvalidOption, match="give a queue"):
+        with pytest.raises(InvalidOption, match="give a Queue or several"):
             await drain("letters", echo)  # type: ignore[arg-type]  # a mistake
 
     async def test_an_end_that_does_not_exist_is_refused(self, queue: Queue):
