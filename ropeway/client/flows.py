@@ -19,7 +19,7 @@ from ..store.values import Added
 from .bundles import job_of
 from .handle import JobHandle
 from .inputs import taken_from
-from .new_jobs import Call
+from .new_jobs import Call, checked_call
 from .results import R, R_co
 from .sync_flows import SyncFlowHandle
 
@@ -97,6 +97,10 @@ class Node(NamedTuple):
     """Its children, each with the policy for its failure."""
 
 
+Path: TypeAlias = list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]]]]
+"""Where a walk is: from a root downwards, each node with its children that are left."""
+
+
 class Plan:
     """The jobs of some flows, parents before children, and the handles for them."""
 
@@ -148,19 +152,25 @@ class Plan:
                 created=answer.verdict == "created",
                 read_result=node.call.read_result,
             )
-            handle.children = tuple(made[id(child)] for child, _ in node.links)
+            handle.children = tuple(
+                made[id(child)] for child, _ in node.links if handle.created or not self._is_fresh(child)
+            )
             made[key] = handle
         return [made[id(root)] for root in self.roots]
 
+    def _is_fresh(self, item: FlowRequest) -> bool:
+        """True if its id was made by this plan: a flow that was found has other children."""
+        return self._nodes[id(item)].job.is_fresh
+
     def _walk(self, root: FlowRequest) -> None:
         """Depth first, without recursion: flows may be deep. Children come before their parents in `_order`."""
-        path: list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]]]] = []
+        path: Path = []
         on_path: set[int] = set()
 
         def enter(item: FlowRequest, queue: Queue) -> None:
             if len(self._nodes) == MOST_NODES:
                 raise InvalidInput(f"a flow has at most {MOST_NODES:,} jobs: add it in parts")
-            node = self._nodes[id(item)] = self._node(item, queue)
+            node = self._nodes[id(item)] = self._checked_node(item, queue, path)
             path.append((item, iter(node.links)))
             on_path.add(id(item))
 
@@ -182,8 +192,21 @@ class Plan:
                 on_path.discard(id(item))
                 self._order.append(id(item))
 
+    def _checked_node(self, item: FlowRequest, queue: Queue, path: Path) -> Node:
+        """Names the node in the error, if it cannot be added."""
+        try:
+            return self._node(item, queue)
+        except InvalidInput as error:
+            if path:
+                above = [parent for parent, _ in path]
+                siblings = [child for child, _ in self._nodes[id(above[-1])].links]
+                number = next(n for n, child in enumerate(siblings) if child is item)
+                error.add_note(f"This is about {_path([*above, item])}, which is child {number} of its parent.")
+            raise
+
     def _node(self, item: FlowRequest, parents_queue: Queue) -> Node:
         if isinstance(item, Call):
+            checked_call(item)
             queue = parents_queue if item.queue is None else self._same_store(item.queue)
             earlier: dict[int, tuple[FlowRequest, Policy]] = {}
             for one, policy in item.earlier:
@@ -251,11 +274,15 @@ def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
     return own or parents or DEFAULT_POLICY
 
 
-def _circle(path: Sequence[tuple[FlowRequest, object]], back: FlowRequest) -> str:
+def _circle(path: Path, back: FlowRequest) -> str:
     items = [item for item, _ in path]
-    names = [item.name for item in items[next(n for n, item in enumerate(items) if item is back) :]]
-    shown_names = [str(name) for name in (names if len(names) <= 10 else [*names[:5], "...", *names[-4:]])]
-    return " -> ".join([*shown_names, str(back.name)])
+    return _path([*items[next(n for n, item in enumerate(items) if item is back) :], back])
+
+
+def _path(items: Sequence[FlowRequest]) -> str:
+    """The names from a parent down to one of its descendants."""
+    names = [str(getattr(item, "name", shown(item))) for item in items]
+    return " -> ".join(names if len(names) <= 10 else [*names[:5], "...", *names[-5:]])
 
 
 def after(call: Call[R], before: tuple[Call[Any], ...], policy: Policy | None) -> Call[R]:
