@@ -53,7 +53,9 @@ class JobPacker:
         if queue is None:
             self.queues.append(job.queue)
             queue = self._numbers[job.queue] = len(self.queues)
-        name = self._names.setdefault(job.name, len(self._names) + 1)
+        name = self._names.get(job.name)
+        if name is None:
+            name = self._names[job.name] = len(self._names) + 1
         # An array of three begins with one byte; what follows are the three texts themselves.
         text = _text((job.name, job.data, job.options))[1:]
         self._texts.append(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
 import apsw
@@ -24,6 +25,8 @@ _existing: Final[Callable[[bytes], list[tuple[str, str, str]]]] = decoder(list[t
 MOST_AT_ONCE: Final = 100_000_000
 """Characters of data in one statement; SQLite's limit is 10^9 bytes of JSON."""
 
+_parents: Final = attrgetter("parents")
+_children: Final = attrgetter("children")
 _NOBODY: Final[Mapping[Key, int]] = {}
 
 Bundle: TypeAlias = Sequence[NewJob]
@@ -44,7 +47,7 @@ def add(tx: Transaction, bundles: Bundles, *, adopted_by: Mapping[Key, int] = _N
         return [[] for _ in bundles]
     rows = {queue: tx.queue(queue, create=True) for queue in dict.fromkeys(job.queue for job in jobs)}
     now = tx.now()
-    has_flows = any(job.parents or job.children for job in jobs)
+    has_flows = any(map(_parents, jobs)) or any(map(_children, jobs))
     families = Founding(tx, jobs, adopted_by) if has_flows else None
     is_simple = len(rows) == 1 and (not has_flows or is_self_contained(bundles))
     if is_simple and len(portions := _portions(jobs)) == 1:
@@ -106,8 +109,10 @@ def _store(
     later: Later = {
         seq: due_at
         for seq, job in enumerate(jobs, first)
-        if (job.delay or job.due_at or job.children) and ((due_at := _due_at(job, now)) is not None or job.children)
+        if (job.delay or job.due_at) and (due_at := _due_at(job, now)) is not None
     }
+    if families:
+        later |= {seq: None for seq, job in enumerate(jobs, first) if job.children}
     if len(jobs) == 1:
         _insert_one(tx, row, jobs[0], first, later, now, families)
     else:
@@ -140,9 +145,9 @@ def _store(
 def _insert(
     tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding | None
 ) -> None:
-    if _are_alike(jobs):
+    if _are_alike(jobs, families):
         _insert_alike(tx, row, jobs, first, now, families)
-    elif jobs[0].children and _are_alike(jobs[1:]):
+    elif jobs[0].children and _are_alike(jobs[1:], families):
         # A parent before its children.
         _insert_unlike(tx, row, jobs[:1], first, [now], families)
         try:
@@ -225,12 +230,11 @@ def _insert_one(
         tx.arrive(Arrival(job, values))
 
 
-def _are_alike(jobs: Sequence[NewJob]) -> bool:
+def _are_alike(jobs: Sequence[NewJob], families: Founding | None) -> bool:
     """True if they differ only in ids, data and tags, and have no children."""
-    if jobs[0].children:
+    if families and (any(map(_children, jobs)) or len(set(map(_parents, jobs))) > 1):
         return False
-    kinds = {(job.name, job.options, job.priority, job.lifo, not job.tags, job.parents, job.children) for job in jobs}
-    return len(kinds) == 1
+    return len({(job.name, job.options, job.priority, job.lifo, not job.tags) for job in jobs}) == 1
 
 
 def _order(job: NewJob, seq: int) -> int:

@@ -181,7 +181,27 @@ class TestCost:
         assert await other.ask(f"{updates} AND relname = 'family'") == 2
         assert await other.ask(f"{updates} AND relname = 'link'") == 1_000
 
-    async def test_a_failure_goes_up_a_long_chain(self, store: PostgresStore) -> None:
+    async def test_a_child_is_not_searched_among_the_others(
+        self, store: PostgresStore, other: Other, execute: Execute
+    ) -> None:
+        """Also if the tables were analyzed when they were nearly empty."""
+        await store.add([new_flow(new_job("first"), new_job("first child"))], now=NOW)
+        await claim_one(store)
+        for table in ("job", "family", "link"):
+            execute(f"VACUUM ANALYZE ropeway.{table}")
+        await store.add([new_flow(new_job("p"), *(new_job(f"c{number:04}") for number in range(3_000)))], now=NOW)
+        held = await claim(store, 100)
+        ids, token = ", ".join(f"'{job.id}'" for job in held), held[0].token
+
+        await other.run(
+            f"SELECT ropeway.settle('{QUEUE}', ARRAY[{ids}], array_fill('{token}'::text, ARRAY[100]), NULL, 1, 1, "
+            f"{', '.join(['NULL'] * 22)})"
+        )
+
+        looked = "SELECT (seq_tup_read + idx_tup_fetch)::integer FROM pg_stat_xact_user_tables"
+        assert await other.ask(f"{looked} WHERE schemaname || '.' = 'ropeway.' AND relname = 'link'") <= 200
+
+    async def test_a_failure_goes_up_a_long_chain_and_a_retry_down(self, store: PostgresStore) -> None:
         chain = [new_job("0")]
         for number in range(1, 1_000):
             chain[-1:] = new_flow(chain[-1], new_job(str(number)))
@@ -190,6 +210,9 @@ class TestCost:
         await store.settle(QUEUE, [fail(await claim_one(store))], now=NOW)
 
         assert (await store.count(QUEUE))["failed"] == 1_000
+        await store.retry(QUEUE, ["0"], now=NOW)
+        counts = await store.count(QUEUE)
+        assert (counts["waiting"], counts["waiting-children"], counts["failed"]) == (1, 999, 0)
 
 
 Verb: TypeAlias = Callable[[PostgresStore, list[str], Random], Awaitable[object]]

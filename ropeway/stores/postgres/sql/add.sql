@@ -25,6 +25,7 @@ DECLARE
     set_families text[];
     has_known boolean := false;
     kin record;
+    relations json;
 BEGIN
     IF most = 1 AND flow IS NULL THEN
         wakes := ropeway.add_single(
@@ -39,9 +40,10 @@ BEGIN
     queue_ids := ARRAY(SELECT ropeway.queue_id(given.name) FROM unnest(queues) AS given (name));
     seqs := ARRAY(SELECT nextval('ropeway.job_seq') FROM generate_series(1, most));
     IF flow IS NOT NULL THEN
-        sets := ropeway.texts_of_json(flow::json -> 'sets')::integer[];
-        are_parents := ropeway.texts_of_json(flow::json -> 'are_parents')::boolean[];
-        kin := ropeway.flow_parents(flow::json, queue_ids, seqs, numbers, ids);
+        relations := flow;
+        sets := ropeway.texts_of_json(relations -> 'sets')::integer[];
+        are_parents := ropeway.texts_of_json(relations -> 'are_parents')::boolean[];
+        kin := ropeway.flow_parents(relations, sets, queue_ids, seqs, numbers, ids);
         set_parents := kin.parents;
         set_families := kin.families;
         has_known := kin.has_known;
@@ -69,11 +71,11 @@ BEGIN
         SELECT array_agg(gone.queue || ':' || gone.id) INTO news FROM gone;
         letters := ropeway.add_one_by_one(
             news, seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n), bundles,
-            ids, names, datas, options, priorities, lifos, tags, delays, dues, flow::json, queue_ids, instant
+            ids, names, datas, options, priorities, lifos, tags, delays, dues, relations, queue_ids, instant
         );
     ELSIF flow IS NOT NULL THEN
         PERFORM ropeway.add_families(
-            flow::json, queue_ids, seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n),
+            relations, queue_ids, seqs, ARRAY(SELECT queue_ids[coalesce(numbers[n], 1)] FROM generate_series(1, most) AS n),
             ids, delays, dues, 1
         );
     END IF;

@@ -36,7 +36,7 @@ BEGIN
     FROM (
         SELECT l.number, q.name AS queue, l.id, l.policy, l.state, l.result, l.reason
         FROM ropeway.link AS l JOIN ropeway.queue AS q ON q.id = l.queue
-        WHERE l.family = family_id AND l.number > after AND l.state = ANY (of_states)
+        WHERE -l.family = -family_id AND l.number > after AND l.state = ANY (of_states)
         ORDER BY l.number
         LIMIT most
     ) AS page;

@@ -19,9 +19,10 @@ DECLARE
     job ropeway.whole_job;
     one record;
     has_locked_families boolean := false;
-    -- What is still to be retried, and what was; this queue first, others as their children need them.
+    -- The children that are retried with a job, and how many of them were; what was moved, and the steps of its queues.
     again_queues integer[];
     again_ids text[];
+    done integer;
     moved_queues integer[];
     moved_ids text[];
     moved_to ropeway.state[];
@@ -51,8 +52,9 @@ BEGIN
             ORDER BY f.id DESC FOR UPDATE;
             has_locked_families := true;
         END IF;
-        again_queues := NULL;
-        again_ids := NULL;
+        again_queues := '{}';
+        again_ids := '{}';
+        done := 0;
         LOOP
             one := ropeway.retry_one(job, resets);
             again_queues := again_queues || one.child_queues;
@@ -63,10 +65,9 @@ BEGIN
             moved_queues := moved_queues || job.queue;
             moved_ids := moved_ids || job.id;
             moved_to := moved_to || one.entered;
-            EXIT WHEN again_ids IS NULL OR again_ids = '{}';
-            SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = again_queues[1] AND p.id = again_ids[1];
-            again_queues := again_queues[2:];
-            again_ids := again_ids[2:];
+            done := done + 1;
+            EXIT WHEN done > cardinality(again_ids);
+            SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = again_queues[done] AND p.id = again_ids[done];
         END LOOP;
     END LOOP;
     FOR alike IN

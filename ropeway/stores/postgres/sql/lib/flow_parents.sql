@@ -2,10 +2,10 @@
 -- Takes JSON: `sets`, for each job the position of its set of parents (null: none); `are_parents`, whether each has children;
 -- `parents`, the sets as they are stored (json texts); `parents_at`, for each parent of each set the position of the set, of
 -- its queue, its id, and its own position among the jobs (null: it was added before); and the links (see `add_families`).
--- Then the ids of the queues, and for each job its sequence number, queue's position (null: the first) and id.
+-- Then `sets` as an array, the ids of the queues, and for each job its sequence number, queue's position (null: the first) and id.
 -- Returns for each set the parents and families, as they are stored; and whether a parent knows one of the jobs already.
 CREATE OR REPLACE FUNCTION ropeway.flow_parents(
-    flow json, queue_ids integer[], seqs bigint[], numbers integer[], ids text[], OUT parents text[],
+    flow json, sets integer[], queue_ids integer[], seqs bigint[], numbers integer[], ids text[], OUT parents text[],
     OUT families text[], OUT has_known boolean
 )
 LANGUAGE plpgsql AS $$
@@ -33,7 +33,7 @@ BEGIN
         GROUP BY 1
     ) AS found;
     has_known := has_others AND EXISTS (
-        SELECT FROM unnest(ropeway.texts_of_json(flow -> 'sets')::integer[], numbers, ids) AS job (set, number, id)
+        SELECT FROM unnest(sets, numbers, ids) AS job (set, number, id)
         CROSS JOIN LATERAL unnest(families[job.set]::bigint[]) AS parent (family)
         JOIN ropeway.link
             ON link.family = parent.family AND link.queue = queue_ids[coalesce(job.number, 1)] AND link.id = job.id

@@ -30,7 +30,7 @@ BEGIN
         FROM told WHERE l.ctid = told.row_ctid AND told.effect <> '{{EFFECT_FORGET}}'
     ), summed AS (
         SELECT
-            told.family,
+            told.family, min(told.n) AS n,
             count(*) FILTER (WHERE told.was_awaited AND told.effect <> '{{EFFECT_HOLD}}') AS settled,
             count(*) FILTER (WHERE told.effect = '{{EFFECT_FORGET}}') AS forgotten,
             count(*) FILTER (WHERE told.ended = 'completed') AS completed,
@@ -46,13 +46,13 @@ BEGIN
             completed = f.completed + summed.completed, failed = f.failed + summed.failed,
             cancelled = f.cancelled + summed.cancelled
         FROM summed WHERE f.id = summed.family
-        RETURNING f.id, f.queue, f.parent, f.awaited, summed.effects, summed.reasons
+        RETURNING f.id, f.queue, f.parent, f.awaited, summed.n, summed.effects, summed.reasons
     )
     SELECT array_agg(
         ROW(
             counted.id, counted.queue, counted.parent, counted.effects[1], counted.reasons[1], other.effect, other.reason
         )::ropeway.judgement
-        ORDER BY counted.id DESC
+        ORDER BY counted.n
     )
     INTO judged
     FROM counted

@@ -16,15 +16,18 @@ local function add_all(queues, names, bundles, only_looks, texts, rare)
     end
   end
 
-  local is_plain, total, flagged = true, 0, nil
+  local is_plain, total, has_rare, flagged = true, 0, #rare > 0, nil
 
   local function read_texts(job)
     local length, q, id = job[LENGTH], queues[job[QUEUE]], job[ID]
     job.text = sub(texts, text_at, text_at + length - 1)
     text_at = text_at + length
     total = total + 1
-    local own = job[RARE] and rare[job[RARE]]
-    if q.seen[id] or (own and own[2] and not own.is_after and not in_flows().comes_after_parents(queues, own)) then
+    if q.seen[id] then
+      is_plain = false
+    end
+    local own = has_rare and rare[job[RARE]]
+    if own and own[2] and not own.is_after and not in_flows().comes_after_parents(queues, own) then
       is_plain = false
     end
     q.seen[id] = true
@@ -56,7 +59,7 @@ local function add_all(queues, names, bundles, only_looks, texts, rare)
     if not is_plain then
       q.known[id] = value
     end
-    if job[RARE] then
+    if has_rare and job[RARE] then
       flagged = flagged or rarely().flagged_run('')
       local run, extra = flagged .. place, #q.extras + 2
       q.extras[extra - 1], q.runs[extra - 1] = id, id
