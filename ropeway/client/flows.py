@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, Unpack
 
 import msgspec
@@ -113,10 +114,9 @@ class Plan:
         if isinstance(flows, str | Mapping | Flow | Call) or not isinstance(flows, Iterable):
             raise InvalidInput(f"this takes several flows, and not {shown(flows)}: give a list of Flow(...)")
         self.roots: list[FlowRequest] = list(flows)
-        self._order: list[int] = []
         for root in self.roots:
             self._walk(root)
-        self._order.reverse()
+        self._order = self._sorted()
         self._refuse_same_ids()
 
     @property
@@ -163,7 +163,7 @@ class Plan:
         return self._nodes[id(item)].job.is_fresh
 
     def _walk(self, root: FlowRequest) -> None:
-        """Depth first, without recursion: flows may be deep. Children come before their parents in `_order`."""
+        """Depth first, without recursion: flows may be deep."""
         path: Path = []
         on_path: set[int] = set()
 
@@ -190,19 +190,41 @@ class Plan:
             else:
                 path.pop()
                 on_path.discard(id(item))
-                self._order.append(id(item))
+
+    def _sorted(self) -> list[int]:
+        """Parents before children, and siblings as they were listed: so they are claimed."""
+        order: list[int] = []
+        unplaced = {key: len(parents) for key, parents in self._parents.items()}
+        going = [key for key in dict.fromkeys(map(id, self.roots)) if key not in unplaced][::-1]
+        while going:
+            order.append(key := going.pop())
+            for child, _ in reversed(self._nodes[key].links):
+                unplaced[id(child)] -= 1
+                if not unplaced[id(child)]:
+                    going.append(id(child))
+        return order
 
     def _checked_node(self, item: FlowRequest, queue: Queue, path: Path) -> Node:
         """Names the node in the error, if it cannot be added."""
         try:
             return self._node(item, queue)
         except InvalidInput as error:
+            items = [*(parent for parent, _ in path), item]
+            error.place = self._place(items)
             if path:
-                above = [parent for parent, _ in path]
-                siblings = [child for child, _ in self._nodes[id(above[-1])].links]
-                number = next(n for n, child in enumerate(siblings) if child is item)
-                error.add_note(f"This is about {_path([*above, item])}, which is child {number} of its parent.")
+                number = _position(item, self._children(path[-1][0]))
+                error.add_note(f"This is about {_path(items)}, which is child {number} of its parent.")
             raise
+
+    def _place(self, items: Sequence[FlowRequest]) -> str:
+        """`flow.children[2].children[0]`, for the last of the items from a root downwards."""
+        place = "flow" if len(self.roots) == 1 else f"flows[{_position(items[0], self.roots)}]"
+        for parent, child in pairwise(items):
+            place += f".children[{_position(child, self._children(parent))}]"
+        return place
+
+    def _children(self, item: FlowRequest) -> list[FlowRequest]:
+        return [child for child, _ in self._nodes[id(item)].links]
 
     def _node(self, item: FlowRequest, parents_queue: Queue) -> Node:
         if isinstance(item, Call):
@@ -276,7 +298,11 @@ def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
 
 def _circle(path: Path, back: FlowRequest) -> str:
     items = [item for item, _ in path]
-    return _path([*items[next(n for n, item in enumerate(items) if item is back) :], back])
+    return _path([*items[_position(back, items) :], back])
+
+
+def _position(item: FlowRequest, items: Sequence[FlowRequest]) -> int:
+    return next(position for position, one in enumerate(items) if one is item)
 
 
 def _path(items: Sequence[FlowRequest]) -> str:

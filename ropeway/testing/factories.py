@@ -22,6 +22,8 @@ from ..store.commands import Claim
 from ..store.values import Lock, RevokedLock, Why
 
 QUEUE: Final = "letters"
+ELSEWHERE: Final = "parcels"
+"""A second queue."""
 WORKER: Final = "worker-1"
 FOREIGN: Final = "a-token-of-somebody-else"
 NOW: Final[Instant] = 1_700_000_040_000

@@ -130,6 +130,13 @@ class QueueData:
             draft = self._drafts[what, to] = Draft(what, to, detail, [])
         return draft.jobs
 
+    def removals(self) -> list[tuple[str, dict[str, Any] | None]]:
+        """As `entry`, for removals, which come after whatever else happened to the job in this step."""
+        last = next(reversed(self._drafts.values()), None)
+        if last is None or last.what != "remove":
+            last = self._drafts[f"remove {len(self._drafts)}", None] = Draft("remove", None, None, [])
+        return last.jobs
+
     def notice(self, what: str, detail: dict[str, Any] | None = None) -> None:
         """Adds an event entry about the whole queue."""
         self._drafts[f"{what} {len(self._drafts)}", None] = Draft(what, None, detail, [], is_notice=True)

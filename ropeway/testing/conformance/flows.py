@@ -18,6 +18,7 @@ from ...store.values import Answer, ChildStatus, Claimed, JobUpdate, StallRules
 from ..arrange import add, claim, claim_one, events_of, is_gone, read, snapshot
 from ..factories import (
     DAY,
+    ELSEWHERE,
     FOREIGN,
     LOCK,
     MINUTE,
@@ -34,7 +35,6 @@ from ..factories import (
     token_of,
 )
 
-ELSEWHERE: Final = "parcels"
 End: TypeAlias = Callable[[Store, str], Awaitable[object]]
 
 

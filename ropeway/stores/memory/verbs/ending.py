@@ -54,7 +54,7 @@ def drop(step: Step, job: JobRecord, *, quietly: bool = False) -> None:
     queue = step.queue(job.queue)
     queue.drop(job.id)
     if not quietly:
-        queue.entry("remove").append((job.id, {"prev": job.state}))
+        queue.removals().append((job.id, {"prev": job.state}))
     if job.parents and job.state not in FINAL:
         step.news += news_of(job, "remove")
 
