@@ -78,3 +78,8 @@ def reason_for_parents(queue: str, id: str, move: str, reason: str | None) -> st
     if move == "cancel":
         return f"child {queue}/{id} {CHILD_CANCELLED}" + (f": {reason}" if reason else "")
     return f"child {queue}/{id} {CHILD_FAILED}{reason or ''}"
+
+
+def is_awaited(policy: Policy, state: ChildState) -> bool:
+    """True if a parent waits for a child that it knows in this state."""
+    return state == "pending" or (policy == "wait" and state != "completed")

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...job.codec import JsonText
-from ...job.flows import CHILD_STATES, Child, ChildState, Effect, Policy
+from ...job.flows import CHILD_STATES, Child, ChildState, Effect, Policy, is_awaited
 from ...job.instants import Instant, Milliseconds
 from ...store.values import Children, ChildStatus
 
@@ -27,7 +27,7 @@ class Link(Struct):
 
     @property
     def is_awaited(self) -> bool:
-        return self.state == "pending" or (self.policy == "wait" and self.state != "completed")
+        return is_awaited(self.policy, self.state)
 
 
 class Family(Struct):

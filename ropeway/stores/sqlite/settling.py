@@ -17,9 +17,12 @@ from ...job.states import State
 from ...store.commands import Claim
 from ...store.values import MISSING, Answer, Settled
 from .adding import add
+from .awaiting import await_children
 from .claiming import claim
-from .ending import Ending, end
+from .ending import end
+from .finishing import Ending
 from .locating import LocatedJob, delete_state_rows, locate
+from .placeholders import HAS_TAGS
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
 
@@ -36,6 +39,8 @@ def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim
     now = tx.now()
     busy = row.busy
     answers, ended, lost, adds = _fence(outcomes, locate(tx, row, [outcome.id for outcome in outcomes]))
+    if any(outcome.awaits_children for outcome in outcomes):
+        _let_wait(tx, row, ended, now)
     for move, group in ended.items():
         _ENDINGS[move](tx, row, group, now)
     for move, ids in lost.items():
@@ -85,6 +90,14 @@ def _target(outcome: Outcome) -> State:
             return "delayed" if outcome.delay > 0 else "waiting"
 
 
+def _let_wait(tx: Transaction, row: QueueRow, ended: dict[SettlingMove, Ended], now: Instant) -> None:
+    """Takes out the jobs that wait for their children, which must be told of those that end in this call."""
+    asked = [job for job, outcome in ended.get("postpone", ()) if outcome.awaits_children]
+    waiting = await_children(tx, row, asked, now)
+    if rest := [(job, outcome) for job, outcome in ended.pop("postpone", ()) if job.seq not in waiting]:
+        ended["postpone"] = rest
+
+
 def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
     end(tx, row, "complete", [_completion(job, outcome) for job, outcome in group], now)
 
@@ -93,7 +106,7 @@ def _completion(job: LocatedJob, outcome: Outcome) -> Ending:
     result = outcome.result
     # Raw: the result's text goes into the entry as it is, as a value.
     detail = None if result is None or result == "null" else {"result": msgspec.Raw(result)}
-    return Ending(job.seq, job.id, "active", outcome.keep, detail, None, result)
+    return Ending(job.seq, job.id, "active", outcome.keep, detail, None, result, extras=job.extras)
 
 
 def _fail(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
@@ -106,7 +119,7 @@ def _final_failure(job: LocatedJob, outcome: Outcome) -> Ending:
     detail = {"reason": reason, "attempt": job.attempts_started}
     if outcome.exhausted:
         detail["exhausted"] = True
-    return Ending(job.seq, job.id, "active", outcome.keep, detail, reason)
+    return Ending(job.seq, job.id, "active", outcome.keep, detail, reason, extras=job.extras)
 
 
 def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
@@ -147,8 +160,10 @@ def _go_behind(tx: Transaction, jobs_found: Sequence[LocatedJob]) -> None:
         return
     first = tx.take_seqs(len(jobs_found))
     renumbered = {"renumbered": as_json([(job.seq, first + n) for n, job in enumerate(jobs_found)])}
-    for table in ("job", "active", "failure", "log", "tag"):
+    for table in ("job", "active", "failure", "log"):
         tx.run(_SQL[f"renumber_{table}"], renumbered)
+    if any(job.extras & HAS_TAGS for job in jobs_found):
+        tx.run(_SQL["renumber_tag"], renumbered)
     for n, job in enumerate(jobs_found):
         job.seq = first + n
 
