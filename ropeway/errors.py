@@ -64,6 +64,8 @@ class InvalidInput(RopewayError, ValueError):
 
     item: int | None = None
     """In a bulk, the position of the item, counted from 0."""
+    place: str | None = None
+    """In a flow, the path to the job, as in `flow.children[3].children[0]`."""
 
 
 class InvalidName(InvalidInput):

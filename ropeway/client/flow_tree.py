@@ -71,11 +71,11 @@ async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> Fl
             room = limit - len(nodes) - len(found)
             if not count:
                 continue
-            listed: list[ChildStatus] = []
-            if step < depth and room > 0:
-                listed, node.counts = await read_children(store, node.queue, node.id, room)
-                count = sum(node.counts.values())
-            node.hidden = count - len(listed)
+            if step == depth or room <= 0:
+                node.hidden = count
+                continue
+            listed, node.counts = await read_children(store, node.queue, node.id, room)
+            node.hidden = sum(node.counts.values()) - len(listed)
             found += ((node, child) for child in listed)
         records = await _records(store, [(child.queue, child.id) for _, child in found])
         level = []

@@ -110,8 +110,8 @@ class Plan:
             raise InvalidInput(f"this takes several flows, and not {shown(flows)}: give a list of Flow(...)")
         self.roots: list[FlowRequest] = list(flows)
         self._order: list[int] = []
-        for root in self.roots:
-            self._walk(root)
+        for position, root in enumerate(self.roots):
+            self._walk(root, "flow" if len(self.roots) == 1 else f"flows[{position}]")
         self._order.reverse()
         self._refuse_same_ids()
 
@@ -152,28 +152,34 @@ class Plan:
             made[key] = handle
         return [made[id(root)] for root in self.roots]
 
-    def _walk(self, root: FlowRequest) -> None:
+    def _walk(self, root: FlowRequest, place: str) -> None:
         """Depth first, without recursion: flows may be deep. Children come before their parents in `_order`."""
-        path: list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]]]] = []
+        path: list[tuple[FlowRequest, Iterator[tuple[int, tuple[FlowRequest, Policy]]], int]] = []
         on_path: set[int] = set()
 
-        def enter(item: FlowRequest, queue: Queue) -> None:
+        def enter(item: FlowRequest, queue: Queue, position: int) -> None:
             if len(self._nodes) == MOST_NODES:
                 raise InvalidInput(f"a flow has at most {MOST_NODES:,} jobs: add it in parts")
-            node = self._nodes[id(item)] = self._node(item, queue)
-            path.append((item, iter(node.links)))
+            try:
+                node = self._nodes[id(item)] = self._node(item, queue)
+            except InvalidInput as error:
+                positions = [*(each for _, _, each in path), position][1:]
+                error.place = place + "".join(f".children[{each}]" for each in positions)
+                error.add_note(f"This is about {error.place}.")
+                raise
+            path.append((item, enumerate(node.links), position))
             on_path.add(id(item))
 
         if id(root) not in self._nodes:
-            enter(root, self._queue)
+            enter(root, self._queue, 0)
         while path:
-            item, children = path[-1]
+            item, children, _ = path[-1]
             node = self._nodes[id(item)]
-            for child, _ in children:
+            for position, (child, _) in children:
                 if id(child) in on_path:
                     raise InvalidInput(f"a flow cannot wait for itself: {_circle(path, child)}")
                 if id(child) not in self._nodes:
-                    enter(child, node.queue)
+                    enter(child, node.queue, position)
                 self._parents.setdefault(id(child), []).append(Parent(node.job.queue, node.job.id))
                 if path[-1][0] is child:
                     break
@@ -251,8 +257,8 @@ def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
     return own or parents or DEFAULT_POLICY
 
 
-def _circle(path: Sequence[tuple[FlowRequest, object]], back: FlowRequest) -> str:
-    items = [item for item, _ in path]
+def _circle(path: Sequence[tuple[FlowRequest, object, int]], back: FlowRequest) -> str:
+    items = [item for item, _, _ in path]
     names = [item.name for item in items[next(n for n, item in enumerate(items) if item is back) :]]
     shown_names = [str(name) for name in (names if len(names) <= 10 else [*names[:5], "...", *names[-4:]])]
     return " -> ".join([*shown_names, str(back.name)])

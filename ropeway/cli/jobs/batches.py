@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import click
 
 from ...errors import InvalidMove, JobNotFound
-from ...job.states import State
+from ...job.states import State, state_named
 from ...store.contract import Store
 from ...store.values import BATCH, MISSING, Answer
 from ..completing import complete_name
@@ -118,7 +118,7 @@ async def _move(act: Act, chosen: Sequence[Chosen]) -> list[Moved]:
 
 def _moved(queue: str, id: str, answer: Answer | InvalidMove) -> Moved:
     if isinstance(answer, InvalidMove):
-        return Moved(queue, id, Answer("refused", answer.state), why=f"{id} was left as it is: {answer}")
+        return Moved(queue, id, Answer("refused", state_named(answer.state)), why=f"{id} was left as it is: {answer}")
     return Moved(queue, id, answer)
 
 
