@@ -109,10 +109,9 @@ class Plan:
         if isinstance(flows, str | Mapping | Flow | Call) or not isinstance(flows, Iterable):
             raise InvalidInput(f"this takes several flows, and not {shown(flows)}: give a list of Flow(...)")
         self.roots: list[FlowRequest] = list(flows)
-        self._order: list[int] = []
         for position, root in enumerate(self.roots):
             self._walk(root, "flow" if len(self.roots) == 1 else f"flows[{position}]")
-        self._order.reverse()
+        self._order = self._sorted()
         self._refuse_same_ids()
 
     @property
@@ -153,7 +152,7 @@ class Plan:
         return [made[id(root)] for root in self.roots]
 
     def _walk(self, root: FlowRequest, place: str) -> None:
-        """Depth first, without recursion: flows may be deep. Children come before their parents in `_order`."""
+        """Depth first, without recursion: flows may be deep."""
         path: list[tuple[FlowRequest, Iterator[tuple[int, tuple[FlowRequest, Policy]]], int]] = []
         on_path: set[int] = set()
 
@@ -186,7 +185,19 @@ class Plan:
             else:
                 path.pop()
                 on_path.discard(id(item))
-                self._order.append(id(item))
+
+    def _sorted(self) -> list[int]:
+        """Parents before children, and siblings as they were listed: so they are claimed."""
+        order: list[int] = []
+        unplaced = {key: len(parents) for key, parents in self._parents.items()}
+        going = [key for key in dict.fromkeys(map(id, self.roots)) if key not in unplaced][::-1]
+        while going:
+            order.append(key := going.pop())
+            for child, _ in reversed(self._nodes[key].links):
+                unplaced[id(child)] -= 1
+                if not unplaced[id(child)]:
+                    going.append(id(child))
+        return order
 
     def _node(self, item: FlowRequest, parents_queue: Queue) -> Node:
         if isinstance(item, Call):

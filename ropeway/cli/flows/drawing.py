@@ -64,11 +64,12 @@ def _time(node: FlowNode, now: datetime) -> str:
 
 def about(node: FlowNode) -> str:
     """The most relevant fact about a job of a flow."""
-    return ", ".join(filter(None, [_policy(node), _fact(node)]))
+    return ", ".join(filter(None, [_fact(node), _policy(node)]))
 
 
 def _policy(node: FlowNode) -> str:
-    return "" if node.policy in (None, DEFAULT_POLICY) else f"{node.policy} on failure"
+    is_usual = node.policy in (None, DEFAULT_POLICY) or node.state == "completed"
+    return "" if is_usual else f"{node.policy} on failure"
 
 
 def _fact(node: FlowNode) -> str:
