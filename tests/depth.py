@@ -62,12 +62,12 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestRememberWithExpectation",
         "TestRevoked",
         "TestSettleThenClaim",
-        "TestParkedClaim",
         "TestTags",
         "TestTick",
         "TestTickPromotes",
         "TestTickRecovers",
         "TestTickRetention",
+        "TestWaitingClaim",
     },
     # Each command and each answer at least once; what they do is the memory store's.
     "memory-wired": _COMMON
@@ -105,6 +105,7 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestTickSaysWhy",
         "TestTrimEvents",
         "TestUpdate",
+        "TestWaitingClaim",
     },
 }
 """The classes of the suite that a variant runs every time: those of the verbs that it changes."""

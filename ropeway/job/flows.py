@@ -54,6 +54,8 @@ OWED: Final[tuple[Effect, ...]] = ("start", "remove", "fail")
 
 CHILD_FAILED: Final = "failed: "
 CHILD_CANCELLED: Final = "was cancelled"
+CHILD_NOT_ADDED: Final = "could not be added: another job has its id"
+"""Where queues are on different servers, that can come to light after the parent was added."""
 
 
 class Parent(msgspec.Struct, frozen=True, array_like=True, gc=False):

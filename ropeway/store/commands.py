@@ -84,6 +84,23 @@ class Claim(Command[Claimed], frozen=True):
     """The answer to this same request was lost: give the same jobs again, and no others."""
     isolates: bool = False
     """The worker marks attempts that run alone by `JobUpdate.alone`. If false, all attempts count as alone."""
+    wait: Milliseconds = 0
+    """How long the store holds the claim while it finds no job; 0, and in `Settle.then`: it answers at once.
+
+    The claim looks for jobs again when some may have come, and a last time when its wait is over.
+    """
+
+
+class Withdraw(Command[Claimed], frozen=True):
+    """Ends the wait of a claim: it is answered at once, and takes no more jobs.
+
+    Answers the jobs that it holds under its token. Its own answer has them too, if it still arrives.
+    """
+
+    queue: str
+    worker: str
+    token: str
+    """These are the claim's."""
 
 
 class Settle(Command[Settled], frozen=True):

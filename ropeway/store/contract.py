@@ -45,7 +45,6 @@ from .values import (
     Record,
     Remembered,
     Revoked,
-    Served,
     Settings,
     Settled,
     StallRules,
@@ -64,14 +63,6 @@ class Listener(Protocol):
         """True if something may have changed since the last wait; False after `timeout` seconds.
 
         A wake-up is a hint, never a promise: claim or read, and wait again.
-        """
-        ...
-
-    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
-        """Waits like `wait`, for `jobs` of one queue, and parks the claim with the store meanwhile.
-
-        A store may serve it in the step that adds the jobs, which saves the round trip to fetch them. None: it took
-        nothing; claim, and wait again.
         """
         ...
 
@@ -109,8 +100,12 @@ class Store(ABC):
         """Executes a command of `store.commands`, where the promises of each are documented."""
 
     @abstractmethod
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
-        """A listener. `jobs`: a claim may find more; `events`: there are new entries; `revoked`: new revoked locks."""
+    def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
+        """A listener. `jobs`: a claim may find more; `events`: there are new entries; `revoked`: new revoked locks.
+
+        With a `worker`, for `jobs` of one queue: that worker's waiting claims on this handle wait by this listener.
+        So they need not look for jobs before the next wake-up (claim first), and use up the wake-ups that they see.
+        """
 
     def domain_of(self, queue: str | None = None) -> str:
         """The failure domain of a queue, i.e. what becomes unavailable together. Without a queue, that of records.
@@ -128,6 +123,9 @@ class Store(ABC):
 
     def claim(self, request: Claim, *, now: Instant | None = None) -> Doing[Claimed]:
         return self.do(request, now)
+
+    def withdraw(self, request: Claim) -> Doing[Claimed]:
+        return self.do(commands.Withdraw(request.queue, request.worker, request.token))
 
     def settle(
         self, queue: str, outcomes: Sequence[Outcome], then: Claim | None = None, *, now: Instant | None = None

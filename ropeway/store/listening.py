@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ..errors import StoreClosed
 from .commands import Claim
-from .values import Served
+from .values import Claimed
 
 FIRST_PATIENCE: Final = 1.0
 
@@ -51,14 +51,18 @@ class EarListener(Generic[Ear]):
             return
         self._add()
 
+    @property
+    def is_closed(self) -> bool:
+        return not self._is_open
+
     async def wait(self, timeout: float | None = None) -> bool:
         """Raises `StoreClosed` after `close`; a wait in progress then answers True."""
         interrupts = self._interrupts
         await self._hearing()
         return self._take() or (interrupts == self._interrupts and await self._woken(timeout))
 
-    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
-        """Only waits: this listener does not park claims with the store."""
+    async def hold(self, _: Claim, timeout: float) -> Claimed | None:
+        """Only waits: the store does not serve the claim meanwhile."""
         await self.wait(timeout)
         return None
 

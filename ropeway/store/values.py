@@ -47,17 +47,11 @@ class Added(msgspec.Struct, frozen=True, gc=False):
 class Claimed(msgspec.Struct, frozen=True):
     jobs: list[JobRecord]
     now: Instant
-    """The store's clock at the claim."""
+    """The store's clock at the claim; 0 if the claim was withdrawn before it looked for jobs."""
     again_at: Instant | None = None
     """With fewer jobs than asked for: when the next claim may find more without a wake-up."""
-
-
-class Served(msgspec.Struct, frozen=True):
-    """The jobs of a claim that was parked with a listener."""
-
-    claimed: Claimed
-    since: float
-    """`time.monotonic()` shortly before the claim: the locks began later."""
+    waited: Milliseconds = 0
+    """How long after it was sent a waiting claim took the jobs, at least: the locks are no older than the rest."""
 
 
 class Settled(msgspec.Struct, frozen=True):

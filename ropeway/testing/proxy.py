@@ -6,31 +6,11 @@ from collections.abc import Sequence
 from typing import Self, TypeVar
 
 from ..job.instants import Instant
-from ..store.commands import Claim, Command
+from ..store.commands import Command
 from ..store.contract import Listener, Store
-from ..store.values import Served, Topic
+from ..store.values import Topic
 
 A = TypeVar("A")
-
-
-class ListenerProxy:
-    """Never lets the inner listener claim, so that every claim goes through the store proxy."""
-
-    def __init__(self, listener: Listener) -> None:
-        self._inner = listener
-
-    async def wait(self, timeout: float | None = None) -> bool:
-        return await self._inner.wait(timeout)
-
-    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
-        await self._inner.wait(timeout)
-        return None
-
-    def interrupt(self) -> None:
-        self._inner.interrupt()
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 class StoreProxy(Store):
@@ -56,5 +36,5 @@ class StoreProxy(Store):
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
         return await self.inner.do(command, self.now(now))
 
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
-        return ListenerProxy(self.inner.listen(topic, queues))
+    def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
+        return self.inner.listen(topic, queues, worker)

@@ -11,11 +11,12 @@ from ..client.queue import Queue
 from ..errors import InvalidOption
 from ..job.instants import Instant
 from ..job.record import NewJob
-from ..store.commands import Add, Command
-from ..store.contract import Store
+from ..store.commands import Add, Claim, Command
+from ..store.contract import Listener, Store
 from ..store.offers import Offers
 from ..store.url import connect
-from ..store.values import Added
+from ..store.values import Added, Topic
+from ..store.waiting import ClaimListener, ClaimListeners
 from ..worker.maintenance.thread import CleanUp, MaintenanceThread, MakeServices
 from .adds import AddedJob, added_job
 from .clock import FakeClock
@@ -50,6 +51,7 @@ class FakeStore(StoreProxy, StoresAtCommit):
         self.jobs_added: list[AddedJob] = [] if like is None else like.jobs_added
         """Every job that was ever added to any queue of this store, in order."""
         self.database: Database = Database() if like is None else like.database
+        self._claim_listeners: ClaimListeners[ClaimListener] = ClaimListeners()
 
     def now(self, given: Instant | None) -> Instant:
         return self.time.instant if given is None else given
@@ -65,12 +67,24 @@ class FakeStore(StoreProxy, StoresAtCommit):
         return Offers(transactions=self, maintenance=self.maintenance)
 
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
+        claim: object = command
+        if isinstance(claim, Claim) and claim.wait:
+            # Not by the memory store: the clock may advance while it waits.
+            return cast(A, await self._claim_listeners.claim(claim, self.do, self._listen_to_jobs))
         at = self.now(now)
         answer = await super().do(command, at)
         if isinstance(command, Add):
             for bundle, verdicts in zip(command.bundles, cast(list[list[Added]], answer), strict=True):
                 self._note(bundle, verdicts, at)
         return answer
+
+    def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
+        if worker is None:
+            return super().listen(topic, queues)
+        return self._claim_listeners.note(queues[0], worker, self._listen_to_jobs(queues[0]))
+
+    def _listen_to_jobs(self, queue: str) -> ClaimListener:
+        return cast(ClaimListener, self.inner.listen("jobs", [queue]))
 
     async def add_committed(self, jobs: Sequence[NewJob], at: Instant) -> None:
         """Stores jobs that were added at that instant, in a transaction that is committed now."""

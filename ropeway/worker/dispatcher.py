@@ -11,20 +11,23 @@ short is dry (`feeds.py`); it is not asked again before the store announces new 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
 
 from ..client.queue import Queue
+from ..errors import StoreError
 from ..job.ids import new_token
 from ..job.instants import Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
 from ..store.commands import Claim
-from ..store.contract import Listener
+from ..store.contract import Listener, Store
 from ..store.values import DONE, Answer, Claimed, Settled
 from .feeds import DomainFeeds, QueueFeed, by_domain
 from .job import Job
@@ -84,7 +87,9 @@ class Dispatcher:
         self._state_changed = asyncio.Event()
         self._state_changed.set()
         self._under_way = 0
-        self._claiming_listener: Listener | None = None
+        self._waiting_claim: Claim | None = None
+        self._withdrawal: asyncio.Task[None] | None = None
+        """Ends the wait of `_waiting_claim`."""
         self._waiting_listener: Listener | None = None
         slots.on_emptied = self._on_idle
         quarantine.unsettled = self.unsettled
@@ -97,6 +102,10 @@ class Dispatcher:
             *(RoundTrips(self, feeds) for _ in range(TRIPS_AT_ONCE)),
             *(FeedWaker(self, feed) for feed in feeds.all),
         ]
+
+    def listen(self, feed: QueueFeed) -> Listener:
+        """The listener by which this worker waits for jobs of a feed."""
+        return feed.queue.store.listen("jobs", [feed.queue.name], self._worker)
 
     def job_ended(self, job: Job, outcome: Outcome) -> None:
         domain = self.enqueue_outcome(job, outcome).domain
@@ -119,6 +128,11 @@ class Dispatcher:
             self._settled(job, outcome, answer)
         self._state_changed.set()
         self.slots_changed()
+
+    @property
+    def has_claims(self) -> bool:
+        """True if claims are in flight, waiting ones included."""
+        return bool(self._claims)
 
     def take_claims(self) -> list[Claim]:
         """Takes over the claims in flight, from any thread: the dispatcher does not run the jobs of their answers."""
@@ -193,7 +207,7 @@ class Dispatcher:
     async def wait(self, feed: QueueFeed, listener: Listener) -> None:
         """Waits until a dry feed is worth a claim.
 
-        An idle worker of one queue parks its claim with the store, which may then deliver jobs as they are added.
+        An idle worker of one queue lets the claim itself wait: the store may then deliver jobs as they are added.
         """
         if not feed.dry.is_set():
             # It was woken again before this ran.
@@ -215,28 +229,52 @@ class Dispatcher:
             if is_woken or self._slots.held:
                 feed.wake()
             return
+        await self._wait_with_claim(feed, wanted, timeout)
+
+    async def _wait_with_claim(self, feed: QueueFeed, wanted: int, timeout: float) -> None:
+        """Sends a waiting claim, and starts its jobs. Who changes the slots meanwhile withdraws it."""
+        # The claim looks for jobs when its wait is over: then the feed need not wake by itself.
+        alarm = feed.take_alarm()
+        wait = math.ceil(1000 * (timeout if alarm is None else min(alarm, timeout)))
+        claim = self._waiting_claim = self._request(feed, wanted, wait)
+        self._claims[claim.token] = claim
         self._slots.reserved += wanted
         self._under_way += 1
-        self._claiming_listener, wakes = listener, feed.wakes
+        started, wakes = time.monotonic(), feed.wakes
+        is_answered = False
         try:
-            served = await listener.claim(self._request(feed, wanted), timeout)
+            claimed = await self._claim(feed.queue.store, claim)
+            is_answered = True
         finally:
-            self._claiming_listener = None
+            is_taken = self._claims.pop(claim.token, None) is None
+            self._waiting_claim = None
+            withdrawal, self._withdrawal = self._withdrawal, None
             self._slots.reserved -= wanted
             self._under_way -= 1
             self._state_changed.set()
             feed.domain.wake_up.set()
-        if served is None or len(served.claimed.jobs) == wanted:
+            if is_taken or withdrawal or not is_answered:
+                feed.wake()
+        if len(claimed.jobs) == wanted:
             feed.wake()
-        if served is not None:
-            self._note_shortfall(feed, wanted, served.claimed, wakes)
-            self._receive(feed, served.claimed.jobs, served.since, wanted)
-            # Lets the handlers start first.
-            await asyncio.sleep(0)
+        self._note_shortfall(feed, wanted, claimed, wakes)
+        if is_taken:
+            self._hand_back(feed, claim, claimed.jobs)
+        elif claimed.jobs:
+            self._receive(feed, claimed.jobs, min(started + claimed.waited / 1000, time.monotonic()), wanted)
+        if withdrawal is not None:
+            await withdrawal
+        # Lets the handlers start first.
+        await asyncio.sleep(0)
 
-    def _request(self, feed: QueueFeed, wanted: int) -> Claim:
+    def _request(self, feed: QueueFeed, wanted: int, wait: Milliseconds = 0) -> Claim:
         queue = feed.queue.name
-        return Claim(queue, self._worker, new_token(), wanted, self._lock, self._names(queue), isolates=True)
+        return Claim(queue, self._worker, new_token(), wanted, self._lock, self._names(queue), isolates=True, wait=wait)
+
+    async def _claim(self, store: Store, claim: Claim) -> Claimed:
+        return await until_answered(
+            lambda repeat: store.claim(replace(claim, repeat=repeat)), "claim", unless=lambda: self.is_stopping
+        )
 
     def _note_shortfall(self, feed: QueueFeed, wanted: int, claimed: Claimed, wakes: int) -> None:
         """Marks the feed as dry if the claim got less than it wanted, unless the feed was woken since it was sent."""
@@ -283,11 +321,7 @@ class Dispatcher:
             else:
                 assert claim is not None
                 answers = []
-                claimed = await until_answered(
-                    lambda repeat: queue.store.claim(replace(claim, repeat=repeat)),
-                    "claim",
-                    unless=lambda: self.is_stopping,
-                )
+                claimed = await self._claim(queue.store, claim)
         finally:
             is_taken = claim is not None and self._claims.pop(claim.token, None) is None
         reservation.release()
@@ -350,9 +384,14 @@ class Dispatcher:
             self._waiting_listener.interrupt()
 
     def _on_wake(self, feed: QueueFeed) -> None:
-        if self._claiming_listener is not None:
-            self._claiming_listener.interrupt()
+        if self._waiting_claim is not None and self._withdrawal is None:
+            self._withdrawal = self._loop.create_task(_withdraw(feed.queue.store, self._waiting_claim))
         feed.domain.wake_up.set()
+
+
+async def _withdraw(store: Store, claim: Claim) -> None:
+    with suppress(StoreError):  # Then its wait ends by itself, and jobs beyond the room are handed back.
+        await store.withdraw(claim)
 
 
 class RoundTrips(Service):
@@ -372,7 +411,7 @@ class FeedWaker(Service):
     def __init__(self, dispatcher: Dispatcher, feed: QueueFeed) -> None:
         self._dispatcher = dispatcher
         self._feed = feed
-        self._listener = feed.queue.store.listen("jobs", [feed.queue.name])
+        self._listener = dispatcher.listen(feed)
 
     async def run(self) -> None:
         try:

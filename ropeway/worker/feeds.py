@@ -53,6 +53,14 @@ class QueueFeed:
             self.dry.clear()
             self._woken(self)
 
+    def take_alarm(self) -> float | None:
+        """Takes over its alarm: the seconds until it would wake by itself; None if it would not."""
+        if self._alarm is None:
+            return None
+        left = self._alarm.when() - asyncio.get_running_loop().time()
+        self._silence()
+        return max(0.0, left)
+
     def _silence(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()

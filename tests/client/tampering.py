@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, Self, TypeVar
 
 from msgspec.structs import astuple
@@ -14,9 +14,8 @@ from msgspec.structs import astuple
 from ropeway.errors import StoreUnavailable
 from ropeway.job.instants import Instant
 from ropeway.store.commands import Claim, Command, Find, verb_of
-from ropeway.store.contract import Listener, Store
+from ropeway.store.contract import Store
 from ropeway.store.offers import Offers
-from ropeway.store.values import Topic
 from ropeway.testing.proxy import StoreProxy
 
 A = TypeVar("A")
@@ -80,9 +79,6 @@ class _Tampered(StoreProxy):
         self._tampering.calls[verb] += 1
         self._tampering.arguments.append((verb, arguments))
         await _done(self._tampering.before.get(verb), *arguments)
-
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
-        return self.inner.listen(topic, queues)
 
 
 def tampered(store: Store, tampering: Tampering, url: str | None = None) -> Store:

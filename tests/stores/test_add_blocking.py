@@ -12,6 +12,7 @@ from ropeway.errors import StoreClosed
 from ropeway.store.contract import Store
 from ropeway.testing.arrange import read
 from ropeway.testing.conformance.fixtures import NewHandle
+from ropeway.testing.conformance.waiting_claims import begun, waiting_request
 from ropeway.testing.factories import QUEUE, claim_request, new_job
 
 pytestmark = pytest.mark.parametrize("new_handle", ["sqlite", "redis"], indirect=True)
@@ -56,19 +57,11 @@ async def test_many_threads_and_a_loop_add_at_once(here: Store):
 
 
 async def test_who_waits_for_jobs_is_served(here: Store):
-    listener = here.listen("jobs", [QUEUE])
-    while await listener.wait(0.02):
-        pass
-    request = claim_request(token="mine")
-    waiting = asyncio.create_task(listener.claim(request, 10))
-    await asyncio.sleep(0.01)
+    waiting = await begun(here, waiting_request())
 
     await asyncio.to_thread(add_blocking, here, "a")
 
-    served = await waiting
-    claimed = served.claimed if served else await here.claim(request)
-    assert [job.id for job in claimed.jobs] == ["a"]
-    listener.close()
+    assert [job.id for job in (await waiting).jobs] == ["a"]
 
 
 async def test_a_closed_store_says_so(here: Store):

@@ -11,7 +11,7 @@ import pytest
 from ropeway import Queue
 from ropeway.client.adds import PAUSE_BEFORE_REPEAT
 from ropeway.errors import NotConnected, StoreError, StoreUnavailable
-from ropeway.stores.postgres import connection as postgres
+from ropeway.stores.postgres import pool as postgres
 from ropeway.stores.redis import connection as redis
 
 from .conftest import AnyServer

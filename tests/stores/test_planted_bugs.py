@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from msgspec.structs import replace
 
 from ropeway.job.instants import Instant
-from ropeway.store.commands import Add, Claim, Count, Find, Promote, ReadEvents, Renew, Settle, Tick, Update
+from ropeway.store.commands import Add, Claim, Count, Find, Promote, ReadEvents, Renew, Settle, Tick, Update, Withdraw
 from ropeway.store.contract import Listener, Store
 from ropeway.store.url import connect
 from ropeway.store.values import Answer, JobChange, Lock, Settled, Topic
@@ -159,9 +159,6 @@ class _DeafBetweenWaits:
         finally:
             listener.close()
 
-    async def claim(self, _: Claim, timeout: float | None = None) -> None:
-        await self.wait(timeout)
-
     def interrupt(self) -> None:
         pass
 
@@ -172,7 +169,7 @@ class _DeafBetweenWaits:
 class LosesWakes(StoreProxy):
     """Hears only while somebody waits: what happens between looking and waiting is missed."""
 
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+    def listen(self, topic: Topic, queues: Sequence[str], _: str | None = None) -> Listener:
         return _DeafBetweenWaits(self.inner, topic, queues)
 
 
@@ -222,6 +219,22 @@ class ForgetsAnEvent(Spoiled):
             kept = [stored for stored in answer.entries if stored.entry.what != "cancel"]
             return replace(answer, entries=kept)
         return answer
+
+
+class DoesNotWait(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Claim):
+            command = replace(command, wait=0)
+        return await super().spoil(command, now)
+
+
+class TakesJobsWhenWithdrawn(Spoiled):
+    """A withdrawal is taken for a repeated claim."""
+
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Withdraw):
+            command = Claim(command.queue, command.worker, command.token, 1, MINUTE, repeat=True)
+        return await super().spoil(command, now)
 
 
 class Bench(NamedTuple):
@@ -300,6 +313,16 @@ BUGS: Final = [
     Bug(
         ClaimsMoreOnRepeat,
         lambda on: suite.TestRepeatedClaim().test_a_repeated_claim_gives_the_same_jobs(on.store),
+    ),
+    Bug(
+        DoesNotWait,
+        lambda on: suite.TestWaitingClaim().test_it_waits_on_for_jobs_of_its_names(on.store),
+        is_seen_by_the_machine=False,
+    ),
+    Bug(
+        TakesJobsWhenWithdrawn,
+        lambda on: suite.TestWaitingClaim().test_withdrawing_a_claim_that_nobody_sent_does_nothing(on.store),
+        is_seen_by_the_machine=False,
     ),
     Bug(ForgetsAnEvent, lambda on: suite.TestCancel().test_a_cancelled_job_is_never_claimed(on.store)),
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, cast
 
 import pytest
@@ -102,6 +104,71 @@ async def test_jobs_of_a_claim_whose_answer_was_not_read_are_handed_back(tampere
     assert runs == [second.id]
     assert (await second.refresh()).stalled_count == 0
     assert ear.names == []
+
+
+async def _its_claim_waits(worker: Worker) -> None:
+    assert worker._runtime is not None
+    dispatcher = worker._runtime.dispatcher
+    async with asyncio.timeout(PATIENCE):
+        while dispatcher._waiting_claim is None:  # noqa: ASYNC110 - nobody is told
+            await asyncio.sleep(0.001)
+    # It was sent before this, and is with the store when this is answered.
+    await worker.queues[0].store.clock()
+
+
+class _Warned(logging.Handler):
+    """Waits, without the loop, for the warning that the loop is blocked."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._has_come = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "code outside of handlers has blocked the loop" in record.getMessage():
+            self._has_come.set()
+
+    def wait(self) -> bool:
+        return self._has_come.wait(PATIENCE)
+
+
+@pytest.mark.every_store
+async def test_a_job_does_not_wait_for_an_idle_worker_whose_loop_is_blocked(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+):
+    """The application blocks it, while the worker's claim waits in the store."""
+    sibling = queue.store.sibling()
+    runs: list[str] = []
+
+    async def run(job: Job) -> None:
+        runs.append(job.id)
+
+    async def add_and_claim() -> str:
+        elsewhere = Queue(queue.name, store=sibling)
+        job = await elsewhere.add("send")
+        [theirs] = await Worker(elsewhere).claim(wait=PATIENCE)
+        await theirs.complete()
+        await sibling.close()
+        return job.id
+
+    worker, warned = Worker(queue, run), _Warned()
+    ear = Ear(worker, "slow-loop", "lock-lost", "stalled")
+    monkeypatch.setattr(logging.getLogger("ropeway"), "handlers", [warned])
+    async with worker:
+        first = await queue.add("send")
+        await first.result(timeout=PATIENCE)
+        await _its_claim_waits(worker)
+        # Blocks the loop, until the job is done elsewhere.
+        with ThreadPoolExecutor(1) as beside:
+            theirs = beside.submit(asyncio.run, add_and_claim()).result(PATIENCE)
+        assert warned.wait()
+        slow = await ear.hear("slow-loop")
+        last = await queue.add("send")
+        await last.result(timeout=PATIENCE)
+
+    assert runs == [first.id, last.id]
+    assert theirs not in runs
+    assert slow.job is None
+    assert set(ear.names) == {"slow-loop"}
 
 
 @pytest.mark.every_store

@@ -12,9 +12,10 @@ from weakref import WeakSet
 from ...errors import InvalidOption, StoreUnavailable
 from ...job.instants import Instant
 from ...showing import shown
-from ...store.commands import Command, Find
+from ...store.commands import Claim, Command, Find
 from ...store.contract import Store
 from ...store.values import Page, Topic
+from ...store.waiting import ClaimListeners
 from .handle_guard import HandleGuard
 from .shared_state import REGISTRY, SharedState
 from .step import Step
@@ -40,6 +41,7 @@ class MemoryStore(Store):
         self._guard = HandleGuard(url)
         self._shared: SharedState | None = shared or (REGISTRY.attach(name, self._guard) if name else SharedState())
         self._listeners: WeakSet[MemoryListener] = WeakSet()
+        self._claim_listeners = ClaimListeners[MemoryListener]()
         self._turned_at = time.monotonic()
 
     @classmethod
@@ -95,6 +97,8 @@ class MemoryStore(Store):
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
         if isinstance(command, Find):
             return cast(A, await self._find(command))
+        if isinstance(command, Claim) and command.wait:
+            return cast(A, await self._claim_listeners.claim(command, self.do, self._listen_to_jobs))
         with Step(await self._turn(), now) as step:
             answer: A = VERBS[type(command)](step, command)
             return answer
@@ -108,7 +112,14 @@ class MemoryStore(Store):
             if page is not None:
                 return page
 
-    def listen(self, topic: Topic, queues: Sequence[str]) -> MemoryListener:
+    def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> MemoryListener:
+        listener = self._listen(topic, queues)
+        return listener if worker is None else self._claim_listeners.note(queues[0], worker, listener)
+
+    def _listen_to_jobs(self, queue: str) -> MemoryListener:
+        return self._listen("jobs", [queue])
+
+    def _listen(self, topic: Topic, queues: Sequence[str]) -> MemoryListener:
         listener = MemoryListener(self._usable().hub, self._guard, topic, queues)
         self._listeners.add(listener)
         return listener

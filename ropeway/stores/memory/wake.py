@@ -9,7 +9,7 @@ from threading import RLock
 
 from ...errors import StoreClosed
 from ...store.commands import Claim
-from ...store.values import Served, Topic
+from ...store.values import Claimed, Topic
 from .handle_guard import HandleGuard
 
 
@@ -56,6 +56,10 @@ class MemoryListener:
         with hub.lock:
             hub.add(self)
 
+    @property
+    def is_closed(self) -> bool:
+        return not self._is_open
+
     async def wait(self, timeout: float | None = None) -> bool:
         """Raises `StoreClosed` after `close`; a wait in progress then answers True."""
         self._guard.check()
@@ -78,7 +82,7 @@ class MemoryListener:
             # One of several waiters consumes the wake, but all of them answer True.
             return self._take() or (not waiter.cancelled() and waiter.result())
 
-    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
+    async def hold(self, _: Claim, timeout: float) -> Claimed | None:
         """Only waits: here a separate claim costs hardly more than one that the store would serve by itself."""
         await self.wait(timeout)
         return None

@@ -1,4 +1,4 @@
-"""What is asked of a server before jobs are trusted to it."""
+"""Checks of a server before it is used: its version, its encoding, and whether it takes writes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _READ_COMMITTED: Final = "read committed"
 _SESSION: Final = (
     # A verb looks again after it had to wait for a lock, and must see what was done meanwhile.
     f"SET default_transaction_isolation = '{_READ_COMMITTED}';"
-    # A statement that waits for a lock must not wait for ever on behalf of somebody who is gone.
+    # A statement that waits for a lock must not wait for ever when its client is gone.
     "SET client_connection_check_interval = '5s'"
 )
 
 
 async def check_server(link: Link, target: Target) -> None:
-    """Refuses a server that cannot keep jobs, and notices a pooler between it and us."""
+    """Refuses a server that cannot keep jobs, and detects a pooler in front of it."""
     link.prepares = False
     [(backend, is_standby, is_read_only, version, encoding, isolation)] = await link.ask(_SERVER)
     link.prepares = backend == link.backend

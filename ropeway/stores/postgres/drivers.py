@@ -1,6 +1,6 @@
-"""The connections and sessions of other libraries, each by what it has to do here: ask one thing, begin and end.
+"""Adapters for connections and sessions of other libraries: psycopg, asyncpg, SQLAlchemy, Django.
 
-They are known by their names, so that nobody needs a library that he does not use.
+They are recognised by the names of their classes, so that no library is imported that is not used.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from psycopg.rows import tuple_row
 
 from ...errors import InvalidOption
 from ...showing import shown, with_article
-from .calls import Call
+from .json_calls import Call
 
-TAKEN: Final = (
+ACCEPTED: Final = (
     "give an open connection of psycopg, asyncpg or Django (django.db.connection), or a Session, Connection, "
     "AsyncSession or AsyncConnection of SQLAlchemy"
 )
 
 
 class Driver(Protocol):
+    """Operations on a caller's transaction."""
+
     async def ask(self, call: Call) -> str: ...
 
     async def begin(self) -> None:
-        """Where a connection begins by itself with its first statement, nothing."""
+        """Does nothing where a connection begins by itself with its first statement."""
         ...
 
     async def commit(self) -> None: ...
@@ -34,7 +36,9 @@ class Driver(Protocol):
     async def roll_back(self) -> None: ...
 
 
-class DriverHere(Protocol):
+class BlockingDriver(Protocol):
+    """The same without an event loop."""
+
     def ask(self, call: Call) -> str: ...
 
     def begin(self) -> None: ...
@@ -67,7 +71,7 @@ class Psycopg:
         await self._connection.rollback()
 
 
-class PsycopgHere:
+class BlockingPsycopg:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
@@ -134,7 +138,7 @@ class SQLAlchemy:
         return await self._given.connection() if _is_session(self._given) else self._given
 
 
-class SQLAlchemyHere:
+class BlockingSQLAlchemy:
     """A Session or a Connection."""
 
     def __init__(self, given: Any) -> None:
@@ -185,7 +189,7 @@ class Django:
             self._atomic.__exit__(None, None, None)
 
 
-_AWAITED: Final[Mapping[str, type[Driver]]] = {
+_ASYNC: Final[Mapping[str, type[Driver]]] = {
     "psycopg.AsyncConnection": Psycopg,
     "asyncpg.Connection": Asyncpg,
     "asyncpg.PoolConnectionProxy": Asyncpg,
@@ -193,11 +197,11 @@ _AWAITED: Final[Mapping[str, type[Driver]]] = {
     "sqlalchemy.async_scoped_session": SQLAlchemy,
     "sqlalchemy.AsyncConnection": SQLAlchemy,
 }
-_WAITED_FOR: Final[Mapping[str, type[DriverHere]]] = {
-    "psycopg.Connection": PsycopgHere,
-    "sqlalchemy.Session": SQLAlchemyHere,
-    "sqlalchemy.scoped_session": SQLAlchemyHere,
-    "sqlalchemy.Connection": SQLAlchemyHere,
+_BLOCKING: Final[Mapping[str, type[BlockingDriver]]] = {
+    "psycopg.Connection": BlockingPsycopg,
+    "sqlalchemy.Session": BlockingSQLAlchemy,
+    "sqlalchemy.scoped_session": BlockingSQLAlchemy,
+    "sqlalchemy.Connection": BlockingSQLAlchemy,
     "django.ConnectionProxy": Django,
     "django.BaseDatabaseWrapper": Django,
 }
@@ -206,25 +210,25 @@ _WAITED_FOR: Final[Mapping[str, type[DriverHere]]] = {
 def driver_of(given: object) -> Driver:
     kinds = _kinds(given)
     for kind in kinds:
-        if kind in _AWAITED:
-            return _AWAITED[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
-    if not kinds.isdisjoint(_WAITED_FOR):
+        if kind in _ASYNC:
+            return _ASYNC[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
+    if not kinds.isdisjoint(_BLOCKING):
         raise InvalidOption(
             "tx",
             f"is {_named(given)}, which would block the event loop: use an async connection or session, or call "
             "`queue.sync.add(...)` in the thread that the transaction runs in (asyncio.to_thread, sync_to_async)",
         )
-    raise InvalidOption("tx", f"cannot be {shown(given)}: {TAKEN}")
+    raise InvalidOption("tx", f"cannot be {shown(given)}: {ACCEPTED}")
 
 
-def driver_here_of(given: object) -> DriverHere:
+def blocking_driver_of(given: object) -> BlockingDriver:
     kinds = _kinds(given)
     for kind in kinds:
-        if kind in _WAITED_FOR:
-            return _WAITED_FOR[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
-    if not kinds.isdisjoint(_AWAITED):
+        if kind in _BLOCKING:
+            return _BLOCKING[kind](given)  # type: ignore[call-arg]  # each takes what it is named for
+    if not kinds.isdisjoint(_ASYNC):
         raise InvalidOption("tx", f"is {_named(given)}, which has to be awaited: use `await queue.add(...)`")
-    raise InvalidOption("tx", f"cannot be {shown(given)}: {TAKEN}")
+    raise InvalidOption("tx", f"cannot be {shown(given)}: {ACCEPTED}")
 
 
 def _kinds(given: object) -> set[str]:
@@ -248,7 +252,7 @@ def _refuse_begun(is_begun: bool) -> None:
 
 
 def _refuse_autocommit(connection: Any) -> None:
-    """SQLAlchemy begins by itself, except in this mode: its driver then commits each statement by itself."""
+    """SQLAlchemy begins by itself, except in AUTOCOMMIT, where its driver commits each statement."""
     if getattr(connection.connection.dbapi_connection, "autocommit", False):
         raise InvalidOption(
             "using", "is in the isolation level AUTOCOMMIT, which has no transactions: use an engine without it"

@@ -1,4 +1,4 @@
-"""What functions take and answer: letters for verdicts and states, arrays for the fields of jobs."""
+"""Encoding of claims, and decoding of the jobs that they answer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ...job.flows import Parent
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
@@ -15,7 +16,7 @@ from ...job.stalls import GIVEN_UP
 from ...store.answer_codes import ANSWERS
 from ...store.commands import Claim
 from ...store.values import Claimed
-from .parameters import NULL, Parameter, number, numbers, text, texts, truth
+from .parameters import NULL, Parameter, boolean, number, numbers, text, texts
 
 as_json: Final = msgspec.json.Encoder().encode
 
@@ -30,14 +31,14 @@ DEFAULTS: Final[Parameter] = numbers(
         KEEP_FAILED.count,
     )
 )
-"""What holds for jobs that say nothing about it; verbs that end a job without its worker need it."""
+"""Option defaults, for verbs that end a job without its worker."""
 
 GIVEN_UP_FOR: Final[Parameter] = texts([GIVEN_UP["too often"], GIVEN_UP["last attempt"], GIVEN_UP["at once"]])
-"""How reasons begin of jobs that are given up, as `sql/lib/recover.sql` takes it."""
+"""Beginnings of the reasons of jobs that are given up, as `sql/lib/recover_stalled.sql` takes them."""
 
-_Past = tuple[int, int, int, str | None, str | None, tuple[str, ...] | None]
+_Past = tuple[int, int, int, str | None, str | None, tuple[str, ...] | None, tuple[Parent, ...] | None, int | None]
 _past: Final[Callable[[str], _Past]] = msgspec.json.Decoder(_Past).decode
-_FRESH: Final[_Past] = (0, 1, 0, None, None, None)
+_FRESH: Final[_Past] = (0, 1, 0, None, None, None, None, None)
 
 
 def request_of(request: Claim | None) -> tuple[Parameter, ...]:
@@ -49,13 +50,13 @@ def request_of(request: Claim | None) -> tuple[Parameter, ...]:
         number(request.limit),
         number(min(request.lock, LAST_INSTANT)),
         texts(request.names),
-        truth(request.repeat),
-        truth(request.isolates),
+        boolean(request.repeat),
+        boolean(request.isolates),
     )
 
 
 def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Sequence[Any]) -> Claimed:
-    """Takes the arrays as `sql/lib/take.sql` gives them."""
+    """The jobs in the arrays that `sql/lib/claim_jobs.sql` returns."""
     ids, names, datas, options, priorities, orders, created, pasts, held = jobs
     if ids is None:
         return Claimed([], now, again_at)
@@ -74,7 +75,7 @@ def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Seq
         )
     found: list[JobRecord] = []
     for n, id in enumerate(ids):
-        made, started, stalled, reason, progress, tags = _past(pasts[n]) if pasts else _FRESH
+        made, started, stalled, reason, progress, tags, parents, children = _past(pasts[n]) if pasts else _FRESH
         started_at, renewed_at, lock_until = held[n] if held else (now, now, until)
         found.append(
             JobRecord(
@@ -102,6 +103,8 @@ def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Seq
                 progress,
                 None,
                 tags or (),
+                parents or (),
+                children or 0,
             )
         )
     return Claimed(found, now, again_at)

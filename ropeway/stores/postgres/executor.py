@@ -1,32 +1,33 @@
-"""Calls of the functions that the `sql` folder defines, on the connections of the running loop."""
+"""Calls of the functions in the `sql` folder, over the connection pool of the running event loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from ...errors import StoreClosed, StoreUnavailable
 from ...job.instants import Instant
-from ...store import forks
-from .floors import Floors
-from .here import Everywhere, Here
+from ...store import forks, loops
 from .link import Row, Statement
-from .parameters import Parameter, number, text, truth
+from .parameters import Parameter, boolean, number, text
+from .resources import PostgresResources
+from .scan_starts import ScanStarts
 from .statements import in_schema
 from .target import Target
 
 FOLD_AFTER: Final = 256
-"""Calls of one handle on one queue after which it folds what they wrote, in case nobody else does."""
+"""Adds by one handle to one queue after which it folds their steps, in case no worker does."""
 
 
 class Executor:
-    """What one handle calls functions with."""
+    """Executes the commands of one handle."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.floors = Floors()
-        self._everywhere = Everywhere(target)
+        self.scan_starts = ScanStarts()
+        self._per_loop: loops.PerLoop[PostgresResources] = loops.PerLoop(partial(PostgresResources, target))
         self._statements: dict[str, Statement] = {}
         self._steps: dict[str, int] = {}
         self._is_closed = False
@@ -35,28 +36,30 @@ class Executor:
         if not self._is_closed:
             self._is_closed = True
             forks.notice()
-            await self._everywhere.close()
+            await self._per_loop.close()
 
     def check(self) -> None:
         if self._is_closed:
             raise StoreClosed(self.target.url)
         forks.notice()
 
-    def here(self) -> Here:
+    def resources(self) -> PostgresResources:
+        """Those of the running loop."""
         self.check()
-        return self._everywhere.here()
+        return self._per_loop.here()
 
-    async def settled(self) -> Here:
-        here = self.here()
-        if not here.closes_with_loop:
-            await here.close_with_loop()
-        return here
+    async def lasting_resources(self) -> PostgresResources:
+        """Those of the running loop, which are closed when it ends."""
+        resources = self.resources()
+        if not resources.closes_with_loop:
+            await resources.close_with_loop()
+        return resources
 
-    async def ask(self, function: str, *parameters: Parameter) -> list[Row]:
-        """Calls a function that only looks, or wakes nobody."""
-        return await (await self.settled()).lanes.call(self._statement(function, len(parameters)), parameters)
+    async def call(self, function: str, *parameters: Parameter) -> list[Row]:
+        """Calls a function that writes no step, and so sends no notification."""
+        return await (await self.lasting_resources()).pool.call(self._statement(function, len(parameters)), parameters)
 
-    async def act(
+    async def call_and_notify(
         self,
         function: str,
         queues: Sequence[str],
@@ -64,24 +67,24 @@ class Executor:
         *parameters: Parameter,
         is_repeat: bool = False,
     ) -> list[Any]:
-        """Calls a function that writes a step; answers what it gave without its wakes, which come last."""
-        here = await self.settled()
-        may_wake = here.bell.may_ring(queues)
-        whole = (*parameters, number(now), truth(may_wake))
+        """Calls a function that writes a step, and passes its wakes, the last column, to the notifier."""
+        resources = await self.lasting_resources()
+        may_wake = resources.notifier.may_notify(queues)
+        whole = (*parameters, number(now), boolean(may_wake))
         statement = self._statement(function, len(whole))
-        [(*answer, wakes)] = await here.lanes.call(statement, whole, is_repeat=is_repeat)
+        [(*answer, wakes)] = await resources.pool.call(statement, whole, is_repeat=is_repeat)
         if wakes:
-            here.bell.note(queues, wakes)
+            resources.notifier.note(queues, wakes)
         return answer
 
-    async def fold_now_and_then(self, queues: Sequence[str]) -> None:
+    async def fold_sometimes(self, queues: Sequence[str]) -> None:
         for queue in queues:
             self._steps[queue] = steps = self._steps.get(queue, 0) + 1
             if steps >= FOLD_AFTER:
                 self._steps[queue] = 0
                 # The add itself is stored, and workers fold too.
                 with suppress(StoreUnavailable):
-                    await self.ask("fold_soon", text(queue))
+                    await self.call("try_fold", text(queue))
 
     def _statement(self, function: str, parameters: int) -> Statement:
         statement = self._statements.get(function)

@@ -1,4 +1,4 @@
-"""From the server's errors to Ropeway's, each with what to do about it."""
+"""Translation of the server's errors into Ropeway's, each with what to do about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...errors import (
 )
 from ...store.doubt import unknown
 
-UNDONE: Final = frozenset(
+ROLLED_BACK: Final = frozenset(
     {
         "40001",  # serialization_failure
         "40P01",  # deadlock_detected
@@ -29,32 +29,32 @@ UNDONE: Final = frozenset(
         "25P04",  # transaction_timeout
     }
 )
-"""The call was taken back whole, and may succeed when it is made again."""
-FORGOTTEN: Final = frozenset({"26000", "0A000"})
-"""The session does not have what was prepared, or has it for tables that were changed since."""
-_GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P04", "57P05"})
+"""The statement was rolled back, and may succeed when it is repeated."""
+STATEMENT_LOST: Final = frozenset({"26000", "0A000"})
+"""The session has no such prepared statement, or it was prepared for tables that have changed since."""
+_CONNECTION_ENDED: Final = frozenset({"57P01", "57P02", "57P03", "57P04", "57P05"})
 READ_ONLY: Final = "25006"
 NO_FUNCTION: Final = "42883"
 
 
-_AT_THE_DOOR: Final = re.compile(
+_LOGIN_REFUSED: Final = re.compile(
     r"FATAL: .*(authentication failed|no pg_hba\.conf entry|role .* does not exist"
     r"|(?P<database>database .* does not exist))"
 )
 
 
 def code_of(error: BaseException) -> str | None:
-    """What libpq heard while it connected it tells as text only."""
+    """The server's SQLSTATE; for a refused login, which libpq reports as text only, one that fits its message."""
     if not isinstance(error, Error):
         return None
-    refused = _AT_THE_DOOR.search(str(error)) if error.sqlstate is None else None
+    refused = _LOGIN_REFUSED.search(str(error)) if error.sqlstate is None else None
     if refused is None:
         return error.sqlstate
     return "3D000" if refused["database"] else "28000"
 
 
-def typed(url: str, error: BaseException) -> BaseException:
-    """The error to raise for `error`; one that has nothing to do with the server stays as it is."""
+def typed_error(url: str, error: BaseException) -> BaseException:
+    """Ropeway's error for `error`; one that has nothing to do with the server is returned as it is."""
     if isinstance(error, RopewayError) or not isinstance(error, Error | OSError):
         return error
     if isinstance(error, OSError) and error.errno is None:
@@ -65,33 +65,33 @@ def typed(url: str, error: BaseException) -> BaseException:
     return found
 
 
-def tell(url: str, error: BaseException) -> None:
-    """Raises the error to raise instead of `error`, if there is one.
+def raise_typed(url: str, error: BaseException) -> None:
+    """Raises Ropeway's error for `error`, unless that is `error` itself.
 
-    An error that was raised from itself would keep alive what its traceback holds: a connection, say.
+    An error that is raised from itself would keep alive what its traceback holds, such as a connection.
     """
-    found = typed(url, error)
+    found = typed_error(url, error)
     if found is not error:
         raise found from error
 
 
 def _typed(url: str, code: str | None, said: str) -> StoreError:
-    if code is None or code in _GONE or code.startswith("08"):
+    if code is None or code in _CONNECTION_ENDED or code.startswith("08"):
         return unknown(url, said)
-    for codes, error, what in _TOLD:
+    for codes, error, what in _MESSAGES:
         if code.startswith(codes):
             return error(url, what.format(said))
     return StoreRefused(url, f"a statement of the store failed, please report it: {code} {said}")
 
 
-_TOLD: Final[tuple[tuple[tuple[str, ...], type[StoreError], str], ...]] = (
+_MESSAGES: Final[tuple[tuple[tuple[str, ...], type[StoreError], str], ...]] = (
     (("53100",), StoreFull, "the server's disk is full ({})"),
     (("54",), StoreFull, "the server has come to a limit of its own ({})"),
     (("58",), StoreUnavailable, "the server cannot use its files ({})"),
     (("XX001", "XX002"), StoreCorrupt, "the server found its files damaged ({})"),
     (("53",), StoreUnavailable, "the server has no room for us now ({})"),
     ((READ_ONLY,), StoreReadOnly, "this server takes no writes: use the address of the primary ({})"),
-    (tuple(UNDONE), StoreBusy, "others were in the way again and again ({})"),
+    (tuple(ROLLED_BACK), StoreBusy, "others were in the way again and again ({})"),
     (("28", "3D000"), StoreRefused, "the server refused us: check user, password and database ({})"),
     (("42501",), StoreRefused, "this user lacks a right: grant it, as docs/postgres.md says ({})"),
     (
@@ -100,4 +100,4 @@ _TOLD: Final[tuple[tuple[tuple[str, ...], type[StoreError], str], ...]] = (
         "its schema is not whole: restore it, or drop it and run `ropeway migrate` ({})",
     ),
 )
-"""By the first letters of the server's code, the first that fit."""
+"""By the beginning of the SQLSTATE; the first match counts."""

@@ -1,4 +1,4 @@
-"""What can be said of a server and its schema without making or migrating it."""
+"""Inspection of a server and its schema, which changes nothing: for `ropeway doctor` and `ropeway migrate`."""
 
 from __future__ import annotations
 

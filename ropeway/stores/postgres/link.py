@@ -1,8 +1,7 @@
-"""One connection to the server, driven by the event loop.
+"""One connection to the server, driven by the event loop through libpq.
 
-A statement is answered while nobody is needed to wait for it: a caller that was cancelled leaves its place, and the
-link is free again when the answer has come. psycopg connects and speaks libpq; its cursors would interrupt the
-statement instead, and take several times as long.
+A statement runs to its end even if its caller is cancelled, and the link is free again when the answer has come.
+psycopg's cursors would interrupt the statement instead, and take several times as long.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from psycopg.errors import Error, OperationalError, error_from_result
 from .parameters import Parameter
 
 Row: TypeAlias = tuple[Any, ...]
-Hear: TypeAlias = Callable[[str], None]
-"""Takes what a notification says."""
+OnNotification: TypeAlias = Callable[[str], None]
+"""Takes the payload of a notification."""
 
 SIGN_OF_LIFE: Final = 65_536
-"""Bytes after which a server counts as answering although its answer is not whole yet."""
+"""Bytes after which the server counts as alive although its answer is not complete."""
 _INT: Final = struct.Struct("i")
 _BAD: Final = pq.ConnStatus.BAD
 _TUPLES: Final = pq.ExecStatus.TUPLES_OK
@@ -34,11 +33,11 @@ _DONE: Final = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY
 
 
 class NotSent(OperationalError):
-    """The connection ended before its turn came, so nothing happened."""
+    """The connection ended before the statement was sent, so nothing happened."""
 
 
 class Statement:
-    """A text for the server, prepared on each link for its second use; its parameters are `$1`, `$2` and so on."""
+    """SQL with parameters `$1`, `$2` and so on; each link prepares it after its first use."""
 
     def __init__(self, text: str) -> None:
         self.text: Final = text.encode()
@@ -46,7 +45,7 @@ class Statement:
 
 
 class Link:
-    """Ends for good when the connection does; `Lanes` makes another."""
+    """A queue of statements on one connection. It ends with the connection; `LinkPool` opens another."""
 
     def __init__(self, connection: AsyncConnection, timeout: float) -> None:
         self.is_up = True
@@ -68,7 +67,7 @@ class Link:
         self._rows: list[Row] = []
         self._error: Error | None = None
         self._watch: asyncio.TimerHandle | None = None
-        self._hear: Hear | None = None
+        self._on_notification: OnNotification | None = None
         self._fd = self._pgconn.socket
         self._loop.add_reader(self._fd, self._readable)
         self._writes = False
@@ -79,12 +78,12 @@ class Link:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether the server still does what nobody waits for any more."""
+        """True while the server executes a statement whose caller was cancelled."""
         return self._answer is not None and self._answer.done()
 
     @property
     def load(self) -> int:
-        """How many statements are under way or wait for their turn."""
+        """Statements that are executed or queued."""
         return len(self._waiting) + (self._answer is not None)
 
     @property
@@ -94,14 +93,14 @@ class Link:
 
     @property
     def backend(self) -> int:
-        """The server process that this link was told to be speaking to."""
+        """The process id that the server, or a pooler, reported when we connected."""
         return self._pgconn.backend_pid
 
-    def hear(self, hear: Hear) -> None:
-        self._hear = hear
+    def set_listener(self, listener: OnNotification) -> None:
+        self._on_notification = listener
 
     def ask(self, statement: Statement, parameters: Sequence[Parameter] = ()) -> asyncio.Future[list[Row]]:
-        """The rows that it answers; errors of psycopg are raised. One at a time."""
+        """Queues a statement; the future has its rows, or an error of psycopg."""
         values = [value for value, _ in parameters]
         formats = [is_binary for _, is_binary in parameters]
         if statement.name in self._prepared:
@@ -115,11 +114,11 @@ class Link:
         return answer
 
     def run(self, script: str) -> asyncio.Future[list[Row]]:
-        """Several statements without parameters, in one transaction unless they say otherwise."""
+        """Queues a script without parameters, which is one transaction unless it says otherwise."""
         return self._post(lambda: self._pgconn.send_query(script.encode()))
 
     def forget_prepared(self) -> None:
-        """The session was reset behind our back."""
+        """Prepares statements again: something reset the session."""
         self._prepared.clear()
 
     def _forget(self, name: bytes, prepared: asyncio.Future[list[Row]]) -> None:
@@ -138,9 +137,9 @@ class Link:
 
     def _send(self, send: Callable[[], None], answer: asyncio.Future[list[Row]]) -> None:
         self._answer, self._rows, self._error = answer, [], None
-        self._note_life()
+        self._note_sign_of_life()
         if self._watch is None:
-            self._watch = self._loop.call_later(self._timeout, self._look)
+            self._watch = self._loop.call_later(self._timeout, self._check_silence)
         try:
             send()
             self._flush()
@@ -161,7 +160,7 @@ class Link:
         except Error as error:
             self._end(error)
 
-    def _note_life(self) -> None:
+    def _note_sign_of_life(self) -> None:
         self.heard_at, self._read_since = self._loop.time(), 0
 
     def _readable(self) -> None:
@@ -170,22 +169,22 @@ class Link:
             self._read_since += _INT.unpack(fcntl.ioctl(self._fd, termios.FIONREAD, bytes(_INT.size)))[0]
             pgconn.consume_input()
             if self._read_since >= SIGN_OF_LIFE:
-                self._note_life()
+                self._note_sign_of_life()
             if self._writes:
                 # A server that answers while we still send may wait for us to read.
                 self._flush()
             while self._answer is not None and not pgconn.is_busy():
-                self._note_life()
+                self._note_sign_of_life()
                 result = pgconn.get_result()
                 if result is None:
                     self._finish()
                 else:
                     self._take(result)
             # Only now: one that came together with an answer is found behind it.
-            while (told := pgconn.notifies()) is not None:
-                self._note_life()
-                if self._hear is not None:
-                    self._hear(told.extra.decode())
+            while (notification := pgconn.notifies()) is not None:
+                self._note_sign_of_life()
+                if self._on_notification is not None:
+                    self._on_notification(notification.extra.decode())
             if pgconn.status == _BAD:
                 self._end(OperationalError("the server closed the connection"))
         except (Error, OSError) as error:
@@ -210,8 +209,8 @@ class Link:
             if not answer.done():
                 self._send(send, answer)
 
-    def _look(self) -> None:
-        """Whether a server that owes an answer has been silent for too long, or too slow to ever end."""
+    def _check_silence(self) -> None:
+        """Ends the link if the server has owed an answer for too long, or sends it too slowly to ever end."""
         self._watch = None
         if self._answer is None or not self.is_up:
             return
@@ -219,10 +218,10 @@ class Link:
         if left <= 0:
             self._end(OperationalError(f"no answer within {self._timeout:g} s"))
         else:
-            self._watch = self._loop.call_later(left, self._look)
+            self._watch = self._loop.call_later(left, self._check_silence)
 
     def abort(self) -> None:
-        """Ends it at once; what is under way fails."""
+        """Closes the connection; pending statements fail."""
         self._end(OperationalError("the connection was given up"))
 
     def _end(self, error: Error) -> None:

@@ -1,4 +1,4 @@
-"""Parameters as the server reads them fastest: arrays of text in its binary format, the rest as text."""
+"""Encoding of statement parameters: arrays of text in the binary format, which is fastest, the rest as text."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def number(value: int | None) -> Parameter:
 
 
 def amount(value: int) -> Parameter:
-    """A number of things, where none at all and more than there can be are as good as any."""
+    """A count, limited to what a bigint holds."""
     return number(max(0, min(value, _MOST)))
 
 
-def truth(value: bool | None) -> Parameter:
+def boolean(value: bool | None) -> Parameter:
     return NULL if value is None else _TRUE if value else _FALSE
 
 
@@ -42,7 +42,7 @@ def numbers(values: Iterable[int | None] | None) -> Parameter:
     return ("{" + ",".join("NULL" if value is None else str(value) for value in values) + "}").encode(), 0
 
 
-def truths(values: Iterable[bool | None] | None) -> Parameter:
+def booleans(values: Iterable[bool | None] | None) -> Parameter:
     if values is None:
         return NULL
     return ("{" + ",".join("NULL" if value is None else "t" if value else "f" for value in values) + "}").encode(), 0

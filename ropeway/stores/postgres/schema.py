@@ -1,4 +1,4 @@
-"""The schema: whether it fits this release, and making, migrating and filling it."""
+"""Checks whether the schema fits this release; creates and migrates it, and installs the functions."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _IS_THERE: Final = Statement(
     " WHERE nspname = $1 AND relname = 'version')"
 )
 LOCK: Final = 7_024_917_363
-"""Of migrations, in the server's space of advisory locks: those of all databases' schemas take turns."""
-NOTED_FOR: Final = 24 * 3600
-"""Seconds for which it need not be noted again that a set of functions is used."""
+"""Key of the advisory lock that a migration holds: in one database only one runs at a time."""
+RECORDED_FOR: Final = 24 * 3600
+"""Seconds until the use of a set of functions is recorded again."""
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A schema as it stands on the server."""
+    """The state of a schema on the server."""
 
     version: int
     oldest: int
     """The oldest version whose functions work on its tables."""
     has_functions: bool
-    """Those of this release."""
-    is_use_noted: bool = True
+    """True if the functions of this release are installed."""
+    is_use_recorded: bool = True
 
     @property
     def is_too_new(self) -> bool:
@@ -43,7 +43,7 @@ class Found(msgspec.Struct, frozen=True):
         return self.version < newest()
 
     def scripts(self, schema: str) -> list[str]:
-        """What is left to run on it."""
+        """The scripts that bring it to this release."""
         return [*migrations(schema)[self.version :], *([] if self.has_functions else [functions(schema)])]
 
 
@@ -56,8 +56,8 @@ NOTHING: Final = Found(0, 0, has_functions=False)
 
 
 async def find_schema(link: Link, target: Target) -> Found | None:
-    """None if there is none of ours. A schema without our tables is taken for an empty one."""
-    # Not `to_regclass`, which may answer from what the session saw before it had to wait for somebody who made it.
+    """Reads the state of the schema; None if it does not exist or does not contain our tables."""
+    # Not `to_regclass`, which may answer from a snapshot of before another process made the schema.
     [(is_there,)] = await link.ask(_IS_THERE, (text(target.schema),))
     if not is_there:
         return None
@@ -66,17 +66,17 @@ async def find_schema(link: Link, target: Target) -> Found | None:
         " coalesce(used_at > extract(epoch FROM clock_timestamp()) * 1000 - $2::bigint * 1000, false)"
         " FROM ropeway.version LEFT JOIN ropeway.function_set ON digest = $1"
     )
-    rows = await link.ask(Statement(in_schema(sql, target.schema)), (text(digest()), number(NOTED_FOR)))
+    rows = await link.ask(Statement(in_schema(sql, target.schema)), (text(digest()), number(RECORDED_FOR)))
     return Found(*rows[0]) if rows else NOTHING
 
 
 async def check_schema(link: Link, target: Target) -> None:
-    """Makes or migrates the schema and installs the functions if need be, and if that is allowed."""
+    """Creates or migrates the schema and installs the functions, if that is needed. Raises if it is not allowed."""
     found = await find_schema(link, target)
     refuse_newer(target, found)
     if found is not None and not found.scripts(target.schema):
-        if not found.is_use_noted:
-            await note_use(link, target)
+        if not found.is_use_recorded:
+            await record_use(link, target)
         return
     if found is None and not target.creates:
         raise StoreMissing(target.url, f"it has no schema {target.schema!r}: check the URL, or add a first job there")
@@ -85,8 +85,8 @@ async def check_schema(link: Link, target: Target) -> None:
     await _migrate(link, target)
 
 
-async def note_use(link: Link, target: Target) -> bool:
-    """Keeps this release's functions from being dropped; False if they were."""
+async def record_use(link: Link, target: Target) -> bool:
+    """Records that this release's functions are used, so that they are not dropped; False if they were."""
     sql = (
         "UPDATE ropeway.function_set SET used_at = extract(epoch FROM clock_timestamp()) * 1000"
         " WHERE digest = $1 RETURNING digest"
@@ -112,7 +112,7 @@ def _lacks(target: Target, found: Found | None) -> str:
 
 
 async def _migrate(link: Link, target: Target) -> None:
-    """One step under a lock: of many processes that begin at once, one does it."""
+    """Runs the scripts in one transaction under a lock: of many processes that start at once, one does it."""
     await link.run("BEGIN")
     try:
         await link.run(f"SELECT pg_advisory_xact_lock({LOCK})")

@@ -1,4 +1,4 @@
-"""settle: how attempts ended, as the function takes them and answers."""
+"""settle: outcomes as parameters of `sql/settle.sql`, and its answers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ...job.retention import Retention
 from ...store.answer_codes import answers_of
 from ...store.values import Answer
 from .encoding import HELD, as_json
-from .parameters import NULL, Parameter, number, numbers, text, texts, truths
+from .parameters import NULL, Parameter, booleans, number, numbers, text, texts
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
-_NOBODY: Final = (NULL,) * 11
+_NO_OTHERS: Final = (NULL,) * 11
 
 
 class Settlement:
-    """Outcomes in the order in which they are settled.
+    """Outcomes in two groups: plain completions, and all others.
 
-    Completions that are kept alike are one statement in the server, and go by id, so that calls wait for each other's
-    locks in one order. Each of the others takes its own, in the order given, after all of them were locked by id.
+    Completions with the same retention are executed by one statement, sorted by id, so that all calls lock jobs in one
+    order. The others are locked in the order of ids, too, and then settled one by one, in the order given.
     """
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
@@ -32,37 +32,37 @@ class Settlement:
         keep: Retention | None = None
         done: list[tuple[str, int]] = []
         others: list[int] = []
-        for place, outcome in enumerate(outcomes):
+        for position, outcome in enumerate(outcomes):
             is_plain = outcome.move == "complete" and times.get(outcome.id, 1) == 1
             if is_plain and keep is None:
                 keep = outcome.keep
             if is_plain and outcome.keep == keep:
-                done.append((outcome.id, place))
+                done.append((outcome.id, position))
             else:
-                others.append(place)
+                others.append(position)
         done.sort()
-        self._done = [place for _, place in done]
+        self._done = [position for _, position in done]
         self._others = others
-        adds = jobs_added([outcomes[place] for place in (*self._done, *self._others)])
+        adds = jobs_added([outcomes[position] for position in (*self._done, *self._others)])
         self.parameters = (*_done(outcomes, self._done, keep), *_others(outcomes, self._others), text(adds))
         self.queues: Final = {job.queue for outcome in outcomes for job in outcome.adds} if adds else set[str]()
-        """Those of the jobs that are added."""
+        """The queues of the jobs that are added."""
 
     def answers(self, done: str | None, others: str | None) -> list[Answer]:
         if done is None and not self._others:
             return [HELD] * len(self._outcomes)
         answers: list[Answer] = [HELD] * len(self._outcomes)
-        for places, letters in ((self._done, done), (self._others, others)):
+        for positions, letters in ((self._done, done), (self._others, others)):
             if letters is not None:
-                for place, answer in zip(places, answers_of(letters), strict=True):
-                    answers[place] = answer
+                for position, answer in zip(positions, answers_of(letters), strict=True):
+                    answers[position] = answer
         return answers
 
 
-def _done(outcomes: Sequence[Outcome], places: Sequence[int], keep: Retention | None) -> tuple[Parameter, ...]:
+def _done(outcomes: Sequence[Outcome], positions: Sequence[int], keep: Retention | None) -> tuple[Parameter, ...]:
     if keep is None:
         return NULL, NULL, NULL, NULL, NULL
-    done = [outcomes[place] for place in places]
+    done = [outcomes[position] for position in positions]
     has_results = any(outcome.result is not None for outcome in done)
     return (
         texts([outcome.id for outcome in done]),
@@ -73,10 +73,10 @@ def _done(outcomes: Sequence[Outcome], places: Sequence[int], keep: Retention | 
     )
 
 
-def _others(outcomes: Sequence[Outcome], places: Sequence[int]) -> tuple[Parameter, ...]:
-    if not places:
-        return _NOBODY
-    others = [outcomes[place] for place in places]
+def _others(outcomes: Sequence[Outcome], positions: Sequence[int]) -> tuple[Parameter, ...]:
+    if not positions:
+        return _NO_OTHERS
+    others = [outcomes[position] for position in positions]
     failures = [outcome.failure or _NO_FAILURE for outcome in others]
     return (
         texts([outcome.id for outcome in others]),
@@ -85,21 +85,27 @@ def _others(outcomes: Sequence[Outcome], places: Sequence[int]) -> tuple[Paramet
         texts([outcome.result for outcome in others]),
         texts([failure.reason for failure in failures]),
         texts([failure.trace for failure in failures]),
-        numbers([min(outcome.delay, LAST_INSTANT) for outcome in others]),
+        numbers([_delay(outcome) for outcome in others]),
         numbers([outcome.keep.age for outcome in others]),
         numbers([outcome.keep.count for outcome in others]),
-        truths([outcome.exhausted for outcome in others]),
+        booleans([outcome.exhausted for outcome in others]),
         numbers([outcome.stack_traces for outcome in others]),
     )
 
 
+def _delay(outcome: Outcome) -> int:
+    """As `sql/lib/settle_one.sql` takes it."""
+    delay = min(outcome.delay, LAST_INSTANT)
+    return -1 - delay if outcome.awaits_children and outcome.move == "postpone" else delay
+
+
 def jobs_added(outcomes: Sequence[Outcome]) -> str | None:
-    """The jobs that outcomes add, as `sql/lib/add_for.sql` takes them; None if there are none."""
+    """The jobs that outcomes add, as `sql/lib/add_of_outcomes.sql` takes them; None if there are none."""
     if not any(outcome.adds for outcome in outcomes):
         return None
     jobs = [
         {
-            "outcome": place,
+            "outcome": position,
             "queue": job.queue,
             "id": job.id,
             "name": job.name,
@@ -111,7 +117,7 @@ def jobs_added(outcomes: Sequence[Outcome]) -> str | None:
             "due_at": job.due_at,
             "tags": as_json(job.tags).decode() if job.tags else None,
         }
-        for place, outcome in enumerate(outcomes)
+        for position, outcome in enumerate(outcomes)
         for job in outcome.adds
     ]
     return as_json(jobs).decode()

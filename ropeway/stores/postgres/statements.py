@@ -7,12 +7,12 @@
 
 The names of a set of functions end in a digest of its text, so that every release calls its own. While a new one is
 rolled out, or taken back, the processes of both work on the same tables: no function is ever replaced under a process
-that calls it. Who opens a schema installs its set if it is not there. A set that nobody has used for long is dropped
-(`sql/lib/drop_unused_functions.sql`).
+that calls it. A process that opens a schema installs its set if that is missing. A set that is not used for long is
+dropped (`sql/lib/drop_unused_functions.sql`).
 
-The files say `ropeway.` for the schema, `ropeway.name(` for a function, and `{{NAME}}` for a rule of the domain:
-another schema, the digest and the values of `domain.py` are put in when they are read. Migrations are history, and say
-what was true when they were written.
+The files say `ropeway.` for the schema, `ropeway.name(` for a function, and `{{NAME}}` for a constant of the domain:
+another schema, the digest and the values of `placeholders.py` are filled in when they are read. Migrations have no
+placeholders: they must not change when the domain does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from importlib.resources.abc import Traversable
 from typing import Final
 
 from ...store.templates import fill
-from .domain import values
+from .placeholders import values
 from .target import DEFAULT_SCHEMA
 
 _FOLDER: Final = files("ropeway.stores.postgres") / "sql"
@@ -41,7 +41,7 @@ def migrations(schema: str = DEFAULT_SCHEMA) -> tuple[str, ...]:
         in_schema(f"{script}\nUPDATE {DEFAULT_SCHEMA}.version SET number = {number};\n", schema)
         for number, script in enumerate(_read(_FOLDER / "migrations").values(), 1)
     )
-    return f"{_making(schema)}\n\n{first}", *others
+    return f"{_create_schema(schema)}\n\n{first}", *others
 
 
 @cache
@@ -60,7 +60,7 @@ SELECT ropeway.drop_unused_functions();
 
 @cache
 def digest() -> str:
-    """That of this release's functions."""
+    """The digest of this release's functions."""
     return sha256("\n".join(_functions().values()).encode()).hexdigest()[:8]
 
 
@@ -78,12 +78,12 @@ def in_schema(sql: str, schema: str) -> str:
 
 
 def quoted(schema: str) -> str:
-    """Its letters were checked when the URL was read; but it may be a word of SQL, such as `user`."""
+    """The schema as an identifier: it may be a keyword, such as `user`. Its letters were checked with the URL."""
     return schema if schema == DEFAULT_SCHEMA else f'"{schema}"'
 
 
-def _making(schema: str) -> str:
-    """Not IF NOT EXISTS, for which one needs the right to make schemas even if this one is there."""
+def _create_schema(schema: str) -> str:
+    """Without IF NOT EXISTS, which requires the right to create schemas even if this one exists."""
     return f"DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN CREATE SCHEMA {quoted(schema)}; END IF; END $$;"
 
 
@@ -94,13 +94,13 @@ def _full(name: str) -> str:
 
 
 def _with_own_name(name: str, text: str) -> str:
-    """A function may say its own name before that of a parameter."""
+    """Puts in the full name where a function qualifies a parameter by its own name."""
     return re.sub(rf"(?<![.\w]){name}\.(?=[a-z])", f"{_full(name)}.", text)
 
 
 @cache
 def _functions() -> dict[str, str]:
-    """By name; those that others call come first."""
+    """The text of each function by name; those that others call come first."""
     rules = values()
     return {name: fill(text, rules) for name, text in {**_read(_FOLDER / "lib"), **_read(_FOLDER)}.items()}
 

@@ -1,4 +1,4 @@
-"""What a `postgresql:` URL says."""
+"""Parsing of `postgresql:` URLs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ _SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 
 
 class Target(msgspec.Struct, frozen=True):
+    """A parsed URL: where the server is, and how this handle uses it."""
+
     url: str
     """Without the password."""
     conninfo: str
@@ -48,7 +50,7 @@ class Target(msgspec.Struct, frozen=True):
             # `geturl` leaves out the two slashes that libpq wants.
             conninfo = "postgresql://" + conninfo.removeprefix("postgresql:").removeprefix("//")
         try:
-            _check_places(conninfo_to_dict(conninfo))
+            _check_hosts(conninfo_to_dict(conninfo))
         except Error as wrong:
             raise InvalidOption("url", f"cannot be {shown(safe)}: {told_by(wrong)}") from None
         except ValueError:
@@ -65,8 +67,8 @@ class Target(msgspec.Struct, frozen=True):
         )
 
 
-def _check_places(said: Mapping[str, Any]) -> None:
-    """Raises `ValueError`. A host that begins with a slash or an @ is a folder of Unix sockets."""
+def _check_hosts(said: Mapping[str, Any]) -> None:
+    """Raises `ValueError` for a host or port that cannot be. A host that begins with / or @ is a socket folder."""
     for host in str(said.get("host") or "").split(","):
         if not host.startswith(("/", "@")):
             checked_host(host)

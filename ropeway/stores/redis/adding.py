@@ -8,10 +8,12 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from ...job.flows import Child
 from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.answer_codes import ADDED
 from ...store.values import Added
+from .constants import POLICY_CODES
 from .encoding import as_json, as_text, given, pack
 from .ids import all_shortened, shortened
 from .keys import Keys
@@ -53,9 +55,34 @@ class JobPacker:
         self._texts.append(text)
         if not _is_plain(job):
             due_at = False if job.due_at is None else job.due_at
-            extras = as_text(pack((job.tags,))) if job.tags else False
-            return id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at, extras
+            packed = id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at, _extras(job)
+            return (*packed, *self._kin(job)) if job.parents or job.children else packed
         return id, len(text), name, queue
+
+    def _kin(self, job: NewJob) -> tuple[Any, ...]:
+        parents = [
+            (self._numbers.get(parent.queue, 0), shortened(parent.id), parent.queue) for parent in job.parents
+        ] or False
+        return (parents, links_of(job.children)) if job.children else (parents,)
+
+
+def _extras(job: NewJob) -> msgspec.Raw | bool:
+    """Rarely used fields, as `JobRecord` has them; ids are shortened."""
+    if not (job.tags or job.parents or job.children):
+        return False
+    parents = [(parent.queue, shortened(parent.id)) for parent in job.parents]
+    fields = (job.tags, parents, len(job.children)) if job.children else (job.tags, parents) if parents else (job.tags,)
+    return as_text(pack(fields))
+
+
+def links_of(children: Sequence[Child]) -> list[str]:
+    """The key of each child and the letter of its policy, in turn."""
+    ids = all_shortened([child.id for child in children])
+    return [
+        part
+        for child, id in zip(children, ids, strict=True)
+        for part in (f"{child.queue}/{id}", POLICY_CODES[child.policy])
+    ]
 
 
 class Load:
@@ -72,7 +99,9 @@ class Load:
 
 def _is_plain(job: NewJob) -> bool:
     """True without priority, LIFO, delay and rarely used fields."""
-    return not (job.priority or job.lifo or job.delay or job.due_at is not None or job.tags)
+    return not (
+        job.priority or job.lifo or job.delay or job.due_at is not None or job.tags or job.parents or job.children
+    )
 
 
 def alone(bundles: Bundles) -> NewJob | None:

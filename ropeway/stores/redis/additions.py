@@ -54,7 +54,7 @@ def entries_of(keys: Keys, queue: str, outcomes: Sequence[Outcome], now: Instant
         for job in outcome.adds:
             if job.queue != queue:
                 by_queue.setdefault(job.queue, []).append([job])
-        parcels: list[Parcel] = [(to, *Load(keys, bundles, now).arguments) for to, bundles in by_queue.items()]
+        parcels = [Parcel(to, *Load(keys, bundles, now).arguments) for to, bundles in by_queue.items()]
         if parcels:
             own = outcome.id.encode(), outcome.token.encode()
             entries.append((number, Entry.of(queue, own, parcels)))

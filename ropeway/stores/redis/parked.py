@@ -16,14 +16,16 @@ subscribes.
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Awaitable, Callable
 from struct import Struct
 from typing import Any, Final, TypeAlias
 
-from ...job.instants import Instant
-from ...store.commands import Claim
-from ...store.values import Claimed, Served
+from msgspec.structs import replace
+
+from ...job.instants import Instant, Milliseconds
+from ...store.values import Claimed
+from ...store.waiting import WaitingClaim
 from .encoding import claimed_of, pack, request_of
 
 Run: TypeAlias = Callable[..., Awaitable[Any]]
@@ -31,38 +33,40 @@ Run: TypeAlias = Callable[..., Awaitable[Any]]
 
 _HEAD: Final = Struct(">IQQ")
 _LENGTHS: Final = Struct(">III")
+WITHDRAWN: Final = b"withdrawn "
+"""How the message begins that `withdraw` sends; the token follows."""
 
 
 class ParkedClaim:
-    """One claim, from the moment it is parked until it is served or taken back."""
+    """One waiting claim, from the moment it is parked until it is served or taken back."""
 
-    def __init__(self, run: Run, request: Claim, channel: str) -> None:
-        self.request: Final = request
+    def __init__(self, run: Run, waiting: WaitingClaim, channel: str) -> None:
         self._run = run
-        self._token = request.token.encode()
+        self._waiting = waiting
+        self._request = waiting.plain
+        self._token = waiting.plain.token.encode()
         # The same bytes each time: by them the server finds it again.
-        self._packed = pack((request_of(request), channel))
-        self._parked_at = time.monotonic()
+        self._packed = pack((request_of(replace(waiting.plain, repeat=False)), channel))
+        self._may_be_parked = waiting.plain.repeat
+        self._sent_after: Milliseconds = 0 if waiting.plain.repeat else waiting.waited
         self._parked_when: Instant | None = None
 
-    async def park(self, seconds: float) -> Served | None:
-        """Claims jobs; None if there are none, and the claim is parked for `seconds`."""
-        claimed = await self._claim_or_park(max(1, int(seconds * 1000)), was_parked=False)
-        self._parked_when = claimed.now
-        return Served(claimed, self._parked_at) if claimed.jobs else None
+    async def claim(self, seconds: float) -> Claimed:
+        """Claims jobs. If there are none, the claim is parked for `seconds`, or taken back if that is 0."""
+        lasting, was_parked = math.ceil(seconds * 1000), self._may_be_parked
+        self._may_be_parked = True
+        claimed = await self._read("park", pack((lasting, was_parked)))
+        if self._parked_when is None:
+            self._parked_when = claimed.now
+        return claimed
 
-    async def claim_now(self) -> Served:
-        """Takes the claim back and claims what there is, perhaps nothing."""
-        return self._served(await self._claim_or_park(0, was_parked=True))
+    async def take_back(self) -> Claimed:
+        """Takes the claim back; answers the jobs that it was given."""
+        return await self._read("unpark") if self._may_be_parked else Claimed([], 0)
 
-    async def take_back(self) -> Served | None:
-        """Takes the claim back; answers the jobs that it was served with, if any."""
-        claimed = claimed_of(self.request, await self._run("unpark", self._packed))
-        return self._served(claimed) if claimed.jobs else None
-
-    def read(self, message: bytes) -> Served | None:
+    def read(self, message: bytes) -> Claimed | None:
         """The jobs in a message; None if it is for another claim, or too large to carry the jobs themselves."""
-        if not message:
+        if not message or message.startswith(WITHDRAWN):
             return None
         length, now, again_at = _HEAD.unpack_from(message)
         at = _HEAD.size + length
@@ -79,15 +83,20 @@ class ParkedClaim:
             if of_rest:
                 rests.append((len(ids), message[at : at + of_rest]))
                 at += of_rest
-        return self._served(claimed_of(self.request, (now, again_at or None, ids, values, rests)))
+        return self._dated(claimed_of(self._request, (now, again_at or None, ids, values, rests)))
 
-    async def _claim_or_park(self, lasting: int, *, was_parked: bool) -> Claimed:
-        return claimed_of(self.request, await self._run("park", self._packed, pack((lasting, was_parked))))
+    def is_withdrawn_by(self, message: bytes) -> bool:
+        return message == WITHDRAWN + self._token
 
-    def _served(self, claimed: Claimed) -> Served:
+    async def _read(self, script: str, *arguments: bytes) -> Claimed:
+        return self._dated(claimed_of(self._request, await self._run(script, self._packed, *arguments)))
+
+    def _dated(self, claimed: Claimed) -> Claimed:
         """Dates the claim by the server's clock, because a message may have waited for a busy event loop."""
-        since = self._parked_at
-        if claimed.jobs and self._parked_when is not None:
+        if not claimed.jobs:
+            return claimed
+        waited = self._sent_after
+        if self._parked_when is not None:
             given_at = claimed.jobs[0].started_at or claimed.now
-            since = min(since + max(0, given_at - self._parked_when) / 1000, time.monotonic())
-        return Served(claimed, since)
+            waited = min(waited + max(0, given_at - self._parked_when), self._waiting.waited)
+        return replace(claimed, waited=waited)

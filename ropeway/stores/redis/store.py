@@ -8,15 +8,16 @@ from typing import ClassVar, Final, Self, TypeVar, cast
 
 from ...job.instants import Instant
 from ...job.record import NewJob
-from ...store.commands import Command
+from ...store.commands import Claim, Command
 from ...store.contract import Doing, Listener, Store
 from ...store.doubt import in_doubt
 from ...store.offers import Offers
-from ...store.values import Added, Topic
+from ...store.values import Added, Claimed, Topic
+from ...store.waiting import ClaimListeners
 from . import adding
 from .clients import target_of
 from .executor import Executor
-from .parking import ClaimingListener
+from .parking import ParkingListener
 from .scripts import SCRIPTS
 from .subscriber import RedisListener
 from .target import Target
@@ -38,6 +39,7 @@ class RedisStore(Store):
         self.url = target.url
         self._target = target
         self._executor = self.new_executor(target)
+        self._claim_listeners: ClaimListeners[RedisListener] = ClaimListeners()
 
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> RedisStore:  # noqa: ARG003 - a server is there or not
@@ -66,16 +68,30 @@ class RedisStore(Store):
         await self._executor.close()
 
     def do(self, command: Command[A], now: Instant | None = None) -> Doing[A]:
+        if isinstance(command, Claim) and command.wait:
+            return cast(Doing[A], self.claim_waiting(command))
         return cast(Doing[A], self.verbs[type(command)](self._executor, command, now))
 
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+    def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
+        if worker is None:
+            return self.listener(topic, queues)
+        return self._claim_listeners.note(queues[0], worker, self.claim_listener(queues[0]))
+
+    def listener(self, topic: Topic, queues: Sequence[str]) -> RedisListener:
         on = self._executor
         on.check()
-        channels = on.keys.all_channels(topic, queues)
-        if topic == "jobs" and len(queues) == 1:
-            run = partial(on.run_packed, queues[0])
-            return ClaimingListener(lambda: on.on_loop().subscriber, channels, on.check, self.url, run, self.settle)
-        return RedisListener(lambda: on.on_loop().subscriber, channels, on.check, self.url)
+        return RedisListener(lambda: on.on_loop().subscriber, on.keys.all_channels(topic, queues), on.check, self.url)
+
+    def claim_listener(self, queue: str) -> RedisListener:
+        on = self._executor
+        on.check()
+        channels, run = on.keys.all_channels("jobs", [queue]), partial(on.run_packed, queue)
+        return ParkingListener(lambda: on.on_loop().subscriber, channels, on.check, self.url, run, self.settle)
+
+    async def claim_waiting(self, request: Claim) -> Claimed:
+        with self._claim_listeners.of(request, self.claim_listener) as (listener, _):
+            assert isinstance(listener, ParkingListener), "only a cluster has others"
+            return await listener.claim(request)
 
 
 class ServerStore(RedisStore):

@@ -216,10 +216,10 @@ def _insert_one(
 
 
 def _are_alike(jobs: Sequence[NewJob]) -> bool:
-    return (
-        len({(job.name, job.options, job.priority, job.lifo, not job.tags, job.parents, job.children) for job in jobs})
-        == 1
-    )
+    if jobs[0].children:
+        return False
+    kinds = {(job.name, job.options, job.priority, job.lifo, not job.tags, job.parents, job.children) for job in jobs}
+    return len(kinds) == 1
 
 
 def _order(job: NewJob, seq: int) -> int:

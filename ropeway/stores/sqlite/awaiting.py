@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...errors import InvalidOption
-from ...job.instants import Instant
 from ...store.values import JobUpdate
 from .adding import add
-from .ending import Telling
+from .ending import Ends
 from .families import Notes, existing, families_of, read_families
 from .founding import new_links, next_family
 from .locating import LocatedJob, delete_state_rows
@@ -56,8 +55,9 @@ def _link(tx: Transaction, id: int, update: JobUpdate) -> None:
     notes.write(tx)
 
 
-def await_children(tx: Transaction, row: QueueRow, jobs: Sequence[LocatedJob], now: Instant) -> set[int]:
+def await_children(ends: Ends, jobs: Sequence[LocatedJob]) -> set[int]:
     """Makes active jobs wait for their children; returns the sequence numbers of those that have to."""
+    tx, row, now = ends.tx, ends.row, ends.now
     ids = [family for family in families_of(tx, [(row.id, job.id) for job in jobs]) if family is not None]
     families = [family for family in read_families(tx, ids).values() if family.awaited or family.owed]
     if not families:
@@ -71,5 +71,5 @@ def await_children(tx: Transaction, row: QueueRow, jobs: Sequence[LocatedJob], n
     tx.wake("jobs", row)
     for family in families:
         family.is_released, family.waits = False, True
-    Telling(tx, row, now).judge(families)
+    ends.begin_to_wait(families)
     return set(seqs)

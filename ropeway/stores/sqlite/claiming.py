@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import apsw
+from msgspec.structs import replace
 
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...store.commands import Claim
-from ...store.values import Claimed, Served
+from ...store.values import Claimed
 from .decoding import decoder
 from .promoting import promote_due
 from .statements import statements
@@ -37,10 +38,10 @@ def claim(tx: Transaction, request: Claim) -> Claimed:
     return Claimed(jobs, now, again_at)
 
 
-def serve(tx: Transaction, request: Claim) -> Served:
+def serve(tx: Transaction, request: Claim, parked_at: float) -> Claimed:
     """Executes a parked claim."""
-    since = time.monotonic()
-    return Served(claim(tx, request), since)
+    waited = int((time.monotonic() - parked_at) * 1000)
+    return replace(claim(tx, request), waited=waited)
 
 
 def _take(tx: Transaction, row: QueueRow, request: Claim, now: Instant) -> list[JobRecord]:

@@ -7,7 +7,7 @@ transaction, and what retention removes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -42,15 +42,15 @@ def end(
 
     `attempts` and `stalls` are added to those of each job; `detail` is about all of them.
     """
-    if news := finish(tx, row, move, jobs, now, attempts=attempts, stalls=stalls, detail=detail):
-        Telling(tx, row, now).tell(news)
-    apply_retention(tx, row, MOVES[move].targets[0], jobs, now)
+    ends = Ends(tx, row, now)
+    ends.end(move, jobs, attempts=attempts, stalls=stalls, detail=detail)
+    ends.conclude()
 
 
 def remove(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant, *, quietly: bool = False) -> None:
     """Removes jobs with everything about them, announces it unless that is to be done quietly, and tells parents."""
     if news := drop(tx, row, jobs, now, quietly=quietly):
-        Telling(tx, row, now).tell(news)
+        Ends(tx, row, now, news).conclude()
 
 
 class Child(msgspec.Struct, array_like=True, gc=False):
@@ -69,49 +69,60 @@ class Child(msgspec.Struct, array_like=True, gc=False):
 _children: Final[Callable[[bytes], list[Child]]] = decoder(list[Child])
 
 
-class Telling:
-    """Tells parents how children ended, and parents of those what becomes of them.
+class Ends:
+    """Jobs of one queue that end in one call, and what follows from that once all of them have."""
 
-    `row` is the queue whose verb this is part of: that verb itself notices if it is drained.
-    """
-
-    def __init__(self, tx: Transaction, row: QueueRow, now: Instant) -> None:
-        self._tx, self._now = tx, now
-        self._busy: dict[str, int] = {row.name: 0}
-        """How many jobs were waiting or active in the queues that it touches."""
+    def __init__(self, tx: Transaction, row: QueueRow, now: Instant, news: Sequence[News] = ()) -> None:
+        self.tx, self.row, self.now = tx, row, now
+        self._news = [*news]
+        """What parents are to be told."""
+        self._ended: list[tuple[QueueRow, State, Sequence[Ending]]] = []
+        """Jobs whose retention is to be applied."""
+        self._awaiting: list[Family] = []
         self._notes = Notes()
         self._released: list[tuple[Family, Instant | None]] = []
         self._failed: list[tuple[Family, str]] = []
-        self._news: list[News] = []
-        self._ended: list[tuple[QueueRow, list[Ending]]] = []
+        # The verb itself notices if its own queue is drained.
+        self._busy: dict[str, int] = {row.name: 0}
+        """How many jobs were waiting or active in the queues of parents."""
 
-    def tell(self, news: list[News]) -> None:
-        self._news = news
-        self._finish()
+    def end(
+        self, move: MoveName, jobs: Sequence[Ending], *, attempts: int = 0, stalls: int = 0, detail: Detail = None
+    ) -> None:
+        self._end(self.row, move, jobs, attempts=attempts, stalls=stalls, detail=detail)
 
-    def judge(self, families: Iterable[Family]) -> None:
-        """Decides what becomes of parents that wait since now."""
-        for family in families:
-            self._notes.change(family)
-            self._judge(family)
-        self._finish()
+    def begin_to_wait(self, families: Iterable[Family]) -> None:
+        """Parents wait for their children since now."""
+        self._awaiting += families
 
-    def _finish(self) -> None:
+    def conclude(self) -> None:
+        """Tells parents, which may end too, and applies the retention of all that ended."""
+        if self._news or self._awaiting:
+            self._tell_parents()
+        for row, state, ended in self._ended:
+            apply_retention(self.tx, row, state, ended, self.now)
+
+    def _end(self, row: QueueRow, move: MoveName, jobs: Sequence[Ending], **more: Any) -> None:
+        self._news += finish(self.tx, row, move, jobs, self.now, **more)
+        self._ended.append((row, MOVES[move].targets[0], jobs))
+
+    def _tell_parents(self) -> None:
+        for parent in self._awaiting:
+            self._notes.change(parent)
+            self._judge(parent)
         self._apply()
         # Level by level, not by recursion: flows may be deep.
         while self._news:
             news, self._news = self._news, []
-            families = read_families(self._tx, dict.fromkeys(one.family for one in news))
+            families = read_families(self.tx, dict.fromkeys(one.family for one in news))
             for one in news:
                 family = families.get(one.family)
                 if family is not None and self._notes.take(family, one) and family.waits:
                     for gone in self._judge(family):
                         families.pop(gone, None)
             self._apply()
-        for row, ended in self._ended:
-            apply_retention(self._tx, row, "failed", ended, self._now)
         for name, busy in self._busy.items():
-            self._tx.notice_drained(self._tx.queue(name), busy)
+            self.tx.notice_drained(self.tx.queue(name), busy)
 
     def _judge(self, family: Family) -> Sequence[int]:
         """Decides what becomes of a parent that waits; returns the families that are removed by that."""
@@ -128,13 +139,13 @@ class Telling:
             self._apply()
             return self._remove_tree(family)
         else:
-            due_at = min(self._now + family.delay, LAST_INSTANT) if family.delay else family.due_at
-            self._released.append((family, due_at if due_at is not None and due_at > self._now else None))
+            due_at = min(self.now + family.delay, LAST_INSTANT) if family.delay else family.due_at
+            self._released.append((family, due_at if due_at is not None and due_at > self.now else None))
             family.is_released, family.delay, family.due_at = True, 0, None
         return ()
 
     def _apply(self) -> None:
-        self._notes.write(self._tx)
+        self._notes.write(self.tx)
         released, self._released = self._released, []
         for name, group in grouped(released, lambda one: one[0].queue).items():
             self._release(self._row(name), group)
@@ -144,7 +155,7 @@ class Telling:
 
     def _release(self, row: QueueRow, released: Sequence[tuple[Family, Instant | None]]) -> None:
         """Lets parents go on: they wait in line, or for their own delay."""
-        tx, now = self._tx, self._now
+        tx, now = self.tx, self.now
         if waiting := [family for family, due_at in released if due_at is None]:
             seqs = [family.seq for family in waiting]
             tx.run(_WAIT, {"seqs": as_json(seqs)})
@@ -171,8 +182,7 @@ class Telling:
             )
             for family, reason in failed
         ]
-        self._news += finish(self._tx, row, "fail by child", ended, self._now)
-        self._ended.append((row, ended))
+        self._end(row, "fail by child", ended)
 
     def _remove_tree(self, root: Family) -> Sequence[int]:
         """Removes a parent with its unfinished descendants, except those for which another parent waits."""
@@ -186,21 +196,21 @@ class Telling:
             level = [child.family for child in orphans if child.family is not None]
             families += level
         for name, jobs in grouped(removed, lambda one: one[0]).items():
-            self._news += drop(self._tx, self._row(name), [job for _, job in jobs], self._now)
+            self._news += drop(self.tx, self._row(name), [job for _, job in jobs], self.now)
         return families
 
     def _orphan(self, families: Sequence[int]) -> list[Child]:
         """Takes parents from their unfinished children; returns those that have no other."""
-        found = _children(self._tx.get(_SQL["children"], {"families": as_json(families)}))
+        found = _children(self.tx.get(_SQL["children"], {"families": as_json(families)}))
         children = {child.seq: child for child in found if child.state not in FINAL}
         left = {*families}
         for child in children.values():
             child.parents = [parent for parent in child.parents if parent[2] not in left]
         written = [(child.seq, child.parents) for child in children.values()]
-        self._tx.run(_SQL["write_parents"], {"children": as_json(written)})
+        self.tx.run(_SQL["write_parents"], {"children": as_json(written)})
         return [child for child in children.values() if not child.parents]
 
     def _row(self, name: str) -> QueueRow:
-        row = self._tx.queue(name)
+        row = self.tx.queue(name)
         self._busy.setdefault(name, row.busy)
         return row

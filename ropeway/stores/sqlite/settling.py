@@ -19,12 +19,12 @@ from ...store.values import MISSING, Answer, Settled
 from .adding import add
 from .awaiting import await_children
 from .claiming import claim
-from .ending import end
+from .ending import Ends
 from .finishing import Ending
 from .locating import LocatedJob, delete_state_rows, locate
 from .placeholders import HAS_TAGS
 from .statements import statements
-from .transaction import Detail, QueueRow, Transaction, as_json
+from .transaction import Detail, Transaction, as_json
 
 _SQL: Final = statements("settle")
 _DONE: Final = Answer("done", "active")
@@ -39,10 +39,10 @@ def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim
     now = tx.now()
     busy = row.busy
     answers, ended, lost, adds = _fence(outcomes, locate(tx, row, [outcome.id for outcome in outcomes]))
-    if any(outcome.awaits_children for outcome in outcomes):
-        _let_wait(tx, row, ended, now)
+    ends = Ends(tx, row, now)
     for move, group in ended.items():
-        _ENDINGS[move](tx, row, group, now)
+        _ENDINGS[move](ends, group)
+    ends.conclude()
     for move, ids in lost.items():
         row.announce("lock-lost", now, jobs=[(id, {"move": move}) for id in ids])
     if adds:
@@ -90,16 +90,8 @@ def _target(outcome: Outcome) -> State:
             return "delayed" if outcome.delay > 0 else "waiting"
 
 
-def _let_wait(tx: Transaction, row: QueueRow, ended: dict[SettlingMove, Ended], now: Instant) -> None:
-    """Takes out the jobs that wait for their children, which must be told of those that end in this call."""
-    asked = [job for job, outcome in ended.get("postpone", ()) if outcome.awaits_children]
-    waiting = await_children(tx, row, asked, now)
-    if rest := [(job, outcome) for job, outcome in ended.pop("postpone", ()) if job.seq not in waiting]:
-        ended["postpone"] = rest
-
-
-def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    end(tx, row, "complete", [_completion(job, outcome) for job, outcome in group], now)
+def _complete(ends: Ends, group: Ended) -> None:
+    ends.end("complete", [_completion(job, outcome) for job, outcome in group])
 
 
 def _completion(job: LocatedJob, outcome: Outcome) -> Ending:
@@ -109,9 +101,9 @@ def _completion(job: LocatedJob, outcome: Outcome) -> Ending:
     return Ending(job.seq, job.id, "active", outcome.keep, detail, None, result, extras=job.extras)
 
 
-def _fail(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    _remember_failures(tx, group, now)
-    end(tx, row, "fail", [_final_failure(job, outcome) for job, outcome in group], now, attempts=1)
+def _fail(ends: Ends, group: Ended) -> None:
+    _remember_failures(ends.tx, group, ends.now)
+    ends.end("fail", [_final_failure(job, outcome) for job, outcome in group], attempts=1)
 
 
 def _final_failure(job: LocatedJob, outcome: Outcome) -> Ending:
@@ -122,8 +114,17 @@ def _final_failure(job: LocatedJob, outcome: Outcome) -> Ending:
     return Ending(job.seq, job.id, "active", outcome.keep, detail, reason, extras=job.extras)
 
 
-def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
+def _postpone(ends: Ends, group: Ended) -> None:
+    if asked := [job for job, outcome in group if outcome.awaits_children]:
+        waiting = await_children(ends, asked)
+        group = [(job, outcome) for job, outcome in group if job.seq not in waiting]
+    if group:
+        _send_back(ends, group)
+
+
+def _send_back(ends: Ends, group: Ended) -> None:
     """Moves active jobs to waiting or delayed, all by one move: retry, postpone or hand back."""
+    tx, row, now = ends.tx, ends.row, ends.now
     move = group[0][1].move
     is_retry = move == "retry"
     if move != "hand back":
@@ -189,10 +190,10 @@ def remember_failures(
     tx.run(_SQL["trim_failures"], {"failures": encoded})
 
 
-_ENDINGS: Final[dict[SettlingMove, Callable[[Transaction, QueueRow, Ended, Instant], None]]] = {
+_ENDINGS: Final[dict[SettlingMove, Callable[[Ends, Ended], None]]] = {
     "complete": _complete,
     "fail": _fail,
     "retry": _send_back,
-    "postpone": _send_back,
+    "postpone": _postpone,
     "hand back": _send_back,
 }

@@ -12,12 +12,13 @@ import msgspec
 from ...errors import StoreClosed
 from ...job.instants import Instant
 from ...job.record import NewJob
-from ...store.commands import Command
+from ...store.commands import Claim, Command, Withdraw
 from ...store.contract import Listener, Store
 from ...store.inspection import Inspection
 from ...store.offers import Offers
 from ...store.transactions import BlockingInside, Inside
-from ...store.values import Added, Topic
+from ...store.values import Added, Claimed, Topic
+from ...store.waiting import ClaimListeners, end_wait, held_by
 from .adding import add, all_created
 from .caller_transaction import CallerTransaction, is_inside, refuse_to_wait_for_itself
 from .calls import AwaitedCall, BlockingCall, no_op
@@ -49,6 +50,7 @@ class SQLiteStore(Store):
         self._is_closed = False
         self._acquiring = threading.Lock()
         self._listeners: set[FileListener] = set()
+        self._claim_listeners: ClaimListeners[FileListener] = ClaimListeners()
 
     @classmethod
     def from_url(cls, url: str, *, create: bool = True) -> Self:
@@ -128,6 +130,10 @@ class SQLiteStore(Store):
             return self._file
 
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
+        if isinstance(command, Claim) and command.wait:
+            return cast(A, await self._claim_waiting(command))
+        if isinstance(command, Withdraw):
+            return cast(A, await self._withdraw(command))
         kind = type(command)
         verb = VERBS[kind]
         fields = (command,) if kind in WHOLE else msgspec.structs.astuple(command)
@@ -153,6 +159,17 @@ class SQLiteStore(Store):
         ):
             await self._write(_INGEST)
         return await _ask(file, verb.verb, *fields, now=now)
+
+    async def _claim_waiting(self, request: Claim) -> Claimed:
+        await self._opened()
+        return await self._claim_listeners.claim(request, self.do, lambda queue: self._listen("jobs", [queue]))
+
+    async def _withdraw(self, command: Withdraw) -> Claimed:
+        file = await self._opened()
+        end_wait(command.token)
+        # Its loop may be blocked.
+        file.listeners.withdraw(command.queue, command.token)
+        return await self.do(held_by(command))
 
     # Add on the calling thread
 
@@ -198,7 +215,11 @@ class SQLiteStore(Store):
 
     # Hear
 
-    def listen(self, topic: Topic, queues: Sequence[str]) -> Listener:
+    def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
+        listener = self._listen(topic, queues)
+        return listener if worker is None else self._claim_listeners.note(queues[0], worker, listener)
+
+    def _listen(self, topic: Topic, queues: Sequence[str]) -> FileListener:
         self._usable()
         listener = self._acquire().listeners.listen(topic, queues, self._data_version)
         self._listeners = {other for other in self._listeners if not other.is_closed} | {listener}

@@ -1,6 +1,7 @@
 """The table of commands: which function executes each, and on which thread.
 
 A function takes a `Transaction` and the fields of its command, in their order; `claim` and `find` take it whole.
+`Withdraw` is missing: it concerns claims that wait outside of any transaction.
 """
 
 from __future__ import annotations

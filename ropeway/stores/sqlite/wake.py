@@ -10,12 +10,13 @@ import contextlib
 import errno
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...errors import StoreClosed
 from ...store.commands import Claim
-from ...store.values import Served, Topic
+from ...store.values import Claimed, Topic
 from .calls import AwaitedCall, Call, deliver
 from .claiming import serve
 from .pipes import Key, Pipe, RemoteWaker
@@ -30,14 +31,14 @@ DataVersion: TypeAlias = Callable[[], Awaitable[int]]
 """Returns a number that changes with every commit of others."""
 
 
-class ParkedClaim(AwaitedCall[Served | None]):
+class ParkedClaim(AwaitedCall[Claimed | None]):
     """A claim that is parked with the writer, until the writer takes it or the listener unparks it."""
 
-    __slots__ = ("is_taken", "listener", "queue")
+    __slots__ = ("is_taken", "listener", "queue", "token")
 
     def __init__(self, request: Claim, listener: FileListener) -> None:
-        super().__init__(serve, (request,), is_durable=False)
-        self.queue, self.listener = request.queue, listener
+        super().__init__(serve, (request, time.monotonic()), is_durable=False)
+        self.queue, self.token, self.listener = request.queue, request.token, listener
         self.is_taken = False
 
     def deliver(self) -> None:
@@ -108,6 +109,13 @@ class ListenerGroup:
             if not others:
                 del self._parked[parked.queue]
             return True
+
+    def withdraw(self, queue: str, token: str) -> None:
+        """Ends a parked claim without an answer, from any thread, unless the writer has taken it."""
+        if queue in self._parked:
+            with self._lock:
+                found = [parked for parked in self._parked.get(queue, ()) if parked.token == token]
+            deliver([parked for parked in found if self.unpark(parked)])
 
     def local_listeners(self, keys: Iterable[tuple[Topic, str]]) -> list[FileListener]:
         """Returns listeners of this process to be woken in their loops; those without one are woken on the spot."""
@@ -198,21 +206,21 @@ class FileListener:
             return await self._poll(timeout)
         return await self._sleep(timeout)
 
-    async def claim(self, request: Claim, timeout: float | None = None) -> Served | None:
+    async def hold(self, request: Claim, timeout: float) -> Claimed | None:
+        """Waits like `wait`, and parks the claim with the writer meanwhile."""
         self._attach(asyncio.get_running_loop())
         self._look_after_pipes()
         if self._is_woken or self.is_closed or not self._has_pipes or self._group.write is None:
             await self.wait(timeout)
             return None
         parked = ParkedClaim(request, self)
-        timer = None if timeout is None else self.loop.call_later(timeout, self._unpark, parked)
+        timer = self.loop.call_later(timeout, self._unpark, parked)
         self._parked.add(parked)
         self._group.park(parked)
         try:
             return await parked.future
         finally:
-            if timer:
-                timer.cancel()
+            timer.cancel()
             self._unpark(parked)
             self._parked.discard(parked)
 

@@ -43,7 +43,6 @@ from .metrics import TestMetrics
 from .moves import TestMoves
 from .obliterate import TestObliterate
 from .order import TestClaimOrder
-from .parked import TestParkedClaim
 from .payloads import TestNamesOfThings, TestPayloads
 from .promote import TestPromote
 from .remember import TestRemember, TestRememberForAWhile, TestRememberWithExpectation
@@ -73,6 +72,7 @@ from .tick import (
     TestTickTimer,
 )
 from .update import TestUpdate
+from .waiting_claims import TestWaitingClaim
 
 __all__ = [
     "TestAdd",
@@ -114,7 +114,6 @@ __all__ = [
     "TestMoves",
     "TestNamesOfThings",
     "TestObliterate",
-    "TestParkedClaim",
     "TestPayloads",
     "TestPromote",
     "TestPublish",
@@ -153,6 +152,7 @@ __all__ = [
     "TestTickTimer",
     "TestTrimEvents",
     "TestUpdate",
+    "TestWaitingClaim",
     "sibling",
     "store",
 ]

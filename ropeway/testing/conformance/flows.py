@@ -150,6 +150,15 @@ class TestAddFlow:
         assert await add_flow(store, *flow) == ["found"] * 3
         assert await snapshot(store) == before
 
+    async def test_parents_of_the_same_child_may_be_alike(self, store: Store) -> None:
+        left, shared = new_flow(new_job("left"), new_job("shared", queue=ELSEWHERE))
+        right, shared = new_flow(new_job("right"), shared)
+        await add_flow(store, left, right, shared)
+
+        assert [(await read(store, id)).children for id in ("left", "right")] == [1, 1]
+        await finish(store, "shared", queue=ELSEWHERE)
+        assert [await state_of(store, id) for id in ("left", "right")] == ["waiting"] * 2
+
     async def test_a_child_whose_id_exists_is_a_conflict(self, store: Store) -> None:
         [there] = await add(store, new_job("a"))
 
@@ -584,6 +593,27 @@ class TestChildrenAtRunTime:
         await store.settle(QUEUE, [awaiting(held)], now=NOW)
 
         assert await state_of(store, "p") == state
+
+    async def test_a_parent_that_failed_by_a_child_has_no_token(self, store: Store) -> None:
+        await add(store, new_job("p"))
+        held = await claim_one(store)
+        await give_children(store, held, new_job("a"))
+        await store.settle(QUEUE, [awaiting(held)], now=NOW)
+        await break_down(store, "a")
+
+        assert (await read(store, "p")).token is None
+        settled = await store.settle(QUEUE, [fail(held)], now=NOW)
+        assert settled.answers == [Answer("lost", "failed")]
+
+    async def test_what_a_failed_sibling_takes_with_it_is_settled_first(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), (new_job("bad"), "remove"), new_job("b"), new_job("c")))
+        jobs = {job.id: job for job in await claim(store, 3)}
+
+        settled = await store.settle(QUEUE, [fail(jobs["bad"]), postpone(jobs["b"]), complete(jobs["c"])], now=NOW)
+
+        assert [answer.verdict for answer in settled.answers] == ["done"] * 3
+        assert [await state_of(store, id) for id in ("p", "bad", "b", "c")] == [None, "failed", None, "completed"]
+        assert sum((await store.count(QUEUE)).values()) == 2
 
     async def test_a_failure_that_started_the_parent_does_not_start_it_again(self, store: Store) -> None:
         await add_flow(store, *new_flow(new_job("p"), (new_job("a"), "continue"), (new_job("b"), "continue")))

@@ -25,6 +25,7 @@ CALLS: Final[dict[str, StoreCall]] = {
     "open": lambda store: store.open(),
     "add": lambda store: store.add([[new_job()]]),
     "claim": lambda store: store.claim(claim_request()),
+    "withdraw": lambda store: store.withdraw(claim_request()),
     "settle": lambda store: store.settle(QUEUE, [], claim_request()),
     "renew": lambda store: store.renew(QUEUE, [Lock("a", FOREIGN)], 1),
     "update": lambda store: store.update(QUEUE, [JobUpdate("a", progress="1")]),

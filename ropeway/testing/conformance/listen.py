@@ -197,6 +197,26 @@ class TestListener:
         assert await listener.wait(0) is False
         listener.close()
 
+    async def test_an_interrupt_ends_a_wait(self, store: Store) -> None:
+        listener = store.listen("jobs", [QUEUE])
+        await calm(listener)
+        waiting = asyncio.create_task(listener.wait())
+        await asyncio.sleep(0)
+
+        listener.interrupt()
+
+        assert await asyncio.wait_for(waiting, SOON) is False
+        listener.close()
+
+    async def test_an_interrupt_is_forgotten_when_nobody_waits(self, store: Store) -> None:
+        listener = store.listen("jobs", [QUEUE])
+        await calm(listener)
+
+        listener.interrupt()
+
+        assert await listener.wait(0) is False
+        listener.close()
+
     async def test_a_waiting_listener_is_woken(self, store: Store) -> None:
         listener = store.listen("jobs", [QUEUE])
         await calm(listener)

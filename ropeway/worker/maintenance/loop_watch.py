@@ -98,7 +98,7 @@ class LoopWatch(Service):
         if self._is_long_held() or not await _within(LOOK_EVERY, answered):
             await self._name_what_blocks(answered)
         self._free_at = await answered
-        await asyncio.sleep(LOOK_EVERY)
+        await asyncio.sleep(LOOK_EVERY if self._rescue.has_jobs else IDLE_LOOK_EVERY)
 
     async def _name_what_blocks(self, answered: asyncio.Future[float]) -> None:
         """Returns when the loop answers. Several handlers may have had their turns by then: each has its own time."""

@@ -5,7 +5,8 @@ Work that waits for the loop can be taken by either thread, in one step that is 
     the loop                        waits in              the maintenance thread
     a slot starts the job      <-   Slots._ready      ->  the job is handed back
     a trip settles the outcome <-   QueueFeed.ended   ->  the outcome is settled
-    the claimed jobs run       <-   Dispatcher._claims -> the claim is repeated, its jobs are handed back
+    the claimed jobs run       <-   Dispatcher._claims -> the claim is repeated or, if it waits,
+                                                          withdrawn, and its jobs are handed back
 
 So a job is either started or handed back, never both.
 """
@@ -67,7 +68,11 @@ class Rescue:
 
     @property
     def is_needed(self) -> bool:
-        """True if jobs depend on the loop now."""
+        """True if jobs depend on the loop now, or a claim in flight may bring some."""
+        return self.has_jobs or self._dispatcher.has_claims
+
+    @property
+    def has_jobs(self) -> bool:
         return bool(self._slots.held or self._dispatcher.unsettled)
 
     async def relieve(self) -> int:
@@ -145,14 +150,21 @@ class Rescue:
         outcomes: dict[str, list[Outcome]] = {}
         for claim, jobs in zip(claims, found, strict=True):
             self._dispatcher.returned[claim.token] = {(job.id, job.attempts_started) for job in jobs}
-            outcomes.setdefault(claim.queue, []).extend(Outcome(job.id, claim.token, "hand back") for job in jobs)
+            if jobs:
+                outcomes.setdefault(claim.queue, []).extend(Outcome(job.id, claim.token, "hand back") for job in jobs)
         settling = (_settle(self._stores[queue], queue, ended, limit) for queue, ended in outcomes.items())
         return sum(len(answers or ()) for answers in await asyncio.gather(*settling))
 
     async def _repeat(self, claim: Claim, limit: float) -> list[JobRecord]:
+        """The jobs that the claim was given; none if the store cannot be reached. A waiting claim is withdrawn."""
+        store = self._stores.get(claim.queue)
+        if store is None:
+            return []
         try:
             async with asyncio.timeout(limit):
-                return (await self._stores[claim.queue].claim(replace(claim, repeat=True))).jobs
+                if claim.wait:
+                    return (await store.withdraw(claim)).jobs
+                return (await store.claim(replace(claim, repeat=True))).jobs
         except (StoreError, TimeoutError):
             return []
 

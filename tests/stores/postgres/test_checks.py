@@ -86,7 +86,7 @@ async def test_another_isolation_by_default_does_no_harm(start_database: StartDa
     given = await asyncio.gather(*(claim(store, 5) for _ in range(4)))
 
     assert sum(len(jobs) for jobs in given) == 20
-    for link in store._executor._everywhere.here().lanes._links:
+    for link in store._executor.resources().pool._links:
         assert await link.ask(Statement("SHOW transaction_isolation")) == [("read committed",)]
 
 

@@ -22,7 +22,7 @@ from .conftest import Execute, OpenStore
 
 async def test_calls_that_wait_for_their_turn_are_told_and_open_nothing_anew(store: PostgresStore, execute: Execute):
     await add(store, new_job())
-    lanes = store._executor._everywhere.here().lanes
+    pool = store._executor.resources().pool
     with psycopg.connect(store._target.conninfo) as other:
         other.execute(f"LOCK TABLE {store._target.schema}.queue".encode())
         held = f"SELECT 1 FROM pg_stat_activity WHERE {other.info.backend_pid} = ANY (pg_blocking_pids(pid))"
@@ -33,7 +33,7 @@ async def test_calls_that_wait_for_their_turn_are_told_and_open_nothing_anew(sto
         told = await asyncio.gather(*calls, return_exceptions=True)
 
     assert {type(error) for error in told} == {StoreUnavailable, StoreClosed}
-    assert lanes._links == []
+    assert pool._links == []
 
 
 @asynccontextmanager

@@ -137,7 +137,7 @@ async def test_a_timeout_that_never_ends_is_told(store: PostgresStore):
 
 
 def _link(store: PostgresStore) -> Link:
-    [link, *_] = store._executor._everywhere.here().lanes._links
+    [link, *_] = store._executor.resources().pool._links
     return link
 
 
@@ -151,5 +151,5 @@ async def _lock_waiting(connection: AsyncConnection, store: PostgresStore) -> No
 
 async def _ending(store: PostgresStore) -> asyncio.Task[object]:
     """Ends when the handle knows that its connections have ended."""
-    links = store._executor._everywhere.here().lanes._links
+    links = store._executor.resources().pool._links
     return asyncio.create_task(asyncio.wait([asyncio.create_task(link.ended.wait()) for link in links]))

@@ -143,7 +143,7 @@ async def test_functions_that_are_used_are_noted(
     assert execute("SELECT used_at > 0 FROM ropeway.function_set") == [(True,)]
 
     execute("UPDATE ropeway.function_set SET used_at = 0")
-    store._executor.here().lanes._note_at = 0
+    store._executor.resources().pool._record_use_at = 0
     await add(store, new_job())
     assert execute("SELECT used_at > 0 FROM ropeway.function_set") == [(True,)]
 

@@ -61,7 +61,7 @@ async def test_a_listener_whose_connection_was_cut_is_heard_of_again(
 async def test_a_listener_whose_connection_is_dead_notices_it(
     store: PostgresStore, other: PostgresStore, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("ropeway.stores.postgres.wake.WATCH", 0.1)
+    monkeypatch.setattr("ropeway.stores.postgres.wake_connection.WATCH", 0.1)
     listener = store.listen("jobs", [QUEUE])
     await calm(listener)
     proxy.fall_silent()
@@ -120,7 +120,7 @@ def _told(session: psycopg.Connection[Any]) -> list[str]:
 async def test_a_notification_that_comes_together_with_an_answer_is_heard_with_it(url: str, execute: Execute):
     link = await open_link(Target.from_url(url))
     heard: list[str] = []
-    link.hear(heard.append)
+    link.set_listener(heard.append)
     await link.run("LISTEN beside")
 
     loop = asyncio.get_running_loop()

@@ -12,7 +12,7 @@ from ropeway import Queue
 from ropeway.errors import StoreUnavailable
 from ropeway.store.values import Added
 from ropeway.stores.postgres import PostgresStore
-from ropeway.stores.postgres.connection import MOST_LINKS
+from ropeway.stores.postgres.pool import MOST_LINKS
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
@@ -48,10 +48,10 @@ async def _used(store: PostgresStore) -> None:
 
 
 async def _calm(store: PostgresStore) -> None:
-    lanes = store._executor._everywhere.here().lanes
-    if (opening := lanes._opening._task) is not None:
+    pool = store._executor.resources().pool
+    if (opening := pool._opening._task) is not None:
         await opening
-    await until(lambda: all(link.is_free for link in lanes._links))
+    await until(lambda: all(link.is_free for link in pool._links))
 
 
 async def test_a_lost_answer_to_an_add_is_made_good_by_repeating_it(store: PostgresStore, proxy: Proxy):

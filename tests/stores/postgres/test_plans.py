@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from ropeway.store.commands import Find
-from ropeway.stores.postgres import PostgresStore, looking
+from ropeway.stores.postgres import PostgresStore, reading
 from ropeway.stores.postgres.statements import in_schema
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import add
@@ -52,7 +52,7 @@ def test_jobs_are_looked_up_one_by_one(analyzed_too_early: str, call: str):
 async def test_a_search_for_a_rare_job_takes_many_short_statements(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, query: dict[str, Any]
 ):
-    monkeypatch.setattr(looking, "STRIDE", 10)
+    monkeypatch.setattr(reading, "STRIDE", 10)
     await add(store, *new_jobs(95), new_job("rare", name="print", tags=("rare",)), *new_jobs(3))
 
     page = await store.find(Find(QUEUE, ("waiting",), limit=1, **query))

@@ -33,7 +33,7 @@ def store(open_store: OpenStore, server: DatabaseProcess) -> PostgresStore:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ropeway.stores.postgres.connection.PATIENCE", 0.05)
+    monkeypatch.setattr("ropeway.stores.postgres.pool.PATIENCE", 0.05)
 
 
 def _fail_writes(server: DatabaseProcess, code: str, table: str, times: int | None = None) -> None:
@@ -58,10 +58,10 @@ def _mend(server: DatabaseProcess, table: str) -> None:
     server.execute(f"DROP TRIGGER trouble ON ropeway.{table}")
 
 
-UNDONE = ["40001", "40P01", "55P03", "57014", "25P04"]
+ROLLED_BACK = ["40001", "40P01", "55P03", "57014", "25P04"]
 
 
-@pytest.mark.parametrize("code", UNDONE)
+@pytest.mark.parametrize("code", ROLLED_BACK)
 async def test_what_was_undone_is_done_again(store: PostgresStore, server: DatabaseProcess, code: str):
     await store.open()
     _fail_writes(server, code, "job", times=3)
@@ -71,7 +71,7 @@ async def test_what_was_undone_is_done_again(store: PostgresStore, server: Datab
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("code", UNDONE)
+@pytest.mark.parametrize("code", ROLLED_BACK)
 async def test_what_is_undone_again_and_again_may_be_asked_later(
     store: PostgresStore, server: DatabaseProcess, code: str
 ):
@@ -209,7 +209,7 @@ async def test_a_server_that_is_read_only_for_a_while_is_waited_for(store: Postg
     server.execute("SELECT pg_reload_conf()")
     await until(lambda: server.execute("SHOW default_transaction_read_only") == [("on",)])
     claiming = asyncio.create_task(claim(store))
-    await until(lambda: store._executor._everywhere.here().lanes._failures)
+    await until(lambda: store._executor.resources().pool._failures)
     with server.session() as session:
         session.execute("SET default_transaction_read_only = off")
         session.execute("ALTER SYSTEM RESET default_transaction_read_only")

@@ -14,7 +14,7 @@ from ropeway.job.instants import LAST_INSTANT
 from ropeway.job.moves import MOVES
 from ropeway.job.states import FINAL, STATES
 from ropeway.store.templates import fill
-from ropeway.stores.postgres.domain import CARRIED, values
+from ropeway.stores.postgres.placeholders import CARRIED, values
 from ropeway.stores.postgres.statements import functions, migrations
 
 from .conftest import Execute, OpenStore

@@ -13,9 +13,9 @@ import pytest
 
 from ropeway import Queue
 from ropeway.client.sync_queue import SyncQueue
-from ropeway.stores.postgres import PostgresStore, floors, inside
-from ropeway.stores.postgres.adding import arguments_of
-from ropeway.stores.postgres.floors import MANY
+from ropeway.stores.postgres import PostgresStore, scan_starts, transactions
+from ropeway.stores.postgres.adding import Arguments, arguments_of
+from ropeway.stores.postgres.scan_starts import MANY
 from ropeway.stores.postgres.statements import function
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import NOW, QUEUE, complete, new_job, new_jobs
@@ -26,7 +26,7 @@ from .conftest import Execute
 
 
 def add_within(connection: psycopg.Connection, store: PostgresStore, id: str) -> None:
-    places = ", ".join(["%s"] * 12)
+    places = ", ".join(["%s"] * len(Arguments._fields))
     sql = f"SELECT * FROM {function('add', store._target.schema)}({places})"
     connection.execute(sql.encode(), arguments_of([[new_job(id)]]))
 
@@ -83,14 +83,14 @@ async def test_a_claim_does_not_pass_dead_jobs_again_and_again(store: PostgresSt
 
         await claim(store, 1)
 
-        floor = store._executor.floors._floors[QUEUE, None]
-        assert floor.is_needed
+        start = store._executor.scan_starts._starts[QUEUE, None]
+        assert start.is_needed
         await add(store, new_job("last"))
         assert [job.id for job in await claim(store, 1)] == ["last"]
 
 
 async def test_whoever_takes_other_names_begins_where_he_was(store: PostgresStore, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(floors, "MANY", -1)
+    monkeypatch.setattr(scan_starts, "MANY", -1)
     await add(store, new_job("first", name="read"), new_job("second", name="send"), new_job("third", name="send"))
 
     assert [job.id for job in await claim(store, 2, names=("send",))] == ["second", "third"]
@@ -120,7 +120,7 @@ class TestSignals:
     def test_one_right_behind_the_begin_leaves_none_open(
         self, queue: SyncQueue, execute: Execute, monkeypatch: pytest.MonkeyPatch
     ):
-        monkeypatch.setattr(inside, "PsycopgHere", struck)
+        monkeypatch.setattr(transactions, "BlockingPsycopg", struck)
         with pytest.raises(KeyboardInterrupt) as error, queue.transaction():
             pass
         # While somebody still has the error, and with it all that its traceback holds.

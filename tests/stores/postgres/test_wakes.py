@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from ropeway.stores.postgres import PostgresStore, bell
+from ropeway.stores.postgres import PostgresStore, notifier
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
@@ -20,7 +20,7 @@ from .pooler_like import PoolerLike
 async def test_nobody_is_woken_while_nobody_listens(store: PostgresStore):
     await add(store, *new_jobs(3))
 
-    assert store._executor._everywhere.here().bell._rang == {}
+    assert store._executor.resources().notifier._notified_at == {}
 
 
 async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
@@ -49,31 +49,31 @@ async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
 
 async def test_a_wake_that_had_to_wait_comes_when_the_pause_is_over(store: PostgresStore):
     await add(store, new_job())
-    ours = store._executor._everywhere.here().bell
+    ours = store._executor.resources().notifier
     ours.note([QUEUE], ["+jobs:1"])
-    rang = ours._rang[QUEUE]
-    assert not ours.may_ring([QUEUE])
+    notified_at = ours._notified_at[QUEUE]
+    assert not ours.may_notify([QUEUE])
 
     ours.note([QUEUE], ["-jobs:1"])
 
-    assert ours._ringing is not None
-    await ours._ringing
-    assert ours._rang[QUEUE] - rang >= bell.PAUSE
-    assert not ours._owed
+    assert ours._sending is not None
+    await ours._sending
+    assert ours._notified_at[QUEUE] - notified_at >= notifier.INTERVAL
+    assert not ours._pending
 
 
 async def test_a_wake_that_has_to_wait_is_sent_when_its_handle_closes(
     store: PostgresStore, open_store: OpenStore, url: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(bell, "PAUSE", 60.0)
+    monkeypatch.setattr(notifier, "INTERVAL", 60.0)
     await add(store, new_job())
     listener = store.listen("events", [QUEUE])
     assert await hears(listener), "the server knows of it"
     await calm(listener)
     other = open_store(url)
     await other.open()
-    here = other._executor._everywhere.here()
-    here.bell._rang[QUEUE] = here.loop.time()
+    resources = other._executor.resources()
+    resources.notifier._notified_at[QUEUE] = resources.loop.time()
     await add(other, new_job())
     await calm(listener)
 
@@ -92,7 +92,7 @@ async def test_behind_a_pooler_jobs_are_found_by_polling(open_store: OpenStore):
 
         assert await hears(listener)
         assert len(await claim(store, 5)) == 3
-        assert not any(link.prepares for link in store._executor._everywhere.here().lanes._links)
+        assert not any(link.prepares for link in store._executor.resources().pool._links)
         listener.close()
 
 
@@ -103,5 +103,5 @@ async def test_listening_can_be_turned_off(open_store: OpenStore, url: str):
     await add(store, new_job())
 
     assert await hears(listener)
-    assert store._executor._everywhere.here().ear._task is None
+    assert store._executor.resources().wakes._task is None
     listener.close()

@@ -26,7 +26,7 @@ async def test_locks_are_kept_while_the_connections_of_claims_and_outcomes_are_d
     async with worker:
         await queue.add("hold")
         await gate.holds(1)
-        for link in queue.store._executor._everywhere.here().lanes._links:  # type: ignore[attr-defined]
+        for link in queue.store._executor.resources().pool._links:  # type: ignore[attr-defined]
             link._loop.remove_reader(link._fd)
         renewed = "SELECT 1 FROM ropeway.active WHERE renewed_at > started_at"
         await until(lambda: server.execute(renewed))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 import struct
-from contextlib import closing
 
 import pytest
 
@@ -16,6 +15,7 @@ from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.encoding import pack
 from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
+from ropeway.testing.conformance.waiting_claims import waiting_request
 from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, new_job, new_jobs
 from tests.stores.waiting import until
 
@@ -207,15 +207,14 @@ async def test_a_job_that_is_none_of_ours_is_refused_by_whoever_reads_it(store: 
     for id in ("a", "b"):
         await store._executor.execute("HSET", f"{store._executor.keys.queue(QUEUE)}:jobs", id, stored)
 
-    with closing(store.listen("jobs", [QUEUE])) as listener:
-        for call in (
-            store.get(QUEUE, ["a"]),
-            store.find(Find(QUEUE, ("waiting",))),
-            store.claim(claim_request(1)),
-            listener.claim(claim_request(1)),
-        ):
-            with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
-                await call
+    for call in (
+        store.get(QUEUE, ["a"]),
+        store.find(Find(QUEUE, ("waiting",))),
+        store.claim(claim_request(1)),
+        store.claim(waiting_request()),
+    ):
+        with pytest.raises(StoreCorrupt, match="one of our keys holds something else"):
+            await call
 
 
 DAMAGED_RECORDS = {

@@ -10,8 +10,8 @@ from ropeway.job.retention import Retention
 from ropeway.store.values import StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, read
-from ropeway.testing.conformance.listen import calm
-from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, complete, new_job
+from ropeway.testing.conformance.waiting_claims import waiting_request
+from ropeway.testing.factories import LOCK, NOW, QUEUE, complete, new_job
 from tests.stores.waiting import PATIENCE
 
 from .test_parked import until_parked
@@ -32,19 +32,15 @@ async def test_a_plain_job_has_none(store: RedisStore):
 async def test_a_parked_claim_is_given_them(store: RedisStore, number: int):
     await add(store, new_job("first"))
     await store.remove(QUEUE, ["first"])
-    listener = store.listen("jobs", [QUEUE])
-    await calm(listener)
-    waiting = asyncio.create_task(listener.claim(claim_request(number), 60))
+    waiting = asyncio.create_task(store.claim(waiting_request(number)))
     await until_parked(store)
 
     await add(store, *(new_job(f"job-{n}", tags=("x", str(n))) for n in range(number)))
 
     async with asyncio.timeout(PATIENCE):
-        served = await waiting
-    assert served is not None
-    assert served.claimed.jobs == [await read(store, f"job-{n}") for n in range(number)]
-    assert [job.tags for job in served.claimed.jobs] == [("x", str(n)) for n in range(number)]
-    listener.close()
+        claimed = await waiting
+    assert claimed.jobs == [await read(store, f"job-{n}") for n in range(number)]
+    assert [job.tags for job in claimed.jobs] == [("x", str(n)) for n in range(number)]
 
 
 async def test_a_stall_and_a_reset_keep_them(store: RedisStore):

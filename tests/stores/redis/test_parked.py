@@ -9,14 +9,16 @@ from functools import partial
 import pytest
 
 from ropeway import Queue, Worker
-from ropeway.store.values import Served
+from ropeway.store import waiting as waiting_claims
+from ropeway.store.values import Claimed
+from ropeway.store.waiting import WaitingClaim
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.parked import ParkedClaim
-from ropeway.stores.redis.parking import ClaimingListener
+from ropeway.stores.redis.parking import ParkingListener
 from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, read
-from ropeway.testing.conformance.listen import calm
-from ropeway.testing.factories import QUEUE, claim_request, new_job
+from ropeway.testing.conformance.waiting_claims import LONG, waiting_request
+from ropeway.testing.factories import QUEUE, WORKER, new_job
 from tests.stores.waiting import PATIENCE
 from tests.worker.watching import Gate, told
 
@@ -33,22 +35,19 @@ async def until_parked(store: RedisStore, queue: str = QUEUE, number: int = 1) -
             pass
 
 
-async def park(store: RedisStore, limit: int = 10) -> tuple[ClaimingListener, asyncio.Task[Served | None]]:
+async def park(store: RedisStore, limit: int = 10) -> tuple[ParkingListener, asyncio.Task[Claimed]]:
     """A claim that is parked in a queue which is there and empty."""
     await add(store, new_job("first"))
     await store.remove(QUEUE, ["first"])
-    listener = store.listen("jobs", [QUEUE])
-    assert isinstance(listener, ClaimingListener)
-    # The server's word that it is heard wakes it too, and would end the claim.
-    await calm(listener)
-    waiting = asyncio.create_task(listener.claim(claim_request(limit, token="mine"), 60))
+    listener = store.listen("jobs", [QUEUE], WORKER)
+    assert isinstance(listener, ParkingListener)
+    waiting = asyncio.create_task(store.claim(waiting_request(limit)))
     await until_parked(store)
     return listener, waiting
 
 
-def ids_of(served: Served | None) -> list[str]:
-    assert served is not None
-    return [job.id for job in served.claimed.jobs]
+def ids_of(claimed: Claimed) -> list[str]:
+    return [job.id for job in claimed.jobs]
 
 
 async def test_a_lone_add_serves_it(store: RedisStore):
@@ -66,9 +65,7 @@ async def test_a_job_that_is_handed_over_is_the_same_as_one_that_was_claimed(sto
 
     await add(store, new_job("a"))
 
-    served = await waiting
-    assert served is not None
-    assert served.claimed.jobs == [await read(store, "a")]
+    assert (await waiting).jobs == [await read(store, "a")]
     assert (await store.count(QUEUE))["active"] == 1
     listener.close()
 
@@ -85,9 +82,7 @@ async def test_bundles_serve_it(store: RedisStore):
 
 async def test_the_one_that_is_parked_longest_is_served_first(store: RedisStore, url: str, open_store: OpenStore):
     listener, waiting = await park(store)
-    other = open_store(url).listen("jobs", [QUEUE])
-    await calm(other)
-    later = asyncio.create_task(other.claim(claim_request(token="other"), 120))
+    later = asyncio.create_task(open_store(url).claim(waiting_request(token="other", wait=2 * LONG)))
     await until_parked(store, number=2)
 
     await add(store, new_job("a"))
@@ -96,16 +91,14 @@ async def test_the_one_that_is_parked_longest_is_served_first(store: RedisStore,
 
     assert ids_of(await later) == ["b"]
     listener.close()
-    other.close()
 
 
 @pytest.mark.parametrize("number", [1, 2])
 async def test_one_whose_worker_is_gone_gets_nothing(store: RedisStore, number: int):
     await add(store, new_job("first"))
     await store.remove(QUEUE, ["first"])
-    await ParkedClaim(
-        partial(store._executor.run_packed, QUEUE), claim_request(token="dead"), "nobody hears this"
-    ).park(60)
+    dead = WaitingClaim(waiting_request(token="dead"), lambda: None)
+    await ParkedClaim(partial(store._executor.run_packed, QUEUE), dead, "nobody hears this").claim(60)
 
     await add(store, *(new_job(f"job-{n}") for n in range(number)))
 
@@ -119,7 +112,7 @@ async def test_a_message_that_was_lost_is_made_good_for(store: RedisStore, monke
     await add(store, new_job("a"))
     assert (await read(store, "a")).state == "active"
 
-    listener.interrupt()
+    listener.wake()
 
     assert ids_of(await waiting) == ["a"]
     listener.close()
@@ -131,7 +124,8 @@ async def test_a_connection_that_broke_while_it_was_parked_costs_nothing(store: 
     await store._executor.execute("CLIENT", "KILL", "TYPE", "pubsub")
 
     # It is woken when the subscription stands again, and looks for itself.
-    assert ids_of(await waiting) == []
+    await add(store, new_job("a"))
+    assert ids_of(await waiting) == ["a"]
     listener.close()
 
 
@@ -156,6 +150,28 @@ async def test_a_cancelled_claim_gives_back_what_it_was_given(store: RedisStore,
         await entries.wait(1)
 
     assert (await read(store, "a")).attempts_made == 0
+    listener.close()
+
+
+async def test_a_claim_can_be_withdrawn_by_another_process(store: RedisStore, monkeypatch: pytest.MonkeyPatch):
+    listener, waiting = await park(store)
+    monkeypatch.setattr(waiting_claims, "_waiting", {})
+
+    await store.withdraw(waiting_request())
+
+    assert ids_of(await waiting) == []
+    assert await parked_in(store) == 0
+    listener.close()
+
+
+async def test_a_claim_that_is_repeated_is_parked_once(store: RedisStore):
+    listener, waiting = await park(store)
+
+    again = asyncio.create_task(store.claim(waiting_request(10, repeat=True)))
+    await store.withdraw(waiting_request())
+
+    assert ids_of(await waiting) == ids_of(await again) == []
+    assert await parked_in(store) == 0
     listener.close()
 
 

@@ -18,7 +18,8 @@ from ropeway.store.values import Record, StallRules
 from ropeway.stores.sqlite import SQLiteStore, opening, wal
 from ropeway.stores.sqlite.transaction import Transaction
 from ropeway.stores.sqlite.verbs import Write
-from ropeway.testing.factories import QUEUE, claim_request, new_job, new_jobs
+from ropeway.testing.conformance.waiting_claims import begun, waiting_request
+from ropeway.testing.factories import QUEUE, WORKER, claim_request, new_job, new_jobs
 
 from .conftest import NewStore
 
@@ -227,17 +228,15 @@ async def test_what_waits_for_the_disk_keeps_nobody_else_waiting(syncs: Syncs, s
 
 
 async def test_a_job_begins_before_its_add_is_on_the_disk(syncs: Syncs, store: SQLiteStore):
-    listener = store.listen("jobs", [QUEUE])
+    listener = store.listen("jobs", [QUEUE], WORKER)
     await listener.wait(0)
-    claiming = asyncio.create_task(listener.claim(claim_request(), 60))
-    await asyncio.sleep(0)
+    claiming = await begun(store, waiting_request())
     syncs.hold()
     adding = asyncio.create_task(store.add([[new_job("a")]]))
 
-    served = await claiming
+    claimed = await claiming
 
-    assert served is not None
-    assert [job.id for job in served.claimed.jobs] == ["a"]
+    assert [job.id for job in claimed.jobs] == ["a"]
     assert not adding.done()
     syncs.go_on()
     await adding

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ropeway.store.contract import Listener
 from ropeway.store.values import Answer, Topic
 from ropeway.stores.sqlite import SQLiteStore, inbox
-from ropeway.testing.factories import QUEUE, claim_request, new_job
+from ropeway.testing.conformance.waiting_claims import waiting_request
+from ropeway.testing.factories import QUEUE, WORKER, new_job
+from tests.stores.waiting import until
 
 from . import processes
 from .test_wake import LISTENS, LONG
@@ -18,17 +19,15 @@ from .test_wake import LISTENS, LONG
 pytestmark = pytest.mark.usefixtures("never_by_itself")
 
 
-async def parked_claim(store: SQLiteStore, listener: Listener) -> asyncio.Task[list[str]]:
-    """A claim that the writer keeps until there is a job."""
+async def parked_claim(store: SQLiteStore) -> asyncio.Task[list[str]]:
+    """A claim that the writer keeps until a job comes: it does not look for earlier ones."""
+    store.listen("jobs", [QUEUE], WORKER)
 
     async def claim() -> list[str]:
-        served = await listener.claim(claim_request(), LONG)
-        return [job.id for job in served.claimed.jobs] if served else []
+        return [job.id for job in (await store.claim(waiting_request())).jobs]
 
     parked = asyncio.create_task(claim())
-    await asyncio.sleep(0)
-    assert store._file is not None
-    assert store._file.listeners.has_parked_claim(QUEUE)
+    await until(lambda: store._file is not None and store._file.listeners.has_parked_claim(QUEUE))
     return parked
 
 
@@ -62,7 +61,7 @@ async def test_other_processes_are_woken(store: SQLiteStore, path: Path, ring: P
 
 
 async def test_a_job_that_is_waited_for_here_needs_no_inbox(store: SQLiteStore, ring: Path):
-    parked = await parked_claim(store, store.listen("jobs", [QUEUE]))
+    parked = await parked_claim(store)
 
     await store.add([[new_job("a", is_fresh=True)]])
 
@@ -72,9 +71,10 @@ async def test_a_job_that_is_waited_for_here_needs_no_inbox(store: SQLiteStore, 
 
 async def test_a_call_finds_what_was_taken_in_before_it_though_a_claim_stands_for_that(store: SQLiteStore):
     await store.add([[new_job("a", is_fresh=True)]])
-    parked = await parked_claim(store, store.listen("jobs", [QUEUE]))
+    parked = await parked_claim(store)
 
     [answer] = await store.cancel(QUEUE, ["a"])
 
     assert answer == Answer("done", "waiting")
+    await store.withdraw(waiting_request())
     assert await parked == []

@@ -14,7 +14,7 @@ from ..step import Step
 from . import flows, look, operate, remember
 from .add import add
 from .change import change
-from .claim import claim
+from .claim import claim, withdraw
 from .clean import clean, obliterate
 from .configure import configure
 from .running import clear_log, renew, update
@@ -26,6 +26,7 @@ Verb: TypeAlias = Callable[[Step, Any], Any]
 VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
     commands.Add: add,
     commands.Claim: claim,
+    commands.Withdraw: withdraw,
     commands.Settle: settle,
     commands.Renew: renew,
     commands.Update: update,

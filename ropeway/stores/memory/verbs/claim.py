@@ -5,8 +5,9 @@ from msgspec.structs import replace
 from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.record import JobRecord
-from ....store.commands import Claim
+from ....store.commands import Claim, Withdraw
 from ....store.values import BATCH, Claimed
+from ....store.waiting import end_wait, held_by
 from ..keys import Key
 from ..queue_data import QueueData
 from ..step import Step
@@ -24,6 +25,11 @@ def claim(step: Step, request: Claim) -> Claimed:
             step.wake(queue.name)
     due = queue.index("delayed").counted.least if len(jobs) < request.limit else None
     return Claimed(jobs, step.now, due[0] if due else None)
+
+
+def withdraw(step: Step, command: Withdraw) -> Claimed:
+    end_wait(command.token)
+    return claim(step, held_by(command))
 
 
 def promote_due(step: Step, queue: QueueData) -> int:

@@ -85,7 +85,8 @@ def judge(step: Step, parent: JobRecord, family: Family) -> None:
         queue.change(family, owed=None, owed_reason="")
     if owed == "fail":
         queue.change(family, has_failed=True)
-        end(step, parent, "fail by child", "failed", keep_of_failed(parent), detail={"reason": reason}, reason=reason)
+        keep, detail = keep_of_failed(parent), {"reason": reason}
+        end(step, parent, "fail by child", "failed", keep, detail=detail, token=None, reason=reason)
     elif owed == "remove":
         _remove_tree(step, parent)
     elif owed == "start" or not family.left:

@@ -1,8 +1,8 @@
--- Adds a bundle of jobs, whole or not at all, for callers of any driver: in their transaction, which is theirs to commit.
--- Takes JSON: the database that the jobs are meant for, and what `add` takes, by name. Data and options are texts, escaped
--- once more, so that a NUL in them stays what it is.
--- Returns the letters of `add`, or ! and the name of the database if it is another one.
-CREATE OR REPLACE FUNCTION ropeway.add_json(given text) RETURNS text
+-- Adds a bundle of jobs in a caller's transaction, through any driver.
+-- Takes JSON: the database that the jobs are meant for (null: this one), and the parameters of `add` by name. Data and options are
+-- texts, escaped once more, so that a NUL in them survives.
+-- Returns the letters of `add`; or ! and the current database, if that is another one.
+CREATE OR REPLACE FUNCTION ropeway.add_json(given text, at bigint DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
     call json := given;
@@ -11,20 +11,22 @@ BEGIN
     IF call ->> 'database' <> current_database() THEN
         RETURN '!' || current_database();
     END IF;
-    -- Wakes are sent unseen: who listens at the commit, nobody knows yet.
+    -- Notifies without looking for listeners: there may be others at the commit.
     SELECT added.verdicts INTO letters FROM ropeway.add(
-        queues => ropeway.texts(call -> 'queues'),
-        numbers => ropeway.texts(call -> 'numbers')::integer[],
+        queues => ropeway.texts_of_json(call -> 'queues'),
+        numbers => ropeway.texts_of_json(call -> 'numbers')::integer[],
         bundles => NULL,
-        ids => ropeway.texts(call -> 'ids'),
-        names => ropeway.texts(call -> 'names'),
-        datas => ropeway.texts(call -> 'datas'),
-        options => ropeway.texts(call -> 'options'),
-        priorities => ropeway.texts(call -> 'priorities')::integer[],
-        lifos => ropeway.texts(call -> 'lifos')::boolean[],
-        delays => ropeway.texts(call -> 'delays')::bigint[],
-        dues => ropeway.texts(call -> 'dues')::bigint[],
-        tags => ropeway.texts(call -> 'tags')
+        ids => ropeway.texts_of_json(call -> 'ids'),
+        names => ropeway.texts_of_json(call -> 'names'),
+        datas => ropeway.texts_of_json(call -> 'datas'),
+        options => ropeway.texts_of_json(call -> 'options'),
+        priorities => ropeway.texts_of_json(call -> 'priorities')::integer[],
+        lifos => ropeway.texts_of_json(call -> 'lifos')::boolean[],
+        delays => ropeway.texts_of_json(call -> 'delays')::bigint[],
+        dues => ropeway.texts_of_json(call -> 'dues')::bigint[],
+        tags => ropeway.texts_of_json(call -> 'tags'),
+        flow => call ->> 'flow',
+        at => add_json.at
     ) AS added;
     RETURN letters;
 END

@@ -1,7 +1,7 @@
--- Changes where jobs stand, or their data; of an edit that the job's state does not allow, nothing.
--- Takes the queue, and for each edit the job's id, priority, lifo, delay, due_at and data, each null to keep it; the instant, and
--- whether it may wake listeners.
--- Returns two letters for each (the verdict and the state), and the wakes as `wake` says them.
+-- Changes the priority, order, due time or data of jobs. An edit that the job's state does not allow changes nothing.
+-- Takes the queue, and for each edit the job's id, priority, lifo, delay, due_at and data, where null keeps the old
+-- value; the instant, and whether it may notify.
+-- Returns two letters for each (the verdict and the state), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.change(
     queue_name text, ids text[], priorities integer[], lifos boolean[], delays bigint[], dues bigint[], datas text[],
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
@@ -18,15 +18,15 @@ DECLARE
     instant bigint := ropeway.clock(at);
     queue_id integer;
     held text[];
-    job ropeway.place;
-    old ropeway.place;
+    job ropeway.whole_job;
+    old ropeway.whole_job;
     changed text[];
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    held := ropeway.hold(queue_id, ids);
+    held := ropeway.lock_jobs(queue_id, ids);
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;
@@ -36,10 +36,10 @@ BEGIN
         ) OR (
             (delays[n] IS NOT NULL OR dues[n] IS NOT NULL) AND job.state <> 'delayed'
         ) THEN
-            letters := letters || 'r' || ropeway.letter(job.state);
+            letters := letters || 'r' || ropeway.state_letter(job.state);
             CONTINUE;
         END IF;
-        letters := letters || 'd' || ropeway.letter(job.state);
+        letters := letters || 'd' || ropeway.state_letter(job.state);
         CONTINUE WHEN num_nonnulls(priorities[n], lifos[n], delays[n], dues[n], datas[n]) = 0;
         old := job;
         job.priority := coalesce(priorities[n], job.priority);
@@ -65,10 +65,10 @@ BEGIN
         ) || '}]');
     END LOOP;
     IF changed IS NOT NULL THEN
-        s := ropeway.told(
+        s := ropeway.add_entry(
             s, ropeway.entry('{{CHANGED}}', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
         );
     END IF;
-    wakes := ropeway.write(s, queue_id, instant, changed IS NOT NULL, may_wake);
+    wakes := ropeway.write_step(s, queue_id, instant, changed IS NOT NULL, may_wake);
 END
 $$;

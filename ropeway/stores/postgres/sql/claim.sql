@@ -1,7 +1,6 @@
--- Gives waiting jobs to one worker.
--- Takes the queue, the request as `take` takes it, from where to look (nulls: from the very start), the instant, and whether it
--- may wake listeners.
--- Returns the instant, what `take` gives, and the wakes as `wake` says them.
+-- Claims waiting jobs for one worker.
+-- Takes the queue, the request and the start of the scan (see `claim_jobs`), the instant, and whether it may notify.
+-- Returns the instant, the columns of `claim_jobs`, and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.claim(
     queue_name text, token text, worker text, most integer, lock bigint, names text[], repeats boolean, isolates boolean,
     from_priority integer, from_ord bigint, from_due bigint,
@@ -23,15 +22,15 @@ DECLARE
     queue ropeway.queue;
     taken record;
 BEGIN
-    -- Not worth waiting for the disk: a claim that a crash of the server takes back is a job that waits, and whoever ran
-    -- it has no token any more.
+    -- Not worth waiting for the disk: if a crash of the server undoes the claim, the job is waiting again, and the token of
+    -- the worker that ran it is invalid.
     PERFORM set_config('synchronous_commit', 'off', true);
     instant := ropeway.clock(at);
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    taken := ropeway.take(
+    taken := ropeway.claim_jobs(
         s, queue, instant, token, worker, most, lock, names, repeats, isolates, from_priority, from_ord, from_due
     );
     s := taken.s;
@@ -46,6 +45,6 @@ BEGIN
     pasts := taken.pasts;
     held := taken.held;
     passed := taken.passed;
-    wakes := ropeway.write(s, queue.id, instant, coalesce(s.delayed, 0) < 0 AND coalesce(s.waiting, 0) > 0, may_wake);
+    wakes := ropeway.write_step(s, queue.id, instant, coalesce(s.delayed, 0) < 0 AND coalesce(s.waiting, 0) > 0, may_wake);
 END
 $$;

@@ -1,5 +1,5 @@
 -- The store's clock.
--- Takes the instant that stands for it, or null.
+-- Takes an instant to use instead, or null.
 -- Returns whole milliseconds since 1970.
 CREATE OR REPLACE FUNCTION ropeway.clock(at bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE sql VOLATILE AS $$

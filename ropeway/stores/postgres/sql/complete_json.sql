@@ -1,8 +1,7 @@
--- Completes a job, for callers of any driver: in their transaction, which is theirs to commit, and soon, because until then
--- whoever else has to do with the job waits.
--- Takes JSON: the database, the queue, the job's id and token, the result, how long it is kept as an age and a count, and
--- the jobs to add as `settle` takes them.
--- Returns two letters (the verdict and the state before), or ! and the name of the database if it is another one.
+-- Completes a job in a caller's transaction, through any driver. Until its commit, other calls on the job wait.
+-- Takes JSON: the database, the queue, the job's id and token, the result, the age and count of its retention, and the
+-- jobs to add (see `settle`).
+-- Returns two letters (the verdict and the state before); or ! and the current database, if that is another one.
 CREATE OR REPLACE FUNCTION ropeway.complete_json(given text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE

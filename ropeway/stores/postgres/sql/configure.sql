@@ -1,7 +1,7 @@
 -- Changes the settings of a queue.
--- Takes the queue, whether to pause it (null: as it is), names to pause and to resume, the limit of active jobs (null: as it is; 0:
--- none), the instant, and whether it may wake listeners.
--- Returns all settings, and the wakes as `wake` says them.
+-- Takes the queue, whether to pause it (null: unchanged), names to pause and to resume, the limit of active jobs (null:
+-- unchanged; 0: no limit), the instant, and whether it may notify.
+-- Returns all settings, and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.configure(
     queue_name text, pauses boolean, pause_names text[], resume_names text[], new_limit bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
@@ -30,25 +30,25 @@ BEGIN
         max_active = configure.max_active
     WHERE q.id = queue_id;
     IF is_paused <> old.is_paused THEN
-        s := ropeway.told(
+        s := ropeway.add_entry(
             s, ropeway.entry(CASE WHEN is_paused THEN '{{PAUSED}}' ELSE '{{RESUMED}}' END, instant, NULL, NULL), 1
         );
     END IF;
     FOREACH name IN ARRAY paused_names LOOP
         IF name <> ALL (old.paused_names) THEN
-            s := ropeway.told(
+            s := ropeway.add_entry(
                 s, ropeway.entry('{{PAUSED}}', instant, NULL, NULL, '{"name":' || to_json(name) || '}'), 1
             );
         END IF;
     END LOOP;
     FOREACH name IN ARRAY old.paused_names LOOP
         IF name <> ALL (paused_names) THEN
-            s := ropeway.told(
+            s := ropeway.add_entry(
                 s, ropeway.entry('{{RESUMED}}', instant, NULL, NULL, '{"name":' || to_json(name) || '}'), 1
             );
         END IF;
     END LOOP;
-    wakes := ropeway.write(
+    wakes := ropeway.write_step(
         s, queue_id, instant,
         (is_paused, paused_names, max_active) IS DISTINCT FROM (old.is_paused, old.paused_names, old.max_active),
         may_wake

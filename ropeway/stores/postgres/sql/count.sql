@@ -1,6 +1,6 @@
--- How many jobs each state has: what is folded, and what is not yet.
+-- Counts the jobs of each state: the tally, and the steps that are not folded yet.
 -- Takes the queue.
--- Returns a row, the states in their order.
+-- Returns one row, the states in their order.
 CREATE OR REPLACE FUNCTION ropeway.count(
     queue_name text, OUT waiting bigint, OUT waiting_children bigint, OUT delayed bigint, OUT active bigint,
     OUT completed bigint, OUT failed bigint, OUT cancelled bigint

@@ -1,5 +1,4 @@
--- How many jobs of each of some priorities wait. Each number takes a walk over the part of the line that it counts, and no job is
--- read that stands elsewhere.
+-- Counts the waiting jobs of some priorities, in the index that orders them: it takes as long as there are such jobs.
 -- Takes the queue and the priorities.
 -- Returns a number for each.
 CREATE OR REPLACE FUNCTION ropeway.count_waiting(queue_name text, priorities bigint[]) RETURNS bigint[]

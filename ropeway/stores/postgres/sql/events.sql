@@ -1,7 +1,7 @@
--- Reads the stream of events of a queue. What is not folded yet is folded first.
--- Takes the queue, the number of the step to begin with (null: the oldest), and how many steps at most.
--- Returns the numbers and entries of steps (json, comma separated), where the stream began (as `tally` says it), and the number of
--- the newest event.
+-- Reads the event stream of a queue, after folding the steps that are not folded yet.
+-- Takes the queue, the number of the first step to read (null: the oldest), and how many steps at most.
+-- Returns the numbers and entries of steps (json, comma separated), where the stream begins (`events_from` of `tally`),
+-- and the number of the newest event.
 CREATE OR REPLACE FUNCTION ropeway.events(
     queue_name text, from_number bigint, most integer,
     OUT numbers bigint[], OUT entries text[], OUT events_from bigint, OUT newest bigint
@@ -27,7 +27,7 @@ BEGIN
         ORDER BY step.number
         LIMIT most
     ) AS page;
-    -- After the steps: somebody who begins at the beginning is told of a gap, and not of none, when it is trimmed meanwhile.
+    -- After the steps: a reader that starts at the beginning then notices if that is trimmed meanwhile.
     SELECT t.events_from, t.events INTO events_from, newest
     FROM ropeway.tally AS t WHERE t.queue = queue_id ORDER BY t.fold DESC LIMIT 1;
     IF NOT FOUND THEN

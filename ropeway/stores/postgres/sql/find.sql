@@ -1,8 +1,8 @@
--- A page of the jobs of one state, in that state's order.
--- Takes the queue, the state, a name and a tag (nulls: all), how many at most, how many to look at for that, the key of the last
--- job that was looked at before, and whether backwards.
--- Returns a row for each: its key, and the fields of a record in their order. Where it looked at as many as it may and others may
--- follow, a last row has the key of the last one and nothing else.
+-- Reads a page of the jobs of one state, in that state's order.
+-- Takes the queue, the state, a name and a tag (nulls: any), how many jobs to return and how many to look at, both at
+-- most, the key of the last job that was looked at before, and whether backwards.
+-- Returns a row for each job: its key, and the fields of a record. If it looked at as many as it may, a last row has
+-- only the key to go on from.
 CREATE OR REPLACE FUNCTION ropeway.find(
     queue_name text, of_state ropeway.state, of_name text, of_tag text, most integer, looks integer, first bigint,
     second bigint, backwards boolean
@@ -149,11 +149,11 @@ BEGIN
     END CASE;
     RETURN QUERY
     SELECT
-        page.a, page.b, {{RECORD_OF_PLACE}}
+        page.a, page.b, {{RECORD_OF_WHOLE_JOB}}
     FROM unnest(firsts, seconds, ids, names) WITH ORDINALITY AS page (a, b, id, name, n)
-    -- One by one, whatever is known of the tables: OFFSET keeps the planner from turning this round.
+    -- One by one, whatever the statistics of the tables: OFFSET keeps the planner from reversing the join.
     CROSS JOIN LATERAL (
-        SELECT place.* FROM ropeway.place WHERE place.queue = queue_id AND place.id = page.id OFFSET 0
+        SELECT whole_job.* FROM ropeway.whole_job WHERE whole_job.queue = queue_id AND whole_job.id = page.id OFFSET 0
     ) AS p
     WHERE (of_name IS NULL OR page.name = of_name) AND (
         of_tag IS NULL

@@ -14,12 +14,12 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT
-        {{RECORD_OF_PLACE}}
+        {{RECORD_OF_WHOLE_JOB}}
     FROM (SELECT DISTINCT unnest(ids) AS id) AS given
-    -- One by one, whatever is known of the tables: see `find`.
+    -- One by one, whatever the statistics of the tables: see `find`.
     CROSS JOIN LATERAL (
-        SELECT place.* FROM ropeway.place
-        WHERE place.queue = (SELECT q.id FROM ropeway.queue AS q WHERE q.name = queue_name) AND place.id = given.id
+        SELECT whole_job.* FROM ropeway.whole_job
+        WHERE whole_job.queue = (SELECT q.id FROM ropeway.queue AS q WHERE q.name = queue_name) AND whole_job.id = given.id
         OFFSET 0
     ) AS p;
 END

@@ -16,7 +16,7 @@ AS $$
 DECLARE
     job_seq bigint;
 BEGIN
-    SELECT abs(p.ord), coalesce(p.logged, ropeway.stands_nowhere(p.id)) INTO job_seq, logged FROM ropeway.place AS p
+    SELECT abs(p.ord), coalesce(p.logged, ropeway.raise_no_state(p.id)) INTO job_seq, logged FROM ropeway.whole_job AS p
     WHERE p.queue = (SELECT q.id FROM ropeway.queue AS q WHERE q.name = queue_name) AND p.id = job_id;
     IF NOT FOUND THEN
         RETURN;

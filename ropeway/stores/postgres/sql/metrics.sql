@@ -1,5 +1,5 @@
--- What moved in each minute: what is folded, and what is not yet.
--- Takes the queue, and the instant to begin with.
+-- Reads the metrics of each minute: those of the table, and of steps that are not folded yet.
+-- Takes the queue, and the first instant.
 -- Returns a row for each minute in which something happened, the oldest first.
 CREATE OR REPLACE FUNCTION ropeway.metrics(queue_name text, since bigint) RETURNS TABLE (
     minute bigint, added bigint, completed bigint, failed bigint, retried bigint, stalled bigint, cancelled bigint,

@@ -1,6 +1,7 @@
--- Pauses a queue and removes everything in it, a batch at a time; the last call forgets its settings, counters, metrics and events.
--- Takes the queue, whether active jobs go too, and the instant.
--- Returns the ids that went, whether there is more, and how many active jobs stood in the way.
+-- Pauses a queue and removes everything in it, a batch per call; the last call deletes its settings, counters, metrics
+-- and events.
+-- Takes the queue, whether to remove active jobs too, and the instant.
+-- Returns the ids that were removed, whether there is more, and how many active jobs prevented it.
 CREATE OR REPLACE FUNCTION ropeway.obliterate(
     queue_name text, forces boolean, at bigint DEFAULT NULL, OUT ids text[], OUT more boolean, OUT active integer
 )
@@ -14,14 +15,16 @@ DECLARE
     instant bigint := ropeway.clock(at);
     queue_id integer;
     held text[];
-    job ropeway.place;
+    job ropeway.whole_job;
     job_id text;
     gone text[] := '{}';
     s ropeway.step;
     base ropeway.tally;
     states ropeway.state[];
     seqs bigint[];
-    revokes boolean := false;
+    revoked text[];
+    tokens text[];
+    dropped record;
 BEGIN
     ids := '{}';
     more := false;
@@ -31,32 +34,37 @@ BEGIN
         RETURN;
     END IF;
     ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT {{BATCH}});
-    held := ropeway.hold(queue_id, ids);
-    -- After the jobs: claims under a limit have some in hand when they ask for the queue.
-    UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
+    held := ropeway.lock_jobs(queue_id, ids);
     SELECT count(*) INTO active FROM ropeway.active AS a WHERE a.queue = queue_id;
     IF active > 0 AND NOT forces THEN
+        UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
         ids := '{}';
         RETURN;
     END IF;
     active := 0;
     FOREACH job_id IN ARRAY ids LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = job_id AND p.id = ANY (held);
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = job_id AND p.id = ANY (held);
         IF FOUND THEN
             IF job.state = 'active' THEN
-                PERFORM ropeway.revoke(queue_id, job.id, job.token, 'removed', instant);
-                revokes := true;
+                revoked := revoked || job.id;
+                tokens := tokens || job.token;
             END IF;
-            PERFORM ropeway.leave(job);
-            s := ropeway.moved(s, job.state, NULL);
+            PERFORM ropeway.delete_state(job);
+            s := ropeway.count_move(s, job.state, NULL);
             gone := gone || job.id;
             states := states || job.state;
             seqs := seqs || abs(job.ord);
         END IF;
     END LOOP;
-    s := ropeway.drop_jobs(s, queue_id, gone, states, seqs, instant);
+    dropped := ropeway.drop_jobs(s, queue_id, gone, states, seqs, instant);
+    s := dropped.s;
+    IF dropped.news IS NOT NULL THEN
+        s := ropeway.conclude(s, queue_id, dropped.news, instant);
+    END IF;
+    -- After the jobs and families: claims under a limit have locked some when they lock the queue.
+    UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
     IF cardinality(ids) > 0 THEN
-        -- Without the events that removing them would be.
+        -- Without an event for each.
         INSERT INTO ropeway.step (
             at, queue, events, waiting, waiting_children, delayed, active, completed, failed, cancelled, entries
         )
@@ -65,14 +73,14 @@ BEGIN
             s.cancelled, ''
         );
     END IF;
-    IF revokes THEN
-        PERFORM ropeway.wake(queue_id, 'revoked', true);
+    IF revoked IS NOT NULL THEN
+        PERFORM ropeway.revoke_locks(queue_id, revoked, tokens, 'removed', instant);
     END IF;
     more := EXISTS (SELECT FROM ropeway.job AS j WHERE j.queue = queue_id);
     IF more THEN
         RETURN;
     END IF;
-    -- As if the queue had never been; only the numbers of its events go on.
+    -- Only the numbers of its events go on.
     LOOP
         EXIT WHEN ropeway.fold(queue_id) < {{FOLD_BATCH}};
     END LOOP;

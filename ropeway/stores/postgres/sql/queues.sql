@@ -1,4 +1,4 @@
--- Every queue that has jobs or settings.
+-- Lists the queues that have jobs or settings.
 -- Takes nothing.
 -- Returns their names in order.
 CREATE OR REPLACE FUNCTION ropeway.queues() RETURNS text[]

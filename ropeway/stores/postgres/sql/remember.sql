@@ -1,7 +1,7 @@
 -- Writes a small record.
 -- Takes its kind, key and value, the version it must have now (null: any; 0: none), how long it lasts (null: for ever), and the
 -- instant.
--- Returns whether it was written, and the record as it stands: value, version, expires_at (nulls: there is none).
+-- Returns whether it was written, and the record as it is now: value, version, expires_at (nulls: there is none).
 CREATE OR REPLACE FUNCTION ropeway.remember(
     of_kind text, of_key text, new_value text, expected bigint, lasting bigint, at bigint DEFAULT NULL,
     OUT is_done boolean, OUT value text, OUT version bigint, OUT expires_at bigint

@@ -1,4 +1,4 @@
--- Extends locks. No index changes: a renewed lock stays on its page.
+-- Extends locks. No index changes: the row stays on its page.
 -- Takes the queue, ids and tokens, how long the locks last from now, and the instant.
 -- Returns two letters for each (the verdict and the state), or null if all were held.
 CREATE OR REPLACE FUNCTION ropeway.renew(
@@ -20,8 +20,8 @@ BEGIN
     -- Not worth waiting for the disk: a renewal that a crash of the server takes back is made again in time.
     PERFORM set_config('synchronous_commit', 'off', true);
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    -- In the order of ids, as everybody does. By a statement of its own: one that had to wait for somebody's update knows
-    -- where the row is now, but sees the table as it was before.
+    -- In the order of ids, as in all calls. In a separate statement: one that waited for another update locks the new row,
+    -- but its snapshot of the table is older.
     PERFORM FROM (SELECT * FROM unnest(ids, tokens) AS each (id, token) ORDER BY each.id COLLATE "C") AS given
     CROSS JOIN LATERAL (
         SELECT FROM ropeway.active AS own
@@ -36,7 +36,7 @@ BEGIN
         RETURN NULL;
     END IF;
     RETURN (
-        SELECT string_agg(ropeway.standing(queue_id, given.id, given.token, NULL), '' ORDER BY given.n)
+        SELECT string_agg(ropeway.answer_not_held(queue_id, given.id, given.token, NULL), '' ORDER BY given.n)
         FROM unnest(ids, tokens) WITH ORDINALITY AS given (id, token, n)
     );
 END

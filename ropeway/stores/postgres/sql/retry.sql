@@ -1,6 +1,6 @@
--- Finished jobs wait again.
--- Takes the queue, ids, whether their counters begin anew, the instant, and whether it may wake listeners.
--- Returns two letters for each (the verdict and the state before), and the wakes as `wake` says them.
+-- Moves finished jobs to waiting. A parent that failed by its children is retried with them, at any depth.
+-- Takes the queue, ids, whether to reset their counters, the instant, and whether it may notify.
+-- Returns two letters for each (the verdict and the state before), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.retry(
     queue_name text, ids text[], resets boolean, at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT letters text, OUT wakes text[]
@@ -13,44 +13,77 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
 DECLARE
-    s ropeway.step;
     instant bigint := ropeway.clock(at);
     queue_id integer;
     held text[];
-    job ropeway.place;
-    retried text[];
+    job ropeway.whole_job;
+    one record;
+    has_locked_families boolean := false;
+    -- What is still to be retried, and what was; this queue first, others as their children need them.
+    again_queues integer[];
+    again_ids text[];
+    moved_queues integer[];
+    moved_ids text[];
+    moved_to ropeway.state[];
+    queues integer[];
+    steps ropeway.step[];
+    place integer;
+    alike record;
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    held := ropeway.hold(queue_id, ids);
+    held := ropeway.lock_jobs(queue_id, ids);
+    queues := ARRAY[queue_id];
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;
         ELSIF job.state NOT IN ({{FINAL}}) THEN
-            letters := letters || 'r' || ropeway.letter(job.state);
+            letters := letters || 'r' || ropeway.state_letter(job.state);
             CONTINUE;
         END IF;
-        letters := letters || 'd' || ropeway.letter(job.state);
-        PERFORM ropeway.leave(job);
-        s := ropeway.moved(s, job.state, 'waiting');
-        job.token := NULL;
-        job.reason := NULL;
-        job.progress := NULL;
-        IF resets THEN
-            job.attempts_made := 0;
-            job.attempts_started := 0;
-            job.stalled_count := 0;
+        letters := letters || 'd' || ropeway.state_letter(job.state);
+        IF job.family IS NOT NULL AND NOT has_locked_families THEN
+            -- All of them, in the order that all calls keep to.
+            PERFORM FROM ropeway.family AS f
+            WHERE f.id = ANY (ARRAY(SELECT j.family FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = ANY (held)))
+            ORDER BY f.id DESC FOR UPDATE;
+            has_locked_families := true;
         END IF;
-        PERFORM ropeway.stand_in_line(job);
-        retried := retried || ('["' || job.id || '",null]');
+        again_queues := NULL;
+        again_ids := NULL;
+        LOOP
+            one := ropeway.retry_one(job, resets);
+            again_queues := again_queues || one.child_queues;
+            again_ids := again_ids || one.child_ids;
+            place := coalesce(array_position(queues, job.queue), cardinality(queues) + 1);
+            queues[place] := job.queue;
+            steps[place] := ropeway.count_move(steps[place], job.state, one.entered);
+            moved_queues := moved_queues || job.queue;
+            moved_ids := moved_ids || job.id;
+            moved_to := moved_to || one.entered;
+            EXIT WHEN again_ids IS NULL OR again_ids = '{}';
+            SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = again_queues[1] AND p.id = again_ids[1];
+            again_queues := again_queues[2:];
+            again_ids := again_ids[2:];
+        END LOOP;
     END LOOP;
-    IF retried IS NOT NULL THEN
-        s := ropeway.told(
-            s, ropeway.entry('{{RETRY_BY_HAND}}', instant, 'waiting', array_to_string(retried, ',')), cardinality(retried)
+    FOR alike IN
+        SELECT
+            moved.queue, moved.entered, count(*)::integer AS amount,
+            string_agg('["' || moved.id || '",null]', ',' ORDER BY moved.n) AS listed
+        FROM unnest(moved_queues, moved_ids, moved_to) WITH ORDINALITY AS moved (queue, id, entered, n)
+        GROUP BY moved.queue, moved.entered
+    LOOP
+        place := array_position(queues, alike.queue);
+        steps[place] := ropeway.add_entry(
+            steps[place], ropeway.entry('{{RETRY_BY_HAND}}', instant, alike.entered::text, alike.listed), alike.amount
         );
-    END IF;
-    wakes := ropeway.write(s, queue_id, instant, retried IS NOT NULL, may_wake);
+    END LOOP;
+    wakes := ropeway.write_step(steps[1], queue_id, instant, moved_ids IS NOT NULL, may_wake);
+    FOR n IN 2 .. cardinality(queues) LOOP
+        PERFORM ropeway.write_step(steps[n], queues[n], instant, true, true);
+    END LOOP;
 END
 $$;

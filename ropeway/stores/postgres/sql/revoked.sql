@@ -1,6 +1,6 @@
--- Locks of running jobs that were taken away.
--- Takes the queue, and the number of the last one known (null: only where to begin).
--- Returns ids, tokens and what became of the jobs in order, and the number of the newest of all.
+-- Lists the locks of running jobs that were revoked.
+-- Takes the queue, and the number of the last one known (null: only the newest number is asked for).
+-- Returns ids, tokens and what became of the jobs, in order, and the newest number.
 CREATE OR REPLACE FUNCTION ropeway.revoked(
     queue_name text, after bigint, OUT ids text[], OUT tokens text[], OUT whys text[], OUT newest bigint
 )

@@ -1,6 +1,6 @@
--- The settings of a queue.
+-- Reads the settings of a queue.
 -- Takes the queue.
--- Returns no row if it was never heard of.
+-- Returns no row if there is no such queue.
 CREATE OR REPLACE FUNCTION ropeway.settings(queue_name text)
 RETURNS TABLE (is_paused boolean, paused_names text[], max_active bigint)
 LANGUAGE sql STABLE AS $$

@@ -1,9 +1,10 @@
 -- Records how attempts ended, and claims the next jobs.
--- Takes the queue; of those that completed ids (each once, in order), tokens, results (null: none has one), and how long they are
--- kept; of the others what `settle_others` takes, or nulls; the jobs to add as `add_for` takes them, or null; the request as `claim` takes it (no token: none); the
--- instant, and whether it may wake listeners.
--- Returns two letters for each that completed (the verdict and the state before), or null if all were active; letters for each of
--- the others; and what `claim` returns.
+-- Takes the queue; for plain completions their ids (each once, in order), tokens, results (null: none has one), and the
+-- age and count of their retention; for other outcomes the parameters of `settle_each`, or nulls; the jobs to add (see
+-- `add_of_outcomes`), or null; the request (see `claim`; no token: claim nothing); the instant, and whether it may
+-- notify.
+-- Returns two letters for each plain completion (the verdict and the state before), or null if all were accepted; the
+-- letters of the other outcomes; and the columns of `claim`.
 CREATE OR REPLACE FUNCTION ropeway.settle(
     queue_name text, done_ids text[], done_tokens text[], done_results text[], done_age bigint, done_count bigint,
     other_ids text[], other_tokens text[], moves text[], results text[], reasons text[], traces text[], delays bigint[],
@@ -29,7 +30,9 @@ DECLARE
     done record;
     other record;
     taken record;
-    brings_work boolean := false;
+    has_new_work boolean := false;
+    news ropeway.news[];
+    judged ropeway.judgement[];
     adding text[] := '{}';
 BEGIN
     instant := ropeway.clock(at);
@@ -41,9 +44,13 @@ BEGIN
     END IF;
 
     IF cardinality(done_ids) > 0 AND cardinality(other_ids) > 0 THEN
-        -- All locks in the order of ids, so that nobody waits for one who waits for us.
+        -- All locks in the order of ids, so that no two calls wait for each other.
         PERFORM FROM ropeway.active AS a
         WHERE a.queue = queue.id AND a.id = ANY (done_ids || other_ids) ORDER BY a.id FOR UPDATE;
+    END IF;
+    IF 0 > ANY (delays) THEN
+        -- What is counted here is what `conclude` counts down, in its order.
+        PERFORM ropeway.lock_families(queue.id, done_ids || other_ids);
     END IF;
     IF cardinality(done_ids) > 0 THEN
         done := ropeway.end_jobs(
@@ -51,38 +58,45 @@ BEGIN
             instant
         );
         s := done.s;
+        news := done.news;
         IF done.ended IS NULL OR cardinality(done.ended) < cardinality(done_ids) THEN
             -- Not held under that token; or a renewal came between.
-            done := ropeway.settle_rest(
+            done := ropeway.settle_not_held(
                 s, queue.id, done_ids, done_tokens, done_results, done_age, done_count, done.ended, instant
             );
             s := done.s;
+            news := news || done.news;
             done_letters := done.letters;
         END IF;
     END IF;
     IF cardinality(other_ids) > 0 THEN
-        other := ropeway.settle_others(
+        other := ropeway.settle_each(
             s, queue.id, other_ids, other_tokens, moves, results, reasons, traces, delays, ages, counts, exhausted,
             stack_traces, instant
         );
         s := other.s;
+        news := news || other.news;
+        judged := other.judged;
         other_letters := other.letters;
-        brings_work := other.back > 0;
+        has_new_work := other.back > 0;
     END IF;
-    brings_work := brings_work OR (queue.max_active IS NOT NULL AND s.active < 0);
+    IF news IS NOT NULL OR judged IS NOT NULL THEN
+        s := ropeway.conclude(s, queue.id, news, instant, judged);
+    END IF;
+    has_new_work := has_new_work OR (queue.max_active IS NOT NULL AND s.active < 0);
 
     IF adds IS NOT NULL THEN
-        adding := ropeway.add_for(
+        adding := ropeway.add_of_outcomes(
             adds, concat(coalesce(done_letters, repeat('da', cardinality(done_ids))), other_letters), instant, may_wake
         );
     END IF;
 
     IF token IS NOT NULL THEN
-        taken := ropeway.take(
+        taken := ropeway.claim_jobs(
             s, queue, instant, token, worker, most, lock, names, repeats, isolates, from_priority, from_ord, from_due
         );
         -- More became due than were taken.
-        brings_work := brings_work OR (
+        has_new_work := has_new_work OR (
             coalesce((taken.s).delayed, 0) < coalesce(s.delayed, 0) AND coalesce((taken.s).waiting, 0) > coalesce(s.waiting, 0)
         );
         s := taken.s;
@@ -98,6 +112,6 @@ BEGIN
         held := taken.held;
         passed := taken.passed;
     END IF;
-    wakes := adding || ropeway.write(s, queue.id, instant, brings_work, may_wake);
+    wakes := adding || ropeway.write_step(s, queue.id, instant, has_new_work, may_wake);
 END
 $$;

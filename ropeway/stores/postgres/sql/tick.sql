@@ -1,8 +1,8 @@
--- What time brings: promotes what is due, recovers what stalled, removes what retention ends, folds and trims.
--- Takes the queue, the rules as `recover` takes them, the defaults of options, how many events are kept, the instant, and whether it may
--- wake listeners.
--- Returns how many were promoted, the ids that stalled and were given up, how many were removed, when it is next needed, whether
--- there is more to do now, the instant, and the wakes as `wake` says them.
+-- Does what is due: promotes delayed jobs, recovers stalled ones, removes expired ones, folds and trims.
+-- Takes the queue, the stall rules (see `recover_stalled`), the defaults of options, how many events are kept, the
+-- instant, and whether it may notify.
+-- Returns how many jobs were promoted, the ids that stalled and that were given up, how many were removed, when the
+-- next tick is needed, whether there is more to do now, the instant, and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.tick(
     queue_name text, max_stalled bigint, fails boolean, uses_attempt boolean, given_up_for text[], processes text[],
     ends text[], defaults bigint[], events_kept integer,
@@ -21,7 +21,7 @@ AS $$
 DECLARE
     s ropeway.step;
     queue_id integer;
-    spots tid[];
+    ctids tid[];
     due record;
     late record;
 BEGIN
@@ -29,24 +29,27 @@ BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     due := ropeway.promote_due(s, queue_id, instant, NULL);
     promoted := due.promoted;
-    late := ropeway.recover(
+    late := ropeway.recover_stalled(
         due.s, queue_id, max_stalled, fails, uses_attempt, given_up_for, processes, ends, defaults, instant
     );
     s := late.s;
     stalled := late.stalled;
     given_up := late.given_up;
-    spots := ARRAY(
+    IF late.news IS NOT NULL THEN
+        s := ropeway.conclude(s, queue_id, late.news, instant);
+    END IF;
+    ctids := ARRAY(
         SELECT f.ctid FROM ropeway.finished AS f
         WHERE f.queue = queue_id AND f.expires_at <= instant AND f.expires_at < {{LAST_INSTANT}}
         ORDER BY f.expires_at
         LIMIT {{BATCH}}
         FOR UPDATE SKIP LOCKED
     );
-    removed := cardinality(spots);
+    removed := cardinality(ctids);
     IF removed > 0 THEN
-        s := ropeway.drop_finished(s, queue_id, spots, instant);
+        s := ropeway.drop_final(s, queue_id, ctids, instant);
     END IF;
-    wakes := ropeway.write(
+    wakes := ropeway.write_step(
         s, queue_id, instant, promoted > 0 OR cardinality(stalled) > 0 OR cardinality(given_up) > 0, may_wake
     );
     more := ropeway.fold(queue_id) = {{FOLD_BATCH}};

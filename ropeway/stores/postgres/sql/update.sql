@@ -1,10 +1,11 @@
--- What handlers, or others, add to jobs.
--- Takes the queue, and for each change the job's id, token (null: it must not be final), progress, data, log lines (json, a list;
--- null: none), how many of them to keep, and whether it runs alone (null: as before); the instant, and whether it may wake listeners.
--- Returns two letters for each (the verdict and the state), and the wakes as `wake` says them.
+-- Changes the progress, data or log of jobs, and whether they run alone.
+-- Takes the queue, and for each update the job's id, token (null: any job that is not final), progress, data, log lines
+-- (json, a list; null: none), how many lines to keep, and whether it runs alone (null: unchanged); the children that jobs
+-- get (see `give_children`; null: none); the instant, and whether it may notify.
+-- Returns two letters for each (the verdict and the state), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.update(
     queue_name text, ids text[], tokens text[], progresses text[], datas text[], lines text[], keep_lines integer[],
-    alones boolean[],
+    alones boolean[], flows text DEFAULT NULL,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
@@ -19,27 +20,31 @@ DECLARE
     instant bigint := ropeway.clock(at);
     queue_id integer;
     held text[];
-    job ropeway.place;
+    job ropeway.whole_job;
     amount integer;
     progressed text[];
     changed text[];
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
-    held := ropeway.hold(queue_id, ids);
+    held := ropeway.lock_jobs(queue_id, ids);
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
-        SELECT p.* INTO job FROM ropeway.place AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
+        SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
         IF NOT FOUND THEN
             letters := letters || 'm-';
             CONTINUE;
         ELSIF tokens[n] IS NOT NULL AND (job.state <> 'active' OR job.token <> tokens[n]) THEN
-            letters := letters || 'l' || ropeway.letter(job.state);
+            letters := letters || 'l' || ropeway.state_letter(job.state);
             CONTINUE;
         ELSIF tokens[n] IS NULL AND job.state IN ({{FINAL}}) THEN
-            letters := letters || 'r' || ropeway.letter(job.state);
+            letters := letters || 'r' || ropeway.state_letter(job.state);
             CONTINUE;
         END IF;
-        letters := letters || 'd' || ropeway.letter(job.state);
+        IF flows::json ->> (n - 1) IS NOT NULL AND NOT ropeway.give_children(job, flows::json -> (n - 1), instant) THEN
+            letters := letters || 'r' || ropeway.state_letter(job.state);
+            CONTINUE;
+        END IF;
+        letters := letters || 'd' || ropeway.state_letter(job.state);
         IF lines[n] IS NOT NULL THEN
             INSERT INTO ropeway.log_line (seq, at, number, text)
             SELECT abs(job.ord), instant, job.logged + said.number, said.text
@@ -74,15 +79,15 @@ BEGIN
         END IF;
     END LOOP;
     IF progressed IS NOT NULL THEN
-        s := ropeway.told(
+        s := ropeway.add_entry(
             s, ropeway.entry('{{PROGRESS}}', instant, NULL, array_to_string(progressed, ',')), cardinality(progressed)
         );
     END IF;
     IF changed IS NOT NULL THEN
-        s := ropeway.told(
+        s := ropeway.add_entry(
             s, ropeway.entry('{{CHANGED}}', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
         );
     END IF;
-    wakes := ropeway.write(s, queue_id, instant, false, may_wake);
+    wakes := ropeway.write_step(s, queue_id, instant, false, may_wake);
 END
 $$;

@@ -1,4 +1,4 @@
-"""The table of commands: which function executes each. They encode a command's fields, and read the answer."""
+"""The table of commands: which Python function executes each."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ Verb: TypeAlias = Callable[[Executor, Any, Instant | None], Awaitable[Any]]
 VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
     commands.Add: run.add,
     commands.Claim: run.claim,
+    commands.Withdraw: run.withdraw,
     commands.Settle: run.settle,
     commands.Renew: run.renew,
     commands.Update: run.update,
@@ -38,6 +39,7 @@ VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
     commands.ReadMetrics: look.metrics,
     commands.ReadHistory: look.history,
     commands.ReadLog: look.log,
+    commands.ReadChildren: look.children,
     commands.ReadSettings: look.settings,
     commands.ListQueues: look.queues,
     commands.ReadClock: look.clock,

@@ -1,4 +1,4 @@
-"""What concerns a whole queue: its settings, its events, and taking many jobs away."""
+"""Commands on a whole queue: settings, events, clean, obliterate."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
 from ....store.values import BATCH, Cleaned, Settings
 from ..encoding import as_json
 from ..executor import Executor
-from ..parameters import amount, number, text, texts, truth
+from ..parameters import amount, boolean, number, text, texts
 
 TRIM_ONCE_IN: Final = 256
-"""Events that are published; by chance, because most of those who publish a few make no more calls."""
+"""One publish in so many trims the events, chosen at random: most processes that publish make few calls."""
 
 
 async def configure(on: Executor, command: Configure, now: Instant | None) -> Settings:
-    is_paused, names, limit = await on.act(
+    is_paused, names, limit = await on.call_and_notify(
         "configure",
         [command.queue],
         now,
         text(command.queue),
-        truth(command.pause),
+        boolean(command.pause),
         texts(command.pause_names),
         texts(command.resume_names),
         number(command.max_active),
@@ -33,11 +33,11 @@ async def configure(on: Executor, command: Configure, now: Instant | None) -> Se
 
 async def publish(on: Executor, command: Publish, now: Instant | None) -> None:
     queue, event = command.queue, (text(as_json(command.name).decode()), text(command.data))
-    await on.act("publish", [queue], now, text(queue), *event, number(EVENTS_KEPT), number(TRIM_ONCE_IN))
+    await on.call_and_notify("publish", [queue], now, text(queue), *event, number(EVENTS_KEPT), number(TRIM_ONCE_IN))
 
 
 async def trim_events(on: Executor, command: TrimEvents, _: Instant | None) -> None:
-    await on.ask("trim_events", text(command.queue), amount(max(1, command.keep)), texts(DOUBLE_MOVES))
+    await on.call("trim_events", text(command.queue), amount(max(1, command.keep)), texts(DOUBLE_MOVES))
 
 
 async def clean(on: Executor, command: Clean, now: Instant | None) -> Cleaned:
@@ -45,10 +45,10 @@ async def clean(on: Executor, command: Clean, now: Instant | None) -> Cleaned:
         raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
     queue, most = command.queue, number(max(0, min(command.limit, BATCH)))
     parameters = text(queue), text(command.state), number(command.older_than), most
-    ids, more = await on.act("clean", [queue], now, *parameters)
+    ids, more = await on.call_and_notify("clean", [queue], now, *parameters)
     return Cleaned(ids, more=more)
 
 
 async def obliterate(on: Executor, command: Obliterate, now: Instant | None) -> Cleaned:
-    [(ids, more, active)] = await on.ask("obliterate", text(command.queue), truth(command.force), number(now))
+    [(ids, more, active)] = await on.call("obliterate", text(command.queue), boolean(command.force), number(now))
     return Cleaned(ids, more=more, active=active)

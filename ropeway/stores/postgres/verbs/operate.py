@@ -1,4 +1,4 @@
-"""What people do to jobs by hand."""
+"""Commands on single jobs by hand: cancel, retry, promote, change, remove, clear the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ....store.commands import Cancel, Change, ClearLog, Promote, Remove, Retry
 from ....store.values import Answer
 from ..encoding import DEFAULTS
 from ..executor import Executor
-from ..parameters import Parameter, amount, numbers, text, texts, truth, truths
+from ..parameters import Parameter, amount, boolean, booleans, numbers, text, texts
 
 
 async def cancel(on: Executor, command: Cancel, now: Instant | None) -> list[Answer]:
@@ -16,7 +16,7 @@ async def cancel(on: Executor, command: Cancel, now: Instant | None) -> list[Ans
 
 
 async def retry(on: Executor, command: Retry, now: Instant | None) -> list[Answer]:
-    return await _each(on, "retry", command.queue, now, texts(command.ids), truth(command.reset))
+    return await _each(on, "retry", command.queue, now, texts(command.ids), boolean(command.reset))
 
 
 async def promote(on: Executor, command: Promote, now: Instant | None) -> list[Answer]:
@@ -32,7 +32,7 @@ async def change(on: Executor, command: Change, now: Instant | None) -> list[Ans
         now,
         texts([change.id for change in changes]),
         numbers([change.priority for change in changes]),
-        truths([change.lifo for change in changes]),
+        booleans([change.lifo for change in changes]),
         numbers([change.delay for change in changes]),
         numbers([change.due_at for change in changes]),
         texts([change.data for change in changes]),
@@ -40,14 +40,14 @@ async def change(on: Executor, command: Change, now: Instant | None) -> list[Ans
 
 
 async def remove(on: Executor, command: Remove, now: Instant | None) -> list[Answer]:
-    return await _each(on, "remove", command.queue, now, texts(command.ids), truth(command.force))
+    return await _each(on, "remove", command.queue, now, texts(command.ids), boolean(command.force))
 
 
 async def clear_log(on: Executor, command: ClearLog, _: Instant | None) -> Answer:
-    [(letters,)] = await on.ask("clear_log", text(command.queue), text(command.id), amount(command.keep))
+    [(letters,)] = await on.call("clear_log", text(command.queue), text(command.id), amount(command.keep))
     return ANSWERS[letters]
 
 
 async def _each(on: Executor, function: str, queue: str, now: Instant | None, *parameters: Parameter) -> list[Answer]:
-    [letters] = await on.act(function, [queue], now, text(queue), *parameters)
+    [letters] = await on.call_and_notify(function, [queue], now, text(queue), *parameters)
     return answers_of(letters)

@@ -1,4 +1,4 @@
-"""Small versioned records."""
+"""Commands on small versioned records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..parameters import number, text
 
 async def remember(on: Executor, command: Remember, now: Instant | None) -> Remembered:
     record = command.record
-    [(is_done, value, version, expires_at)] = await on.ask(
+    [(is_done, value, version, expires_at)] = await on.call(
         "remember",
         text(record.kind),
         text(record.key),
@@ -25,10 +25,10 @@ async def remember(on: Executor, command: Remember, now: Instant | None) -> Reme
 
 
 async def recall(on: Executor, command: Recall, now: Instant | None) -> list[Record]:
-    rows = await on.ask("recall", text(command.kind), text(command.key), number(now))
+    rows = await on.call("recall", text(command.kind), text(command.key), number(now))
     return [Record(command.kind, *row) for row in rows]
 
 
 async def forget(on: Executor, command: Forget, _: Instant | None) -> bool:
-    [(was_there,)] = await on.ask("forget", text(command.kind), text(command.key))
+    [(was_there,)] = await on.call("forget", text(command.kind), text(command.key))
     return bool(was_there)

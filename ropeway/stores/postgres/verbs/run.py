@@ -1,16 +1,17 @@
-"""Adding jobs, running them, and keeping them in order."""
+"""Commands of producers and workers: add, claim, settle, renew, update, tick."""
 
 from __future__ import annotations
 
 from ....job.events import EVENTS_KEPT
 from ....job.instants import LAST_INSTANT, Instant
 from ....store.answer_codes import answers_of
-from ....store.commands import Add, Claim, Renew, Settle, Tick, Update
+from ....store.commands import Add, Claim, Renew, Settle, Tick, Update, Withdraw
 from ....store.values import Added, Answer, Claimed, Settled, Ticked
+from ....store.waiting import end_wait, held_by
 from .. import adding
 from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of
 from ..executor import Executor
-from ..parameters import NULL, number, numbers, text, texts, truth, truths
+from ..parameters import NULL, boolean, booleans, number, numbers, text, texts
 from ..settling import Settlement
 
 
@@ -19,39 +20,44 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
         on.check()
         return [[] for _ in command.bundles]
     arguments = adding.arguments_of(command.bundles)
-    [letters] = await on.act("add", arguments.queues, now, *arguments.parameters())
-    await on.fold_now_and_then(arguments.queues)
+    [letters] = await on.call_and_notify("add", arguments.queues, now, *arguments.parameters())
+    await on.fold_sometimes(arguments.queues)
     return adding.answers_of(command.bundles, letters)
 
 
 async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
-    floor = on.floors.parameters(command)
-    instant, again_at, *jobs, passed = await on.act(
-        "claim", [command.queue], now, text(command.queue), *request_of(command), *floor, is_repeat=command.repeat
+    start = on.scan_starts.parameters(command)
+    instant, again_at, *jobs, passed = await on.call_and_notify(
+        "claim", [command.queue], now, text(command.queue), *request_of(command), *start, is_repeat=command.repeat
     )
     claimed = claimed_of(command, instant, again_at, jobs)
-    on.floors.note(command, claimed, passed, was_whole=floor[2] is NULL)
+    on.scan_starts.note(command, claimed, passed, was_whole=start[2] is NULL)
     return claimed
+
+
+async def withdraw(on: Executor, command: Withdraw, now: Instant | None) -> Claimed:
+    end_wait(command.token)
+    return await claim(on, held_by(command), now)
 
 
 async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     then = command.then
     settlement = Settlement(command.outcomes)
-    floor = on.floors.parameters(then)
-    done, others, instant, again_at, *jobs, passed = await on.act(
+    start = on.scan_starts.parameters(then)
+    done, others, instant, again_at, *jobs, passed = await on.call_and_notify(
         "settle",
         [command.queue, *settlement.queues],
         now,
         text(command.queue),
         *settlement.parameters,
         *request_of(then),
-        *floor,
+        *start,
     )
     answers = settlement.answers(done, others)
     if then is None:
         return Settled(answers)
     claimed = claimed_of(then, instant, again_at, jobs)
-    on.floors.note(then, claimed, passed, was_whole=floor[2] is NULL)
+    on.scan_starts.note(then, claimed, passed, was_whole=start[2] is NULL)
     return Settled(answers, claimed)
 
 
@@ -59,13 +65,13 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
     locks = command.locks
     ids, tokens = texts([held.id for held in locks]), texts([held.token for held in locks])
     lock = number(min(command.lock, LAST_INSTANT))
-    [(letters,)] = await on.ask("renew", text(command.queue), ids, tokens, lock, number(now))
+    [(letters,)] = await on.call("renew", text(command.queue), ids, tokens, lock, number(now))
     return [HELD] * len(locks) if letters is None else answers_of(letters)
 
 
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
     updates = command.updates
-    [letters] = await on.act(
+    [letters] = await on.call_and_notify(
         "update",
         [command.queue],
         now,
@@ -76,21 +82,22 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
         texts([update.data for update in updates]),
         texts([as_json(update.log).decode() if update.log else None for update in updates]),
         numbers([update.keep_logs for update in updates]),
-        truths([update.alone for update in updates]),
+        booleans([update.alone for update in updates]),
+        text(adding.children_given(updates)),
     )
     return answers_of(letters)
 
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
     rules, ends = command.rules, dict(command.rules.ends)
-    promoted, stalled, given_up, removed, next_at, more, at = await on.act(
+    promoted, stalled, given_up, removed, next_at, more, at = await on.call_and_notify(
         "tick",
         [command.queue],
         now,
         text(command.queue),
         number(rules.max_stalled_count),
-        truth(rules.on_stalled == "fail"),
-        truth(rules.counts_as_attempt),
+        boolean(rules.on_stalled == "fail"),
+        boolean(rules.counts_as_attempt),
         GIVEN_UP_FOR,
         texts(list(ends)),
         texts(list(ends.values())),

@@ -17,6 +17,7 @@ Verbs: TypeAlias = Mapping[type[Command[Any]], Verb]
 VERBS: Final[Verbs] = {
     commands.Add: run.add,
     commands.Claim: run.claim,
+    commands.Withdraw: run.withdraw,
     commands.Settle: run.settle,
     commands.Renew: run.renew,
     commands.Update: run.update,
@@ -38,6 +39,7 @@ VERBS: Final[Verbs] = {
     commands.CountWaiting: look.count_waiting,
     commands.ReadMetrics: look.metrics,
     commands.ReadHistory: look.history,
+    commands.ReadChildren: look.children,
     commands.ReadLog: look.log,
     commands.ReadSettings: look.settings,
     commands.ListQueues: look.queues,

@@ -1,6 +1,6 @@
--- Adds one job, if its id is new: what `add` does for many, in fewer steps.
--- Takes what `add` takes of it.
--- Returns the wakes as `wake` says them, or null if the id was there.
+-- Adds one job if its id is new: the fast path of `add`.
+-- Takes the parameters of `add` for one job.
+-- Returns the wakes (see `wake`), or null if the id exists.
 CREATE OR REPLACE FUNCTION ropeway.add_single(
     queue_name text, job_id text, job_name text, data text, options text, priority integer, lifo boolean, delay bigint,
     due_at bigint, tags text, instant bigint, may_wake boolean
@@ -19,7 +19,7 @@ BEGIN
     VALUES (
         ord, instant, queue_id, coalesce(add_single.priority, 0), job_id, job_name,
         coalesce(add_single.options, '{}'), add_single.data,
-        CASE WHEN add_single.tags IS NOT NULL THEN ropeway.texts(add_single.tags::json) END
+        CASE WHEN add_single.tags IS NOT NULL THEN ropeway.texts_of_json(add_single.tags::json) END
     )
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN

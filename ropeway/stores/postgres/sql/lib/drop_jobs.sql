@@ -1,29 +1,51 @@
--- Removes jobs and everything about them: whatever removes a job goes through here.
--- Takes the step, the queue, the ids of jobs that have left their tables and are counted out there, the state of each, the
+-- Removes jobs: the only function that does. What has to happen when a job is removed belongs here.
+-- Takes the step, the queue, the ids of jobs whose state's row is deleted and uncounted already, the state of each, the
 -- sequence numbers of those that may have failures or log lines, and the instant.
--- Returns the step.
+-- Returns the step, and news for the parents of those that were not final, which the caller has to pass to `conclude` when
+-- it has locked all its jobs (null: none has parents).
 CREATE OR REPLACE FUNCTION ropeway.drop_jobs(
-    INOUT s ropeway.step, queue_id integer, ids text[], states ropeway.state[], seqs bigint[], instant bigint
+    INOUT s ropeway.step, queue_id integer, ids text[], states ropeway.state[], seqs bigint[], instant bigint,
+    OUT news ropeway.news[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
     amount CONSTANT integer := cardinality(ids);
-    told text;
+    listed text;
+    own bigint[];
 BEGIN
     IF ids IS NULL OR amount = 0 THEN
         RETURN;
     END IF;
     WITH gone AS (
         DELETE FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = ANY (ids)
+        RETURNING j.id, j.families, j.family
     )
-    SELECT string_agg('["' || job.id || '",{"prev":"' || job.state || '"}]', ',')
-    INTO told
+    SELECT
+        string_agg('["' || job.id || '",{"prev":"' || job.state || '"}]', ','),
+        (
+            SELECT array_agg(ROW(queue_id, gone.id, '{{CHILD_REMOVED}}', NULL, NULL, gone.families)::ropeway.news)
+            FROM gone WHERE gone.families IS NOT NULL
+        ),
+        (SELECT array_agg(gone.family ORDER BY gone.family DESC) FROM gone WHERE gone.family IS NOT NULL)
+    INTO listed, news, own
     FROM unnest(ids, states) AS job (id, state);
+    IF news IS NOT NULL THEN
+        news := (
+            SELECT array_agg(ROW(given.*)::ropeway.news ORDER BY given.id)
+            FROM unnest(news) AS given JOIN unnest(ids, states) AS job (id, state) ON job.id = given.id
+            WHERE job.state NOT IN ({{FINAL}})
+        );
+    END IF;
+    IF own IS NOT NULL THEN
+        PERFORM FROM ropeway.family AS f WHERE f.id = ANY (own) ORDER BY f.id DESC FOR UPDATE;
+        DELETE FROM ropeway.link AS l WHERE l.family = ANY (own);
+        DELETE FROM ropeway.family AS f WHERE f.id = ANY (own);
+    END IF;
     IF cardinality(seqs) > 0 THEN
         DELETE FROM ropeway.failure AS f WHERE f.seq = ANY (seqs);
         DELETE FROM ropeway.log_line AS l WHERE l.seq = ANY (seqs);
     END IF;
-    s.entries := concat_ws(',', s.entries, ropeway.entry('{{REMOVE}}', instant, NULL, told));
+    s.entries := concat_ws(',', s.entries, ropeway.entry('{{REMOVE}}', instant, NULL, listed));
     s.events := coalesce(s.events, 0) + amount;
     s.metric_removed := coalesce(s.metric_removed, 0) + amount;
 END

@@ -1,6 +1,5 @@
--- Drops sets of functions that no process has used for long: those of releases that are no longer deployed. A process
--- that was idle all that time installs its set again.
--- Takes how long that is.
+-- Drops sets of functions that no process has used for long. A process that was idle so long installs its set again.
+-- Takes how long, in milliseconds.
 -- Returns nothing.
 CREATE OR REPLACE FUNCTION ropeway.drop_unused_functions(unused_for bigint DEFAULT {{FUNCTIONS_KEPT}}) RETURNS void
 LANGUAGE plpgsql AS $$

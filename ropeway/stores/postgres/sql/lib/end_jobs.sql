@@ -1,35 +1,38 @@
--- Makes jobs final: whatever ends a job goes through here, and what has to happen when one ends is done here.
--- Takes the step, the queue, the move and the final state, and how long the jobs are kept as an age and a count. Then the jobs:
--- either ids and tokens, each once and in order, of which those end that are active under their token, or jobs that have
--- left their tables, as they are to be kept. Then their results (null: none has one), what the event says of each (json; null: of
--- none) and of all of them, and the instant.
--- Returns the step, and the ids of those that ended.
+-- Makes jobs final: the only function that does. What has to happen when a job ends belongs here.
+-- Takes the step, the queue, the move, the final state, and the age and count of retention. Then the jobs: either ids
+-- (each once, in order) and tokens, of which those end that are active under their token; or jobs as they are to be
+-- stored, whose state's row is deleted already. Then their results (null: none has one), event details of each (json;
+-- null: none) and of all, and the instant.
+-- Returns the step, the ids of those that ended, and news for their parents, which the caller has to pass to `conclude`
+-- when it has locked all its jobs (null: none has parents).
 CREATE OR REPLACE FUNCTION ropeway.end_jobs(
     INOUT s ropeway.step, queue_id integer, move text, entered ropeway.state, age bigint, keeps bigint, held_ids text[],
-    tokens text[], jobs ropeway.active[], results text[], details text[], common text, instant bigint, OUT ended text[]
+    tokens text[], jobs ropeway.active[], results text[], details text[], common text, instant bigint, OUT ended text[],
+    OUT news ropeway.news[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
     is_kept CONSTANT boolean := (age = 0 OR keeps = 0) IS NOT TRUE;
     expires_at CONSTANT bigint := ropeway.expiry(instant, age, keeps);
     amount integer;
-    told text;
+    listed text;
     pasts bigint[];
+    dropped record;
 BEGIN
     IF held_ids IS NOT NULL THEN
         WITH gone AS (
             DELETE FROM ropeway.active AS a
             USING (
-                -- LATERAL and LIMIT: each by its key, in the order of ids, whatever the planner thinks of the table.
-                SELECT mine.spot, given.result
+                -- LATERAL and LIMIT: each by its key, in the order of ids, whatever the statistics of the table.
+                SELECT mine.row_ctid, given.result
                 FROM unnest(held_ids, tokens, results) AS given (id, token, result)
                 CROSS JOIN LATERAL (
-                    SELECT held.ctid AS spot FROM ropeway.active AS held
+                    SELECT held.ctid AS row_ctid FROM ropeway.active AS held
                     WHERE held.queue = queue_id AND held.id = given.id AND held.token = given.token
                     LIMIT 1
                 ) AS mine
             ) AS ended
-            WHERE a.ctid = ended.spot
+            WHERE a.ctid = ended.row_ctid
             RETURNING a.*, ended.result
         ), kept AS (
             INSERT INTO ropeway.finished (seq, finished_at, expires_at, state, queue, result, reason, {{CARRIED}})
@@ -46,8 +49,10 @@ BEGIN
             ),
             array_agg(abs(gone.ord)) FILTER (
                 WHERE NOT is_kept AND (gone.attempts_started > 1 OR gone.attempts_made > 0 OR gone.logged > 0)
-            )
-        INTO amount, ended, told, pasts
+            ),
+            array_agg(ROW(queue_id, gone.id, entered, gone.result, gone.reason, NULL)::ropeway.news)
+                FILTER (WHERE gone.has_parents)
+        INTO amount, ended, listed, pasts, news
         FROM gone;
         s.active := coalesce(s.active, 0) - amount;
     ELSE
@@ -64,14 +69,17 @@ BEGIN
             string_agg('["' || job.id || '",' || coalesce(details[job.ordinality], 'null') || ']', ','),
             array_agg(abs(job.ord)) FILTER (
                 WHERE NOT is_kept AND (job.attempts_started > 1 OR job.attempts_made > 0 OR job.logged > 0)
-            )
-        INTO amount, ended, told, pasts
+            ),
+            array_agg(
+                ROW(queue_id, job.id, entered, results[job.ordinality], job.reason, NULL)::ropeway.news ORDER BY job.ordinality
+            ) FILTER (WHERE job.has_parents)
+        INTO amount, ended, listed, pasts, news
         FROM unnest(jobs) WITH ORDINALITY AS job;
     END IF;
     IF amount = 0 THEN
         RETURN;
     END IF;
-    s.entries := concat_ws(',', s.entries, ropeway.entry(move, instant, entered::text, told, common));
+    s.entries := concat_ws(',', s.entries, ropeway.entry(move, instant, entered::text, listed, common));
     s.events := coalesce(s.events, 0) + amount * CASE move WHEN '{{GIVE_UP}}' THEN {{EVENTS_OF_GIVE_UP}} ELSE 1 END;
     IF entered = 'completed' THEN
         s.completed := coalesce(s.completed, 0) + CASE WHEN is_kept THEN amount ELSE 0 END;
@@ -83,10 +91,14 @@ BEGIN
         s.cancelled := coalesce(s.cancelled, 0) + CASE WHEN is_kept THEN amount ELSE 0 END;
         s.metric_cancelled := coalesce(s.metric_cancelled, 0) + amount;
     END IF;
+    IF news IS NOT NULL THEN
+        news := ropeway.news_of(news, move);
+    END IF;
     IF NOT is_kept THEN
-        s := ropeway.drop_jobs(s, queue_id, ended, array_fill(entered, ARRAY[amount]), pasts, instant);
+        dropped := ropeway.drop_jobs(s, queue_id, ended, array_fill(entered, ARRAY[amount]), pasts, instant);
+        s := dropped.s;
     ELSIF keeps IS NOT NULL THEN
-        s := ropeway.retain(s, queue_id, entered, keeps, amount, instant);
+        s := ropeway.trim_finished(s, queue_id, entered, keeps, amount, instant);
     END IF;
 END
 $$;

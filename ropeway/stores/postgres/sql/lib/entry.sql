@@ -1,5 +1,6 @@
--- One entry of the stream of events, as text.
--- Takes what happened, when, the state entered (or null), the jobs (json, comma separated), what they have in common (json).
+-- Formats one entry of the event stream.
+-- Takes the move or notice, when, the state entered (or null), the jobs (json, comma separated), and details of all of
+-- them (json).
 -- Returns json.
 CREATE OR REPLACE FUNCTION ropeway.entry(what text, at bigint, entered text, jobs text, detail text DEFAULT NULL)
 RETURNS text

@@ -1,5 +1,5 @@
 -- When a job expires that ends now.
--- Takes the instant, and the age and the count to keep it for (null: none).
+-- Takes the instant, and the age and count of its retention (null: no limit).
 -- Returns null if it is kept for ever; the last instant of all if only a count removes it.
 CREATE OR REPLACE FUNCTION ropeway.expiry(instant bigint, age bigint, count bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$

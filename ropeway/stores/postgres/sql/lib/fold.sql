@@ -1,6 +1,23 @@
--- Adds steps to the tally and the metrics of a queue, and gives them their numbers in the stream of events. The step after
--- which nothing waits and nothing is active is followed by `drained`.
--- Takes the queue and how many steps at most.
+-- Folds the steps of a queue: numbers them in the event stream, and adds them up in the counters.
+--
+--   calls, side by side                        one fold at a time (advisory lock)
+--
+--   INSERT step 7: -1 waiting, +1 active  ---+    id   number   events            tally of the queue
+--   INSERT step 8: +2 waiting             ---+->   7     41     1 (claim)         waiting    +1
+--   INSERT step 9: -1 active, +1 done     ---+     8     45     4 (two adds)      active     +0
+--   INSERT step 10: not committed yet              9     46     1 (complete)      completed  +1, events = 46
+--
+-- If every call updated the counters and numbered its events, all calls on a queue would wait for each other's commit. So
+-- a call only inserts a step: its entries, and what it adds to counters and metrics. A fold adds up the committed steps
+-- that have no number yet, in the order of their ids. A call takes its id after it has seen what it builds on, so that
+-- order is one of cause and effect. A step that commits late, such as 10, gets a number of a later fold, behind all that
+-- readers have seen: no reader misses it, and an open transaction blocks no other call.
+--
+-- Readers fold before they read events. Counts are the tally plus the steps that are not folded yet. A fold replaces the
+-- tally's row instead of updating it, so that the newest is found at once however many dead ones an open transaction
+-- keeps. The step after which nothing is waiting or active is followed by a step with the event `drained`.
+--
+-- Takes the queue, and how many steps at most.
 -- Returns how many there were.
 CREATE OR REPLACE FUNCTION ropeway.fold(queue_id integer, most integer DEFAULT {{FOLD_BATCH}}) RETURNS integer
 LANGUAGE plpgsql AS $$
@@ -8,7 +25,7 @@ DECLARE
     base ropeway.tally;
     folded integer;
 BEGIN
-    -- Whoever comes second finds what the first one did: the lock lasts until the commit.
+    -- Held until the commit, so that the next fold sees what this one numbered.
     PERFORM pg_advisory_xact_lock(hashtext('ropeway.fold'), queue_id);
     IF NOT EXISTS (SELECT FROM ropeway.step WHERE step.queue = queue_id AND step.number IS NULL) THEN
         RETURN 0;
@@ -19,7 +36,7 @@ BEGIN
     END IF;
     WITH next AS MATERIALIZED (
         SELECT
-            step.ctid AS spot, step.*, coalesce(step.waiting, 0) + coalesce(step.active, 0) AS busy,
+            step.ctid AS row_ctid, step.*, coalesce(step.waiting, 0) + coalesce(step.active, 0) AS busy,
             base.waiting + base.active
                 + sum(coalesce(step.waiting, 0) + coalesce(step.active, 0)) OVER (ORDER BY step.id) AS left_busy
         FROM ropeway.step
@@ -36,7 +53,7 @@ BEGIN
         FROM next
     ), counted AS (
         UPDATE ropeway.step SET number = numbered.last_number - CASE WHEN numbered.drains THEN 1 ELSE 0 END
-        FROM numbered WHERE step.ctid = numbered.spot
+        FROM numbered WHERE step.ctid = numbered.row_ctid
     ), drained AS (
         INSERT INTO ropeway.step (at, number, queue, events, entries)
         SELECT numbered.at, numbered.last_number, queue_id, 1, ropeway.entry('{{DRAINED}}', numbered.at, NULL, NULL)

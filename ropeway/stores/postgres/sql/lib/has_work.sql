@@ -1,6 +1,6 @@
 -- Whether a claim may find jobs.
 -- Takes the queue's id.
--- Returns true if any wait, or are due.
+-- Returns true if any are waiting, or due.
 CREATE OR REPLACE FUNCTION ropeway.has_work(queue_id integer) RETURNS boolean
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan

@@ -1,6 +1,6 @@
--- Says that this session listens to a topic of a queue, until `unlisten` or its end.
+-- Subscribes this session to a topic of a queue, until `unlisten` or its end.
 -- Takes the queue and the topic.
--- Returns the queue's id, which wakes name.
+-- Returns the queue's id, which notifications contain.
 CREATE OR REPLACE FUNCTION ropeway.listen(queue_name text, topic text) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE

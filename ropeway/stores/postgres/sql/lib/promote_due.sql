@@ -1,12 +1,12 @@
--- Puts delayed jobs in line whose time has come, at most a batch.
--- Takes the step, the queue, the instant, and the least due_at to look at (null: all).
--- Returns the step, how many there were, and when the next delay ends.
+-- Moves delayed jobs to waiting that are due, at most a batch.
+-- Takes the step, the queue, the instant, and the least due_at to look at (null: any).
+-- Returns the step, how many were promoted, and when the next one is due.
 CREATE OR REPLACE FUNCTION ropeway.promote_due(
     INOUT s ropeway.step, queue_id integer, instant bigint, from_due bigint, OUT promoted integer, OUT next_due bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
-    spots tid[];
+    ctids tid[];
     jobs text;
 BEGIN
     promoted := 0;
@@ -16,9 +16,9 @@ BEGIN
     IF next_due IS NULL OR next_due > instant THEN
         RETURN;
     END IF;
-    -- By a statement of its own: of a job that somebody has changed meanwhile it learns where it lies now, but cannot see
-    -- it there.
-    spots := ARRAY(
+    -- In a separate statement: for a job that was changed meanwhile it returns the new ctid, which its own snapshot does
+    -- not contain.
+    ctids := ARRAY(
         SELECT due.ctid FROM ropeway.later AS due
         WHERE due.queue = queue_id AND due.due_at >= coalesce(from_due, 0) AND due.due_at <= instant
         ORDER BY due.due_at, due.ord
@@ -26,7 +26,7 @@ BEGIN
         FOR UPDATE SKIP LOCKED
     );
     WITH gone AS (
-        DELETE FROM ropeway.later WHERE later.ctid = ANY (spots) RETURNING later.*
+        DELETE FROM ropeway.later WHERE later.ctid = ANY (ctids) RETURNING later.*
     ), lined AS (
         INSERT INTO ropeway.waiting (ord, queue, priority, {{CARRIED}}, reason)
         SELECT
@@ -37,8 +37,8 @@ BEGIN
     INTO promoted, jobs
     FROM gone;
     IF promoted > 0 THEN
-        s := ropeway.told(s, ropeway.entry('{{PROMOTE}}', instant, 'waiting', jobs), promoted);
-        s := ropeway.moved(s, 'delayed', 'waiting', promoted);
+        s := ropeway.add_entry(s, ropeway.entry('{{PROMOTE}}', instant, 'waiting', jobs), promoted);
+        s := ropeway.count_move(s, 'delayed', 'waiting', promoted);
     END IF;
     SELECT later.due_at INTO next_due FROM ropeway.later
     WHERE later.queue = queue_id AND later.due_at >= coalesce(from_due, 0)

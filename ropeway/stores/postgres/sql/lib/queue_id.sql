@@ -1,5 +1,5 @@
--- Makes sure that a queue exists.
--- Takes its name, or its name, # and its id, from callers who know that it was made.
+-- Makes a queue if it does not exist.
+-- Takes its name; or its name, # and its id, if the caller knows that it exists.
 -- Returns its id.
 CREATE OR REPLACE FUNCTION ropeway.queue_id(queue_name text) RETURNS integer
 LANGUAGE plpgsql AS $$
@@ -12,8 +12,8 @@ BEGIN
         SELECT queue.id INTO found_id FROM ropeway.queue WHERE queue.name = queue_name;
         EXIT WHEN FOUND;
         BEGIN
-            -- Waits for whoever makes it at the same time; a transaction of somebody else may stay open for long, so clients
-            -- call this in one of their own first.
+            -- Waits for a call that makes it at the same time. A caller's transaction may stay open for long, so clients
+            -- call this in a separate transaction first.
             INSERT INTO ropeway.queue (name) VALUES (queue_name) ON CONFLICT (name) DO NOTHING;
         EXCEPTION
             WHEN serialization_failure THEN

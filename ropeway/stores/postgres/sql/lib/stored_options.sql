@@ -1,6 +1,6 @@
--- What a job's options say about its end without its worker; options that were damaged count as none.
--- Takes the options (json) and the defaults: attempts, stack traces, and the age and count to keep failed jobs for.
--- Returns the same.
+-- Reads the options that matter when a job ends without its worker. Damaged options count as none.
+-- Takes the options (json) and the defaults: attempts, stack traces, and the age and count of failed jobs.
+-- Returns the four values.
 CREATE OR REPLACE FUNCTION ropeway.stored_options(
     options text, defaults bigint[], OUT attempts bigint, OUT stack_traces bigint, OUT age bigint, OUT count bigint
 )

@@ -1,4 +1,4 @@
--- Takes back what `listen` said.
+-- Ends a subscription of `listen`.
 -- Takes the queue's id and the topic.
 -- Returns nothing.
 CREATE OR REPLACE FUNCTION ropeway.unlisten(queue_id integer, topic text) RETURNS void

@@ -1,7 +1,8 @@
--- Wakes whoever listens to a topic of a queue. Listeners hold a shared lock on it, so one that cannot be had alone says
--- that somebody is there; it is given back at once, and nobody ever waits for it.
--- Takes the queue's id, the topic ('jobs', 'events', 'revoked'), and whether it may: null sends it unseen.
--- Returns null if nobody listens, else the topic and the id behind a + (woken) or a - (not allowed).
+-- Notifies the listeners to a topic of a queue, if there are any. Each holds a shared advisory lock, so an exclusive
+-- lock that cannot be acquired means that there is a listener; it is only tried, and released at once.
+-- Takes the queue's id, the topic ('jobs', 'events', 'revoked'), and whether it may notify (null: without looking for
+-- listeners).
+-- Returns null if there is no listener; else topic:id behind a + (notified) or a - (it was not allowed to).
 CREATE OR REPLACE FUNCTION ropeway.wake(queue_id integer, topic text, may boolean) RETURNS text
 LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,4 +1,4 @@
--- Jobs, where they stand, and what is remembered about them.
+-- Tables of jobs, their states, their events and counters, and small records.
 
 CREATE TYPE ropeway.state AS ENUM (
     'waiting', 'waiting-children', 'delayed', 'active', 'completed', 'failed', 'cancelled'
@@ -19,7 +19,7 @@ CREATE TABLE ropeway.function_set (
     used_at bigint NOT NULL
 );
 
--- Settings of a queue. A row stays when its queue is obliterated: its id and its event numbers must not come again.
+-- Settings of a queue. The row stays when its queue is obliterated: its id and event numbers must not be used again.
 CREATE TABLE ropeway.queue (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text COLLATE "C" NOT NULL UNIQUE,
@@ -31,8 +31,8 @@ CREATE TABLE ropeway.queue (
 
 CREATE SEQUENCE ropeway.job_seq AS bigint;
 
--- What moves do not change, so that a large payload is written once. Priority and ord say where a job waits, whenever
--- it does; ord is its sequence number, or the negative of it.
+-- What no move changes, so that a large payload is written once. Priority and ord are a job's position among the waiting
+-- ones, whenever it is one; ord is its sequence number, or the negative of it for lifo.
 CREATE TABLE ropeway.job (
     ord bigint NOT NULL,
     created_at bigint NOT NULL,
@@ -44,11 +44,17 @@ CREATE TABLE ropeway.job (
     data text NOT NULL,
     -- Null if it has none.
     tags text[],
+    -- The jobs that wait for it (json, a list of queue and id), and their families in the same order. Null if none does.
+    parents text,
+    families bigint[],
+    -- That of the jobs that it waits for. Null if it never had any.
+    family bigint,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
--- Every job stands in one of the next four tables. Each is ordered as it is used and carries what its moves need, so
--- that neither a claim nor a settle looks at what lies beside it.
+-- Every job has a row in one of the next four tables, by its state. Each is ordered as it is used and has the columns that
+-- its moves need, so that neither a claim nor a settle reads jobs of other states. `has_parents` is null if no job waits for
+-- it, and so takes no space.
 
 CREATE TABLE ropeway.waiting (
     ord bigint NOT NULL,
@@ -65,7 +71,8 @@ CREATE TABLE ropeway.waiting (
     token text COLLATE "C",
     worker text COLLATE "C",
     reason text,
-    progress text
+    progress text,
+    has_parents boolean
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
     autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0
@@ -74,7 +81,7 @@ CREATE TABLE ropeway.waiting (
 CREATE UNIQUE INDEX waiting_in_line ON ropeway.waiting (queue, priority, ord);
 CREATE INDEX waiting_by_name ON ropeway.waiting (queue, name, priority, ord);
 
--- No index but its key, and room in every page: a renewed lock stays on its page and touches no index.
+-- No index but its key, and room in every page: renewing a lock stays on its page and changes no index.
 CREATE TABLE ropeway.active (
     ord bigint NOT NULL,
     started_at bigint NOT NULL,
@@ -86,7 +93,7 @@ CREATE TABLE ropeway.active (
     attempts_started integer NOT NULL CHECK (attempts_started > 0),
     stalled_count integer NOT NULL,
     logged integer NOT NULL,
-    -- Whether no other handler of its process can be to blame if it stalls.
+    -- Whether it is the only handler of its process, so that a stall can be blamed on it.
     alone boolean NOT NULL,
     id text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
@@ -94,6 +101,7 @@ CREATE TABLE ropeway.active (
     worker text COLLATE "C" NOT NULL,
     reason text,
     progress text,
+    has_parents boolean,
     PRIMARY KEY (queue, id)
 ) WITH (
     fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -118,6 +126,7 @@ CREATE TABLE ropeway.later (
     worker text COLLATE "C",
     reason text,
     progress text,
+    has_parents boolean,
     PRIMARY KEY (queue, id)
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
@@ -127,7 +136,7 @@ CREATE TABLE ropeway.later (
 CREATE INDEX later_due ON ropeway.later (queue, due_at, ord) WHERE due_at IS NOT NULL;
 CREATE INDEX later_children ON ropeway.later (queue, abs(ord)) WHERE due_at IS NULL;
 
--- It grows at one end, and retention takes from the other.
+-- Rows are added at one end, and removed by retention at the other.
 CREATE TABLE ropeway.finished (
     seq bigint NOT NULL,
     finished_at bigint NOT NULL,
@@ -148,14 +157,69 @@ CREATE TABLE ropeway.finished (
     reason text,
     progress text,
     result text,
+    has_parents boolean,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
--- Those that are kept for ever lie apart, because counts pass them over.
+-- Those that are kept for ever have an index of their own, because counts skip them.
 CREATE INDEX finished_by_time ON ropeway.finished (queue, state, finished_at, seq) WHERE expires_at IS NOT NULL;
 CREATE INDEX finished_kept ON ropeway.finished (queue, state, finished_at, seq) WHERE expires_at IS NULL;
 -- Without those that only a count removes: they expire at the last instant of all.
 CREATE INDEX finished_expiring ON ropeway.finished (queue, expires_at) WHERE expires_at < 253402300799999;
+
+-- What a parent knows of its children as a whole. Its id is less than those of all its descendants, and calls lock families
+-- in descending order: `sql/lib/conclude.sql` says why.
+CREATE TABLE ropeway.family (
+    id bigint PRIMARY KEY,
+    -- The delay of the parent, until its first release.
+    delay bigint NOT NULL DEFAULT 0,
+    due_at bigint,
+    -- The parent.
+    queue integer NOT NULL,
+    -- How many children it has, how many of them are still waited for, and how many ended in each way.
+    total integer NOT NULL DEFAULT 0,
+    awaited integer NOT NULL DEFAULT 0,
+    completed integer NOT NULL DEFAULT 0,
+    failed integer NOT NULL DEFAULT 0,
+    cancelled integer NOT NULL DEFAULT 0,
+    -- The number of the newest link.
+    newest integer NOT NULL DEFAULT 0,
+    -- Whether the parent need not wait again for children that are still left.
+    is_released boolean NOT NULL DEFAULT false,
+    -- Whether the parent failed by a child and was not retried since.
+    has_failed boolean NOT NULL DEFAULT false,
+    parent text COLLATE "C" NOT NULL,
+    -- The strongest effect of a child that failed while the parent did not wait, until it waits.
+    owed text COLLATE "C",
+    owed_reason text
+) WITH (
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+-- What a parent knows of each child, also when that is removed. Room in every page: the end of a child changes no index.
+CREATE TABLE ropeway.link (
+    family bigint NOT NULL,
+    number integer NOT NULL,
+    queue integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    policy text COLLATE "C" NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    result text,
+    reason text,
+    PRIMARY KEY (family, queue, id)
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+CREATE UNIQUE INDEX link_in_order ON ropeway.link (family, number);
+
+-- The end of a child, for its parents: how it ended, and their families.
+CREATE TYPE ropeway.news AS (queue integer, id text, ended text, result text, reason text, families bigint[]);
+
+-- What news do to a parent: the effect of the first child that failed (null: none is waited for any more), and the strongest
+-- of the others.
+CREATE TYPE ropeway.judgement AS (
+    family bigint, queue integer, id text, effect text, reason text, other_effect text, other_reason text
+);
 
 -- Failed attempts; a job's numbers have no gaps between the oldest and the newest kept.
 CREATE TABLE ropeway.failure (
@@ -177,10 +241,8 @@ CREATE TABLE ropeway.log_line (
     PRIMARY KEY (seq, number)
 );
 
--- What every call did, in one row: its event entries (json, comma separated), how many jobs it moved from and to each
--- state, and what it adds to the metrics. Calls only ever insert here, so that no transaction waits for another, however
--- long it stays open. The fold adds steps to `tally` and `metric` and gives them their number in the stream: in the order
--- of id, which is an order of cause and effect, because a call takes its id after it saw what it builds on.
+-- One row for every call that changed something: its event entries (json, comma separated), by how much it changes the
+-- number of jobs in each state, and what it adds to the metrics. `sql/lib/fold.sql` says how steps are numbered and added up.
 CREATE TABLE ropeway.step (
     id bigint GENERATED ALWAYS AS IDENTITY,
     at bigint NOT NULL,
@@ -207,14 +269,14 @@ CREATE TABLE ropeway.step (
     fillfactor = 90, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
     autovacuum_vacuum_insert_scale_factor = 1, autovacuum_vacuum_cost_delay = 0
 );
--- Long ones move out of the row, so that the fold does not copy them, and are not worth being compressed.
+-- Long ones are stored outside of the row, so that the fold does not copy them; compressing them is not worth it.
 ALTER TABLE ropeway.step ALTER COLUMN entries SET STORAGE EXTERNAL;
 
 CREATE INDEX step_not_folded ON ropeway.step (queue, id) WHERE number IS NULL;
 CREATE INDEX step_in_stream ON ropeway.step (queue, number) WHERE number IS NOT NULL;
 
--- How many jobs each state has, without what is not folded yet, and where the stream of events stands. Every fold puts a
--- row in the place of the one before: the newest is found at once, however many dead ones an old transaction keeps.
+-- How many jobs each state has, and the number of the newest event, as of the last fold. Every fold inserts a row and
+-- deletes the one before: the newest is found at once, however many dead ones an old transaction keeps.
 CREATE TABLE ropeway.tally (
     fold bigint NOT NULL,
     waiting bigint NOT NULL DEFAULT 0,
@@ -232,7 +294,7 @@ CREATE TABLE ropeway.tally (
     PRIMARY KEY (queue, fold)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
--- What moved in each minute, without what is not folded yet.
+-- How many moves there were in each minute, as of the last fold.
 CREATE TABLE ropeway.metric (
     queue integer NOT NULL,
     minute bigint NOT NULL,
@@ -246,8 +308,8 @@ CREATE TABLE ropeway.metric (
     PRIMARY KEY (queue, minute)
 ) WITH (fillfactor = 50);
 
--- Locks of running jobs that were taken away. Whoever writes here holds the queue's lock for it until the commit, so
--- that a reader who is past a number has seen all before it.
+-- Revoked locks of running jobs. A writer holds an advisory lock of the queue until its commit, so that a reader that has
+-- seen a number has seen all before it.
 CREATE TABLE ropeway.revoked (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at bigint NOT NULL,
@@ -271,17 +333,18 @@ CREATE TABLE ropeway.record (
 
 CREATE INDEX record_expiring ON ropeway.record (expires_at) WHERE expires_at IS NOT NULL;
 
--- Queues are few. Analyzed while there was one job in each, they would be taken for as many as there are jobs, and plans
--- would look for a job among all of its queue's.
+-- Queues are few. If the tables are analyzed while there is one job in each queue, the planner expects as many queues as
+-- jobs, and searches a job among all of its queue.
 ALTER TABLE ropeway.job ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.waiting ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.active ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.later ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.finished ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.step ALTER COLUMN queue SET (n_distinct = 10);
+ALTER TABLE ropeway.link ALTER COLUMN queue SET (n_distinct = 10);
 
--- A job and where it stands; ask for it by queue and id.
-CREATE VIEW ropeway.place AS
+-- A job with the columns of its state; query it by queue and id.
+CREATE VIEW ropeway.whole_job AS
 SELECT
     job.queue, job.id, job.name, job.data, job.options,
     (CASE
@@ -310,7 +373,13 @@ SELECT
     coalesce(active.progress, waiting.progress, finished.progress, later.progress) AS progress,
     finished.result,
     coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged,
-    job.tags
+    job.tags, job.parents,
+    CASE
+        WHEN job.family IS NULL THEN 0
+        ELSE coalesce((SELECT family.total FROM ropeway.family WHERE family.id = job.family), 0)
+    END AS children,
+    job.families, job.family,
+    CASE WHEN job.families IS NOT NULL THEN true END AS has_parents
 FROM ropeway.job
 LEFT JOIN ropeway.active ON active.queue = job.queue AND active.id = job.id
 LEFT JOIN ropeway.waiting

@@ -1,6 +1,5 @@
 -- Bundles of jobs, in one queue or several.
--- Uses: unpack, announcing, places, lines, parked
-local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT, EXTRAS = 1, 2, 3, 4, 5, 6, 7, 8, 9
+-- Uses: unpack, announcing, places, lines, parked, bundle_fields
 
 -- Adds to queues that are open. `texts` are those of all jobs, one after the other.
 local function add_all(queues, names, bundles, only_looks, texts)
@@ -10,6 +9,7 @@ local function add_all(queues, names, bundles, only_looks, texts)
     local q = queues[i]
     q.jobs, q.delayed, q.groups, q.announced_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
     q.ids, q.seen, q.asked, q.number, q.waiting, q.extras, q.runs = {}, {}, 0, 0, 0, {}, {}
+    q.last, q.parents = nil, nil
     q.created = pack_created(q.now)
     if q.is_new then
       new_queues[#new_queues + 1] = i
@@ -23,7 +23,7 @@ local function add_all(queues, names, bundles, only_looks, texts)
     job.text = sub(texts, text_at, text_at + length - 1)
     text_at = text_at + length
     total = total + 1
-    if q.seen[id] then
+    if q.seen[id] or (job[FROM] and not in_flows().comes_after_parents(queues, job)) then
       is_plain = false
     end
     q.seen[id] = true
@@ -55,6 +55,10 @@ local function add_all(queues, names, bundles, only_looks, texts)
     if not is_plain then
       q.known[id] = value
     end
+    if job[LINKS] then
+      in_flows().add_parent(q, job, place, name)
+      return
+    end
     if job[EXTRAS] then
       q.extras[#q.extras + 1], q.runs[#q.runs + 1] = id, id
       q.extras[#q.extras + 1], q.runs[#q.runs + 1] = job[EXTRAS], rarely().flagged_run(place)
@@ -83,7 +87,13 @@ local function add_all(queues, names, bundles, only_looks, texts)
       local job = bundle[i]
       local key = job[QUEUE] .. ' ' .. job[ID]
       local there = queues[job[QUEUE]].known[job[ID]] or own[key]
-      if not there then
+      if job[FROM] then
+        codes[i] = in_flows().judge_child(queues, job, there, own)
+        if codes[i] == '{{CREATED}}' then
+          own[key] = job.text
+        end
+        has_conflict = has_conflict or codes[i] == '{{CONFLICT}}'
+      elseif not there then
         own[key] = job.text
         codes[i] = '{{CREATED}}'
       elseif are_equal(there, job.text) then
@@ -166,6 +176,9 @@ local function add_all(queues, names, bundles, only_looks, texts)
     if #q.announced_delayed > 0 then
       announce_all(q, '{{ADD}}', '{{DELAYED}}', q.announced_delayed)
       wake(q, 'jobs')
+    end
+    if q.parents then
+      in_flows().write_parents(q)
     end
     if #q.duplicated > 0 then
       announce(q, '{{DUPLICATED}}', nil, #q.duplicated, each(q.duplicated, 'null'))

@@ -1,0 +1,101 @@
+-- Parents and children in bundles.
+-- Uses: flows, bundle_fields
+
+-- Whether all parents of a job were read before it in this call.
+local function comes_after_parents(queues, job)
+  for _, parent in ipairs(job[FROM]) do
+    local q = queues[parent[1]]
+    if not q or not q.seen[parent[2]] then
+      return false
+    end
+  end
+  return true
+end
+
+local function parents_of(q, id)
+  local stored, known = call('HGET', q.base .. ':extras', id), {}
+  for _, parent in ipairs(stored and cmsgpack.unpack(stored)[PARENTS] or {}) do
+    known[key_of(parent[1], parent[2])] = true
+  end
+  return known
+end
+
+-- The code of a job that was added with its parents, and now comes from their slot.
+local function judge_delivered(q, job, there)
+  if not there then
+    return '{{CREATED}}'
+  end
+  local known = parents_of(q, job[ID])
+  for _, parent in ipairs(job[FROM]) do
+    if not known[key_of(parent[3], parent[2])] then
+      return '{{CONFLICT}}'
+    end
+  end
+  return '{{FOUND}}'
+end
+
+-- The code of a job that has parents: it is found if they have it already, though it may be gone. `own` has the texts of
+-- this bundle, by number of queue and id.
+local function judge_child(queues, job, there, own)
+  local id, q, old, new = job[ID], queues[job[QUEUE]], 0, 0
+  local step = step_of(q)
+  if q.is_delivery then
+    return judge_delivered(q, job, there)
+  end
+  for _, parent in ipairs(job[FROM]) do
+    local number, parent_id, name = unpack(parent)
+    if own[number .. ' ' .. parent_id] then
+      new = new + 1
+    else
+      local key = step.head .. name .. '}:children:' .. parent_id
+      local is_known = call('HEXISTS', key, key_of(q.queue, id))
+      old, new = old + is_known, new + 1 - is_known
+    end
+  end
+  if new == 0 then
+    return '{{FOUND}}'
+  end
+  return old == 0 and not there and '{{CREATED}}' or '{{CONFLICT}}'
+end
+
+-- Adds a job that waits for children. Its delay begins when they have ended.
+local function add_parent(q, job, place, name)
+  local id = job[ID]
+  local run = flagged_run(place)
+  q.extras[#q.extras + 1], q.runs[#q.runs + 1] = id, id
+  q.extras[#q.extras + 1], q.runs[#q.runs + 1] = job[EXTRAS], STATE_CODES['{{WAITING_CHILDREN}}'] .. sub(run, 2)
+  found_family(q, id, job[DELAY], job[DUE_AT], job[LINKS])
+  local parents = q.parents or { members = {}, announced = {} }
+  parents.members[#parents.members + 1] = 0
+  parents.members[#parents.members + 1] = sequence_of(place) .. id
+  parents.announced[#parents.announced + 1] = '["' .. id .. '",{"name":' .. name[2] .. '}]'
+  q.parents = parents
+end
+
+local function write_parents(q)
+  local announced = q.parents.announced
+  call_with('ZADD', q.base .. ':' .. '{{WAITING_CHILDREN}}', q.parents.members)
+  count(q, nil, WAITING_CHILDREN, #announced)
+  announce_all(q, '{{ADD}}', '{{WAITING_CHILDREN}}', announced)
+end
+
+-- Does work that came from other slots, and tells parents of children that could not be added: those with the code of a
+-- conflict in `codes`. Returns what `conclude` returns.
+local function receive_work(q, items, bundles, codes)
+  local step, number = step_of(q), 0
+  for i = 1, #items do
+    step.work[#step.work + 1] = items[i]
+  end
+  for i = 1, #bundles do
+    for _, job in ipairs(bundles[i]) do
+      number = number + 1
+      if job[FROM] and sub(codes, number, number) == '{{CONFLICT}}' then
+        local reason = '{{REASON_CHILD}}' .. key_of(q.queue, in_full(job[ID])) .. '{{REASON_NOT_ADDED}}'
+        for _, parent in ipairs(job[FROM]) do
+          add_work(step, ITEM.END, parent[3], parent[2], q.queue, job[ID], '{{CHILD_FAILED}}', reason)
+        end
+      end
+    end
+  end
+  return conclude(q)
+end
