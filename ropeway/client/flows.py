@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, Unpack
 
 import msgspec
@@ -19,7 +20,7 @@ from ..store.values import Added
 from .bundles import job_of
 from .handle import JobHandle
 from .inputs import taken_from
-from .new_jobs import Call
+from .new_jobs import Call, checked_call
 from .results import R, R_co
 from .sync_flows import SyncFlowHandle
 
@@ -97,6 +98,10 @@ class Node(NamedTuple):
     """Its children, each with the policy for its failure."""
 
 
+Path: TypeAlias = list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]]]]
+"""Where a walk is: from a root downwards, each node with its children that are left."""
+
+
 class Plan:
     """The jobs of some flows, parents before children, and the handles for them."""
 
@@ -109,8 +114,8 @@ class Plan:
         if isinstance(flows, str | Mapping | Flow | Call) or not isinstance(flows, Iterable):
             raise InvalidInput(f"this takes several flows, and not {shown(flows)}: give a list of Flow(...)")
         self.roots: list[FlowRequest] = list(flows)
-        for position, root in enumerate(self.roots):
-            self._walk(root, "flow" if len(self.roots) == 1 else f"flows[{position}]")
+        for root in self.roots:
+            self._walk(root)
         self._order = self._sorted()
         self._refuse_same_ids()
 
@@ -147,38 +152,38 @@ class Plan:
                 created=answer.verdict == "created",
                 read_result=node.call.read_result,
             )
-            handle.children = tuple(made[id(child)] for child, _ in node.links)
+            handle.children = tuple(
+                made[id(child)] for child, _ in node.links if handle.created or not self._is_fresh(child)
+            )
             made[key] = handle
         return [made[id(root)] for root in self.roots]
 
-    def _walk(self, root: FlowRequest, place: str) -> None:
+    def _is_fresh(self, item: FlowRequest) -> bool:
+        """True if its id was made by this plan: a flow that was found has other children."""
+        return self._nodes[id(item)].job.is_fresh
+
+    def _walk(self, root: FlowRequest) -> None:
         """Depth first, without recursion: flows may be deep."""
-        path: list[tuple[FlowRequest, Iterator[tuple[int, tuple[FlowRequest, Policy]]], int]] = []
+        path: Path = []
         on_path: set[int] = set()
 
-        def enter(item: FlowRequest, queue: Queue, position: int) -> None:
+        def enter(item: FlowRequest, queue: Queue) -> None:
             if len(self._nodes) == MOST_NODES:
                 raise InvalidInput(f"a flow has at most {MOST_NODES:,} jobs: add it in parts")
-            try:
-                node = self._nodes[id(item)] = self._node(item, queue)
-            except InvalidInput as error:
-                positions = [*(each for _, _, each in path), position][1:]
-                error.place = place + "".join(f".children[{each}]" for each in positions)
-                error.add_note(f"This is about {error.place}.")
-                raise
-            path.append((item, enumerate(node.links), position))
+            node = self._nodes[id(item)] = self._checked_node(item, queue, path)
+            path.append((item, iter(node.links)))
             on_path.add(id(item))
 
         if id(root) not in self._nodes:
-            enter(root, self._queue, 0)
+            enter(root, self._queue)
         while path:
-            item, children, _ = path[-1]
+            item, children = path[-1]
             node = self._nodes[id(item)]
-            for position, (child, _) in children:
+            for child, _ in children:
                 if id(child) in on_path:
                     raise InvalidInput(f"a flow cannot wait for itself: {_circle(path, child)}")
                 if id(child) not in self._nodes:
-                    enter(child, node.queue, position)
+                    enter(child, node.queue)
                 self._parents.setdefault(id(child), []).append(Parent(node.job.queue, node.job.id))
                 if path[-1][0] is child:
                     break
@@ -199,8 +204,31 @@ class Plan:
                     going.append(id(child))
         return order
 
+    def _checked_node(self, item: FlowRequest, queue: Queue, path: Path) -> Node:
+        """Names the node in the error, if it cannot be added."""
+        try:
+            return self._node(item, queue)
+        except InvalidInput as error:
+            items = [*(parent for parent, _ in path), item]
+            error.place = self._place(items)
+            if path:
+                number = _position(item, self._children(path[-1][0]))
+                error.add_note(f"This is about {_path(items)}, which is child {number} of its parent.")
+            raise
+
+    def _place(self, items: Sequence[FlowRequest]) -> str:
+        """`flow.children[2].children[0]`, for the last of the items from a root downwards."""
+        place = "flow" if len(self.roots) == 1 else f"flows[{_position(items[0], self.roots)}]"
+        for parent, child in pairwise(items):
+            place += f".children[{_position(child, self._children(parent))}]"
+        return place
+
+    def _children(self, item: FlowRequest) -> list[FlowRequest]:
+        return [child for child, _ in self._nodes[id(item)].links]
+
     def _node(self, item: FlowRequest, parents_queue: Queue) -> Node:
         if isinstance(item, Call):
+            checked_call(item)
             queue = parents_queue if item.queue is None else self._same_store(item.queue)
             earlier: dict[int, tuple[FlowRequest, Policy]] = {}
             for one, policy in item.earlier:
@@ -268,11 +296,19 @@ def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
     return own or parents or DEFAULT_POLICY
 
 
-def _circle(path: Sequence[tuple[FlowRequest, object, int]], back: FlowRequest) -> str:
-    items = [item for item, _, _ in path]
-    names = [item.name for item in items[next(n for n, item in enumerate(items) if item is back) :]]
-    shown_names = [str(name) for name in (names if len(names) <= 10 else [*names[:5], "...", *names[-4:]])]
-    return " -> ".join([*shown_names, str(back.name)])
+def _circle(path: Path, back: FlowRequest) -> str:
+    items = [item for item, _ in path]
+    return _path([*items[_position(back, items) :], back])
+
+
+def _position(item: FlowRequest, items: Sequence[FlowRequest]) -> int:
+    return next(position for position, one in enumerate(items) if one is item)
+
+
+def _path(items: Sequence[FlowRequest]) -> str:
+    """The names from a parent down to one of its descendants."""
+    names = [str(getattr(item, "name", shown(item))) for item in items]
+    return " -> ".join(names if len(names) <= 10 else [*names[:5], "...", *names[-5:]])
 
 
 def after(call: Call[R], before: tuple[Call[Any], ...], policy: Policy | None) -> Call[R]:

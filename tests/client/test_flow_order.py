@@ -25,7 +25,7 @@ async def test_an_invalid_job_of_a_flow_is_named_by_its_place(queue: Queue):
         await queue.add_flows([Flow("other"), flow])
 
     assert one.value.place == "flow.children[1].children[0]"
-    assert one.value.__notes__ == ["This is about flow.children[1].children[0]."]
+    assert one.value.__notes__ == ["This is about root -> b -> c, which is child 0 of its parent."]
     assert several.value.place == "flows[1].children[1].children[0]"
     assert sum((await queue.counts()).values()) == 0
 
