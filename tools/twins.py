@@ -57,13 +57,14 @@ def write(twin: Twin, *, only_check: bool) -> bool:
     if not found:
         raise SystemExit(f"{twin.path} lacks the mark {BEGIN.strip()!r} or {END.strip()!r}")
     by_hand = {method.name for method in methods(head + "\n" + tail, twin.name)}
-    generated = [
-        method_of(method, twin)
+    # By name: a class may override what it inherits.
+    generated = {
+        method.name: method_of(method, twin)
         for original, source in twin.originals.items()
         for method in methods((ROOT / source).read_text(), original)
         if isinstance(method, ast.AsyncFunctionDef) and not method.name.startswith("_") and method.name not in by_hand
-    ]
-    after = formatted(f"{head}{BEGIN}\n{''.join(generated)}{END}{tail}")
+    }
+    after = formatted(f"{head}{BEGIN}\n{''.join(generated.values())}{END}{tail}")
     if not only_check and after != before:
         path.write_text(after)
     return not only_check or after == before

@@ -123,6 +123,8 @@ def _signature(value: Any, *, bound: bool = False) -> str:
         signature = signature.replace(parameters=list(signature.parameters.values())[1:])
     # Annotations are text already: without the marks that `inspect` puts around texts.
     shown = re.sub(r"(?<=: )'([^']*)'|(?<=-> )'([^']*)'", lambda mark: mark[1] or mark[2], str(signature))
+    # Takes what is given in a wrong place, to say so.
+    shown = re.sub(r"\*\w+: Never", "*", shown)
     return shown.replace(" -> None", "") if inspect.isclass(value) else shown
 
 

@@ -8,13 +8,14 @@ from ..client.queue import Queue
 from ..job.events import EVENT_NAMES, Event
 from ..store.contract import Store
 from .escaping import one_line
+from .event_details import event_details
 from .helping import examples
 from .ids import is_end_of, is_short
 from .options import json_option, queue_argument, url_option
 from .stores import known_queue, on_store
 from .tables import STATE_COLOURS
 from .text import as_json as json_text
-from .text import instant_time, iso, shown
+from .text import instant_time, iso
 
 
 def _complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -88,5 +89,5 @@ def event_document(event: Event) -> dict[str, object]:
 
 def event_line(event: Event) -> str:
     name = click.style(f"{one_line(event.name):<17}", fg=STATE_COLOURS.get(event.name))
-    details = " ".join(f"{one_line(key)}={shown(value)}" for key, value in event.data.items())
+    details = event_details(event.name, event.data)
     return f"{instant_time(event.at)}  {name}  {event.job_id or '-':<36}  {details}".rstrip()

@@ -15,6 +15,7 @@ import click
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo, read_workers
 from ..errors import StoreMissing
+from ..logger import log
 from ..store.contract import Store
 from ..store.url import connect
 from .exit_codes import NotFound
@@ -88,6 +89,15 @@ async def opened(url: str | None, *, make: bool = False) -> AsyncIterator[Store]
         yield store
     finally:
         await store.close()
+
+
+async def close_within(seconds: float, store: Store) -> None:
+    """Closes the store, or says that it could not: one that cannot be reached must not hold up the process's end."""
+    try:
+        async with asyncio.timeout(seconds):
+            await store.close()
+    except TimeoutError:
+        log.warning("%s could not be closed within %.1f s: the process ends without that", store.url, seconds)
 
 
 @asynccontextmanager

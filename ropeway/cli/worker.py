@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -18,8 +18,11 @@ from .logs import LEVELS, LogFormat, set_up_logs
 from .loops import LOOPS, LoopName
 from .options import FOLDER, app_dir_option, url_option
 from .reloading import Sources
-from .stores import refuse_memory, set_default_store
+from .stores import close_within, refuse_memory, set_default_store
 from .supervising import Supervisor, command_line, heed_parent
+
+LEAST_TO_CLOSE: Final = 0.7
+"""Seconds to close the stores in, even if nothing is left of the worker's grace."""
 
 
 class WorkerCommand(NamedTuple):
@@ -117,8 +120,8 @@ async def _run(worker: Worker) -> None:
     try:
         await worker.run()
     finally:
-        for store in {id(queue.store): queue.store for queue in worker.queues}.values():
-            await store.close()
+        stores = {id(queue.store): queue.store for queue in worker.queues}.values()
+        await asyncio.gather(*(close_within(max(worker.grace_left, LEAST_TO_CLOSE), store) for store in stores))
 
 
 def _mark(supervised: str) -> str:

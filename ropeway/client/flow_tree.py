@@ -122,9 +122,25 @@ async def failures(store: Store, queue: str, id: str) -> dict[str, str]:
 
 
 async def descendants(queue: Queue, root: JobRecord) -> list[FlowNode]:
-    """All jobs below a root."""
+    """All jobs below a root, except those for which a job of another flow waits, and what is below these."""
     tree = await read_tree(queue, root, DEEPEST, MOST)
-    return [node for node in tree.walk() if node is not tree and node.snapshot is not None]
+    nodes = [*tree.walk()]
+    spared = await _awaited_elsewhere(queue.store, nodes)
+    return [
+        node for node in nodes if node is not tree and node.snapshot is not None and (node.queue, node.id) not in spared
+    ]
+
+
+async def _awaited_elsewhere(store: Store, nodes: list[FlowNode]) -> set[Key]:
+    inside = {(node.queue, node.id) for node in nodes[1:]}
+    root = nodes[0].queue, nodes[0].id
+    outside: defaultdict[Key, list[FlowNode]] = defaultdict(list)
+    for node in nodes[1:]:
+        for parent in node.snapshot.parents if node.snapshot else ():
+            if (key := (parent.queue, parent.id)) not in inside and key != root:
+                outside[key].append(node)
+    waiting = [key for key, record in (await _records(store, [*outside])).items() if record.state not in FINAL]
+    return {(below.queue, below.id) for key in waiting for node in outside[key] for below in node.walk()}
 
 
 def by_queue(nodes: list[FlowNode]) -> dict[str, list[str]]:

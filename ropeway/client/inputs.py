@@ -77,7 +77,9 @@ def taken_from(name: str, inputs: Mapping[str, Input], children: Sequence[NewJob
                 f"{name!r} takes one result of {wanted.name!r} as {parameter!r}, and {len(found)} such jobs are "
                 f"before it: let it take results_of({wanted.name})"
             )
-        taken[parameter] = Taken(wanted.many, None if len(found) == len(children) else tuple(found))
+        # The ids of ten thousand children would be as large as the children.
+        takes_all = wanted.many and len(found) == len(children)
+        taken[parameter] = Taken(True, None, len(found)) if takes_all else Taken(wanted.many, tuple(found))
     return taken
 
 

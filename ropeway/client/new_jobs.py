@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, SupportsIndex, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import msgspec
 
@@ -97,6 +97,16 @@ def call_of(request: JobRequest[R], position: int) -> Call[R]:
             return Call(name)
     raise InvalidInput(
         f"item {position} is {shown(request)}: use (name, data), (name, data, options) or task.call(...)"
+    )
+
+
+def refuse_misplaced(arguments: Sequence[object]) -> NoReturn:
+    """Refuses arguments of `add` behind the data, such as a dict of options."""
+    given = arguments[0]
+    options = [key for key in given if isinstance(key, str)] if isinstance(given, Mapping) else []
+    example = ", ".join(f"{option}=..." for option in options or ["delay"])
+    raise InvalidInput(
+        f"add takes a name and data, and options by their names, and not {shown(given)}: use add(name, data, {example})"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Final, Unpack, overload
+from typing import Any, Final, Never, Unpack, overload
 
 import msgspec
 
@@ -50,7 +50,17 @@ from .flows import MOST_NODES, Flow, FlowHandle, FlowRequest, Plan
 from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
 from .name_hints import ON_QUEUES, STORE_ELSEWHERE, Guided
-from .new_jobs import PROGRESS_LIMIT, Call, JobRequest, Named, Several, checked_call, lone_call, reason_text
+from .new_jobs import (
+    PROGRESS_LIMIT,
+    Call,
+    JobRequest,
+    Named,
+    Several,
+    checked_call,
+    lone_call,
+    reason_text,
+    refuse_misplaced,
+)
 from .publishing import event_data, own_event
 from .results import R
 from .sync_queue import SyncQueue
@@ -127,13 +137,17 @@ class Queue(Attached, Guided):
         """
         return TaskDecorator(TaskMaker(self))
 
-    async def add(self, name: str, data: Json = None, *, tx: object = None, **options: Unpack[JobOptions]) -> JobHandle:
+    async def add(
+        self, name: str, data: Json = None, *misplaced: Never, tx: object = None, **options: Unpack[JobOptions]
+    ) -> JobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
         If a job with the given `id` exists with the same name and data, that job is returned, with `created` False;
         with other data `DuplicateJob` is raised. With `tx`, your own connection or session to the store's database, the
         job is part of its transaction: it exists once you commit, and not before.
         """
+        if misplaced:
+            refuse_misplaced(misplaced)
         # Not by `add_call`, which would cost one more coroutine per add.
         call: Call[Json] = Call(name, data, options)
         [answer] = await self._add([job_of(self, call)], tx)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -54,6 +54,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """How many children it has, including ended ones; `queue.children(id)` lists them."""
     corrupt: tuple[str, ...] = ()
     """Names of fields that cannot be read, because of damage or another version; they have their defaults here."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name, as JSON has them: times are RFC 3339 texts. For the answers of web frameworks."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        return fields
 
 
 def snapshot_of(record: JobRecord) -> Snapshot:

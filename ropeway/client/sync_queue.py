@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Never, Self, Unpack, overload
 
 import msgspec
 
@@ -23,7 +23,7 @@ from .bundles import bundle_of, handle_of, handles_of, job_of
 from .flow_tree import DEEPEST, FlowNode
 from .flows import Flow, FlowRequest, Plan
 from .name_hints import ON_SYNC_QUEUES, Guided
-from .new_jobs import Call, JobRequest, Named, Several, checked_call, lone_call
+from .new_jobs import Call, JobRequest, Named, Several, checked_call, lone_call, refuse_misplaced
 from .portal import refuse_at_the_end, refuse_on_a_loop, run, run_in_background
 from .results import R
 from .sync_flows import SyncFlowHandle
@@ -80,13 +80,17 @@ class SyncQueue(Guided):
 
     # Adding
 
-    def add(self, name: str, data: Json = None, *, tx: object = None, **options: Unpack[JobOptions]) -> SyncJobHandle:
+    def add(
+        self, name: str, data: Json = None, *misplaced: Never, tx: object = None, **options: Unpack[JobOptions]
+    ) -> SyncJobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
         If a job with the given `id` exists with the same name and data, that job is returned, with `created` False;
         with other data `DuplicateJob` is raised. With `tx`, your own connection or session to the store's database, the
         job is part of its transaction: it exists once you commit, and not before.
         """
+        if misplaced:
+            refuse_misplaced(misplaced)
         return self._add_one(Call(name, data, options), tx, "await queue.add(...)")
 
     def add_call(self, call: Call[R], *, tx: object = None) -> SyncJobHandle[R]:

@@ -62,10 +62,12 @@ class JobOptions(TypedDict, total=False):
 
 
 class Taken(msgspec.Struct, frozen=True, array_like=True):
-    """What fills a parameter of a task: the results of these children (queue and id), or of all."""
+    """What fills a parameter of a task: the results of these children (queue and id), or of the first ones."""
 
     many: bool
     children: tuple[tuple[str, str], ...] | None = None
+    first: int = 0
+    """Without `children`: how many it was added with. Those that it got at run time come behind them."""
 
 
 class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):

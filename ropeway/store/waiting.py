@@ -136,7 +136,7 @@ async def _claim(request: Claim, ask: Ask, listener: ClaimListener, looks: bool)
             if looks:
                 answer = await ask(this.plain)
             else:
-                held = await listener.hold(this.plain, pause)
+                held = None if listener.is_closed else await listener.hold(this.plain, pause)
                 if held is None:
                     if this.is_withdrawn or listener.is_closed:
                         return answer

@@ -36,7 +36,7 @@ class DrainRecorder:
     def recording(self) -> Iterator[None]:
         hear = {"active": self._on_start, "stalled": self._on_stalled}
         hear |= dict.fromkeys(_ENDS, self._on_end)
-        hear |= dict.fromkeys(("waiting", "delayed"), self._on_return)
+        hear |= dict.fromkeys(("waiting", "delayed", "waiting-children"), self._on_return)
         for name, listener in hear.items():
             self._worker.on(name, listener)
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import wraps
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, Unpack
 
@@ -15,7 +15,6 @@ from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Instant, Milliseconds
 from ..job.numbers import whole
-from ..showing import shown
 from ..store.commands import Find
 from ..store.values import BATCH
 from ..worker.handlers import HandlerFunction
@@ -37,7 +36,7 @@ CHANCE: Final = 0.005
 
 
 async def drain(
-    what: Queue | Worker,
+    what: Queue | Iterable[Queue] | Worker,
     handler: HandlerFunction | Mapping[str, HandlerFunction] | None = None,
     *,
     until: Until = "idle",
@@ -46,7 +45,7 @@ async def drain(
     patience: Duration = 60,
     **options: Unpack[WorkerOptions],
 ) -> Drained:
-    """Runs the jobs of a queue, or of a worker's queues, until there is nothing left to do.
+    """Runs the jobs of a queue, of several, or of a worker's queues, until there is nothing left to do.
 
     A real worker runs them, one at a time and in order unless `concurrency` is given. The store's clock is advanced to
     whatever comes next: retries, delays, expiring locks and sleeps of handlers. With `until="due"` it runs only what is
@@ -178,11 +177,9 @@ class Draining(Pace):
             )
 
 
-def _worker(what: Queue | Worker, handler: Any, options: WorkerOptions) -> Worker:
-    if isinstance(what, Queue):
-        return Worker(what, handler, **options)
+def _worker(what: Queue | Iterable[Queue] | Worker, handler: Any, options: WorkerOptions) -> Worker:
     if not isinstance(what, Worker):
-        raise InvalidOption("queue", f"cannot be {shown(what)}: give a queue and its handlers, or a worker")
+        return Worker(what, handler, **options)
     if handler is not None or options:
         raise InvalidOption("handler", "and options are those of the worker: give them to it")
     return what

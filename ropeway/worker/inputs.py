@@ -23,11 +23,11 @@ async def fill_inputs(job: Job, takes: Mapping[str, Taken]) -> None:
     data = job.record.read_data()
     filled: dict[str, Json] = dict(data) if isinstance(data, dict) else {}
     for parameter, taken in takes.items():
-        keys = [*results] if taken.children is None else taken.children
+        keys = [*results][: taken.first] if taken.children is None else taken.children
         found = [results[key] for key in keys if key in results and results[key].state == "completed"]
         values = [None if child.result is None else decode(child.result) for child in found]
         if not taken.many and not values:
-            [(queue, id)] = keys or [("", "")]
+            [(queue, id)] = keys
             known = results.get((queue, id))
             why = f": {known.reason}" if known and known.reason else ""
             raise Unrecoverable(f"{parameter!r} takes the result of {queue}/{id}, which gave none{why}")

@@ -78,7 +78,8 @@ class JobLog:
 
     def revoked(self, job: Job, how: str) -> None:
         """Logs that a running job was cancelled or removed."""
-        _tell(logging.INFO, job, how, f"was {how}{_time(job, 'after')}")
+        reason = "" if job.timing is None else job.timing.revoked_for or ""
+        _tell(logging.INFO, job, how, f"was {how}{_time(job, 'after')}", reason)
 
     def progressed(self, job: Job, value: Json) -> None:
         """Logs the progress of jobs that run for long."""

@@ -23,6 +23,7 @@ OWN: Final[tuple[str, ...]] = (
     "retrying",
     "waiting",
     "delayed",
+    "waiting-children",
     "failed",
     "retries-exhausted",
     "cancelled",

@@ -67,7 +67,6 @@ class Quarantine(Service):
         self.loop = asyncio.get_running_loop()
         self.stands_back_for: object = None
         """Set while another worker of this process has a suspect; then this one starts nothing (see `Neighbour`)."""
-        slots.on_job_ended = self.check
 
     async def run(self) -> None:
         NEIGHBOURS.join(self)
@@ -83,9 +82,15 @@ class Quarantine(Service):
         if self.stands_back_for is not None:
             NEIGHBOURS.notify_holder()
 
+    def _watch_endings(self) -> None:
+        """Is called at each job's end only while this or another worker of the process has a suspect."""
+        is_waiting = self.suspect is not None or self.stands_back_for is not None
+        self._slots.on_job_ended = self.check if is_waiting else None
+
     def stand_back(self, request: object) -> None:
         self.stands_back_for = request
         self.is_alert = True
+        self._watch_endings()
         self._start_kept_back()
         self.changed()
         self.check()
@@ -120,6 +125,7 @@ class Quarantine(Service):
                 kept.append(job)
             else:
                 back.append(job)
+        self._watch_endings()
         self.check()
         return kept, back
 
@@ -183,6 +189,7 @@ class Quarantine(Service):
 
     def _release(self) -> None:
         self.suspect, self._is_exclusive = None, False
+        self._watch_endings()
         NEIGHBOURS.release(self)
         self._start_kept_back()
         self.changed()

@@ -247,7 +247,7 @@ class Runtime:
         """
         asked = self._loop.time()
         if not self.requests.are_there:
-            self.requests.note_call()
+            self.requests.note("call")
         self.dispatcher.stop_claiming()
         self.stopping.set()
         for beginning in [self._starting, *self._beginning]:
@@ -375,6 +375,8 @@ class Runtime:
 
     def ends_at(self) -> float | None:
         """Deadline of a shutdown. This and `end_without_loop` are called from the maintenance thread."""
+        if self._stoppable is not None:
+            self._stoppable.read_signals()
         return self.requests.ends_at(self._rules.grace + min(self._rules.cancel_grace, SECOND_WAIT), 2 * HURRY)
 
     async def end_without_loop(self) -> None:

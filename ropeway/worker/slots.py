@@ -44,8 +44,8 @@ class Slots:
         """Jobs whose locks must be renewed: running, or about to run."""
         self.on_emptied: Callable[[], None] = lambda: None
         """Called when no job is held any more."""
-        self.on_job_ended: Callable[[], None] = lambda: None
-        """Called when a job is no longer held."""
+        self.on_job_ended: Callable[[], None] | None = None
+        """Called when a job is no longer held. Set only while somebody waits for that: each job would pay for it."""
         self._attempts = attempts
         self._ended = ended
         self._ready: deque[Job] = deque()
@@ -99,7 +99,8 @@ class Slots:
         for job in jobs:
             if job.signal == "cancelled":
                 self._ended(job, None)
-        self._check_empty()
+        if not self.held:
+            self._emptied()
 
     def signal(self, job: Job, signal: Signal) -> None:
         """Asks a handler to stop: a coroutine is cancelled; a thread can see `job.cancelled`.
@@ -223,13 +224,14 @@ class Slots:
         # In this order, so that its lock is renewed without a gap.
         self._ended(job, outcome)
         self.held.discard(job)
-        self.on_job_ended()
-        self._check_empty()
-
-    def _check_empty(self) -> None:
+        if self.on_job_ended is not None:
+            self.on_job_ended()
         if not self.held:
-            self._none_held.set()
-            self.on_emptied()
+            self._emptied()
+
+    def _emptied(self) -> None:
+        self._none_held.set()
+        self.on_emptied()
 
     async def _pause(self, wait: Awaitable[None]) -> None:
         try:

@@ -83,10 +83,9 @@ class SyncClaimedJob(SyncJobHandle):
         return [job.sync for job in run(self._claimed.add_children(flows, on_child_failure=on_child_failure))]
 
     def wait_for_children(self) -> None:
-        """Returns if all children have ended; otherwise gives the slot back, and the handler begins again then.
+        """Returns if all children have ended; otherwise gives the job back, to be claimed then, and raises `Postponed`.
 
-        That uses no attempt. It leaves the handler by an exception. If a child has failed, the job fails, goes on or
-        waits as `on_child_failure` says.
+        That uses no attempt. If a child has failed, the job fails, goes on or waits as `on_child_failure` says.
         """
         run(self._claimed.wait_for_children())
 

@@ -18,6 +18,8 @@ class Timing(msgspec.Struct):
     logged: float = 0.0
     """When its progress was last logged; `progress` is the value logged then."""
     progress: Json = None
+    revoked_for: str | None = None
+    """The reason of its cancellation, once that was read; empty if there is none."""
 
     @property
     def so_far(self) -> float:

@@ -70,6 +70,7 @@ class Worker(Guided):
         self._started_at = 0
         self._stopped_early = False
         self._runtime: Runtime | None = None
+        self._requests = StopRequests()
         self._background: Background | None = None
 
     def __repr__(self) -> str:
@@ -81,7 +82,7 @@ class Worker(Guided):
         Raises `ShutdownTimeout` if handlers did not stop, and any error that made the worker unable to continue.
         """
         requests = StopRequests()
-        with stopped_by_signals(self.stop, requests.note_signal) as stoppable:
+        with stopped_by_signals(self.stop, requests.note) as stoppable:
             runtime = await self._start(requests, stoppable, heeds_early_stop=True)
             try:
                 await runtime.stopping.wait()
@@ -127,7 +128,7 @@ class Worker(Guided):
         if not self._started_at:
             self._stopped_early = True
         if self._runtime is not None:
-            self._runtime.requests.note_call()
+            self._runtime.requests.note("call")
         self._on_runtime(Runtime.stop)
 
     @overload
@@ -218,6 +219,12 @@ class Worker(Guided):
         return self._rules.grace
 
     @property
+    def grace_left(self) -> float:
+        """Seconds that are left of `grace` since it was asked to stop, also when it has stopped; else all of them."""
+        end = self._requests.ends_at(self._rules.grace, hurried=0)
+        return self._rules.grace if end is None else max(0.0, end - time.monotonic())
+
+    @property
     def paused(self) -> bool:
         return self._paused
 
@@ -269,6 +276,7 @@ class Worker(Guided):
         if self._runtime is not None:
             raise RopewayError("this worker is already running")
         self._handlers.take_tasks(self.queues)
+        self._requests = StopRequests() if requests is None else requests
         reports = Reports(self._listeners, asyncio.get_running_loop())
         runtime = Runtime(
             self.queues,
@@ -277,7 +285,7 @@ class Worker(Guided):
             self.id,
             reports,
             self._describe,
-            StopRequests() if requests is None else requests,
+            self._requests,
             stoppable,
         )
         runtime.slots.size = self._concurrency

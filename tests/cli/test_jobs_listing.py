@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -112,6 +114,48 @@ def test_show_tells_the_whole_life_of_a_job(ropeway: Ropeway, arrange: Arrange):
     ]
     assert [failure["reason"] for failure in document["failures"]] == ["busy", "gone\x07"]
     assert [line["text"] for line in document["log"]] == ["first \x1b[2Jline", "second"]
+
+
+def test_a_timeline_has_one_line_for_what_happened_at_once(ropeway: Ropeway, arrange: Arrange):
+    async def live(store: Store) -> None:
+        await Queue(QUEUE, store=store).add("send", id="a", attempts=1)
+        held = await claim_one(store, now=await store.clock())
+        await store.settle(QUEUE, [fail(held, reason="gone", exhausted=True)])
+
+    arrange.on_store(live)
+
+    timeline = ropeway("jobs", "show", "a").out.partition("Timeline\n")[2]
+
+    assert [line[27:].split("  ")[0] for line in timeline.splitlines()] == [
+        *("added, waiting", "active", "failed, retries-exhausted")
+    ]
+
+
+def test_a_timeline_leaves_out_what_stands_above_it(ropeway: Ropeway, arrange: Arrange):
+    completed = arrange.job("completed")
+
+    timeline = ropeway("jobs", "show", completed.id).out.partition("Timeline\n")[2]
+
+    assert "name=" not in timeline
+    assert "result=" not in timeline
+
+
+def test_a_timeline_shows_local_times_and_json_milliseconds(
+    ropeway: Ropeway, arrange: Arrange, monkeypatch: pytest.MonkeyPatch
+):
+    due = datetime(2100, 1, 2, 3, 4, 5, 678_000, UTC)
+    arrange.on_queue(lambda queue: queue.add("send", id="a", delay=due))
+    with monkeypatch.context() as there:
+        there.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        shown = ropeway("jobs", "show", "a").out
+        events = ropeway("events", QUEUE).out
+    time.tzset()
+    document = ropeway("jobs", "show", "a", "--json").json
+
+    assert 'due_at="2100-01-02 12:04:05.678"' in shown
+    assert 'due_at="2100-01-02 12:04:05.678"' in events
+    assert document["timeline"][0]["data"]["due_at"] == round(due.timestamp() * 1000)
 
 
 def test_a_timeline_tells_once_that_a_job_was_added(ropeway: Ropeway, arrange: Arrange):

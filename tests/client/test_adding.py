@@ -283,3 +283,22 @@ async def test_options_can_not_be_mistaken_for_data(queue: Queue):
     with pytest.raises(InvalidOption, match="goes into data"):
         await queue.add("send", to="you")  # type: ignore[call-arg]
     assert await is_empty(queue)
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ({"delay": 5, "priority": 1}, "use add(name, data, delay=..., priority=...)"),
+        ("high", "use add(name, data, delay=...)"),
+    ],
+)
+async def test_options_in_a_dict_are_refused_with_how_to_write_them(queue: Queue, given: Any, remedy: str):
+    with pytest.raises(InvalidInput) as refused:
+        await queue.add("send", {"to": "you"}, given)
+    assert str(refused.value).endswith(remedy)
+    assert (await queue.counts())["waiting"] == 0
+
+
+def test_options_in_a_dict_are_refused_of_sync_queues_too():
+    with pytest.raises(InvalidInput, match=r"use add\(name, data, delay=\.\.\.\)"):
+        Queue("letters", "memory://").sync.add("send", None, {"delay": 5})  # type: ignore[arg-type]  # a mistake

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -190,7 +191,9 @@ async def test_a_search_that_cannot_be_meant_is_refused(queue: Queue):
 
 
 async def test_an_unknown_state_is_answered_with_the_known_ones(queue: Queue):
-    with pytest.raises(InvalidOption, match="the states are waiting, delayed, active, completed, failed, cancelled"):
+    with pytest.raises(
+        InvalidOption, match="the states are waiting, waiting-children, delayed, active, completed, failed, cancelled"
+    ):
         await queue.find("sleeping")
 
 
@@ -313,3 +316,19 @@ def test_the_twin_counts_by_priority(queue: Queue):
 async def test_priorities_that_cannot_be_meant_are_refused(queue: Queue, priorities: Any):
     with pytest.raises(InvalidInput, match="priorit"):
         await queue.counts_by_priority(*priorities)
+
+
+async def test_a_snapshot_is_a_dict_for_json(queue: Queue):
+    job = await queue.add("send", {"to": "you"}, delay=60, tags=["a"])
+    snapshot = await job.refresh()
+
+    fields = json.loads(json.dumps(snapshot.as_dict()))
+
+    assert {key: fields[key] for key in ("id", "state", "data", "tags")} == {
+        "id": job.id,
+        "state": "delayed",
+        "data": {"to": "you"},
+        "tags": ["a"],
+    }
+    assert datetime.fromisoformat(fields["due_at"]) == snapshot.due_at
+    assert fields.keys() == set(Snapshot.__struct_fields__)

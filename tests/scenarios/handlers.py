@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import fcntl
+import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,9 @@ class ScenarioHandlers:
             "hold-in-thread": self.hold_in_thread,
             "block": self.block,
             "block-after": self.block_after,
+            "block-in-c-after": self.block_in_c_after,
             "touch": self.touch,
+            "end-a-fork": self.end_a_fork,
             "listen-in-thread": self.listen_in_thread,
             "take-all-files": self.take_all_files,
             # What the kernel does to a process that has taken too much memory.
@@ -70,6 +74,13 @@ class ScenarioHandlers:
         await asyncio.sleep(0.1)
         return await self.block(job)
 
+    async def block_in_c_after(self, job: Job) -> str:
+        """As `block-after`, in one call: Python has no moment for signal handlers while its process lives."""
+        await asyncio.sleep(0.1)
+        with self._written_down(job):
+            os.system(f"while [ ! -e '{job.data}' ] && kill -0 $PPID; do sleep {LOOK}; done")  # noqa: ASYNC221,S605
+        return job.token
+
     async def touch(self, job: Job) -> str:
         """Ends without waiting for anything."""
         with self._written_down(job):
@@ -81,6 +92,18 @@ class ScenarioHandlers:
             while not is_open(job):
                 time.sleep(LOOK)
         return job.token
+
+    async def end_a_fork(self, job: Job) -> int | None:
+        """Forks its process as multiprocessing does, and ends the child by SIGTERM; answers how that ended."""
+        forking = multiprocessing.get_context("fork")
+        begun = forking.Event()
+        fork = forking.Process(target=_wait_for_a_signal, args=(begun,))
+        fork.start()
+        begun.wait()
+        fork.terminate()
+        while fork.is_alive():  # noqa: ASYNC110 - it is another process
+            await asyncio.sleep(LOOK)
+        return fork.exitcode
 
     def listen_in_thread(self, job: SyncJob) -> str:
         """Until it is told to stop."""
@@ -119,6 +142,11 @@ class ScenarioHandlers:
             self._diary.write("stopped", job)
             raise
         self._diary.write("end", job)
+
+
+def _wait_for_a_signal(begun: Event) -> None:
+    begun.set()
+    signal.pause()
 
 
 def hold_in_process(job: ProcessJob) -> int:

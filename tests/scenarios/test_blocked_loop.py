@@ -81,13 +81,15 @@ async def test_outcomes_that_were_known_are_settled(queue: Queue, fleet: Fleet, 
     assert len(fleet.starts(job.id)) == 1
 
 
+@pytest.mark.parametrize("loop", ["auto", "asyncio"])
+@pytest.mark.parametrize("blocks", ["block-after", "block-in-c-after"])
 @pytest.mark.parametrize("grace", [0.5, 600])
 async def test_sigterm_ends_a_worker_whose_loop_is_blocked(
-    grace: float, queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
+    grace: float, blocks: str, loop: str, queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):
     """Once its grace is over, or when it is asked again."""
-    jobs = await queue.add_many([("block-after", str(gate)), ("hold", str(gate)), ("hold-in-thread", str(gate))])
-    worker = fleet.start(grace=grace, cancel_grace=0.5)
+    jobs = await queue.add_many([(blocks, str(gate)), ("hold", str(gate)), ("hold-in-thread", str(gate))])
+    worker = fleet.start(grace=grace, cancel_grace=0.5, orders={"loop": loop})
     await worker.until(lambda: len(worker.running()) == 3, "the start of all handlers")
     worker.terminate()
     await until(lambda: _has_ended(worker, asks=grace == 600), "the end of the worker")
@@ -99,6 +101,18 @@ async def test_sigterm_ends_a_worker_whose_loop_is_blocked(
     assert "3 jobs were handed back" in worker.said
     assert {job.attempts_made for job in await all_jobs(queue)} == {0}
     await check_counters(queue)
+
+
+async def test_only_jobs_that_were_really_handed_back_are_counted(queue: Queue, fleet: Fleet, gate: Gate):
+    """Not one that was cancelled while the loop was blocked."""
+    _, cancelled = await queue.add_many([("block-after", str(gate)), ("hold", str(gate))])
+    worker = fleet.start(grace=0.5, cancel_grace=0.5)
+    await worker.until(lambda: len(worker.running()) == 2, "the start of all handlers")
+    await until(lambda: "has blocked the loop" in worker.said, "the warning")
+    await cancelled.cancel()
+    worker.terminate()
+    assert await worker.exit() == BLOCKED_LOOP
+    assert "1 jobs were handed back, 0 outcomes were settled" in worker.said
 
 
 def _has_ended(worker: AppProcess, *, asks: bool) -> bool:

@@ -23,8 +23,8 @@ Server: TypeAlias = ServerProcess | DatabaseProcess
 SERVERS: Final[dict[str, Callable[[Path], Server]]] = {"redis": ServerProcess, "postgres": DatabaseProcess}
 GRACE: Final = 1.0
 LIMIT: Final = 20.0
-"""Seconds for a whole program, on a busy machine: the worker, which has about 6, and the closing of the store's handle,
-which may wait for one call to a server that does not answer (10). Less than a lock lasts.
+"""Seconds for a whole program, on a busy machine: about 6 for the worker, and one to close the store's handle.
+Less than a lock lasts.
 """
 
 

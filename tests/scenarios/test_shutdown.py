@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from ropeway import Queue
 
 from .chronicle import Chronicle, all_jobs, check_counters, lock_of, renewed_after
 from .harness import Fleet, Gate, show, until
-from .worker_app import SHUTDOWN_TIMEOUT
+from .worker_app import ASK, SHUTDOWN_TIMEOUT, TOLD
 
 
 @pytest.mark.every_store
@@ -103,3 +105,22 @@ async def test_a_handler_that_ignores_its_end_is_told_of_after_the_cleanup(
     assert await queue.workers() == []
     assert await chronicle.ids("stall") == []
     assert [(await job.refresh()).attempts_made for job in jobs] == [0, 0]
+
+
+@pytest.mark.parametrize("loop", ["auto", "asyncio"])
+async def test_a_signal_to_a_forked_child_ends_the_child_and_not_the_worker(loop: str, queue: Queue, fleet: Fleet):
+    job = await queue.add("end-a-fork")
+    worker = fleet.start(orders={"loop": loop})
+    assert await job.result(timeout=30) == -signal.SIGTERM
+    assert await (await queue.add("touch")).result(timeout=30)
+    assert worker.exit_code is None
+    assert worker.wrote("stopping") == []
+
+
+async def test_signal_handlers_of_the_application_still_run(queue: Queue, fleet: Fleet):
+    """Those that it added to its loop before the worker started."""
+    worker = await fleet.start().ready()
+    worker.signal(ASK)
+    await until(lambda: TOLD in worker.said, "the handler of that signal")
+    worker.terminate()
+    assert await worker.exit() == 0

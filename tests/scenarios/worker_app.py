@@ -44,6 +44,7 @@ class Orders(msgspec.Struct, forbid_unknown_fields=True):
     more_queues: list[str] = []
     more_files: int | None = None
     """The most that this process may have open."""
+    loop: loops.LoopName = "auto"
 
 
 async def work(orders: Orders) -> int:
@@ -140,8 +141,8 @@ def main() -> None:
         shift_clock(orders.clock_shift)
     # Some of these processes crash on purpose.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # On the loop that `ropeway worker` takes.
-    sys.exit(loops.run(work(orders)))
+    # By default on the loop that `ropeway worker` takes.
+    sys.exit(loops.run(work(orders), orders.loop))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class TestWhatItRuns:
 
         assert [data for data, _ in postman.delivered] == ["urgent", 0, 1, 2, 3, 4]
         assert len(drained.completed) == 6
-        assert drained.left == {"waiting": 0, "delayed": 0, "active": 0}
+        assert not any(drained.left.values())
 
     async def test_an_empty_queue_is_drained_at_once(self, queue: Queue):
         assert (await drain(queue, echo)).attempts == []
@@ -90,6 +90,14 @@ class TestWhatItRuns:
         await first.add("letter")
         await second.add("letter", delay=5)
         drained = await drain(Worker([first, second], echo))
+
+        assert [attempt.queue for attempt in drained.completed] == ["first", "second"]
+
+    async def test_several_queues_are_drained_as_by_a_worker_of_them(self, store: FakeStore):
+        first, second = (Queue(name, store=store) for name in ("first", "second"))
+        await first.add("letter")
+        await second.add("letter", delay=5)
+        drained = await drain([first, second], echo)
 
         assert [attempt.queue for attempt in drained.completed] == ["first", "second"]
 
@@ -295,7 +303,7 @@ class TestRefusals:
             await drain(queue)
 
     async def test_it_needs_something_to_drain(self):
-        with pytest.raises(InvalidOption, match="give a queue"):
+        with pytest.raises(InvalidOption, match="give a Queue or several"):
             await drain("letters", echo)  # type: ignore[arg-type]  # a mistake
 
     async def test_an_end_that_does_not_exist_is_refused(self, queue: Queue):

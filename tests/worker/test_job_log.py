@@ -59,7 +59,11 @@ async def test_a_job_that_fails_has_a_line_for_each_attempt(queue: Queue, caplog
     assert second.levelno == logging.WARNING
 
 
-async def test_a_cancelled_job_has_a_line(queue: Queue, caplog: pytest.LogCaptureFixture):
+@pytest.mark.every_store
+@pytest.mark.parametrize(("reason", "end"), [("not wanted any more", "): not wanted any more"), (None, ")")])
+async def test_a_cancelled_job_has_a_line_with_the_reason(
+    reason: str | None, end: str, queue: Queue, caplog: pytest.LogCaptureFixture
+):
     begun = asyncio.Event()
 
     async def wait(job: Job) -> None:
@@ -71,11 +75,12 @@ async def test_a_cancelled_job_has_a_line(queue: Queue, caplog: pytest.LogCaptur
     async with worker:
         job = await queue.add("send")
         await entered(begun)
-        await job.cancel()
+        await job.cancel(reason)
         await ear.hear("cancelled")
 
     [record] = about(job, caplog)
     assert record.getMessage().startswith("send was cancelled after ")
+    assert record.getMessage().endswith(end)
 
 
 async def test_nothing_is_timed_that_is_not_told(queue: Queue, caplog: pytest.LogCaptureFixture):

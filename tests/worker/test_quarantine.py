@@ -179,6 +179,23 @@ async def test_a_worker_claims_as_before_once_there_is_none(queue: Queue):
         plain.opened.set()
 
 
+async def test_ends_of_jobs_are_watched_only_while_there_is_one(queue: Queue):
+    """Each plain job would pay for it."""
+    gate = Gate()
+    worker = Worker(queue, gate)
+    [suspect] = await suspects(queue)
+    async with worker:
+        await gate.holds(1)
+        assert worker._runtime is not None
+        slots = worker._runtime.slots
+        assert slots.on_job_ended is not None
+        gate.opened.set()
+        await suspect.result(timeout=PATIENCE)
+        later = await queue.add("plain")
+        await later.result(timeout=PATIENCE)
+        assert slots.on_job_ended is None
+
+
 async def test_handlers_in_processes_are_no_neighbours(queue: Queue):
     alone = Gate()
     handlers: Any = {"suspect": alone, "process": in_process(process_handlers.hang)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from ...job.flows import ChildState
 from ...store.contract import Store
 from ...store.values import History, LogLine
 from ..escaping import one_line, printable
+from ..event_details import event_details
 from ..helping import examples
 from ..options import json_option, queue_option, url_option
 from ..stores import on_store
@@ -56,7 +58,7 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
         click.echo(json_text(document))
         return
     _show_facts(snapshot, counts or {})
-    _show_timeline(steps)
+    _show_timeline(steps, snapshot)
     _show_log(history.log[-_LOG_LINES:], history)
     if history.failures and history.failures[-1].trace:
         last = history.failures[-1]
@@ -99,12 +101,24 @@ def _parents(job: Snapshot) -> str:
     return f"{first} and {len(job.parents) - _PARENTS:,} more" if len(job.parents) > _PARENTS else first
 
 
-def _show_timeline(steps: list[Step]) -> None:
+def _show_timeline(steps: list[Step], job: Snapshot) -> None:
+    """One line for what happened at once: a job that is added and then waits has two events with the same details."""
+    lines = [
+        (at, [step.name for step in together], _unknown(data, job))
+        for (at, data), together in groupby(steps, lambda step: (step.at, step.data))
+    ]
+    width = max(len(", ".join(names)) for _, names, _ in lines)
     click.echo("\nTimeline")
-    for step in steps:
-        details = " ".join(f"{key}={shown(value)}" for key, value in step.data.items())
-        name = click.style(f"{step.name:<17}", fg=STATE_COLOURS.get(step.name))
-        click.echo(f"  {instant_time(step.at)}  {name}  {details}".rstrip())
+    for at, names, data in lines:
+        styled = ", ".join(click.style(name, fg=STATE_COLOURS.get(name)) for name in names)
+        padding = " " * (width - len(", ".join(names)))
+        click.echo(f"  {instant_time(at)}  {styled}{padding}  {event_details(names[0], data)}".rstrip())
+
+
+def _unknown(details: dict[str, Any], job: Snapshot) -> dict[str, Any]:
+    """Details of an event that are not shown above the timeline already."""
+    known = {"name": job.name, "result": job.result}
+    return {key: value for key, value in details.items() if key not in known or known[key] != value}
 
 
 def _show_log(lines: list[LogLine], history: History) -> None:

@@ -16,6 +16,8 @@ from .target import Target
 
 INTERVAL: Final = 0.01
 """Seconds between two notifications of one queue by one handle."""
+LAST_NOTIFY: Final = 1.0
+"""Seconds that closing waits for a server, which may not answer, to take what is pending."""
 
 
 class Notifier:
@@ -74,6 +76,8 @@ class Notifier:
         if self._sending is not None and not self._sending.done():
             self._sending.cancel()
             await asyncio.wait([self._sending])
-        if self._pending:
-            with suppress(StoreError):
-                await self._pool.call(self._notify, (texts(sorted(self._pending)),))
+        pending, self._pending = sorted(self._pending), set()
+        if pending:
+            with suppress(StoreError, TimeoutError):
+                async with asyncio.timeout(LAST_NOTIFY):
+                    await self._pool.call(self._notify, (texts(pending),))

@@ -41,6 +41,9 @@ class PostgresResources(loops.LoopResources):
             self._warming.cancel()
             await asyncio.wait([self._warming])
         await self.wakes.close()
-        await self.notifier.close()
-        await self.transaction_connections.close()
-        await self.pool.close()
+        try:
+            await self.notifier.close()
+        finally:
+            # Also if the caller does not wait any longer: the loop's end would close it again.
+            await self.transaction_connections.close()
+            await self.pool.close()

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import astuple
 
 from ...job.flows import Child
 from ...job.instants import Instant
@@ -34,6 +35,9 @@ class JobPacker:
         self._numbers = {queue: number for number, queue in enumerate(queues, 1)}
         self._names: dict[str, int] = {}
         self._texts: list[bytes] = []
+        self.rare: list[tuple[msgspec.Raw, Any]] = []
+        """Extras and parents, for each kind of job that has any."""
+        self._rare_numbers: dict[tuple[Any, ...], int] = {}
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -55,21 +59,24 @@ class JobPacker:
         self._texts.append(text)
         if not _is_plain(job):
             due_at = False if job.due_at is None else job.due_at
-            packed = id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at, _extras(job)
-            return (*packed, *self._kin(job)) if job.parents or job.children else packed
+            rare = self._rare_number(job) if job.tags or job.parents or job.children else False
+            packed = id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at, rare
+            return (*packed, links_of(job.children)) if job.children else packed
         return id, len(text), name, queue
 
-    def _kin(self, job: NewJob) -> tuple[Any, ...]:
-        parents = [
-            (self._numbers.get(parent.queue, 0), shortened(parent.id), parent.queue) for parent in job.parents
-        ] or False
-        return (parents, links_of(job.children)) if job.children else (parents,)
+    def _rare_number(self, job: NewJob) -> int:
+        """The number of what a job has rarely, which its siblings share."""
+        key = job.tags, job.parents, len(job.children)
+        number = self._rare_numbers.get(key)
+        if number is None:
+            parents = [(self._numbers.get(queue, 0), shortened(id), queue) for queue, id in map(astuple, job.parents)]
+            self.rare.append((_extras(job), parents or False))
+            number = self._rare_numbers[key] = len(self.rare)
+        return number
 
 
-def _extras(job: NewJob) -> msgspec.Raw | bool:
+def _extras(job: NewJob) -> msgspec.Raw:
     """Rarely used fields, as `JobRecord` has them; ids are shortened."""
-    if not (job.tags or job.parents or job.children):
-        return False
     parents = [(parent.queue, shortened(parent.id)) for parent in job.parents]
     fields = (job.tags, parents, len(job.children)) if job.children else (job.tags, parents) if parents else (job.tags,)
     return as_text(pack(fields))
@@ -94,7 +101,7 @@ class Load:
         packed = [[packer.job(job, next(ids)) for job in bundle] for bundle in bundles]
         self.queues = packer.queues
         self.keys = tuple(map(keys.queue, self.queues))
-        self.arguments = pack((given(now), packer.names, packed, len(self.queues), looks)), packer.texts
+        self.arguments = pack((given(now), packer.names, packed, len(self.queues), looks, packer.rare)), packer.texts
 
 
 def _is_plain(job: NewJob) -> bool:

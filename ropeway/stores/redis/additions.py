@@ -42,7 +42,7 @@ def pack_additions(
     jobs = [packer.job(job, id) for (_, job), id in zip(owned, ids, strict=True)]
     owners = [number for number, _ in owned]
     parcels = [(number, entry.name.decode(), as_text(entry.stored)) for number, entry in in_outbox]
-    packed = pack((packer.names, jobs, owners, len(packer.queues), parcels))
+    packed = pack((packer.names, jobs, owners, len(packer.queues), parcels, packer.rare))
     return Additions(packer.queues, tuple(map(keys.queue, packer.queues)), (packed, packer.texts))
 
 

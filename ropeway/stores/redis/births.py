@@ -41,7 +41,7 @@ def pack_births(
         jobs = [packer.job(job, id) for job, id in zip(birth.jobs, ids, strict=True)]
         posted = (birth.entry.name.decode(), as_text(birth.entry.stored)) if birth.entry else (False, False)
         packed.append((links_of(update.children), jobs, birth.is_refused, *posted))
-    arguments = pack((packer.names, len(packer.queues), packed)), packer.texts
+    arguments = pack((packer.names, len(packer.queues), packer.rare, packed)), packer.texts
     return Additions(packer.queues, tuple(map(keys.queue, packer.queues)), arguments)
 
 

@@ -21,7 +21,6 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "progress": "hash: id to the newest progress",
     "extras": "hash: id to rarely used fields, for jobs that have any (see lua/lib/extras.lua)",
     "children:": "hash per parent: queue/id of each child to what is known of it (see lua/lib/families.lua)",
-    "order:": "sorted set per parent, by number: queue/id of each child, as they were added",
     "waiting:": "sorted set per job name, all scores 0: place and id, in the order of claims",
     "heads": "sorted set, all scores 0: the first place of each line, and the line's job name",
     "delayed": "sorted set by due_at: order and id",

@@ -110,10 +110,12 @@ def _store(
     }
     if len(jobs) == 1:
         _insert_one(tx, row, jobs[0], first, later, now, families)
-    elif created_at is None and _are_alike(jobs):
-        _insert_alike(tx, row, jobs, first, later, now, families)
     else:
-        _insert(tx, row, jobs, first, later, created_at or [now] * len(jobs), families)
+        if created_at is not None:
+            _insert_unlike(tx, row, jobs, first, created_at, families)
+        else:
+            _insert(tx, row, jobs, first, now, families)
+        _enqueue(tx, len(jobs), first, later)
     if tagged := [(seq, job.tags) for seq, job in enumerate(jobs, first) if job.tags]:
         tx.run(_SQL["tags"], {"queue": row.id, "tags": as_json(tagged)})
     names: dict[str, Detail] = {job.name: {"name": job.name} for job in jobs}
@@ -136,11 +138,27 @@ def _store(
 
 
 def _insert(
+    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding | None
+) -> None:
+    if _are_alike(jobs):
+        _insert_alike(tx, row, jobs, first, now, families)
+    elif jobs[0].children and _are_alike(jobs[1:]):
+        # A parent before its children.
+        _insert_unlike(tx, row, jobs[:1], first, [now], families)
+        try:
+            _insert_alike(tx, row, jobs[1:], first + 1, now, families)
+        except apsw.ConstraintError:
+            tx.run(_SQL["undo"], {"first": first})
+            raise
+    else:
+        _insert_unlike(tx, row, jobs, first, [now] * len(jobs), families)
+
+
+def _insert_unlike(
     tx: Transaction,
     row: QueueRow,
     jobs: Sequence[NewJob],
     first: int,
-    later: Later,
     created_at: Sequence[Instant],
     families: Founding | None,
 ) -> None:
@@ -153,17 +171,10 @@ def _insert(
             (*one, families.parents_of(job), families.family_of(job)) for one, job in zip(encoded, jobs, strict=True)
         ]
     tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "jobs": as_json(encoded)})
-    _enqueue(tx, len(jobs), first, later)
 
 
 def _insert_alike(
-    tx: Transaction,
-    row: QueueRow,
-    jobs: Sequence[NewJob],
-    first: int,
-    later: Later,
-    now: Instant,
-    families: Founding | None,
+    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding | None
 ) -> None:
     """Inserts jobs that differ only in ids and data."""
     any_job = jobs[0]
@@ -180,7 +191,6 @@ def _insert_alike(
         "jobs": as_json([(job.id, job.data) for job in jobs]),
     }
     tx.run(_SQL["jobs_alike"], values)
-    _enqueue(tx, len(jobs), first, later)
 
 
 def _enqueue(tx: Transaction, number: int, first: int, later: Later) -> None:
@@ -216,6 +226,7 @@ def _insert_one(
 
 
 def _are_alike(jobs: Sequence[NewJob]) -> bool:
+    """True if they differ only in ids, data and tags, and have no children."""
     if jobs[0].children:
         return False
     kinds = {(job.name, job.options, job.priority, job.lifo, not job.tags, job.parents, job.children) for job in jobs}

@@ -60,8 +60,8 @@ class News(NamedTuple):
     """The end of a child, for one of its parents."""
 
     family: int
-    queue: int
-    id: str
+    number: int
+    """Which of the family's children it is."""
     policy: Policy
     state: ChildState
     """What the parent knew of it before."""
@@ -71,8 +71,8 @@ class News(NamedTuple):
 
 
 _families: Final[Callable[[bytes], list[Family]]] = decoder(list[Family])
-_links: Final[Callable[[bytes], list[tuple[int, int, Policy, ChildState]]]] = decoder(
-    list[tuple[int, int, Policy, ChildState]]
+_links: Final[Callable[[bytes], list[tuple[int, int, int, Policy, ChildState]]]] = decoder(
+    list[tuple[int, int, int, Policy, ChildState]]
 )
 _owned: Final[Callable[[bytes], list[tuple[int, int]]]] = decoder(list[tuple[int, int]])
 _places: Final[Callable[[bytes], list[int]]] = decoder(list[int])
@@ -105,10 +105,10 @@ def news_of(tx: Transaction, row: QueueRow, move: str, jobs: Sequence[Told]) -> 
     ended = ENDS[move]
     tells_why = ended in ("failed", "cancelled")
     news: list[News] = []
-    for place, family, policy, state in found:
+    for place, family, number, policy, state in found:
         _, id, reason, result = jobs[place]
         why = reason_for_parents(row.name, id, move, reason) if tells_why else None
-        news.append(News(family, row.id, id, policy, state, ended, result, why))
+        news.append(News(family, number, policy, state, ended, result, why))
     return news
 
 
@@ -117,21 +117,20 @@ class Notes:
 
     def __init__(self) -> None:
         self._families: dict[int, Family] = {}
-        self._links: list[tuple[int, int, str, ChildState, JsonText | None, str | None]] = []
-        self._forgotten: list[Link] = []
+        self._links: list[tuple[ChildState, JsonText | None, str | None, int, int]] = []
+        self._forgotten: list[tuple[int, int]] = []
 
     def take(self, family: Family, news: News) -> bool:
         """Records the end of a child; False if it is of no consequence."""
         if news.state == "completed":
             return False
         effect = EFFECTS[news.ended][news.policy]
-        link = news.family, news.queue, news.id
         if news.ended == "removed":
             if news.state != "pending":
                 return False
-            self._forgotten.append(link)
+            self._forgotten.append((news.family, news.number))
         elif effect == "done" or news.state == "pending":
-            self._links.append((*link, news.ended, news.result, news.reason))
+            self._links.append((news.ended, news.result, news.reason, news.family, news.number))
             family.count(news.ended, 1)
         else:
             return False
@@ -146,9 +145,9 @@ class Notes:
     def change(self, family: Family) -> None:
         self._families[family.id] = family
 
-    def await_again(self, family: Family, queue: int, id: str, state: ChildState) -> None:
+    def await_again(self, family: Family, number: int, state: ChildState) -> None:
         """The parent waits again for a child that failed."""
-        self._links.append((family.id, queue, id, "pending", None, None))
+        self._links.append(("pending", None, None, family.id, number))
         family.count(state, -1)
         family.count("pending", 1)
         family.awaited += 1
@@ -156,9 +155,9 @@ class Notes:
 
     def write(self, tx: Transaction) -> None:
         if self._links:
-            tx.run(_SQL["write_links"], {"links": as_json(self._links)})
+            tx.run_many(_SQL["write_link"], self._links)
         if self._forgotten:
-            tx.run(_SQL["forget_links"], {"links": as_json(self._forgotten)})
+            tx.run_many(_SQL["forget_link"], self._forgotten)
         if self._families:
             tx.run(_SQL["write_families"], {"families": as_json(list(self._families.values()))})
         self._links, self._forgotten, self._families = [], [], {}

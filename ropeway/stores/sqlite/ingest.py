@@ -106,7 +106,7 @@ class InboxHandle:
             self._is_asked_for = False
             if inbox is not None:
                 # With a damaged file it stays as it is: it may have jobs that are nowhere else.
-                inbox.close(is_kept=self._watch.is_damaged())
+                inbox.close(is_kept=self._watch.is_damaged() or self._watch.has_truncated_wal())
 
     @property
     def has_unfreed(self) -> bool:

@@ -33,7 +33,9 @@ FAMILY: Final = (
 """Columns of a family that change, behind its id."""
 
 EXTRAS: Final = {
-    "tags": "json((SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = {job}.seq ORDER BY number)))",
+    "tags": """iif({job}.extras & {has_tags}, json((
+    SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = {job}.seq ORDER BY number)
+)), json('[]'))""",
     "parents": "json(coalesce({job}.parents, '[]'))",
     "children": "coalesce((SELECT size FROM family WHERE id = {job}.family), 0)",
 }
@@ -72,7 +74,7 @@ def _carried_but(*changed: str) -> str:
 def _record(job: str, expressions: Mapping[str, str]) -> str:
     """Expression for JSON that reads as a `JobRecord`; plain jobs leave out its last fields."""
     fields = _columns(expressions[field] for field in JobRecord.__struct_fields__ if field not in EXTRAS)
-    extras = _columns(expression.format(job=job) for expression in EXTRAS.values())
+    extras = _columns(expression.format(job=job, has_tags=HAS_TAGS) for expression in EXTRAS.values())
     return f"iif({job}.extras, json_array({fields}, {extras}), json_array({fields}))"
 
 

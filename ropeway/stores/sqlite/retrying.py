@@ -36,8 +36,8 @@ class Finished(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Broken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A child by which its parent may have failed."""
 
-    queue: int
-    queue_name: str
+    number: int
+    queue: str
     seq: int
     id: str
     state: State
@@ -109,8 +109,8 @@ def _await_again(tx: Transaction, row: QueueRow, parents: Sequence[Finished], fa
         # A child that completed since then is not waited for.
         broken = [child for child in _broken(tx.get(_BROKEN, {"family": family.id})) if child.state != "completed"]
         for child in broken:
-            notes.await_again(family, child.queue, child.id, child.known)
+            notes.await_again(family, child.number, child.known)
             if child.state in FINAL:
-                failed[child.queue_name][child.seq] = Finished(child.seq, child.id, child.state, child.extras)
+                failed[child.queue][child.seq] = Finished(child.seq, child.id, child.state, child.extras)
     notes.write(tx)
     return {family.seq for family in families.values() if family.awaited and not family.is_released}

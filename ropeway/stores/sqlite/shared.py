@@ -11,6 +11,7 @@ import apsw
 
 from ...errors import StoreRefused
 from ...job.instants import Instant
+from . import wal_frames
 from .adding import Bundles
 from .calls import BlockingCall, Call, CallThread, Pause, no_op
 from .clock import Clock
@@ -209,6 +210,7 @@ class SharedFile:
         assert self._watch is not None, "it was open before"
         assert self._target is not None, "and so was this set"
         self._watch.look(thorough=True)
+        self._watch.look_at_wal()
         connection = connect(self.path, self._target.vfs)
         self._watch.opened(connection)
         return connection
@@ -311,3 +313,4 @@ def reset_after_fork() -> None:
     _open_at_fork.update(identity(file.path) for file in files if file.has_connections)
     _inherited.append(files)
     _registry, _ending, _lock = {}, [], threading.Lock()
+    wal_frames.reset_after_fork()

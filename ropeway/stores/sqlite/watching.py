@@ -14,11 +14,13 @@ import apsw
 from ...errors import StoreCorrupt, StoreRefused
 from .calls import LOG
 from .errors import RECOVERY, reraise_from_signal
+from .wal_frames import WalFrames
 
 CHECK_EVERY: Final = 1.0
 WAL_ALARM: Final = 64 * 1024 * 1024
 ALARM_EVERY: Final = 60.0
 _HEADER: Final = 100
+_TRUNCATED_WAL: Final = "its -wal file, which holds the newest jobs, was truncated while it was open"
 
 
 class Watch:
@@ -34,6 +36,8 @@ class Watch:
         """Last known size of the file, which only shrinks by a vacuum or by truncation."""
         self._probe: int | None = None
         """Descriptor to read the header by. Closed after the last connection, since that drops SQLite's locks."""
+        self._frames: WalFrames | None = None
+        """Opened and closed as the probe is."""
         self._wal_file: tuple[int, int] | None = None
         self._shm_file: tuple[int, int] | None = None
         self._inbox_file: tuple[int, int] | None = None
@@ -55,6 +59,7 @@ class Watch:
         with self._lock:
             try:
                 self._notice_truncation()
+                self._notice_truncated_wal()
                 if self._is_corrupt or self._is_replaced():
                     keep_wal_on_close(connection)
                 # First: a signal in between must not leave a closed one among the open ones.
@@ -62,9 +67,16 @@ class Watch:
                 connection.close()
             except apsw.Error:
                 connection.close(force=True)
-            if not self._open and self._probe is not None:
-                probe, self._probe = self._probe, None
-                os.close(probe)
+            if not self._open:
+                self._close_probes()
+
+    def _close_probes(self) -> None:
+        probe, self._probe = self._probe, None
+        if probe is not None:
+            os.close(probe)
+        frames, self._frames = self._frames, None
+        if frames is not None:
+            frames.close()
 
     def use_inbox(self, *, is_open: bool) -> None:
         """Notes that the -inbox is open, and so must stay, or is closed."""
@@ -85,6 +97,28 @@ class Watch:
         with self._lock:
             self._compare()
             self._alarm(now)
+
+    def look_at_wal(self) -> None:
+        """Raises StoreCorrupt, then and ever after, if somebody truncated the -wal. Call it before a transaction."""
+        if self.has_truncated_wal():
+            assert self._refusal is not None, "or it is not truncated"
+            raise StoreCorrupt(self._path, self._refusal[1])
+
+    def has_truncated_wal(self) -> bool:
+        with self._lock:
+            return self._notice_truncated_wal()
+
+    def _notice_truncated_wal(self) -> bool:
+        if self._frames is None and self._open:
+            try:
+                self._frames = WalFrames(self._wal, self._shm)
+            except OSError as error:
+                # They were taken away: `look` will say so.
+                reraise_from_signal(error)
+        if self._frames is None or not self._frames.are_missing():
+            return False
+        self._refusal = StoreCorrupt, f"{_TRUNCATED_WAL}: {RECOVERY}"
+        return True
 
     def is_damaged(self) -> bool:
         """True if the file was truncated. Costs a stat, and is asked before every write."""
@@ -145,6 +179,9 @@ class Watch:
 
     def saw(self, error: Exception) -> None:
         """Notes an error that tells of damage. Call it before closing the connection, which writes the -wal back."""
+        if isinstance(error, apsw.IOError):
+            # A frame that is not there is an error of the disk, for SQLite.
+            self.has_truncated_wal()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             self._refusal = StoreCorrupt, f"the file is damaged ({error}): {RECOVERY}"
 

@@ -213,6 +213,7 @@ class Writer:
     def _commit(self, this: Round) -> None:
         calls = this.calls
         self._watch.look(thorough=any(call.is_thorough for call in calls))
+        self._watch.look_at_wal()
         connection = self._connected()
         self._begin(connection)
         if any(call.is_durable for call in calls):

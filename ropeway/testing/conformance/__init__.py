@@ -32,7 +32,7 @@ from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTri
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
-from .flows import TestAddFlow, TestChildPolicies, TestChildrenAtRunTime, TestRelease, TestRetryOfParents
+from .flows import TestAddFlow, TestAwaited, TestChildPolicies, TestChildrenAtRunTime, TestRelease, TestRetryOfParents
 from .forking import TestFork
 from .get import TestClock, TestGet, TestQueues
 from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads
@@ -77,6 +77,7 @@ from .waiting_claims import TestWaitingClaim
 __all__ = [
     "TestAdd",
     "TestAddFlow",
+    "TestAwaited",
     "TestCancel",
     "TestCancelledCalls",
     "TestChange",

@@ -150,6 +150,32 @@ class TestAddFlow:
         assert await add_flow(store, *flow) == ["found"] * 3
         assert await snapshot(store) == before
 
+    async def test_a_parent_that_is_found_gets_no_other_children(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("a")))
+        before = await snapshot(store)
+
+        root, middle = new_flow(new_job("p"), new_job("b"))
+        assert await add_flow(store, root, *new_flow(middle, new_job("c"))) == ["found"] * 3
+        assert await snapshot(store) == before
+        assert [*await children_of(store, "p")] == ["a"]
+
+    async def test_a_child_that_was_removed_does_not_come_back_with_its_parent(self, store: Store) -> None:
+        flow = new_flow(new_job("p"), new_job("a"), new_job("b"))
+        await add_flow(store, *flow)
+        await store.remove(QUEUE, ["a"], now=NOW)
+        await deliver(store)
+
+        assert await add_flow(store, *flow) == ["found"] * 3
+        assert await is_gone(store, "a")
+
+    async def test_a_child_of_a_new_parent_and_one_that_is_found_is_a_conflict(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("a")))
+
+        found, child = new_flow(new_job("p"), new_job("b"))
+        new, child = new_flow(new_job("q"), child)
+        assert await add_flow(store, found, new, child) == ["found", "skipped", "conflict"]
+        assert await is_gone(store, "q")
+
     async def test_parents_of_the_same_child_may_be_alike(self, store: Store) -> None:
         left, shared = new_flow(new_job("left"), new_job("shared", queue=ELSEWHERE))
         right, shared = new_flow(new_job("right"), shared)
@@ -676,3 +702,86 @@ class TestChildrenAtRunTime:
 
         assert await state_of(store, "p") == "waiting"
         assert [*await children_of(store, "p")] == ["a", "b"]
+
+
+async def awaits(store: Store, id: str) -> bool:
+    page = await store.children(QUEUE, id, limit=1)
+    assert page is not None
+    return page.awaited
+
+
+class TestAwaited:
+    """`Children.awaited` says whether a job waits, or would wait if it were postponed until its children end."""
+
+    async def test_until_the_last_child_has_ended(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("a"), (new_job("b"), "ignore")))
+        assert await awaits(store, "p")
+        await finish(store, "a")
+        assert await awaits(store, "p")
+
+        await break_down(store, "b")
+
+        assert not await awaits(store, "p")
+
+    async def test_a_page_without_children_tells_it_too(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("a")))
+
+        page = await store.children(QUEUE, "p", states=("failed",))
+        assert page is not None
+        assert (page.children, page.awaited) == ([], True)
+
+    async def test_never_without_children(self, store: Store) -> None:
+        await add(store, new_job("p"))
+
+        assert not await awaits(store, "p")
+
+    async def test_as_long_as_a_failed_child_is_waited_for(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), (new_job("a"), "wait")))
+        await break_down(store, "a")
+        assert await awaits(store, "p")
+        await store.retry(QUEUE, ["a"], now=NOW)
+
+        await finish(store, "a")
+
+        assert not await awaits(store, "p")
+
+    async def test_while_others_are_left_of_a_parent_that_was_started(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), (new_job("a"), "continue"), new_job("b")))
+        await break_down(store, "a")
+        assert await state_of(store, "p") == "waiting"
+        assert await awaits(store, "p")
+
+        await finish(store, "b")
+
+        assert not await awaits(store, "p")
+
+    @pytest.mark.parametrize(
+        ("policy", "awaited"), [("fail", True), ("remove", True), ("continue", True), ("wait", True), ("ignore", False)]
+    )
+    async def test_while_a_failure_is_owed(self, store: Store, policy: Policy, awaited: bool) -> None:
+        await add(store, new_job("p"))
+        held = await claim_one(store)
+        await give_children(store, held, new_job("a"), policy=policy)
+        assert await awaits(store, "p")
+
+        await break_down(store, "a")
+
+        assert await awaits(store, "p") == awaited
+
+    async def test_no_more_when_the_last_pending_child_is_removed(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("a")))
+
+        await store.remove(QUEUE, ["a"], now=NOW)
+        await deliver(store)
+
+        assert not await awaits(store, "p")
+
+    async def test_no_more_once_the_parent_failed_by_its_only_child(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("a")))
+        await break_down(store, "a")
+        assert not await awaits(store, "p")
+
+        await store.retry(QUEUE, ["p"], now=NOW)
+        await deliver(store)
+
+        assert await awaits(store, "p")

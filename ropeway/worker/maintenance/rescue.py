@@ -37,10 +37,12 @@ RELIEF_LIMIT: Final = 5.0
 """Seconds that each store call may take, while there is time to try again."""
 
 Ended: TypeAlias = list[tuple[Job, Outcome]]
+Answered: TypeAlias = tuple[Outcome, Answer | None]
+"""An outcome, and the store's answer to it; None if there was none."""
 
 
 class GivenUp(NamedTuple):
-    """Counts of the jobs that a worker held when its loop was given up."""
+    """Counts of the jobs that a worker held when its loop was given up, without those that it had lost."""
 
     handed_back: int
     settled: int
@@ -80,11 +82,12 @@ class Rescue:
 
         Outcomes that cannot be settled now go back to the feed, for the loop or the next call.
         """
-        unstarted = self._take_unstarted()
+        self._take_unstarted()
         claims = self._dispatcher.take_claims()
         feeds = [(feed, ended) for feed in self._dispatcher.feeds if (ended := feed.take_ended())]
         settled = await asyncio.gather(*(self._settle_waiting(feed, ended, RELIEF_LIMIT) for feed, ended in feeds))
-        return (unstarted if all(settled) else 0) + await self._return_claimed(claims, RELIEF_LIMIT)
+        handed_back = sum(_is_handed_back(*answered) for each in settled for answered in each)
+        return handed_back + await self._return_claimed(claims, RELIEF_LIMIT)
 
     async def give_up(self, limit: float) -> GivenUp:
         """Ends every job that the worker holds: settles its outcome if that is known, else hands it back."""
@@ -104,12 +107,13 @@ class Rescue:
         rest = [*carried.items(), *begun.items()]
         settling = [self._settle_all(feed, ended, rest, limit) for feed, ended in waiting]
         returned, settled = await asyncio.gather(self._return_claimed(claims, limit), asyncio.gather(*settling))
-        outcomes = [outcome for is_settled, outcomes in settled for outcome in outcomes if is_settled]
-        handed_back = sum(outcome.move == "hand back" for outcome in outcomes)
-        left = sum(len(outcomes) for is_settled, outcomes in settled if not is_settled)
-        return GivenUp(handed_back + returned, len(outcomes) - handed_back, left)
+        answered = [pair for each in settled for pair in each]
+        handed_back = sum(_is_handed_back(outcome, answer) for outcome, answer in answered)
+        done = sum(answer is not None and answer.verdict == "done" for _, answer in answered)
+        left = sum(answer is None for _, answer in answered)
+        return GivenUp(handed_back + returned, done - handed_back, left)
 
-    def _take_unstarted(self) -> int:
+    def _take_unstarted(self) -> None:
         jobs = self._slots.take_unstarted()
         for job in jobs:
             job.ended = True
@@ -119,18 +123,17 @@ class Rescue:
             self._slots.held.discard(job)
         if jobs:
             self._loop.call_soon_threadsafe(self._slots.taken, jobs)
-        return len(jobs)
 
-    async def _settle_all(self, feed: QueueFeed, ended: Ended, rest: Ended, limit: float) -> tuple[bool, list[Outcome]]:
+    async def _settle_all(self, feed: QueueFeed, ended: Ended, rest: Ended, limit: float) -> list[Answered]:
         queue = feed.queue.name
         outcomes = [outcome for job, outcome in rest if job.queue.name == queue]
-        is_settled = await self._settle_waiting(feed, ended, limit)
-        if outcomes and is_settled:
-            is_settled = await _settle(self._stores[queue], queue, outcomes, limit) is not None
-        return is_settled, [*outcomes, *(outcome for _, outcome in ended)]
+        waiting = await self._settle_waiting(feed, ended, limit)
+        # A store that has not answered just now would only use up the time.
+        is_silent = any(answer is None for _, answer in waiting)
+        answers = None if is_silent else await _settle(self._stores[queue], queue, outcomes, limit)
+        return [*waiting, *_pairs(outcomes, answers)]
 
-    async def _settle_waiting(self, feed: QueueFeed, ended: Ended, limit: float) -> bool:
-        """True if the store answered."""
+    async def _settle_waiting(self, feed: QueueFeed, ended: Ended, limit: float) -> list[Answered]:
         queue = feed.queue.name
         answers: list[Answer] | None = None
         try:
@@ -141,7 +144,7 @@ class Rescue:
                 self._loop.call_soon_threadsafe(self._dispatcher.slots_changed)
             else:
                 self._loop.call_soon_threadsafe(self._dispatcher.note_answers, ended, answers)
-        return answers is not None
+        return _pairs([outcome for _, outcome in ended], answers)
 
     async def _return_claimed(self, claims: list[Claim], limit: float) -> int:
         """Hands back the jobs of claims whose answers the loop has not seen: a repeated claim answers the same jobs."""
@@ -153,7 +156,8 @@ class Rescue:
             if jobs:
                 outcomes.setdefault(claim.queue, []).extend(Outcome(job.id, claim.token, "hand back") for job in jobs)
         settling = (_settle(self._stores[queue], queue, ended, limit) for queue, ended in outcomes.items())
-        return sum(len(answers or ()) for answers in await asyncio.gather(*settling))
+        settled = await asyncio.gather(*settling)
+        return sum(answer.verdict == "done" for answers in settled for answer in answers or ())
 
     async def _repeat(self, claim: Claim, limit: float) -> list[JobRecord]:
         """The jobs that the claim was given; none if the store cannot be reached. A waiting claim is withdrawn."""
@@ -183,3 +187,14 @@ async def _settle(store: Store, queue: str, outcomes: list[Outcome], limit: floa
 
 def _hand_back(job: Job) -> Outcome:
     return Outcome(job.id, job.token, "hand back")
+
+
+def _pairs(outcomes: list[Outcome], answers: list[Answer] | None) -> list[Answered]:
+    if answers is None:
+        return [(outcome, None) for outcome in outcomes]
+    return list(zip(outcomes, answers, strict=True))
+
+
+def _is_handed_back(outcome: Outcome, answer: Answer | None) -> bool:
+    """False if the job was cancelled, removed or taken by another worker before."""
+    return outcome.move == "hand back" and answer is not None and answer.verdict == "done"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from contextlib import suppress
 from typing import Final
 
+from ...errors import StoreError
 from ...store.contract import Store
 from ...store.values import Why
 from ..job import Job, SendSignal
@@ -12,6 +15,9 @@ from ..service import Service, until_answered
 
 CLAIM_UNDER_WAY: Final = 60.0
 """Seconds for which a revoked lock is remembered: the answer of the claim that took it may still be in flight."""
+
+REASON_LIMIT: Final = 1.0
+"""Seconds that a job may run on while the reason of its cancellation is read."""
 
 
 class Revocations(Service):
@@ -44,9 +50,23 @@ class Revocations(Service):
         self._recent = {lock: heard for lock, heard in self._recent.items() if now - heard[0] < CLAIM_UNDER_WAY}
         self._recent |= {(lock.id, lock.token): (now, lock.why) for lock in revoked.locks}
         if self._recent:
-            for job in list(self._held):
-                heard = self._recent.get((job.id, job.token)) if job.queue.name == self._queue else None
-                if heard is not None:
-                    self._send(job, heard[1])
+            held = [job for job in list(self._held) if job.queue.name == self._queue]
+            found: list[tuple[Job, Why]] = [
+                (job, heard[1]) for job in held if (heard := self._recent.get((job.id, job.token))) is not None
+            ]
+            await self._read_reasons([job for job, why in found if why == "cancelled"])
+            for job, why in found:
+                self._send(job, why)
         if not revoked.locks:
             await self._listener.wait(0.5 if self._recent else 5.0)
+
+    async def _read_reasons(self, jobs: list[Job]) -> None:
+        """Reads why they were cancelled, for their log lines. Without an answer they are stopped all the same."""
+        unread = {job.id: job.timing for job in jobs if job.timing is not None and job.timing.revoked_for is None}
+        if not unread:
+            return
+        with suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(REASON_LIMIT):
+                records = await self._store.get(self._queue, list(unread))
+            for timing, record in zip(unread.values(), records, strict=True):
+                timing.revoked_for = (record and record.reason) or ""

@@ -11,7 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from ropeway.job.flows import POLICIES, Child, Parent
+from ropeway.job.outcomes import Outcome
 from ropeway.job.record import JobRecord, NewJob
+from ropeway.job.states import FINAL
 from ropeway.store.values import JobUpdate, StallRules
 from ropeway.stores.postgres import PostgresStore
 from ropeway.testing.arrange import add, claim, claim_one, events_of, read
@@ -34,6 +36,10 @@ async def complete_within(other: Other, store: PostgresStore, job: JobRecord) ->
     """In a transaction that stays open."""
     answer = await store.join(other.connection).settle(QUEUE, complete(job))
     assert answer.verdict == "done"
+
+
+def await_children(job: JobRecord) -> Outcome:
+    return replace(postpone(job), awaits_children=True)
 
 
 class TestAtTheSameMoment:
@@ -82,8 +88,7 @@ class TestAtTheSameMoment:
         await store.prepare(QUEUE)
         await complete_within(other, store, await claim_one(store))
 
-        waiting = replace(postpone(parent), awaits_children=True)
-        await other.commit_when_waited_for(store.settle(QUEUE, [waiting], now=NOW))
+        await other.commit_when_waited_for(store.settle(QUEUE, [await_children(parent)], now=NOW))
 
         assert (await read(store, "p")).state == "waiting"
 
@@ -188,26 +193,32 @@ class TestCost:
 
 
 Verb: TypeAlias = Callable[[PostgresStore, list[str], Random], Awaitable[object]]
-ROOTS: Final = [f"root-{number}" for number in range(3)]
-LEAVES: Final = [f"leaf-{number}" for number in range(9)]
+ROOTS: Final = [f"root-{number}" for number in range(6)]
+MIDDLES: Final = [f"middle-{number}" for number in range(9)]
+LEAVES: Final = [f"leaf-{number}" for number in range(18)]
 HANDLES: Final = 6
 ROUNDS: Final = 40
 
 
 def tree(random: Random) -> list[NewJob]:
-    root, *middles = new_flow(
-        new_job(random.choice(ROOTS)), *((new_job(f"middle-{number}"), random.choice(POLICIES)) for number in range(2))
-    )
+    middles = [(new_job(id), random.choice(POLICIES)) for id in random.sample(MIDDLES, 2)]
+    root, *parents = new_flow(new_job(random.choice(ROOTS)), *middles)
     bundle = [root]
-    for middle in middles:
-        bundle += new_flow(middle, *((new_job(id), random.choice(POLICIES)) for id in random.sample(LEAVES, 2)))
+    for parent in parents:
+        leaves = [(new_job(id), random.choice(POLICIES)) for id in random.sample(LEAVES, 2)]
+        bundle += new_flow(parent, *leaves)
     return bundle
 
 
 async def _settle(store: PostgresStore, _: list[str], random: Random) -> None:
     jobs = await claim(store, random.randrange(1, 6))
-    ways = [complete, complete, fail, lambda job: replace(postpone(job), awaits_children=True)]
+    ways: list[Callable[[JobRecord], Outcome]] = [complete, complete, fail, await_children]
     await store.settle(QUEUE, [random.choice(ways)(job) for job in jobs])
+
+
+async def _clean_finished(store: PostgresStore) -> None:
+    for state in FINAL:
+        await store.clean(QUEUE, state)
 
 
 VERBS: Final[list[Verb]] = [
@@ -217,13 +228,14 @@ VERBS: Final[list[Verb]] = [
     lambda store, ids, _: store.retry(QUEUE, ids),
     lambda store, ids, _: store.remove(QUEUE, ids, force=True),
     lambda store, *_: store.tick(QUEUE, StallRules()),
-    lambda store, *_: store.clean(QUEUE, "waiting"),
-    lambda store, *_: store.clean(QUEUE, "failed"),
+    lambda store, _, random: store.clean(QUEUE, random.choice(["waiting", "waiting-children", "delayed"])),
+    lambda store, *_: _clean_finished(store),
+    lambda store, *_: _clean_finished(store),
 ]
 
 
 async def _work(store: PostgresStore, random: Random) -> None:
-    ids = [*ROOTS, "middle-0", "middle-1", *LEAVES]
+    ids = [*ROOTS, *MIDDLES, *LEAVES]
     for _ in range(ROUNDS):
         await random.choice(VERBS)(store, random.sample(ids, random.randrange(2, 6)), random)
 

@@ -142,6 +142,14 @@ async def test_the_end_of_a_transaction_of_the_store_s_own_is_not_waited_for_for
         proxy.cut()
 
 
+async def test_a_handle_that_owes_a_wake_is_closed_although_nobody_answers(open_store: OpenStore, proxy: Proxy):
+    store = open_store(proxy.url(timeout="600"))
+    await _used(store)
+    store._executor.resources().notifier.note([QUEUE], ["jobs:1"])
+    proxy.fall_silent()
+    await asyncio.wait_for(store.close(), 60)
+
+
 async def test_a_link_that_crawls_is_given_up_and_does_not_hang(store: PostgresStore, proxy: Proxy):
     await add(store, *new_jobs(20))
     await claim(store, 1)

@@ -16,7 +16,7 @@ import pytest
 from ropeway import Queue
 from ropeway.errors import StoreCorrupt, StoreRefused
 from ropeway.store.values import StallRules
-from ropeway.stores.sqlite import SQLiteStore, watching
+from ropeway.stores.sqlite import SQLiteStore, wal_frames, watching
 from ropeway.stores.sqlite.watching import Watch
 from ropeway.testing.factories import QUEUE, new_job, new_jobs
 
@@ -146,6 +146,96 @@ async def test_closing_writes_nothing_to_a_file_that_was_truncated(filled: SQLit
     await filled.close()
 
     assert await asyncio.to_thread(processes.run, CONTENTS, path) == before
+
+
+@pytest.mark.parametrize("left", [0, 32, 5_000, 50_000])
+async def test_a_truncated_wal_is_not_written_to_and_nothing_is_acknowledged(
+    running: SQLiteStore, path: Path, left: int
+):
+    await running.add([new_jobs(500)])
+    await running.tick(QUEUE, StallRules())
+    os.truncate(f"{path}-wal", left)
+    before = await asyncio.to_thread(processes.run, CONTENTS, path)
+
+    with pytest.raises(StoreCorrupt, match=r"-wal file, .* was truncated while it was open"):
+        await running.tick(QUEUE, StallRules())
+    with pytest.raises(StoreCorrupt):
+        await running.add([[new_job("a")]])
+    with pytest.raises(StoreCorrupt):
+        await running.count(QUEUE)
+    await running.close()
+
+    assert await asyncio.to_thread(processes.run, CONTENTS, path) == before
+
+
+@pytest.mark.parametrize("left", [0, 5_000])
+async def test_closing_writes_nothing_if_the_wal_was_truncated(running: SQLiteStore, path: Path, left: int):
+    await running.add([new_jobs(500)])
+    await running.tick(QUEUE, StallRules())
+    os.truncate(f"{path}-wal", left)
+    before = await asyncio.to_thread(processes.run, CONTENTS, path)
+
+    await running.close()
+
+    assert await asyncio.to_thread(processes.run, CONTENTS, path) == before
+
+
+EMPTY_WAL = """
+import apsw
+connection = apsw.Connection(path)
+connection.set_busy_timeout(10_000)
+connection.pragma("journal_size_limit", 0)
+emptied = 0
+while emptied < 300:
+    busy, frames, done = next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+    emptied += not busy
+connection.close()
+"""
+
+
+async def test_a_wal_that_sqlite_itself_empties_is_used_on(running: SQLiteStore, path: Path):
+    """By another process, while this one writes and reads."""
+    emptying = asyncio.create_task(asyncio.to_thread(processes.run, EMPTY_WAL, path))
+    added = 1
+    while not emptying.done():
+        await running.add([[new_job(f"job-{added}")]])
+        added += 1
+        await running.tick(QUEUE, StallRules())
+    await emptying
+    assert (await running.count(QUEUE))["waiting"] == added
+
+
+IN_USE = """
+import fcntl, os
+file = os.open(path + "-shm", os.O_RDWR)
+try:
+    # The byte by which SQLite marks the -shm as in use.
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 128)
+    say("free")
+except OSError:
+    say("in use")
+"""
+
+
+async def test_a_handle_that_is_closed_leaves_the_locks_of_one_opened_meanwhile(path: Path):
+    first, second = (SQLiteStore.from_url(f"sqlite:///{path}") for _ in range(2))
+    await first.add([[new_job("a")]])
+    closing = asyncio.create_task(first.close())
+    await second.add([[new_job("b")]])
+    await closing
+    await second.add([[new_job("c")]])
+    assert await asyncio.to_thread(processes.run, IN_USE, path) == "in use\n"
+    await second.close()
+
+
+async def test_looking_at_the_wal_keeps_few_files_open(path: Path):
+    """Although a descriptor of the -shm is only closed when that file is gone."""
+    for number in range(20):
+        store = SQLiteStore.from_url(f"sqlite:///{path}")
+        await store.add([[new_job(f"job-{number}")]])
+        await store.close()
+    gone = [file for file in wal_frames._shm_files.values() if not os.fstat(file).st_nlink]
+    assert len(gone) <= 1
 
 
 async def test_a_file_that_somebody_vacuumed_is_used_on(filled: SQLiteStore, path: Path):

@@ -19,12 +19,13 @@ from ..step import Step
 Verdict: TypeAlias = Literal["created", "found", "conflict"]
 
 
-def add(step: Step, command: Add) -> list[list[Added]]:
+def add(step: Step, command: Add, adopter: Parent | None = None) -> list[list[Added]]:
+    """Adds bundles. `adopter` is a job that is there, and gets the children that name it as their parent."""
     bundles = command.bundles
     for bundle in bundles:
         for job in bundle:
             _check(job)
-    answers = [_add_bundle(step, bundle) for bundle in bundles]
+    answers = [_add_bundle(step, bundle, adopter) for bundle in bundles]
     # After all adds: a duplicate of a job in the same call must not be announced before that job.
     for bundle, answered in zip(bundles, answers, strict=True):
         _announce_found(step, bundle, answered)
@@ -42,11 +43,11 @@ def _check(job: NewJob) -> None:
         whole("due_at", job.due_at, 0, LAST_INSTANT)
 
 
-def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:
+def _add_bundle(step: Step, bundle: Sequence[NewJob], adopter: Parent | None) -> list[Added]:
     new: dict[tuple[str, str], NewJob] = {}
     verdicts: list[Added] = []
     for job in bundle:
-        verdict = _verdict(step, job, new)
+        verdict = _verdict(step, job, new, adopter)
         if verdict == "created":
             new[job.queue, job.id] = job
         verdicts.append(Added(job.id, verdict))
@@ -58,11 +59,14 @@ def _add_bundle(step: Step, bundle: Sequence[NewJob]) -> list[Added]:
     return verdicts
 
 
-def _verdict(step: Step, job: NewJob, new: Mapping[tuple[str, str], NewJob]) -> Verdict:
+def _verdict(step: Step, job: NewJob, new: Mapping[tuple[str, str], NewJob], adopter: Parent | None) -> Verdict:
     there = step.queue(job.queue).jobs.get(job.id) or new.get((job.queue, job.id))
     if job.parents:
-        # A child is there if its parents are, though retention may have removed it. No other job may have its id.
-        are_new = {(parent.queue, parent.id) in new or not _has_child(step, parent, job) for parent in job.parents}
+        # A parent that was there before is found as it is, with the children that it has, which may be gone by now.
+        are_new = {
+            (parent.queue, parent.id) in new or (parent == adopter and not _has_child(step, parent, job))
+            for parent in job.parents
+        }
         if are_new == {False}:
             return "found"
         return "created" if there is None and are_new == {True} else "conflict"

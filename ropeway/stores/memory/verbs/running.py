@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ....errors import InvalidOption
 from ....job.codec import decode
+from ....job.flows import Parent
 from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.record import JobRecord
@@ -51,7 +52,7 @@ def _add_children(step: Step, queue: QueueData, job: JobRecord, update: JobUpdat
     """Adds children to an active job; False if one of their ids exists already, and then none is added."""
     if update.token is None:
         raise InvalidOption("children", "need the token of the job that gets them")
-    [added] = add(step, Add([update.adds]))
+    [added] = add(step, Add([update.adds]), Parent(job.queue, job.id))
     if any(one.verdict == "conflict" for one in added):
         return False
     family = queue.families.get(job.id)

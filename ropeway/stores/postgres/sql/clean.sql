@@ -71,10 +71,12 @@ BEGIN
             DELETE FROM ropeway.finished AS f WHERE f.ctid = ANY (ctids[1:most]);
     END CASE;
     s := ropeway.count_move(s, of_state, NULL, cardinality(ids));
-    dropped := ropeway.drop_jobs(s, queue_id, ids, array_fill(of_state, ARRAY[cardinality(ids)]), seqs[1:most], instant);
+    dropped := ropeway.drop_jobs(
+        s, queue_id, ids, array_fill(of_state, ARRAY[cardinality(ids)]), seqs[1:most], instant, true
+    );
     s := dropped.s;
     IF dropped.news IS NOT NULL THEN
-        s := ropeway.conclude(s, queue_id, dropped.news, instant);
+        s := ropeway.conclude(s, queue_id, dropped.news, instant, NULL, dropped.lowest);
     END IF;
     s := ropeway.add_entry(
         s,

@@ -56,10 +56,10 @@ BEGIN
             seqs := seqs || abs(job.ord);
         END IF;
     END LOOP;
-    dropped := ropeway.drop_jobs(s, queue_id, gone, states, seqs, instant);
+    dropped := ropeway.drop_jobs(s, queue_id, gone, states, seqs, instant, true);
     s := dropped.s;
     IF dropped.news IS NOT NULL THEN
-        s := ropeway.conclude(s, queue_id, dropped.news, instant);
+        s := ropeway.conclude(s, queue_id, dropped.news, instant, NULL, dropped.lowest);
     END IF;
     -- After the jobs and families: claims under a limit have locked some when they lock the queue.
     UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;

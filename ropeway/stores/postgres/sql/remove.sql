@@ -52,10 +52,10 @@ BEGIN
         states := states || job.state;
         seqs := seqs || abs(job.ord);
     END LOOP;
-    dropped := ropeway.drop_jobs(s, queue.id, removed, states, seqs, instant);
+    dropped := ropeway.drop_jobs(s, queue.id, removed, states, seqs, instant, true);
     s := dropped.s;
     IF dropped.news IS NOT NULL THEN
-        s := ropeway.conclude(s, queue.id, dropped.news, instant);
+        s := ropeway.conclude(s, queue.id, dropped.news, instant, NULL, dropped.lowest);
     END IF;
     IF revoked IS NOT NULL THEN
         PERFORM ropeway.revoke_locks(queue.id, revoked, tokens, 'removed', instant);

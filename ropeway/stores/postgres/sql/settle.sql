@@ -33,6 +33,7 @@ DECLARE
     has_new_work boolean := false;
     news ropeway.news[];
     judged ropeway.judgement[];
+    lowest bigint;
     adding text[] := '{}';
 BEGIN
     instant := ropeway.clock(at);
@@ -50,7 +51,7 @@ BEGIN
     END IF;
     IF 0 > ANY (delays) THEN
         -- What is counted here is what `conclude` counts down, in its order.
-        PERFORM ropeway.lock_families(queue.id, done_ids || other_ids);
+        lowest := ropeway.lock_families(queue.id, done_ids || other_ids);
     END IF;
     IF cardinality(done_ids) > 0 THEN
         done := ropeway.end_jobs(
@@ -81,7 +82,7 @@ BEGIN
         has_new_work := other.back > 0;
     END IF;
     IF news IS NOT NULL OR judged IS NOT NULL THEN
-        s := ropeway.conclude(s, queue.id, news, instant, judged);
+        s := ropeway.conclude(s, queue.id, news, instant, judged, lowest);
     END IF;
     has_new_work := has_new_work OR (queue.max_active IS NOT NULL AND s.active < 0);
 

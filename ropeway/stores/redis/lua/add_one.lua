@@ -100,4 +100,4 @@ repeat
   return '{{CREATED}}'
 until true
 local names, bundles = { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }
-return rarely().add_bundles(tonumber(ARGV[5]) or false, names, bundles, 1, false, text)
+return rarely().add_bundles(tonumber(ARGV[5]) or false, names, bundles, 1, false, {}, text)

@@ -25,7 +25,7 @@ local function cancel(job)
   end
   count(q, COUNTERS[job.state], nil, 1)
   end_job(cancelled, id, sub(without_token(run), STARTED_AT), keep, '{"prev":"' .. job.state .. '"}',
-    reason or nil)
+    reason or '')
 end
 
 for i = 1, #ids do

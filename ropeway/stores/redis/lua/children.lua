@@ -12,26 +12,22 @@ local family = load_family(q, id, {})
 if not family then
   return { {}, false, 0, 0, 0, 0 }
 end
-local found, next_at, at = {}, false, first
-repeat
-  local keys = call('ZRANGEBYSCORE', q.base .. ':order:' .. id, at, '+inf', 'WITHSCORES', 'LIMIT', 0, BATCH)
-  local names = {}
-  for i = 1, #keys, 2 do
-    names[#names + 1] = keys[i]
-  end
-  local links = fields_of(q.base .. ':children:' .. id, names)
-  for i = 1, #names do
-    if string.find(states, sub(links[i], 1, 1), 1, true) then
+local key, found, next_at, at = q.base .. ':children:' .. id, {}, false, math.max(first, 1)
+while not next_at and at <= family.row[FAMILY.LAST] do
+  local keys = keys_from(key, at)
+  local links = fields_of(key, keys)
+  for i = 1, #keys do
+    if links[i] and string.find(states, sub(links[i], 1, 1), 1, true) then
       if #found == 2 * most then
-        next_at = keys[2 * i]
+        next_at = whole(at + i - 1)
         break
       end
-      found[#found + 1] = names[i]
+      found[#found + 1] = keys[i]
       found[#found + 1] = links[i]
     end
-    at = '(' .. keys[2 * i]
   end
-until next_at or #names < BATCH
+  at = at + math.max(#keys, 1)
+end
 local row = family.row
 return { found, next_at, row[FAMILY.TOTAL], row[ENDED['{{CHILD_COMPLETED}}']], row[ENDED['{{CHILD_FAILED}}']],
   row[ENDED['{{CHILD_CANCELLED}}']] }

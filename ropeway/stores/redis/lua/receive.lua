@@ -15,13 +15,13 @@ end
 if at < began or at - began > longest then
   return 1
 end
-local now, names, bundles, _, _, work = unpack(cmsgpack.unpack(ARGV[1]))
+local now, names, bundles, _, _, rare, work = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now or given)
 q.is_delivery = true
-local answer = #bundles > 0 and add_all({ q }, names, bundles, false, ARGV[2]) or { '', {} }
+local answer = #bundles > 0 and add_all({ q }, names, bundles, false, ARGV[2], rare) or { '', {} }
 local conflict = string.find(answer[1], '{{CONFLICT}}', 1, true)
 if work or conflict then
-  answer[3] = in_flows().receive_work(q, work or {}, conflict and bundles or {}, answer[1])
+  answer[3] = in_flows().receive_work(q, work or {}, conflict and bundles or {}, rare, answer[1])
   notice_drained(q)
 end
 close_queue(q)

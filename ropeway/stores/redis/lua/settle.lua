@@ -30,18 +30,22 @@ function s.packed_token(i)
 end
 
 local FIRST_START = NONE .. pack_count(1) .. NONE
+local FIRST_WITH_EXTRAS = sub(FIRST_START, 1, 10) .. char(WITH_EXTRAS) .. sub(NONE, 2)
 function s.complete(id, run, keep, result)
-  -- What failed or stalled before left its reason.
-  if sub(run, MADE, TOKEN - 1) ~= FIRST_START then
-    cleared[#cleared + 1] = id
+  local counters, detail, word = sub(run, MADE, TOKEN - 1), nil, nil
+  if counters ~= FIRST_START then
+    word = result or ''
+    -- What failed or stalled before left its reason.
+    if counters ~= FIRST_WITH_EXTRAS then
+      cleared[#cleared + 1] = id
+    end
   end
-  local detail
   if result then
     results[#results + 1] = id
     results[#results + 1] = result
     detail = result ~= 'null' and '{"result":' .. result .. '}'
   end
-  return end_job(completed, id, sub(run, STARTED_AT), keep, detail, result)
+  return end_job(completed, id, sub(run, STARTED_AT), keep, detail, word)
 end
 
 -- Ids of completions are all different: see the client.

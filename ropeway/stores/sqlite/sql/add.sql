@@ -29,6 +29,10 @@ FROM jsonb_each(:jobs);
 INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, extras, parents, family)
 VALUES (:seq, :queue, :id, :name, :options, :data, :priority, :ord, :now, :extras, :parents, :family);
 
+-- statement: undo
+-- Takes :first. Those that were inserted before one whose id exists.
+DELETE FROM job WHERE seq >= :first;
+
 -- statement: tags
 -- Takes :queue, :tags (json, a list of seq and the list of its tags).
 INSERT INTO tag (seq, number, queue, tag)

@@ -12,11 +12,12 @@
 -- in descending order: a parent's id is less than those of all its descendants, so a failure that goes upward keeps to it.
 -- What has to be locked in another order is not waited for: the call fails, and its caller tries again.
 --
--- Takes the step, the queue, the news (or null), the instant, and judgements that do not come from news (or null).
+-- Takes the step, the queue, the news (or null), the instant, judgements that do not come from news (or null), and the least
+-- of the families that are locked already (or null).
 -- Returns the step. Those of other queues are written.
 CREATE OR REPLACE FUNCTION ropeway.conclude(
     INOUT s ropeway.step, queue_id integer, news ropeway.news[], instant bigint,
-    judged ropeway.judgement[] DEFAULT NULL
+    judged ropeway.judgement[] DEFAULT NULL, lowest bigint DEFAULT NULL
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,7 +25,6 @@ DECLARE
     steps ropeway.step[] := ARRAY[s];
     revoked ropeway.revoked[];
     wanted bigint[];
-    lowest bigint;
     after record;
 BEGIN
     LOOP

@@ -1,17 +1,19 @@
 -- Removes jobs: the only function that does. What has to happen when a job is removed belongs here.
 -- Takes the step, the queue, the ids of jobs whose state's row is deleted and uncounted already, the state of each, the
--- sequence numbers of those that may have failures or log lines, and the instant.
--- Returns the step, and news for the parents of those that were not final, which the caller has to pass to `conclude` when
--- it has locked all its jobs (null: none has parents).
+-- sequence numbers of those that may have failures or log lines, the instant, and whether the call has locked no family
+-- yet, so that it may wait for them.
+-- Returns the step; news for the parents of those that were not final, which the caller has to pass to `conclude` when it
+-- has locked all its jobs (null: none has parents); and the least of the families that are locked.
 CREATE OR REPLACE FUNCTION ropeway.drop_jobs(
     INOUT s ropeway.step, queue_id integer, ids text[], states ropeway.state[], seqs bigint[], instant bigint,
-    OUT news ropeway.news[]
+    may_wait boolean DEFAULT false, OUT news ropeway.news[], OUT lowest bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
     amount CONSTANT integer := cardinality(ids);
     listed text;
     own bigint[];
+    locked bigint[];
 BEGIN
     IF ids IS NULL OR amount = 0 THEN
         RETURN;
@@ -37,7 +39,14 @@ BEGIN
         );
     END IF;
     IF own IS NOT NULL THEN
-        PERFORM FROM ropeway.family AS f WHERE f.id = ANY (own) ORDER BY f.id DESC FOR UPDATE;
+        IF may_wait THEN
+            -- With those of the news, in the order that `conclude` keeps to.
+            locked := own || ARRAY(SELECT unnest(given.families) FROM unnest(news) AS given);
+            PERFORM FROM ropeway.family AS f WHERE f.id = ANY (locked) ORDER BY f.id DESC FOR UPDATE;
+            lowest := (SELECT min(each.family) FROM unnest(locked) AS each (family));
+        ELSE
+            PERFORM FROM ropeway.family AS f WHERE f.id = ANY (own) FOR UPDATE NOWAIT;
+        END IF;
         DELETE FROM ropeway.link AS l WHERE l.family = ANY (own);
         DELETE FROM ropeway.family AS f WHERE f.id = ANY (own);
     END IF;

@@ -30,6 +30,8 @@ BEGIN
             SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = one.queue AND p.id = one.id;
             PERFORM ropeway.delete_state(job);
             job.reason := one.reason;
+            -- Without its token a late settle of the attempt that waits is refused.
+            job.token := NULL;
             keep := ropeway.stored_options(job.options, {{OPTION_DEFAULTS}});
             lost := lost || ropeway.active_row(job);
             details := details || ('{"reason":' || to_json(one.reason) || '}');

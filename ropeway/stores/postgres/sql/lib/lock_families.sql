@@ -1,7 +1,7 @@
 -- Locks the families of active jobs and of their parents, in the order that all calls keep to.
 -- Takes the queue and ids. The jobs are locked first.
--- Returns nothing.
-CREATE OR REPLACE FUNCTION ropeway.lock_families(queue_id integer, ids text[]) RETURNS void
+-- Returns the least of the families.
+CREATE OR REPLACE FUNCTION ropeway.lock_families(queue_id integer, ids text[]) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     wanted bigint[];
@@ -11,5 +11,6 @@ BEGIN
         SELECT unnest(j.families || j.family) FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = ANY (ids)
     );
     PERFORM FROM ropeway.family AS f WHERE f.id = ANY (wanted) ORDER BY f.id DESC FOR UPDATE;
+    RETURN (SELECT min(each.family) FROM unnest(wanted) AS each (family));
 END
 $$;

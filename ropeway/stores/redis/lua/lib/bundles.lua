@@ -1,8 +1,8 @@
 -- Bundles of jobs, in one queue or several.
 -- Uses: unpack, announcing, places, lines, parked, bundle_fields
 
--- Adds to queues that are open. `texts` are those of all jobs, one after the other.
-local function add_all(queues, names, bundles, only_looks, texts)
+-- Adds to queues that are open. `texts` are those of all jobs, one after the other; `rare` is the list for RARE.
+local function add_all(queues, names, bundles, only_looks, texts, rare)
   local text_at, verdicts, new_queues = 1, {}, {}
 
   for i = 1, #queues do
@@ -16,14 +16,15 @@ local function add_all(queues, names, bundles, only_looks, texts)
     end
   end
 
-  local is_plain, total = true, 0
+  local is_plain, total, flagged = true, 0, nil
 
   local function read_texts(job)
     local length, q, id = job[LENGTH], queues[job[QUEUE]], job[ID]
     job.text = sub(texts, text_at, text_at + length - 1)
     text_at = text_at + length
     total = total + 1
-    if q.seen[id] or (job[FROM] and not in_flows().comes_after_parents(queues, job)) then
+    local own = job[RARE] and rare[job[RARE]]
+    if q.seen[id] or (own and own[2] and not own.is_after and not in_flows().comes_after_parents(queues, own)) then
       is_plain = false
     end
     q.seen[id] = true
@@ -55,13 +56,15 @@ local function add_all(queues, names, bundles, only_looks, texts)
     if not is_plain then
       q.known[id] = value
     end
-    if job[LINKS] then
-      in_flows().add_parent(q, job, place, name)
-      return
-    end
-    if job[EXTRAS] then
-      q.extras[#q.extras + 1], q.runs[#q.runs + 1] = id, id
-      q.extras[#q.extras + 1], q.runs[#q.runs + 1] = job[EXTRAS], rarely().flagged_run(place)
+    if job[RARE] then
+      flagged = flagged or rarely().flagged_run('')
+      local run, extra = flagged .. place, #q.extras + 2
+      q.extras[extra - 1], q.runs[extra - 1] = id, id
+      q.extras[extra], q.runs[extra] = rare[job[RARE]][1], run
+      if job[LINKS] then
+        in_flows().add_parent(q, job, place, name)
+        return
+      end
     end
     if due_at then
       q.delayed[#q.delayed + 1] = due_at
@@ -87,8 +90,9 @@ local function add_all(queues, names, bundles, only_looks, texts)
       local job = bundle[i]
       local key = job[QUEUE] .. ' ' .. job[ID]
       local there = queues[job[QUEUE]].known[job[ID]] or own[key]
-      if job[FROM] then
-        codes[i] = in_flows().judge_child(queues, job, there, own)
+      local from = job[RARE] and rare[job[RARE]][2]
+      if from then
+        codes[i] = in_flows().judge_child(queues, job, from, there, own)
         if codes[i] == '{{CREATED}}' then
           own[key] = job.text
         end
@@ -188,12 +192,12 @@ local function add_all(queues, names, bundles, only_looks, texts)
 end
 
 -- Takes what `add` takes.
-local function add_bundles(now, names, bundles, number_of_queues, only_looks, texts)
+local function add_bundles(now, names, bundles, number_of_queues, only_looks, rare, texts)
   local queues = {}
   for i = 1, number_of_queues do
     queues[i] = open_queue(KEYS[i], now)
   end
-  local answer = add_all(queues, names, bundles, only_looks, texts)
+  local answer = add_all(queues, names, bundles, only_looks, texts, rare)
   for i = 1, only_looks and 0 or number_of_queues do
     close_queue(queues[i])
   end

@@ -22,8 +22,9 @@ local function begin_ending(q, move, state, detail)
 end
 
 -- The one place where a job becomes final. It has left the state that it had; `rest` is its run from STARTED_AT on, and
--- `detail` JSON about it, or nil; `word` is its result or reason, for its parents. `write_ending`, `conclude` if the step
--- has work for flows, and `apply_retention` must follow, when all of the step have ended.
+-- `detail` JSON about it, or nil; `word` is its result or reason for its parents, or nil if it surely has none.
+-- `write_ending`, `conclude` if the step has work for flows, and `apply_retention` must follow, when all of the step have
+-- ended.
 local function end_job(ending, id, rest, keep, detail, word)
   local number, letter = ending.number + 1, ending.letter
   local even, member, head = 2 * number, sequence_of(rest) .. id, keep[letter]
@@ -38,7 +39,7 @@ local function end_job(ending, id, rest, keep, detail, word)
   if detail then
     ending.details[number], ending.has_details = detail, true
   end
-  if byte(rest, FLAG) == WITH_EXTRAS then
+  if word and byte(rest, FLAG) == WITH_EXTRAS then
     local kin = ending.kin or {}
     kin[#kin + 1], ending.kin, ending.words[id] = id, kin, word
   end

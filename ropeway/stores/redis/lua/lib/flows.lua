@@ -39,18 +39,33 @@ local function reason_for_parents(queue, id, move, reason)
   return head .. '{{REASON_FAILED}}' .. reason
 end
 
+-- Begins to tell the parents that some extras name; false if they name none.
+local function begin_news(q, ended, extras)
+  local news, parents = { ids = {}, words = {} }, cmsgpack.unpack(extras)[PARENTS] or {}
+  for i = 1, #parents do
+    add_work(step_of(q), ITEM.END, parents[i][1], parents[i][2], q.queue, ended, news.ids, news.words)
+  end
+  return #parents > 0 and news
+end
+
 -- Notes what parents are to be told about jobs that ended by a move; `words` are results or reasons, by id.
 local function note_news(q, move, ids, words, stored)
-  local step, ended = step_of(q), ENDS[move]
+  step_of(q)
+  -- Most who end together have the same parents, and so the same extras.
+  local ended, by_extras = ENDS[move], {}
+  local has_reason = ended ~= '{{CHILD_COMPLETED}}' and ended ~= '{{CHILD_REMOVED}}'
   stored = stored or fields_of(q.base .. ':extras', ids)
   for i = 1, #ids do
-    local id, parents = ids[i], stored[i] and cmsgpack.unpack(stored[i])[PARENTS] or {}
-    local word = words[id] or ''
-    if #parents > 0 and ended ~= '{{CHILD_COMPLETED}}' and ended ~= '{{CHILD_REMOVED}}' then
-      word = reason_for_parents(q.queue, id, move, word)
+    local id, extras = ids[i], stored[i]
+    local news = extras and by_extras[extras]
+    if extras and news == nil then
+      news = begin_news(q, ended, extras)
+      by_extras[extras] = news
     end
-    for j = 1, #parents do
-      add_work(step, ITEM.END, parents[j][1], parents[j][2], q.queue, id, ended, word)
+    if news then
+      local number, word = #news.ids + 1, words[id] or ''
+      news.ids[number] = id
+      news.words[number] = has_reason and reason_for_parents(q.queue, id, move, word) or word
     end
   end
 end
@@ -105,7 +120,7 @@ local function fail_by_child(q, job, reason)
   call('HSET', q.base .. ':reasons', job.id, reason)
   count(q, WAITING_CHILDREN, nil, 1)
   local keep = read_stored_options(q, job.value, {{DEFAULTS}}).keep
-  end_job(failed, job.id, sub(job.run, STARTED_AT), keep, '{"reason":' .. cjson.encode(reason) .. '}', reason)
+  end_job(failed, job.id, sub(without_token(job.run), STARTED_AT), keep, '{"reason":' .. cjson.encode(reason) .. '}', reason)
   write_ending(q, failed)
   job.state = '{{FAILED}}'
   step.endings[#step.endings + 1] = { q, failed }
@@ -154,7 +169,7 @@ end
 local function judge(family)
   local row, q = family.row, family.q
   local owed, reason = row[FAMILY.OWED_EFFECT], row[FAMILY.OWED_REASON]
-  if not owed and row[FAMILY.LEFT] > 0 then
+  if family.is_gone or (not owed and row[FAMILY.LEFT] > 0) then
     return
   end
   family.job = family.job or load_job(q, family.id)
@@ -213,21 +228,31 @@ end
 local function tell(q, id, items)
   local keys = {}
   for i = 1, #items do
-    if items[i][1] ~= ITEM.JUDGE then
-      keys[#keys + 1] = key_of(items[i][4], items[i][5])
+    local kind, _, _, queue, child, ids = unpack(items[i])
+    if kind == ITEM.END then
+      for j = 1, #ids do
+        keys[#keys + 1] = key_of(queue, ids[j])
+      end
+    elseif kind == ITEM.GONE then
+      keys[#keys + 1] = key_of(queue, child)
     end
   end
-  local family = load_family(q, id, keys)
+  local family, number = load_family(q, id, keys), 0
   if not family then
     return
   end
   for i = 1, #items do
-    local kind, _, _, queue, child, ended, word = unpack(items[i])
-    if not family.is_gone then
-      if kind == ITEM.END then
-        note_end(family, key_of(queue, child), ended, word)
-      elseif kind == ITEM.GONE then
-        note_gone(family, key_of(queue, child), ended, word)
+    local kind, words = items[i][1], items[i][7]
+    if kind == ITEM.END then
+      for j = 1, #words do
+        number = number + 1
+        note_end(family, keys[number], items[i][5], words[j])
+        judge(family)
+      end
+    else
+      if kind == ITEM.GONE then
+        number = number + 1
+        note_gone(family, keys[number], items[i][6], words)
       end
       judge(family)
     end
@@ -245,8 +270,8 @@ local function retry_children(family, reset)
     local key, link = found[i], found[i + 1]
     local state, policy, word = sub(link, 1, 1), sub(link, 2, 2), sub(link, 3)
     local is_failed = state == '{{CHILD_FAILED}}' or state == '{{CHILD_CANCELLED}}'
-    if key ~= '' and policy == '{{POLICY_FAIL}}' and is_failed then
-      local name, id = read_key(key)
+    local name, id = read_key(key)
+    if name and policy == '{{POLICY_FAIL}}' and is_failed then
       local there = reach(step, name)
       local child = there and load_job(there, id)
       if not there or (child and child.state ~= '{{COMPLETED}}') then

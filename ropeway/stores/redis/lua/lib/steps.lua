@@ -45,7 +45,7 @@ local function post(step, queue, items)
   local unique =
     table.concat({ home.base, #step.posted, home.row[EPOCH], whole(home.row[EVENTS]), time[1], time[2] }, ' ')
   local name, token = sub(redis.sha1hex(unique), 1, 32), sub(redis.sha1hex('token ' .. unique), 1, 32)
-  local parcel = pack_text(queue) .. pack_bytes(cmsgpack.pack({ false, {}, {}, 1, false, items })) .. pack_bytes('')
+  local parcel = pack_text(queue) .. pack_bytes(cmsgpack.pack({ false, {}, {}, 1, false, {}, items })) .. pack_bytes('')
   local text = token .. '\145\147' .. parcel
   call('HSET', home.base .. ':outbox', name, text)
   step.posted[#step.posted + 1] = name

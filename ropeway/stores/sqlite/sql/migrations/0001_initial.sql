@@ -217,20 +217,21 @@ CREATE TABLE family (
     owed_reason TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
--- Children, as their parents know them, also when they are gone.
+-- Children, as their parents know them, also when they are gone. In the order in which they were added: they end in
+-- about that order, so a batch of ends writes to few pages, whatever the ids are.
 CREATE TABLE link (
     family INTEGER NOT NULL,
+    number INTEGER NOT NULL,
     queue INTEGER NOT NULL,
     id TEXT NOT NULL,
-    number INTEGER NOT NULL,
     policy TEXT NOT NULL,
     state TEXT NOT NULL,
     reason TEXT,
     result TEXT,
-    PRIMARY KEY (family, queue, id)
+    PRIMARY KEY (family, number)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX link_by_number ON link (family, number);
+CREATE UNIQUE INDEX link_by_child ON link (family, queue, id);
 
 -- Settings and counters of a queue. A row stays when its queue is obliterated: its id and its event numbers must
 -- not come again.
