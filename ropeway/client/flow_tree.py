@@ -36,7 +36,10 @@ class FlowNode(msgspec.Struct):
     policy: Policy | None = None
     """What becomes of its parent if it fails; None for the root."""
     reason: str | None = None
+    result: Json = None
     children: list[FlowNode] = []
+    counts: dict[ChildState, int] = {}
+    """Its children by state, as it knows them; empty if none was read."""
     hidden: int = 0
     """Children that are not listed, because of `depth` or `limit`."""
 
@@ -59,7 +62,7 @@ class FlowNode(msgspec.Struct):
 async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> FlowNode:
     """Reads level by level: one call for the children of each parent, one for the jobs of each queue."""
     store = queue.store
-    top = FlowNode(root.queue, root.id, snapshot_of(root), root.state, reason=root.reason)
+    top = _node(root)
     nodes: dict[Key, FlowNode] = {(root.queue, root.id): top}
     level = [(top, root.children)]
     for step in range(depth + 1):
@@ -68,8 +71,11 @@ async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> Fl
             room = limit - len(nodes) - len(found)
             if not count:
                 continue
-            listed = [] if step == depth or room <= 0 else await read_children(store, node.queue, node.id, room)
-            node.hidden = count - len(listed)
+            if step == depth or room <= 0:
+                node.hidden = count
+                continue
+            listed, node.counts = await read_children(store, node.queue, node.id, room)
+            node.hidden = sum(node.counts.values()) - len(listed)
             found += ((node, child) for child in listed)
         records = await _records(store, [(child.queue, child.id) for _, child in found])
         level = []
@@ -77,7 +83,7 @@ async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> Fl
             key = child.queue, child.id
             if key not in nodes:
                 record = records.get(key)
-                nodes[key] = node = _node(child, record)
+                nodes[key] = node = _removed(child) if record is None else _node(record, child.policy)
                 level.append((node, record.children if record else 0))
             parent.children.append(nodes[key])
         if not level:
@@ -87,30 +93,31 @@ async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> Fl
 
 async def read_children(
     store: Store, queue: str, id: str, limit: int, states: tuple[ChildState, ...] = CHILD_STATES
-) -> list[ChildStatus]:
-    """At most `limit` children, page by page."""
+) -> tuple[list[ChildStatus], dict[ChildState, int]]:
+    """At most `limit` children, page by page, and the number of all by state."""
     found: list[ChildStatus] = []
+    counts: dict[ChildState, int] = {}
     after: str | None = None
     while len(found) < limit:
         page = await store.children(queue, id, states=states, after=after, limit=min(BATCH, limit - len(found)))
         if page is None:
             break
         found += page.children
-        after = page.next
+        counts, after = page.counts, page.next
         if after is None:
             break
-    return found
+    return found, counts
 
 
 async def results(store: Store, queue: str, id: str) -> dict[str, Json]:
     """The results of a job's completed children, by child id."""
-    children = await read_children(store, queue, id, MOST, ("completed",))
-    return {child.id: None if child.result is None else decode(child.result) for child in children}
+    children, _ = await read_children(store, queue, id, MOST, ("completed",))
+    return {child.id: _result(child) for child in children}
 
 
 async def failures(store: Store, queue: str, id: str) -> dict[str, str]:
     """The reasons of a job's failed and cancelled children, by child id."""
-    children = await read_children(store, queue, id, MOST, ("failed", "cancelled"))
+    children, _ = await read_children(store, queue, id, MOST, ("failed", "cancelled"))
     return {child.id: child.reason or "" for child in children}
 
 
@@ -147,10 +154,17 @@ def unfinished(nodes: list[FlowNode]) -> list[FlowNode]:
     return [node for node in nodes if node.state not in FINAL]
 
 
-def _node(child: ChildStatus, record: JobRecord | None) -> FlowNode:
-    if record is None:
-        return FlowNode(child.queue, child.id, None, child.state, child.policy, child.reason)
-    return FlowNode(child.queue, child.id, snapshot_of(record), record.state, child.policy, record.reason)
+def _node(record: JobRecord, policy: Policy | None = None) -> FlowNode:
+    snapshot = snapshot_of(record)
+    return FlowNode(record.queue, record.id, snapshot, record.state, policy, record.reason, snapshot.result)
+
+
+def _removed(child: ChildStatus) -> FlowNode:
+    return FlowNode(child.queue, child.id, None, child.state, child.policy, child.reason, _result(child))
+
+
+def _result(child: ChildStatus) -> Json:
+    return None if child.result is None else decode(child.result)
 
 
 async def _records(store: Store, keys: list[Key]) -> dict[Key, JobRecord]:
