@@ -16,6 +16,8 @@ if at < began or at - began > longest then
   return 1
 end
 local now, names, bundles, _, _, rare, work = unpack(cmsgpack.unpack(ARGV[1]))
+-- What an older release put into the outbox has no such list.
+rare = rare or {}
 local q = open_queue(KEYS[1], now or given)
 q.is_delivery = true
 local answer = #bundles > 0 and add_all({ q }, names, bundles, false, ARGV[2], rare) or { '', {} }
