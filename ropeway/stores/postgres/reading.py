@@ -166,7 +166,7 @@ def children_of(rows: Sequence[Row], limit: int) -> Children | None:
         return None
     [(counts, numbers, *columns)] = rows
     totals: dict[ChildState, int] = dict.fromkeys(CHILD_STATES, 0)
-    if counts:
-        totals.update(zip(CHILD_STATES, counts, strict=True))
+    *each, awaited = counts or [0]
+    totals.update(zip(CHILD_STATES, each, strict=False))
     found = [ChildStatus(*fields) for fields in zip(*columns, strict=True)] if numbers else []
-    return Children(found[:limit], totals, str(numbers[limit - 1]) if len(found) > limit else None)
+    return Children(found[:limit], totals, str(numbers[limit - 1]) if len(found) > limit else None, bool(awaited))

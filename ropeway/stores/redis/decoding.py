@@ -130,11 +130,11 @@ def history_of(answer: list[Any] | None) -> History | None:
 def children_of(answer: list[Any] | None) -> Children | None:
     if answer is None:
         return None
-    found, after, total, completed, failed, cancelled = answer
+    found, after, total, completed, failed, cancelled, awaited = answer
     children = [_child(key, link) for key, link in zip(found[::2], found[1::2], strict=True)]
     pending = total - completed - failed - cancelled
     counts: dict[ChildState, int] = dict(zip(CHILD_STATES, (pending, completed, failed, cancelled), strict=True))
-    return Children(children, counts, None if after is None else after.decode())
+    return Children(children, counts, None if after is None else after.decode(), bool(awaited))
 
 
 def _child(key: bytes, link: bytes) -> ChildStatus:

@@ -1,7 +1,7 @@
 -- Reads the children of a job, in the order in which they were added.
 -- Takes the queue's base; [id, number of the first child, states (as letters), how many].
--- Returns keys and links in turn, the number of the next one or false, and how many children there are, completed, failed
--- and cancelled ones; nil if there is no such job.
+-- Returns keys and links in turn, the number of the next one or false, how many children there are, completed, failed and
+-- cancelled ones, and 1 if the job would wait for them; nil if there is no such job.
 -- Uses: families
 local id, first, states, most = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
@@ -10,7 +10,7 @@ if call('HEXISTS', q.base .. ':jobs', id) == 0 then
 end
 local family = load_family(q, id, {})
 if not family then
-  return { {}, false, 0, 0, 0, 0 }
+  return { {}, false, 0, 0, 0, 0, 0 }
 end
 local key, found, next_at, at = q.base .. ':children:' .. id, {}, false, math.max(first, 1)
 while not next_at and at <= family.row[FAMILY.LAST] do
@@ -30,4 +30,4 @@ while not next_at and at <= family.row[FAMILY.LAST] do
 end
 local row = family.row
 return { found, next_at, row[FAMILY.TOTAL], row[ENDED['{{CHILD_COMPLETED}}']], row[ENDED['{{CHILD_FAILED}}']],
-  row[ENDED['{{CHILD_CANCELLED}}']] }
+  row[ENDED['{{CHILD_CANCELLED}}']], (row[FAMILY.LEFT] > 0 or row[FAMILY.OWED_EFFECT]) and 1 or 0 }
