@@ -164,10 +164,9 @@ def children_of(rows: Sequence[Row], limit: int) -> Children | None:
     """A page of children; `sql/children.sql` was asked for one more than fits."""
     if not rows:
         return None
-    [(is_awaited, counts, numbers, *columns)] = rows
+    [(counts, numbers, *columns)] = rows
     totals: dict[ChildState, int] = dict.fromkeys(CHILD_STATES, 0)
-    if counts:
-        totals.update(zip(CHILD_STATES, counts, strict=True))
+    *each, awaited = counts or [0]
+    totals.update(zip(CHILD_STATES, each, strict=False))
     found = [ChildStatus(*fields) for fields in zip(*columns, strict=True)] if numbers else []
-    following = str(numbers[limit - 1]) if len(found) > limit else None
-    return Children(found[:limit], totals, following, bool(is_awaited))
+    return Children(found[:limit], totals, str(numbers[limit - 1]) if len(found) > limit else None, bool(awaited))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias
@@ -60,7 +60,7 @@ def add(tx: Transaction, bundles: Bundles, *, adopted_by: Mapping[Key, int] = _N
         except apsw.ConstraintError:
             pass
     linked = known_children(tx, jobs) if has_flows else set()
-    answers, created, found = _judge(bundles, _look_up(tx, rows, jobs), linked)
+    answers, created, found = _judge(bundles, _look_up(tx, rows, jobs), linked, adopted_by.keys())
     for queue, row in rows.items():
         for portion in _portions([job for job in created if job.queue == queue]):
             _store(tx, row, portion, now, families)
@@ -267,14 +267,16 @@ def _look_up(tx: Transaction, rows: dict[str, QueueRow], jobs: Sequence[NewJob])
     return known
 
 
-def _judge(bundles: Bundles, known: Existing, linked: Known) -> tuple[list[list[Added]], list[NewJob], list[NewJob]]:
+def _judge(
+    bundles: Bundles, known: Existing, linked: Known, adopters: Collection[Key]
+) -> tuple[list[list[Added]], list[NewJob], list[NewJob]]:
     """Judges bundles by what exists: answers, jobs to store and jobs found. Jobs to store are added to `known`."""
     answers: list[list[Added]] = []
     created: list[NewJob] = []
     found: list[NewJob] = []
     for bundle in bundles:
         own: Existing = {}
-        verdicts: list[Verdict] = [_verdict(job, known, own, linked) for job in bundle]
+        verdicts: list[Verdict] = [_verdict(job, known, own, linked, adopters) for job in bundle]
         if "conflict" in verdicts:
             verdicts = ["skipped" if verdict == "created" else verdict for verdict in verdicts]
             # What repeats a job of its own bundle is not there either.
@@ -292,14 +294,13 @@ def _judge(bundles: Bundles, known: Existing, linked: Known) -> tuple[list[list[
     return answers, created, found
 
 
-def _verdict(job: NewJob, known: Existing, own: Existing, linked: Known) -> Verdict:
+def _verdict(job: NewJob, known: Existing, own: Existing, linked: Known, adopters: Collection[Key]) -> Verdict:
     key = job.queue, job.id
     there = known.get(key) or own.get(key)
     if job.parents:
-        # A child is there if its parents are, though retention may have removed it. No other job may have its id.
-        are_new = {
-            (parent.queue, parent.id) in own or ((parent.queue, parent.id), key) not in linked for parent in job.parents
-        }
+        # A parent that was there before is found as it is, with the children that it has, which may be gone by now.
+        parents = [(parent.queue, parent.id) for parent in job.parents]
+        are_new = {parent in own or (parent in adopters and (parent, key) not in linked) for parent in parents}
         if are_new == {False}:
             return "found"
         if there is not None or are_new != {True}:

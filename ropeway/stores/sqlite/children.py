@@ -23,7 +23,7 @@ def children(
     found = tx.get(_SQL["family_of"], {"queue": tx.queue(queue).id, "id": id})
     if found is None:
         return None
-    family, is_awaited, *numbers = found
+    family, awaited, *numbers = found
     if family is None:
         return Children([], dict.fromkeys(CHILD_STATES, 0))
     first = int(after) if after and after.isdecimal() else 0
@@ -36,5 +36,5 @@ def children(
             raise
         return children(tx, queue, id, states, after, limit // 2)
     following = str(page[limit][0]) if len(page) > limit else None
-    counts = dict(zip(CHILD_STATES, numbers, strict=True))
-    return Children([child for _, child in page[:limit]], counts, following, bool(is_awaited))
+    counts: dict[ChildState, int] = dict(zip(CHILD_STATES, numbers, strict=True))
+    return Children([child for _, child in page[:limit]], counts, following, bool(awaited))

@@ -14,7 +14,7 @@ from ...job.record import JobRecord, NewJob
 from ...job.retention import Retention
 from ...job.states import State
 from ...store.contract import Store
-from ...store.values import Answer, ChildStatus, Claimed, JobUpdate, StallRules
+from ...store.values import Answer, ChildStatus, Claimed, JobChange, JobUpdate, StallRules
 from ..arrange import add, claim, claim_one, events_of, is_gone, read, snapshot
 from ..factories import (
     DAY,
@@ -291,6 +291,24 @@ class TestRelease:
         assert (parent.state, parent.due_at) == ("delayed", later + MINUTE)
         assert await events_of(store, "release") == [("p", {"due_at": later + MINUTE})]
         assert [job.id for job in await claim(store, now=later + MINUTE)] == ["p"]
+
+    async def test_a_tick_that_releases_a_parent_tells_when_its_delay_ends(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p", delay=1_000), (new_job("a"), "ignore")))
+        await claim_one(store)
+
+        ticked = await store.tick(QUEUE, StallRules(0), now=NOW + LOCK)
+
+        assert (ticked.given_up, await state_of(store, "p")) == (["a"], "delayed")
+        assert ticked.next_at == NOW + LOCK + 1_000
+
+    async def test_a_parent_that_is_changed_goes_on_waiting(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p", delay=1_000), new_job("a")))
+
+        [answer] = await store.change(QUEUE, [JobChange("p", priority=3, data='"other"')], now=NOW)
+
+        parent = await read(store, "p")
+        assert answer == Answer("done", "waiting-children")
+        assert (parent.state, parent.priority, parent.data, parent.due_at) == ("waiting-children", 3, '"other"', None)
 
     async def test_an_instant_that_has_passed_delays_no_more(self, store: Store) -> None:
         await add_flow(store, *new_flow(new_job("p", due_at=NOW + 5_000), new_job("a")))

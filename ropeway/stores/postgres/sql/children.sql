@@ -1,11 +1,11 @@
 -- Reads a page of the children of a job, in the order in which they were added.
 -- Takes the queue, the job's id, the states that are asked for, the number of the last child of the page before, and how
 -- many at most.
--- Returns no row if there is no such job; else whether it would wait for its children, how many of them are in each state,
--- in the order of the states; and for those of the page numbers, queues, ids, policies, states, results and reasons.
+-- Returns no row if there is no such job; else how many of its children are in each state, in the order of the states,
+-- and 1 behind them if the job would wait for them; and for those of the page numbers, queues, ids, policies, states, results and reasons.
 CREATE OR REPLACE FUNCTION ropeway.children(queue_name text, job_id text, of_states text[], after bigint, most bigint)
 RETURNS TABLE (
-    is_awaited boolean, counts integer[], numbers integer[], queues text[], ids text[], policies text[], states text[], results text[],
+    counts integer[], numbers integer[], queues text[], ids text[], policies text[], states text[], results text[],
     reasons text[]
 )
 LANGUAGE plpgsql
@@ -27,9 +27,11 @@ BEGIN
     -- One statement, and so one moment.
     RETURN QUERY
     SELECT
-        (SELECT f.awaited > 0 OR f.owed IS NOT NULL FROM ropeway.family AS f WHERE f.id = family_id),
         (
-            SELECT ARRAY[f.total - f.completed - f.failed - f.cancelled, f.completed, f.failed, f.cancelled]
+            SELECT ARRAY[
+                f.total - f.completed - f.failed - f.cancelled, f.completed, f.failed, f.cancelled,
+                (f.awaited > 0 OR f.owed IS NOT NULL)::integer
+            ]
             FROM ropeway.family AS f WHERE f.id = family_id
         ),
         array_agg(page.number), array_agg(page.queue), array_agg(page.id), array_agg(page.policy), array_agg(page.state),

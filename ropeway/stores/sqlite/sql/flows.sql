@@ -106,8 +106,8 @@ CROSS JOIN queue ON queue.id = link.queue
 WHERE link.family = :family AND link.policy = {{FAIL_POLICY}} AND link.state IN ({{FAILED}}, {{CANCELLED}});
 
 -- statement: family_of
--- Takes :queue, :id. Returns no row if there is no such job; otherwise its family, whether it would wait, and how
--- its children are.
+-- Takes :queue, :id. Returns no row if there is no such job; otherwise its family, whether it would wait for its children,
+-- and how they are.
 SELECT job.family, family.awaited > 0 OR family.owed IS NOT NULL, {{CHILD_COUNTS}}
 FROM job
 LEFT JOIN family ON family.id = job.family

@@ -24,7 +24,7 @@ BEGIN
         families := NULL;
         is_new := true;
         IF sets[n] IS NOT NULL THEN
-            kin := ropeway.known_child(flow, sets[n], flow_queues, queue_ids[n], ids[n]);
+            kin := ropeway.known_child(flow, sets[n], flow_queues, seqs, queue_ids[n], ids[n]);
             families := kin.families;
             is_new := kin.is_new;
         END IF;
@@ -41,7 +41,7 @@ BEGIN
         IF FOUND THEN
             verdicts[n] := 'c';
         ELSIF sets[n] IS NOT NULL THEN
-            -- A child is there if its parents are, though retention may have removed it. No other job may have its id.
+            -- No other job may have the id of a new child.
             verdicts[n] := CASE
                 WHEN NOT kin.is_known THEN 'x'
                 WHEN EXISTS (SELECT FROM ropeway.job AS j WHERE j.queue = queue_ids[n] AND j.id = ids[n]) THEN 'f'

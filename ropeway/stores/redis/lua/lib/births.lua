@@ -44,6 +44,8 @@ local function add_children(births, number, job)
   end
   if #jobs > 0 then
     local texts = births.updates[number].texts
+    step_of(q)
+    queues.adopter = key_of(q.queue, job.id)
     local looks = rarely().add_all(queues, births.names, { jobs }, true, texts, births.rare)
     if string.find(looks[1], '{{CONFLICT}}', 1, true) then
       return false

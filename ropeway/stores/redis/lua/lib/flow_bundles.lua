@@ -36,8 +36,9 @@ local function judge_delivered(q, job, from, there)
   return '{{FOUND}}'
 end
 
--- The code of a job that has parents: it is found if they have it already, though it may be gone. `own` has the texts of
--- this bundle, by number of queue and id.
+-- The code of a job that has parents. It comes with them, or to the running job `queues.adopter`; a parent that was there
+-- before is found as it is, with the children that it has, which may be gone by now. `own` has the texts of this bundle, by
+-- number of queue and id.
 local function judge_child(queues, job, from, there, own)
   local id, q, old, new = job[ID], queues[job[QUEUE]], 0, 0
   local step = step_of(q)
@@ -48,10 +49,11 @@ local function judge_child(queues, job, from, there, own)
     local number, parent_id, name = unpack(parent)
     if own[number .. ' ' .. parent_id] then
       new = new + 1
-    else
-      local key = step.head .. name .. '}:children:' .. parent_id
-      local is_known = call('HEXISTS', key, key_of(q.queue, id))
+    elseif queues.adopter == key_of(name, parent_id) then
+      local is_known = call('HEXISTS', step.head .. name .. '}:children:' .. parent_id, key_of(q.queue, id))
       old, new = old + is_known, new + 1 - is_known
+    else
+      old = old + 1
     end
   end
   if new == 0 then
