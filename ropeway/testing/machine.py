@@ -132,6 +132,9 @@ class StoreMachine(RuleBasedStateMachine):
         awaits_children: bool = False,
     ) -> None:
         failure = Failure("no luck", "a trace")
+        if move == "fail" and keep.count and any(job.parents for job in self._jobs("active")):
+            # The contract does not say whether parents that fail in the same step are among those that count.
+            keep = Retention(age=keep.age)
         awaits = awaits_children and move == "postpone"
         outcomes = [
             Outcome(

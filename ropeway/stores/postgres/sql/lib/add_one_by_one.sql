@@ -13,6 +13,8 @@ DECLARE
     -- The first job of the bundle, and whether any of it conflicts.
     first integer := 1;
     has_conflict boolean := false;
+    -- The families of its new parents.
+    added bigint[] := '{}';
     known record;
     sets CONSTANT integer[] := ropeway.texts_of_json(flow -> 'sets')::integer[];
     are_parents CONSTANT boolean[] := ropeway.texts_of_json(flow -> 'are_parents')::boolean[];
@@ -24,7 +26,7 @@ BEGIN
         families := NULL;
         is_new := true;
         IF sets[n] IS NOT NULL THEN
-            kin := ropeway.known_child(flow, sets[n], flow_queues, seqs, queue_ids[n], ids[n]);
+            kin := ropeway.known_child(flow, sets[n], flow_queues, added, queue_ids[n], ids[n]);
             families := kin.families;
             is_new := kin.is_new;
         END IF;
@@ -40,6 +42,9 @@ BEGIN
         ON CONFLICT DO NOTHING;
         IF FOUND THEN
             verdicts[n] := 'c';
+            IF are_parents[n] THEN
+                added := added || seqs[n];
+            END IF;
         ELSIF sets[n] IS NOT NULL THEN
             -- No other job may have the id of a new child.
             verdicts[n] := CASE
@@ -83,6 +88,7 @@ BEGIN
         END LOOP;
         first := n + 1;
         has_conflict := false;
+        added := '{}';
     END LOOP;
     RETURN verdicts;
 END

@@ -1,10 +1,10 @@
 -- Looks up whether the parents of a job that is added get it as a child: those that are added too, or that add it while
 -- they run. A parent that was there before is found as it is, with the children that it has, which may be gone by now.
--- Takes the flow (see `flow_parents`), the job's set of parents, the ids of the queues that the flow names, the sequence
--- numbers of the jobs, and the job's queue and id.
+-- Takes the flow (see `flow_parents`), the job's set of parents, the ids of the queues that the flow names, the families of
+-- the parents that its bundle has added, and the job's queue and id.
 -- Returns the families of the parents, whether all of them get it, and whether none does.
 CREATE OR REPLACE FUNCTION ropeway.known_child(
-    flow json, set_of integer, flow_queues integer[], seqs bigint[], queue_id integer, job_id text,
+    flow json, set_of integer, flow_queues integer[], added bigint[], queue_id integer, job_id text,
     OUT families bigint[], OUT is_new boolean, OUT is_known boolean
 )
 LANGUAGE plpgsql AS $$
@@ -24,7 +24,7 @@ BEGIN
     LEFT JOIN ropeway.link ON link.family = parent.family AND link.queue = queue_id AND link.id = job_id
     CROSS JOIN LATERAL (
         SELECT CASE
-            WHEN parent.position IS NULL THEN link.id IS NULL ELSE coalesce(parent.family = seqs[parent.position], false)
+            WHEN parent.position IS NULL THEN link.id IS NULL ELSE coalesce(parent.family = ANY (added), false)
         END AS it
     ) AS gets;
 END
