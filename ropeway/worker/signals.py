@@ -114,8 +114,10 @@ def _listen(loop: Loop) -> None:
         for number in _NUMBERS:
             signal.signal(number, partial(_hear_and_stop, loop))
     else:
-        # After the last handler: with each one the loop sets its own pipe.
-        _pipe = SignalPipe(loop, _hear_from_pipe)
+        # Without a pipe, because too many files are open, signals are heard between two instructions only.
+        with suppress(OSError):
+            # After the last handler: with each one the loop sets its own pipe.
+            _pipe = SignalPipe(loop, _hear_from_pipe)
 
 
 def _leave_alone(loop: Loop) -> None:
