@@ -8,7 +8,8 @@ from typing import Any, Final
 import click
 import msgspec
 
-from ..client.flows import MOST_NODES, Flow
+from ..client.flow_plan import MOST_NODES
+from ..client.flows import Flow
 from ..errors import InvalidInput
 from ..job.options import JobOptions
 from ..showing import kind_of, shown

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import InvalidInput, InvalidOption
 from ..job.codec import Json, encode
 from ..job.failure import REASON_LIMIT
-from ..job.flows import Policy
+from ..job.flows import Policy, policy_or_none
 from ..job.ids import new_id
 from ..job.options import JobOptions, read_options
 from ..job.record import NewJob
@@ -47,9 +48,11 @@ class Call(msgspec.Struct, Generic[R_co], frozen=True):
 
         `on_child_failure` says what becomes of it if one of these fails; it fails, unless you say otherwise.
         """
-        from .flows import after  # noqa: PLC0415 - flows are made of calls
-
-        return after(self, calls, on_child_failure)
+        for position, call in enumerate(calls):
+            if not isinstance(call, Call):
+                raise InvalidInput(f"argument {position} is {shown(call)}: give what task.call(...) answers")
+        policy = policy_or_none("on_child_failure", on_child_failure)
+        return replace(self, earlier=(*self.earlier, *((call, policy) for call in calls)))
 
     async def add(self, *, tx: object = None) -> FlowHandle[R_co]:
         """Stores the job and all that run before it, or none of them."""

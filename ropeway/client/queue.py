@@ -45,8 +45,9 @@ from .attached import Attached
 from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .events import newest_event, read_events
+from .flow_plan import MOST_NODES, Plan
 from .flow_tree import DEEPEST, FlowNode, by_queue, descendants, read_tree, unfinished
-from .flows import MOST_NODES, Flow, FlowHandle, FlowRequest, Plan
+from .flows import Flow, FlowHandle, FlowRequest
 from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
 from .name_hints import ON_QUEUES, STORE_ELSEWHERE, Guided

@@ -20,8 +20,9 @@ from ..store.transactions import sharing
 from ..store.values import Added, Children, Counts, History, LogPage, Metric, Settings
 from .adds import add_blocking
 from .bundles import bundle_of, handle_of, handles_of, job_of
+from .flow_plan import Plan
 from .flow_tree import DEEPEST, FlowNode
-from .flows import Flow, FlowRequest, Plan
+from .flows import Flow, FlowRequest
 from .name_hints import ON_SYNC_QUEUES, Guided
 from .new_jobs import Call, JobRequest, Named, Several, checked_call, lone_call, refuse_misplaced
 from .portal import refuse_at_the_end, refuse_on_a_loop, run, run_in_background

@@ -6,6 +6,8 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 
+from .choices import one_of
+
 Policy: TypeAlias = Literal["fail", "ignore", "remove", "continue", "wait"]
 """What becomes of a parent when one of its children fails."""
 ChildEnd: TypeAlias = Literal["completed", "failed", "cancelled", "removed"]
@@ -71,6 +73,11 @@ class Child(msgspec.Struct, frozen=True, array_like=True, gc=False):
     queue: str
     id: str
     policy: Policy = DEFAULT_POLICY
+
+
+def policy_or_none(option: str, given: object) -> Policy | None:
+    """Checks a policy that a user gave."""
+    return None if given is None else one_of(*POLICIES)(option, given)
 
 
 def reason_for_parents(queue: str, id: str, move: str, reason: str | None) -> str:

@@ -16,7 +16,7 @@ from functools import reduce
 from queue import SimpleQueue
 from typing import Any, ClassVar, NoReturn
 
-from ..client.flows import FlowRequest, policy_or_none
+from ..client.flows import FlowRequest
 from ..client.loading import LOADED_AS
 from ..client.running import RunIn, RunningJob
 from ..client.tasks import TaskFunction
@@ -24,7 +24,7 @@ from ..errors import InvalidPayload, JobFinished, Postponed, RopewayError, Unrec
 from ..job.codec import Json, decode, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import failure_of
-from ..job.flows import ChildState, Policy
+from ..job.flows import ChildState, Policy, policy_or_none
 from .described_flows import describe
 from .failures import PayloadRefused
 from .process_protocol import (

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeA
 
 import msgspec
 
-from ..client.flows import FlowHandle, FlowRequest, Plan, policy_or_none
+from ..client.flow_plan import Plan
+from ..client.flows import FlowHandle, FlowRequest
 from ..client.handle import JobHandle
 from ..client.new_jobs import PROGRESS_LIMIT
 from ..client.queue import Queue
@@ -19,7 +20,7 @@ from ..client.sync_flows import SyncFlowHandle
 from ..errors import DuplicateJob, HandlerError, JobFinished, LockLost, Postponed
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
-from ..job.flows import ChildState, Parent, Policy
+from ..job.flows import ChildState, Parent, Policy, policy_or_none
 from ..job.options import StoredOptions
 from ..job.record import JobRecord
 from ..job.retention import KEEP_COMPLETED

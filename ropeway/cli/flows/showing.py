@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from ...client.flow_plan import MOST_NODES
 from ...client.flow_tree import DEEPEST, FlowNode
-from ...client.flows import MOST_NODES
 from ...store.contract import Store
 from ..escaping import one_line
 from ..helping import examples
