@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from ..job.codec import Json, decode
-from ..job.flows import CHILD_STATES, ChildState, Policy
+from ..job.flows import CHILD_STATES, ChildState, Parent, Policy
 from ..job.record import JobRecord
 from ..job.states import FINAL, State
 from ..store.contract import Store
@@ -83,6 +83,8 @@ async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> Fl
             key = child.queue, child.id
             if key not in nodes:
                 record = records.get(key)
+                if record is not None and Parent(parent.queue, parent.id) not in record.parents:
+                    record = None  # Another job that has got the id of a child that is gone.
                 nodes[key] = node = _removed(child) if record is None else _node(record, child.policy)
                 level.append((node, record.children if record else 0))
             parent.children.append(nodes[key])

@@ -185,7 +185,8 @@ class JobHandle(Guided, Generic[R_co]):
     async def remove(self, *, force: bool = False, children: bool = True) -> None:
         """Removes the job, and those below it in its flow unless `children` is False; active ones only with `force`.
 
-        If one of them is active, nothing is removed.
+        Looks first: if one of them is active, nothing is removed. One that a worker takes in that moment stays, and
+        `InvalidMove` says so.
         """
         await self.queue.remove(self.id, force=force, children=children)
 

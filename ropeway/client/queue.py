@@ -369,7 +369,8 @@ class Queue(Attached, Guided):
     async def remove(self, id: str, *, force: bool = False, children: bool = True) -> None:
         """Removes a job, and those below it in its flow unless `children` is False; active ones only with `force`.
 
-        If one of them is active, nothing is removed.
+        Looks first: if one of them is active, nothing is removed. One that a worker takes in that moment stays, and
+        `InvalidMove` says so.
         """
         by_force = yes_or_no("force", force)
         below: list[FlowNode] = []
@@ -383,7 +384,10 @@ class Queue(Attached, Guided):
         # The parent was first: it would start if its children were gone.
         for queue, ids in by_queue(below).items():
             for start in range(0, len(ids), BATCH):
-                await self.store.remove(queue, ids[start : start + BATCH], force=by_force)
+                part = ids[start : start + BATCH]
+                for one, answer in zip(part, await self.store.remove(queue, part, force=by_force), strict=True):
+                    if answer.verdict == "refused":
+                        raise InvalidMove(queue, one, "remove", "active", NOT_ACTIVE)
 
     async def change(
         self,

@@ -41,8 +41,6 @@ class Family(Struct):
     """The delay of the parent, until its first release."""
     is_released: bool = False
     """True if the parent need not wait again for children that are still left."""
-    has_failed: bool = False
-    """True if the parent failed by a child and was not retried since."""
     owed: Effect | None = None
     """The strongest effect of a child that failed while the parent did not wait, until it waits."""
     owed_reason: str = ""

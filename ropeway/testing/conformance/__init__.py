@@ -32,7 +32,15 @@ from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTri
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
-from .flows import TestAddFlow, TestAwaited, TestChildPolicies, TestChildrenAtRunTime, TestRelease, TestRetryOfParents
+from .flows import (
+    TestAddFlow,
+    TestAwaited,
+    TestChildPolicies,
+    TestChildrenAtRunTime,
+    TestIdsThatComeBack,
+    TestRelease,
+    TestRetryOfParents,
+)
 from .forking import TestFork
 from .get import TestClock, TestGet, TestQueues
 from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads
@@ -106,6 +114,7 @@ __all__ = [
     "TestFork",
     "TestGet",
     "TestHistory",
+    "TestIdsThatComeBack",
     "TestKeptForEver",
     "TestListen",
     "TestListener",

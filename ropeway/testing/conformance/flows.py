@@ -150,23 +150,25 @@ class TestAddFlow:
         assert await add_flow(store, *flow) == ["found"] * 3
         assert await snapshot(store) == before
 
-    async def test_a_parent_that_is_found_gets_no_other_children(self, store: Store) -> None:
-        await add_flow(store, *new_flow(new_job("p"), new_job("a")))
+    @pytest.mark.parametrize("queue", [QUEUE, ELSEWHERE])
+    async def test_a_parent_that_is_found_gets_no_other_children(self, store: Store, queue: str) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("a", queue=queue)))
         before = await snapshot(store)
 
-        root, middle = new_flow(new_job("p"), new_job("b"))
+        root, middle = new_flow(new_job("p"), new_job("b", queue=queue))
         assert await add_flow(store, root, *new_flow(middle, new_job("c"))) == ["found"] * 3
         assert await snapshot(store) == before
         assert [*await children_of(store, "p")] == ["a"]
 
-    async def test_a_child_that_was_removed_does_not_come_back_with_its_parent(self, store: Store) -> None:
-        flow = new_flow(new_job("p"), new_job("a"), new_job("b"))
+    @pytest.mark.parametrize("queue", [QUEUE, ELSEWHERE])
+    async def test_a_child_that_was_removed_does_not_come_back_with_its_parent(self, store: Store, queue: str) -> None:
+        flow = new_flow(new_job("p"), new_job("a", queue=queue), new_job("b"))
         await add_flow(store, *flow)
-        await store.remove(QUEUE, ["a"], now=NOW)
+        await store.remove(queue, ["a"], now=NOW)
         await deliver(store)
 
         assert await add_flow(store, *flow) == ["found"] * 3
-        assert await is_gone(store, "a")
+        assert await is_gone(store, "a", queue)
 
     async def test_a_child_of_a_new_parent_and_one_that_is_found_is_a_conflict(self, store: Store) -> None:
         await add_flow(store, *new_flow(new_job("p"), new_job("a")))
@@ -502,6 +504,17 @@ class TestChildPolicies:
         assert await state_of(store, "p") == "waiting"
         assert (await children_of(store, "p"))["a"].result == "5"
 
+    async def test_a_child_that_is_retried_and_then_removed_is_no_longer_waited_for(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), (new_job("a"), "wait"), (new_job("b"), "wait")))
+        await break_down(store, "a")
+        await store.retry(QUEUE, ["a"], now=NOW)
+
+        await store.remove(QUEUE, ["a"], now=NOW)
+
+        assert [*await children_of(store, "p")] == ["b"]
+        await finish(store, "b")
+        assert await state_of(store, "p") == "waiting"
+
     async def test_an_obliterated_queue_of_children_releases_the_parent(self, store: Store) -> None:
         await add_flow(store, *new_flow(new_job("p"), new_job("a", queue=ELSEWHERE), new_job("b", queue=ELSEWHERE)))
 
@@ -511,6 +524,41 @@ class TestChildPolicies:
 
         assert await state_of(store, "p") == "waiting"
         assert await children_of(store, "p") == {}
+
+
+class TestIdsThatComeBack:
+    """A job that has got the id of a child that is gone is not that child."""
+
+    async def stranger(self, store: Store, *others: NewJob | tuple[NewJob, Policy]) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("c"), *others))
+        await settle_as(store, "c", lambda job: complete(job, keep=Retention(count=0)))
+        await add(store, new_job("c", data='"other"'))
+
+    async def test_it_is_not_removed_with_the_parent(self, store: Store) -> None:
+        await self.stranger(store, (new_job("b"), "remove"))
+
+        await break_down(store, "b")
+
+        assert await is_gone(store, "p")
+        assert await state_of(store, "c") == "waiting"
+
+    async def test_its_end_is_not_the_child_s(self, store: Store) -> None:
+        await self.stranger(store, new_job("b"))
+
+        await store.cancel(QUEUE, ["c"], now=NOW)
+
+        assert await state_of(store, "p") == "waiting-children"
+        assert (await children_of(store, "p"))["c"].state == "completed"
+
+    async def test_a_retried_parent_does_not_wait_for_it(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("c")))
+        await settle_as(store, "c", lambda job: fail(job, keep=Retention(count=0)))
+        await add(store, new_job("c", data='"other"'))
+
+        await store.retry(QUEUE, ["p"], now=NOW)
+        await deliver(store)
+
+        assert await state_of(store, "p") == "waiting"
 
 
 class TestRetryOfParents:
@@ -566,6 +614,33 @@ class TestRetryOfParents:
 
         assert await state_of(store, "p") == "waiting"
         assert await state_of(store, "a") == "failed"
+
+    async def test_a_child_of_two_parents_is_retried_once(self, store: Store) -> None:
+        shared = new_job("shared")
+        root, middle, shared = new_flow(new_job("root"), new_job("middle"), shared)
+        middle, shared = new_flow(middle, shared)
+        await add_flow(store, root, middle, shared)
+        await store.cancel(QUEUE, ["shared"], now=NOW)
+
+        await store.retry(QUEUE, ["root"], now=NOW)
+
+        assert [id for id, _ in await events_of(store, "retry by hand")].count("shared") == 1
+        counts = await store.count(QUEUE)
+        assert (counts["waiting"], counts["waiting-children"], counts["cancelled"]) == (1, 2, 0)
+
+    async def test_a_cancelled_parent_brings_back_children_that_failed_meanwhile(self, store: Store) -> None:
+        await add_flow(store, *new_flow(new_job("p"), new_job("a"), new_job("b")))
+        await store.cancel(QUEUE, ["p"], now=NOW)
+        await break_down(store, "a")
+
+        await store.retry(QUEUE, ["p"], now=NOW)
+        await deliver(store)
+
+        assert [await state_of(store, id) for id in ("p", "a", "b")] == ["waiting-children", "waiting", "waiting"]
+        await finish(store, "b")
+        assert await state_of(store, "p") == "waiting-children"
+        await finish(store, "a")
+        assert await state_of(store, "p") == "waiting"
 
     async def test_a_cancelled_parent_waits_again_for_those_that_are_left(self, store: Store) -> None:
         await add_flow(store, *new_flow(new_job("p"), new_job("a"), new_job("b")))

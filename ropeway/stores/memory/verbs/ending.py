@@ -84,7 +84,6 @@ def judge(step: Step, parent: JobRecord, family: Family) -> None:
     if owed is not None:
         queue.change(family, owed=None, owed_reason="")
     if owed == "fail":
-        queue.change(family, has_failed=True)
         keep, detail = keep_of_failed(parent), {"reason": reason}
         end(step, parent, "fail by child", "failed", keep, detail=detail, token=None, reason=reason)
     elif owed == "remove":

@@ -13,7 +13,7 @@ from ....job.record import JobRecord
 from ....job.states import FINAL
 from ....store.commands import ReadChildren
 from ....store.values import Children
-from ..families import Family
+from ..families import Family, Key
 from ..step import Step
 
 
@@ -66,7 +66,7 @@ def note_end(step: Step, news: News) -> tuple[JobRecord, Family] | None:
     effect = EFFECTS[news.ended][link.policy]
     was_awaited = link.is_awaited
     if effect == "forget":
-        if link.state != "pending":
+        if not was_awaited:
             return None
         queue.forget_child(family, key)
         queue.put(replace(parent, children=len(family.links)))
@@ -87,7 +87,7 @@ def orphan(step: Step, parent: JobRecord) -> list[JobRecord]:
     family = step.queue(parent.queue).families.get(parent.id)
     alone: list[JobRecord] = []
     for queue, id in family.links if family else ():
-        child = step.queue(queue).jobs.get(id)
+        child = _child_of(step, parent, (queue, id))
         if child is None or child.state in FINAL:
             continue
         parents = tuple(one for one in child.parents if one != Parent(parent.queue, parent.id))
@@ -98,11 +98,11 @@ def orphan(step: Step, parent: JobRecord) -> list[JobRecord]:
     return alone
 
 
-def failed_children(step: Step, family: Family) -> list[JobRecord]:
+def failed_children(step: Step, parent: JobRecord, family: Family) -> list[JobRecord]:
     """The children by which a parent failed, as far as they are still there; from now on it waits for them again."""
     failed: list[JobRecord] = []
     for (name, id), link in family.links.items():
-        child = step.queue(name).jobs.get(id)
+        child = _child_of(step, parent, (name, id))
         if link.policy != "fail" or link.state not in ("failed", "cancelled") or child is None:
             continue
         if child.state == "completed":
@@ -112,3 +112,10 @@ def failed_children(step: Step, family: Family) -> list[JobRecord]:
         if child.state in FINAL:
             failed.append(child)
     return failed
+
+
+def _child_of(step: Step, parent: JobRecord, key: Key) -> JobRecord | None:
+    """The child of a link. Another job may have its id since it was removed."""
+    queue, id = key
+    child = step.queue(queue).jobs.get(id)
+    return child if child is not None and Parent(parent.queue, parent.id) in child.parents else None

@@ -41,7 +41,10 @@ def retry(step: Step, command: Retry) -> list[Answer]:
         # A parent that failed by its children is retried with them, and so are they. A list: flows may be deep.
         again = [job]
         while again:
-            again += _retry(step, again.pop(), reset=command.reset)
+            next_job = again.pop()
+            # A job with two parents may come twice.
+            if step.queue(next_job.queue).jobs[next_job.id].state in FINAL:
+                again += _retry(step, next_job, reset=command.reset)
         return True
 
     return _each(step.queue(command.queue), command.ids, act)
@@ -52,9 +55,9 @@ def _retry(step: Step, job: JobRecord, *, reset: bool) -> list[JobRecord]:
     queue = step.queue(job.queue)
     family = queue.families.get(job.id)
     children: list[JobRecord] = []
-    if family is not None and family.has_failed:
-        queue.change(family, has_failed=False, is_released=False, owed=None)
-        children = failed_children(step, family)
+    if family is not None and not family.is_released:
+        queue.change(family, owed=None)
+        children = failed_children(step, job, family)
     waits = family is not None and family.left > 0 and not family.is_released
     again = replace(
         job,
