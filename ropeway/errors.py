@@ -143,13 +143,14 @@ class DuplicateJob(JobError):
     item: int | None = None
     """In a bulk, the position of the job, counted from 0."""
 
-    def __init__(self, queue: str, job_id: str) -> None:
-        super().__init__(
-            queue,
-            job_id,
-            f"queue {queue!r} already has a job {job_id!r} with another name or other data: "
-            "use another id, remove that job, or change its data with queue.change()",
+    def __init__(self, queue: str, job_id: str, *, is_child: bool = False) -> None:
+        problem = (
+            f"queue {queue!r} already has a job {job_id!r}, which cannot become a child: use another id"
+            if is_child
+            else f"queue {queue!r} already has a job {job_id!r} with another name or other data: "
+            "use another id, remove that job, or change its data with queue.change()"
         )
+        super().__init__(queue, job_id, problem)
 
 
 class InvalidMove(JobError):

@@ -81,7 +81,7 @@ class Plan:
         for key, answer in reversed([*zip(self._order, answers, strict=True)]):
             node = self._nodes[key]
             if answer.verdict == "conflict":
-                error = DuplicateJob(node.job.queue, answer.id)
+                error = DuplicateJob(node.job.queue, answer.id, is_child=key in self._parents)
                 error.add_note("Nothing of the flow was stored.")
                 raise error
             handle: FlowHandle = FlowHandle(
@@ -173,15 +173,15 @@ class Plan:
             earlier: dict[int, tuple[FlowRequest, Policy]] = {}
             for one, policy in item.earlier:
                 earlier[id(one)] = one, policy or DEFAULT_POLICY
-            return Node(item, queue, job_of(queue, item), [*earlier.values()])
+            return Node(item, queue, job_of(queue, item, is_alone=False), [*earlier.values()])
         if not isinstance(item, Flow):
             raise InvalidInput(f"a flow is made of Flow(...) or task.call(...), and not of {shown(item)}")
         queue = self._queue_of(item.queue, parents_queue)
-        call: Call[Any] = Call(item.name, item.data, item.options)
+        call: Call[Any] = Call(item.name, item.data, item.options, inputs=queue.tasks.inputs(item.name, item.data))
         children: dict[int, tuple[FlowRequest, Policy]] = {}
         for child in item.children:
             children[id(child)] = child, _policy_of(child, item.on_child_failure)
-        return Node(call, queue, job_of(queue, call), [*children.values()])
+        return Node(call, queue, job_of(queue, call, is_alone=False), [*children.values()])
 
     def _queue_of(self, given: Queue | str | None, parents: Queue) -> Queue:
         if given is None:

@@ -50,7 +50,7 @@ def results_of(task: Task[..., R]) -> list[R]:
 
 def _input(task: Any, *, many: bool) -> Input:
     name, queue = getattr(task, "name", None), getattr(task, "queue", None)
-    if not isinstance(name, str) or queue is None:
+    if not isinstance(name, str) or queue is None or not hasattr(task, "signature"):
         word = "results_of" if many else "result_of"
         raise InvalidInput(f"{word} takes a task, and not {shown(task)}: make it one with @queue.task")
     return Input(name, queue.name, many)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import msgspec
@@ -42,6 +42,12 @@ class Call(msgspec.Struct, Generic[R_co], frozen=True):
     """The calls that run before it, by `after`."""
     inputs: Mapping[str, Input] = {}
     """Parameters that take the result of a job before it."""
+
+    def __repr__(self) -> str:
+        return f"<Call {self.name!r}>" if self.queue is None else f"<Call {self.name!r} of {self.queue.name!r}>"
+
+    def __await__(self) -> Generator[Any, None, NoReturn]:
+        raise InvalidInput(f"{self!r} is not added yet: use `await call.add()`")
 
     def after(self, *calls: Call[Any], on_child_failure: Policy | None = None) -> Call[R_co]:
         """The same job, to run when these jobs have ended: `report.call(42).after(fetch.call("db"))`.
@@ -115,7 +121,7 @@ def refuse_misplaced(arguments: Sequence[object]) -> NoReturn:
 
 def checked_call(given: Call[R]) -> Call[R]:
     if not isinstance(given, Call):
-        raise InvalidInput(f"add_call takes the answer of task.call(...), and not {shown(given)}")
+        raise InvalidInput(f"this takes the answer of task.call(...), and not {shown(given)}")
     if not isinstance(given.options, Mapping):
         raise InvalidInput(f"the options of a Call are a dict, and not {shown(given.options)}")
     return given

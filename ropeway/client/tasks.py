@@ -7,11 +7,11 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from ..errors import InvalidOption, InvalidTask
-from ..job.codec import JsonText
+from ..job.codec import Json, JsonText
 from ..job.options import JobOptions, read_options
 from .found import FoundJob
 from .handle import JobHandle
-from .inputs import unfilled
+from .inputs import Input, unfilled
 from .name_hints import ON_TASKS, Guided
 from .new_jobs import Call
 from .portal import refuse_on_a_loop, run
@@ -137,6 +137,14 @@ class Tasks(Mapping[str, AnyTask]):
             # A producer that adds by name alone need not have the types.
             return
         arguments.check(data)
+
+    def inputs(self, name: str, data: Json) -> dict[str, Input]:
+        """The parameters of a task that take results of jobs before it, and have no value in the data."""
+        task = self._by_name.get(name)
+        try:
+            return {} if task is None else unfilled(task.signature.arguments.inputs, data)
+        except NotYetDefined:
+            return {}
 
     def __getitem__(self, name: str) -> AnyTask:
         return self._by_name[name]

@@ -165,7 +165,7 @@ class Job(JobHandle[Any], RunningJob):
             return []
         change = JobUpdate(self.id, self.token, children=links, adds=tuple(bundle))
         if (await self._update(change)).verdict == "refused":
-            raise DuplicateJob(self.queue.name, ", ".join(child.id for child in links[:10]))
+            raise DuplicateJob(links[0].queue, ", ".join(child.id for child in links[:10]), is_child=True)
         return plan.handles([Added(job.id, "created") for job in bundle])
 
     async def wait_for_children(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ropeway import InvalidInput, InvalidOption, Queue, chain, result_of, results_of
+from ropeway import DuplicateJob, Flow, InvalidInput, InvalidOption, Queue, chain, result_of, results_of
 from ropeway.errors import InvalidArguments
 from ropeway.job.options import Taken
 from ropeway.store.contract import Store
@@ -176,3 +176,37 @@ class TestInputs:
 
     def test_the_default_says_what_it_is(self, tasks: Tasks):
         assert str(tasks.total.signature.arguments) == "(title, numbers=results_of(fetch))"
+
+
+class TestByName:
+    async def test_a_task_that_takes_a_result_is_not_added_alone(self, queue: Queue, tasks: Tasks):
+        with pytest.raises(InvalidInput, match="takes the result of 'fetch' as 'number'"):
+            await queue.add("double")
+        assert sum((await queue.counts()).values()) == 0
+
+    async def test_a_flow_by_names_fills_it_too(self, queue: Queue, store: Store, tasks: Tasks):
+        job = await queue.add_flow(Flow("double", children=[Flow("fetch", {"source": "db"})]))
+
+        assert [*await takes(store, queue, job.id)] == ["number"]
+
+    async def test_a_value_can_be_given_instead(self, queue: Queue, tasks: Tasks):
+        assert (await queue.add("double", {"number": 4})).data == {"number": 4}
+
+
+class TestMistakes:
+    async def test_a_call_that_is_awaited_says_that_it_is_not_added(self, tasks: Tasks):
+        with pytest.raises(InvalidInput, match=r"<Call 'fetch' of '\w+'> is not added yet: use `await call.add\(\)`"):
+            await tasks.fetch.call("db")
+
+    async def test_a_call_is_no_task(self, tasks: Tasks):
+        with pytest.raises(InvalidInput, match="result_of takes a task"):
+            result_of(tasks.fetch.call("db"))  # type: ignore[arg-type]  # that is the mistake
+
+    async def test_a_task_instead_of_a_name_leads_to_its_call(self, queue: Queue, tasks: Tasks):
+        with pytest.raises(InvalidInput, match=r"use fetch\.call\(\.\.\.\)"):
+            await queue.add_flow(Flow(tasks.fetch, {"source": "db"}))  # type: ignore[arg-type]  # that is the mistake
+
+    async def test_a_job_that_exists_cannot_become_a_child(self, queue: Queue):
+        await queue.add("fetch", 1, id="there")
+        with pytest.raises(DuplicateJob, match="cannot become a child"):
+            await queue.add_flow(Flow("sum", children=[Flow("fetch", 1, id="there")]))
