@@ -123,7 +123,8 @@ class SyncJobHandle(Guided, Generic[R_co]):
     def remove(self, *, force: bool = False, children: bool = True) -> None:
         """Removes the job, and those below it in its flow unless `children` is False; active ones only with `force`.
 
-        If one of them is active, nothing is removed.
+        Looks first: if one of them is active, nothing is removed. One that a worker takes in that moment stays, and
+        `InvalidMove` says so.
         """
         run(self._job.remove(force=force, children=children))
 

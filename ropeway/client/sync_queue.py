@@ -301,7 +301,8 @@ class SyncQueue(Guided):
     def remove(self, id: str, *, force: bool = False, children: bool = True) -> None:
         """Removes a job, and those below it in its flow unless `children` is False; active ones only with `force`.
 
-        If one of them is active, nothing is removed.
+        Looks first: if one of them is active, nothing is removed. One that a worker takes in that moment stays, and
+        `InvalidMove` says so.
         """
         run(self._queue.remove(id, force=force, children=children))
 
