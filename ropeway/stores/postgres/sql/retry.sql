@@ -1,4 +1,4 @@
--- Moves finished jobs to waiting. A parent that failed by its children is retried with them, at any depth.
+-- Moves finished jobs to waiting. A parent that was not released is retried with the children that failed, at any depth.
 -- Takes the queue, ids, whether to reset their counters, the instant, and whether it may notify.
 -- Returns two letters for each (the verdict and the state before), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.retry(
@@ -19,7 +19,7 @@ DECLARE
     job ropeway.whole_job;
     one record;
     has_locked_families boolean := false;
-    -- The children that are retried with a job, and how many of them were; what was moved, and the steps of its queues.
+    -- The children that are retried with a job, and how many of them were read; what was moved, and the steps of its queues.
     again_queues integer[];
     again_ids text[];
     done integer;
@@ -56,15 +56,18 @@ BEGIN
         again_ids := '{}';
         done := 0;
         LOOP
-            one := ropeway.retry_one(job, resets);
-            again_queues := again_queues || one.child_queues;
-            again_ids := again_ids || one.child_ids;
-            place := coalesce(array_position(queues, job.queue), cardinality(queues) + 1);
-            queues[place] := job.queue;
-            steps[place] := ropeway.count_move(steps[place], job.state, one.entered);
-            moved_queues := moved_queues || job.queue;
-            moved_ids := moved_ids || job.id;
-            moved_to := moved_to || one.entered;
+            -- A child of two parents may come twice.
+            IF job.state IN ({{FINAL}}) THEN
+                one := ropeway.retry_one(job, resets);
+                again_queues := again_queues || one.child_queues;
+                again_ids := again_ids || one.child_ids;
+                place := coalesce(array_position(queues, job.queue), cardinality(queues) + 1);
+                queues[place] := job.queue;
+                steps[place] := ropeway.count_move(steps[place], job.state, one.entered);
+                moved_queues := moved_queues || job.queue;
+                moved_ids := moved_ids || job.id;
+                moved_to := moved_to || one.entered;
+            END IF;
             done := done + 1;
             EXIT WHEN done > cardinality(again_ids);
             SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = again_queues[done] AND p.id = again_ids[done];

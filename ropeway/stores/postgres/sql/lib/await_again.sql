@@ -1,4 +1,5 @@
--- Lets a parent that is retried wait again for the children by which it failed, as far as they are still there.
+-- Lets a parent that is retried wait again for the children by which it failed, or would have, as far as they are still
+-- there. Another job may have the id of one that is gone. A parent that was released does not wait.
 -- Takes the parent's family, which must be locked.
 -- Returns whether the parent has to wait, and the children that have to be retried with it, which are locked with their
 -- families. Other calls are not waited for, because these locks are in no order.
@@ -10,16 +11,20 @@ DECLARE
     family ropeway.family;
 BEGIN
     SELECT f.* INTO family FROM ropeway.family AS f WHERE f.id = family_id;
-    IF family.has_failed THEN
+    IF NOT family.is_released THEN
         PERFORM FROM ropeway.link AS l
         CROSS JOIN LATERAL (
-            SELECT FROM ropeway.finished AS f WHERE f.queue = l.queue AND f.id = l.id FOR UPDATE NOWAIT
+            SELECT FROM ropeway.finished AS f
+            WHERE f.queue = l.queue AND f.id = l.id AND EXISTS (
+                SELECT FROM ropeway.job WHERE job.queue = l.queue AND job.id = l.id AND family_id = ANY (job.families)
+            )
+            FOR UPDATE NOWAIT
         ) AS held
         WHERE l.family = family_id AND ropeway.effect(l.state, l.policy) = '{{EFFECT_FAIL}}';
         WITH failed AS MATERIALIZED (
-            SELECT l.ctid AS row_ctid, l.queue, l.id, l.state, f.id IS NOT NULL AS is_final, job.family
+            SELECT l.ctid AS row_ctid, l.queue, l.id, l.state, f.id IS NOT NULL AS is_final
             FROM ropeway.link AS l
-            JOIN ropeway.job ON job.queue = l.queue AND job.id = l.id
+            JOIN ropeway.job ON job.queue = l.queue AND job.id = l.id AND family_id = ANY (job.families)
             LEFT JOIN ropeway.finished AS f ON f.queue = l.queue AND f.id = l.id
             WHERE l.family = family_id AND ropeway.effect(l.state, l.policy) = '{{EFFECT_FAIL}}'
                 AND f.state IS DISTINCT FROM 'completed'
@@ -27,7 +32,7 @@ BEGIN
             UPDATE ropeway.link AS l SET state = '{{CHILD_PENDING}}', reason = NULL FROM failed WHERE l.ctid = failed.row_ctid
         ), counted AS (
             UPDATE ropeway.family AS f
-            SET has_failed = false, is_released = false, owed = NULL, owed_reason = NULL,
+            SET owed = NULL, owed_reason = NULL,
                 awaited = f.awaited + new.amount, failed = f.failed - new.failed, cancelled = f.cancelled - new.cancelled
             FROM (
                 SELECT

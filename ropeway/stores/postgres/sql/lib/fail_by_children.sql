@@ -18,8 +18,6 @@ DECLARE
     counts bigint[];
     ended record;
 BEGIN
-    UPDATE ropeway.family AS f SET has_failed = true
-    WHERE f.id = ANY (ARRAY(SELECT given.family FROM unnest(failing) AS given));
     FOR queue_id IN SELECT DISTINCT given.queue FROM unnest(failing) AS given ORDER BY 1 LOOP
         lost := NULL;
         details := NULL;

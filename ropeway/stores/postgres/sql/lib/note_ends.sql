@@ -19,9 +19,13 @@ BEGIN
             WHERE l.family = waits.family AND l.queue = given.queue AND l.id = given.id
             LIMIT 1
         ) AS known
-        -- A failure counts once. What completed stays so, also when the child is retried by hand.
-        WHERE known.state = '{{CHILD_PENDING}}' OR (
-            known.state <> 'completed' AND ropeway.effect(given.ended, known.policy) = '{{EFFECT_DONE}}'
+        -- A failure counts once. What completed stays so, also when the child is retried by hand. One that failed, was
+        -- retried and is removed is forgotten if it is still waited for.
+        WHERE known.state = '{{CHILD_PENDING}}' OR known.state <> 'completed' AND (
+            ropeway.effect(given.ended, known.policy) = '{{EFFECT_DONE}}' OR (
+                ropeway.effect(given.ended, known.policy) = '{{EFFECT_FORGET}}'
+                AND ropeway.effect('failed', known.policy) = '{{EFFECT_HOLD}}'
+            )
         )
     ), forgotten AS (
         DELETE FROM ropeway.link AS l USING told WHERE l.ctid = told.row_ctid AND told.effect = '{{EFFECT_FORGET}}'

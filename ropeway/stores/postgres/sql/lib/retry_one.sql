@@ -1,4 +1,4 @@
--- Makes a finished job wait again. One that failed by its children waits for them again.
+-- Makes a finished job wait again, and for its children if it was not released (see `await_again`).
 -- Takes the job, which must be locked with its family, and whether to reset its counters.
 -- Returns the state it enters, and the children that have to be retried with it, which are locked with their families.
 CREATE OR REPLACE FUNCTION ropeway.retry_one(

@@ -186,8 +186,6 @@ CREATE TABLE ropeway.family (
     newest integer NOT NULL DEFAULT 0,
     -- Whether the parent need not wait again for children that are still left.
     is_released boolean NOT NULL DEFAULT false,
-    -- Whether the parent failed by a child and was not retried since.
-    has_failed boolean NOT NULL DEFAULT false,
     parent text COLLATE "C" NOT NULL,
     -- The strongest effect of a child that failed while the parent did not wait, until it waits.
     owed text COLLATE "C",
