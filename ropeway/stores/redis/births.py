@@ -51,9 +51,10 @@ async def births_over_slots(
     """Judges children of several slots, as far as can be seen before anything is stored."""
     births = []
     for update in updates:
-        codes = await judge_flow(keys, call, update.adds, now) if update.adds else ""
+        adopter = Parent(queue, update.id)
+        codes = await judge_flow(keys, call, update.adds, now, adopter) if update.adds else ""
         created = [job for job, code in zip(update.adds, codes, strict=True) if code == "c"]
-        parts = parts_of(created, Parent(queue, update.id))
+        parts = parts_of(created, adopter)
         own = [part for part in parts[:1] if part.queue == queue]
         others = parcels_of(keys, parts[len(own) :], now)
         named = (update.id.encode(), (update.token or "").encode())

@@ -9,7 +9,7 @@ its parents are told that it failed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from ...errors import StoreUnavailable
@@ -48,15 +48,18 @@ async def add_flow(keys: Keys, call: Call, bundle: Bundle, now: Instant | None, 
     raise StoreUnavailable(keys.queue(bundle[0].queue), "others keep adding the same jobs")
 
 
-async def judge_flow(keys: Keys, call: Call, bundle: Bundle, now: Instant | None) -> str:
-    """A code for each job, as one server would answer it."""
+async def judge_flow(keys: Keys, call: Call, bundle: Bundle, now: Instant | None, adopter: Parent | None = None) -> str:
+    """A code for each job, as one server would answer it.
+
+    `adopter` is a job that is there, and gets the children that name it as their parent.
+    """
     alone: dict[str, list[NewJob]] = {}
     for job in bundle:
         if not job.parents:
             alone.setdefault(job.queue, []).append(job)
     looks = [Load(keys, [part], now, looks=True) for part in alone.values()]
-    (there, links), seen = await asyncio.gather(
-        _look_for_kin(keys, call, bundle),
+    (there, adopted), seen = await asyncio.gather(
+        _look_for_kin(keys, call, bundle, adopter),
         asyncio.gather(*(call("add", look.keys, *look.arguments) for look in looks)),
     )
     said = {queue: iter(codes.decode()) for queue, (codes, _) in zip(alone, seen, strict=True)}
@@ -64,7 +67,13 @@ async def judge_flow(keys: Keys, call: Call, bundle: Bundle, now: Instant | None
     codes = []
     for job in bundle:
         own = Parent(job.queue, job.id)
-        code = _judge_child(job, own, added, there, links) if job.parents else next(said[job.queue])
+        if job.parents:
+            # A parent that was there before is found as it is, with the children that it has, which may be gone by now.
+            are_new = {parent in added or (parent == adopter and own not in adopted) for parent in job.parents}
+            is_there = own in there or own in added
+            code = "f" if are_new == {False} else "c" if are_new == {True} and not is_there else "x"
+        else:
+            code = next(said[job.queue])
         if code == "c":
             added.add(own)
         codes.append(code)
@@ -76,49 +85,33 @@ async def judge_flow(keys: Keys, call: Call, bundle: Bundle, now: Instant | None
     return "".join(codes)
 
 
-def _judge_child(
-    job: NewJob, own: Parent, added: set[Parent], there: set[Parent], links: set[tuple[Parent, Parent]]
-) -> str:
-    are_new = {parent in added or (parent, own) not in links for parent in job.parents}
-    if are_new == {False}:
-        return "f"
-    return "c" if are_new == {True} and own not in there and own not in added else "x"
-
-
-async def _look_for_kin(keys: Keys, call: Call, bundle: Bundle) -> tuple[set[Parent], set[tuple[Parent, Parent]]]:
-    """Which of these jobs are there, and which of them their parents have as children."""
-    ids: dict[str, list[NewJob]] = {}
-    links: dict[str, list[tuple[Parent, Parent]]] = {}
+async def _look_for_kin(
+    keys: Keys, call: Call, bundle: Bundle, adopter: Parent | None
+) -> tuple[set[Parent], set[Parent]]:
+    """Which of these jobs are there, and which of them the adopter has as children."""
+    asked: dict[str, list[Parent]] = {}
     for job in bundle:
-        ids.setdefault(job.queue, []).append(job)
-        for parent in job.parents:
-            links.setdefault(parent.queue, []).append((parent, Parent(job.queue, job.id)))
-    queues = [*dict.fromkeys([*ids, *links])]
-    said = await asyncio.gather(*(_ask_for_kin(keys, call, queue, ids, links) for queue in queues))
-    there = {
-        Parent(job.queue, job.id)
-        for queue, (own, _) in zip(queues, said, strict=True)
-        for job in _those(ids.get(queue, ()), own)
-    }
-    known = {link for queue, (_, has) in zip(queues, said, strict=True) for link in _those(links.get(queue, ()), has)}
-    return there, known
-
-
-async def _ask_for_kin(
-    keys: Keys,
-    call: Call,
-    queue: str,
-    jobs: Mapping[str, Sequence[NewJob]],
-    links: Mapping[str, Sequence[tuple[Parent, Parent]]],
-) -> tuple[list[int], list[int]]:
-    own = links.get(queue, ())
-    arguments = (
-        all_shortened([job.id for job in jobs.get(queue, ())]),
-        all_shortened([parent.id for parent, _ in own]),
-        [f"{child.queue}/{shortened(child.id)}" for _, child in own],
-    )
-    there, has = await call("kin", (keys.queue(queue),), pack(arguments))
-    return there, has
+        asked.setdefault(job.queue, []).append(Parent(job.queue, job.id))
+    links: list[Parent] = []
+    if adopter is not None:
+        links = [Parent(job.queue, job.id) for job in bundle if adopter in job.parents]
+        asked.setdefault(adopter.queue, [])
+    calls = []
+    for queue, jobs in asked.items():
+        own = links if adopter is not None and queue == adopter.queue else []
+        arguments = (
+            all_shortened([job.id for job in jobs]),
+            shortened(adopter.id) if adopter is not None else "",
+            [f"{child.queue}/{shortened(child.id)}" for child in own],
+        )
+        calls.append(call("kin", (keys.queue(queue),), pack(arguments)))
+    there: set[Parent] = set()
+    adopted: set[Parent] = set()
+    for jobs, (are_there, has) in zip(asked.values(), await asyncio.gather(*calls), strict=True):
+        there.update(_those(jobs, are_there))
+        if has:
+            adopted.update(_those(links, has))
+    return there, adopted
 
 
 def _those(items: Iterable[T], flags: Sequence[int]) -> list[T]:
@@ -144,6 +137,8 @@ def parts_of(jobs: Iterable[NewJob], *known: Parent) -> list[Part]:
                 wave = max(wave, *(waves.get(parent, -1) + 1 for parent in job.parents), 0)
             else:
                 others.append(job)
+        if not taken:
+            raise LookupError(f"a parent of {left[0].id!r} is not in its flow")
         waves |= dict.fromkeys(placed, wave)
         parts.append(Part(queue, wave, taken))
         left = others

@@ -143,6 +143,13 @@ def test_parts_are_ordered_by_parents():
     ]
 
 
+def test_parts_without_a_parent_are_refused():
+    _, child = new_flow(new_job("root"), new_job("child", queue=AWAY))
+
+    with pytest.raises(LookupError, match="'child'"):
+        parts_of([child])
+
+
 @pytest.mark.parametrize("step", ["outbox", "receive", "sent"])
 async def test_the_end_of_a_child_is_told_once_when_its_worker_dies(store: RedisStore, other: RedisStore, step: str):
     await add(store, *flow())
@@ -209,6 +216,45 @@ async def test_a_retried_parent_does_not_wait_for_a_child_that_is_gone(store: Re
     assert await state_of(store, "p") == "waiting"
     link = (await children_of(store, "p"))["a"]
     assert (link.state, link.reason) == ("failed", reason)
+
+
+async def test_a_parent_that_is_found_creates_no_children_in_other_slots(store: RedisStore):
+    await add(store, *flow())
+    await store.remove(AWAY, ["a"], now=NOW)
+    await tick(store)
+
+    assert await add(store, *flow()) == ["found"] * 3
+    assert await add(store, *new_flow(new_job("p"), new_job("c", queue=FAR))) == ["found"] * 2
+
+    assert await is_gone(store, "a", AWAY)
+    assert await is_gone(store, "c", FAR)
+    assert [*await children_of(store, "p")] == ["b"]
+
+
+async def test_a_job_with_the_id_of_a_child_in_another_slot_is_not_retried_with_the_parent(store: RedisStore):
+    await add(store, *new_flow(new_job("p"), new_job("c", queue=AWAY)))
+    await store.settle(AWAY, [fail(await claim_one(store, queue=AWAY), keep=Retention(count=0))], now=NOW)
+    await add(store, new_job("c", queue=AWAY, data='"other"'))
+    await store.cancel(AWAY, ["c"], now=NOW)
+
+    await store.retry(QUEUE, ["p"], now=NOW)
+    await tick(store)
+
+    assert await state_of(store, "p") == "waiting"
+    assert await state_of(store, "c", AWAY) == "cancelled"
+    assert (await children_of(store, "p"))["c"].state == "failed"
+
+
+async def test_a_job_with_the_id_of_a_child_in_another_slot_is_not_removed_with_the_parent(store: RedisStore):
+    await add(store, *new_flow(new_job("p"), new_job("c", queue=AWAY), (new_job("b", queue=FAR), "remove")))
+    await store.settle(AWAY, [complete(await claim_one(store, queue=AWAY), keep=Retention(count=0))], now=NOW)
+    await add(store, new_job("c", queue=AWAY, data='"other"'))
+
+    await store.cancel(FAR, ["b"], now=NOW)
+    await tick(store)
+
+    assert await is_gone(store, "p")
+    assert await state_of(store, "c", AWAY) == "waiting"
 
 
 @pytest.mark.parametrize("step", ["outbox", "receive", "sent"])

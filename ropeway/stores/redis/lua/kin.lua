@@ -1,13 +1,13 @@
--- Looks which jobs are there, and which children parents have.
--- Takes the queue's base; [ids, parents, for each of these the key of a child].
--- Returns 1 or 0 for each id, and for each parent.
+-- Looks which jobs are there, and which children a parent has.
+-- Takes the queue's base; [ids, parent, keys of children].
+-- Returns 1 or 0 for each id, and for each key.
 -- Uses: calls
-local ids, parents, keys = unpack(cmsgpack.unpack(ARGV[1]))
+local ids, parent, keys = unpack(cmsgpack.unpack(ARGV[1]))
 local there, has = {}, {}
 for i = 1, #ids do
   there[i] = call('HEXISTS', KEYS[1] .. ':jobs', ids[i])
 end
-for i = 1, #parents do
-  has[i] = call('HEXISTS', KEYS[1] .. ':children:' .. parents[i], keys[i])
+for i = 1, #keys do
+  has[i] = call('HEXISTS', KEYS[1] .. ':children:' .. parent, keys[i])
 end
 return { there, has }

@@ -6,14 +6,14 @@
 -- begin with `#` list the keys of children as they were added, CHUNK in each, for pages.
 -- Uses: calls, extras
 local FAMILY = {
-  LEFT = 1, LAST = 2, TOTAL = 3, DELAY = 4, DUE_AT = 5, IS_RELEASED = 6, HAS_FAILED = 7, OWED_EFFECT = 8, OWED_REASON = 9,
+  LEFT = 1, LAST = 2, TOTAL = 3, DELAY = 4, DUE_AT = 5, IS_RELEASED = 6, OWED_EFFECT = 7, OWED_REASON = 8,
 }
 local CHUNK_OF_KEYS = 500
 -- How many children there are of each end.
-local ENDED = { ['{{CHILD_COMPLETED}}'] = 10, ['{{CHILD_FAILED}}'] = 11, ['{{CHILD_CANCELLED}}'] = 12 }
+local ENDED = { ['{{CHILD_COMPLETED}}'] = 9, ['{{CHILD_FAILED}}'] = 10, ['{{CHILD_CANCELLED}}'] = 11 }
 
 local function new_family(delay, due_at, is_released)
-  return { 0, 0, 0, delay, due_at, is_released, false, false, '', 0, 0, 0 }
+  return { 0, 0, 0, delay, due_at, is_released, false, '', 0, 0, 0 }
 end
 
 local function begin_family(q, id, row)
@@ -51,8 +51,11 @@ local function set_link(family, key, state, policy, word)
 end
 
 local function forget_link(family, key)
-  local row = family.row
+  local row, ended = family.row, ENDED[sub(family.links[key], 1, 1)]
   row[FAMILY.TOTAL] = row[FAMILY.TOTAL] - 1
+  if ended then
+    row[ended] = row[ended] - 1
+  end
   family.links[key], family.has_other_size = nil, true
   call('HDEL', family.q.base .. ':children:' .. family.id, key)
 end

@@ -14,14 +14,6 @@ local function comes_after_parents(queues, rare)
   return true
 end
 
-local function parents_of(q, id)
-  local stored, known = call('HGET', q.base .. ':extras', id), {}
-  for _, parent in ipairs(stored and cmsgpack.unpack(stored)[PARENTS] or {}) do
-    known[key_of(parent[1], parent[2])] = true
-  end
-  return known
-end
-
 -- The code of a job that was added with its parents, and now comes from their slot.
 local function judge_delivered(q, job, from, there)
   if not there then
@@ -29,7 +21,7 @@ local function judge_delivered(q, job, from, there)
   end
   local known = parents_of(q, job[ID])
   for _, parent in ipairs(from) do
-    if not known[key_of(parent[3], parent[2])] then
+    if not is_among(known, parent[3], parent[2]) then
       return '{{CONFLICT}}'
     end
   end

@@ -39,6 +39,21 @@ local function reason_for_parents(queue, id, move, reason)
   return head .. '{{REASON_FAILED}}' .. reason
 end
 
+-- The parents of a job: [queue, id] of each.
+local function parents_of(q, id)
+  local stored = call('HGET', q.base .. ':extras', id)
+  return stored and cmsgpack.unpack(stored)[PARENTS] or {}
+end
+
+local function is_among(parents, queue, id)
+  for i = 1, #parents do
+    if parents[i][1] == queue and parents[i][2] == id then
+      return true
+    end
+  end
+  return false
+end
+
 -- Begins to tell the parents that some extras name; false if they name none.
 local function begin_news(q, ended, extras)
   local news, parents = { ids = {}, words = {} }, cmsgpack.unpack(extras)[PARENTS] or {}
@@ -126,14 +141,24 @@ local function fail_by_child(q, job, reason)
   step.endings[#step.endings + 1] = { q, failed }
 end
 
--- Takes a parent from a job that has not ended. Returns the job if it has no other.
-local function orphan(q, id, queue, parent)
+-- The child of a link, and its parents. Another job may have its id since it was removed.
+local function load_child(q, id, queue, parent)
   local job = load_job(q, id)
+  local parents = job and parents_of(q, id)
+  if job and is_among(parents, queue, parent) then
+    return job, parents
+  end
+  return nil
+end
+
+-- Takes a parent from a child that has not ended. Returns the child if it has no other.
+local function orphan(q, id, queue, parent)
+  local job, parents = load_child(q, id, queue, parent)
   if not job or IS_FINAL[job.state] then
     return nil
   end
-  local stored, left = call('HGET', q.base .. ':extras', id), {}
-  for _, one in ipairs(stored and cmsgpack.unpack(stored)[PARENTS] or {}) do
+  local left = {}
+  for _, one in ipairs(parents) do
     if one[1] ~= queue or one[2] ~= parent then
       left[#left + 1] = one
     end
@@ -179,7 +204,6 @@ local function judge(family)
   end
   row[FAMILY.OWED_EFFECT], row[FAMILY.OWED_REASON] = false, ''
   if owed == '{{EFFECT_FAIL}}' then
-    row[FAMILY.HAS_FAILED] = true
     fail_by_child(q, job, reason)
   elseif owed == '{{EFFECT_REMOVE}}' then
     family.is_gone = true
@@ -197,8 +221,9 @@ local function note_end(family, key, ended, word)
     return
   end
   local effect, is_pending = EFFECTS[ended .. policy], state == '{{CHILD_PENDING}}'
+  local is_awaited = is_pending or policy == '{{POLICY_WAIT}}'
   if effect == '{{EFFECT_FORGET}}' then
-    if not is_pending then
+    if not is_awaited then
       return
     end
     forget_link(family, key)
@@ -207,7 +232,7 @@ local function note_end(family, key, ended, word)
   else
     return
   end
-  if effect ~= '{{EFFECT_HOLD}}' and (is_pending or policy == '{{POLICY_WAIT}}') then
+  if effect ~= '{{EFFECT_HOLD}}' and is_awaited then
     row[FAMILY.LEFT] = row[FAMILY.LEFT] - 1
   end
   if OWED[effect] and OWED[effect] > (OWED[row[FAMILY.OWED_EFFECT]] or 0) then
@@ -273,7 +298,7 @@ local function retry_children(family, reset)
     local name, id = read_key(key)
     if name and policy == '{{POLICY_FAIL}}' and is_failed then
       local there = reach(step, name)
-      local child = there and load_job(there, id)
+      local child = there and load_child(there, id, q.queue, family.id)
       if not there or (child and child.state ~= '{{COMPLETED}}') then
         family.links[key] = link
         set_link(family, key, '{{CHILD_PENDING}}', policy, '')
@@ -290,8 +315,8 @@ local function retry(q, job, reset)
   local family = has_extras(job.run) and load_family(q, id, {})
   if family then
     local row = family.row
-    if row[FAMILY.HAS_FAILED] then
-      row[FAMILY.HAS_FAILED], row[FAMILY.IS_RELEASED], row[FAMILY.OWED_EFFECT] = false, false, false
+    if not row[FAMILY.IS_RELEASED] then
+      row[FAMILY.OWED_EFFECT] = false
       retry_children(family, reset)
     end
     to = row[FAMILY.LEFT] > 0 and not row[FAMILY.IS_RELEASED] and '{{WAITING_CHILDREN}}' or to
@@ -317,10 +342,11 @@ local function retry(q, job, reset)
 end
 
 local function retry_child(q, id, parent_queue, parent, state, word, reset)
-  local child = load_job(q, id)
+  local child = load_child(q, id, parent_queue, parent)
   if not child or child.state == '{{COMPLETED}}' then
     add_work(q.step, ITEM.GONE, parent_queue, parent, q.queue, id, state, word)
   elseif IS_FINAL[child.state] then
+    -- Not yet by another of its parents.
     retry(q, child, reset)
   end
 end
