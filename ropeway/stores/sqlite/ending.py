@@ -132,7 +132,6 @@ class Ends:
         family.waits, family.owed, family.owed_reason = False, None, ""
         effect: Effect = owed or "start"
         if effect == "fail":
-            family.has_failed = True
             self._failed.append((family, reason))
         elif effect == "remove":
             # What was decided before comes before: it may be about descendants.

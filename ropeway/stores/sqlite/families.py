@@ -41,7 +41,6 @@ class Family(msgspec.Struct, array_like=True):
     delay: Milliseconds
     due_at: Instant | None
     is_released: int
-    has_failed: int
     owed: Effect | None
     owed_reason: str
     queue: str
@@ -125,8 +124,9 @@ class Notes:
         if news.state == "completed":
             return False
         effect = EFFECTS[news.ended][news.policy]
+        was_awaited = is_awaited(news.policy, news.state)
         if news.ended == "removed":
-            if news.state != "pending":
+            if not was_awaited:
                 return False
             self._forgotten.append((news.family, news.number))
         elif effect == "done" or news.state == "pending":
@@ -135,7 +135,7 @@ class Notes:
         else:
             return False
         family.count(news.state, -1)
-        if effect != "hold" and is_awaited(news.policy, news.state):
+        if was_awaited and effect != "hold":
             family.awaited -= 1
         if effect in OWED and (family.owed is None or OWED.index(effect) > OWED.index(family.owed)):
             family.owed, family.owed_reason = effect, news.reason or ""

@@ -28,7 +28,7 @@ HAS_CHILDREN: Final = 4
 
 FAMILY: Final = (
     "id", "numbered", "awaited", *CHILD_STATES,
-    "delay", "due_at", "is_released", "has_failed", "owed", "owed_reason",
+    "delay", "due_at", "is_released", "owed", "owed_reason",
 )  # fmt: skip
 """Columns of a family that change, behind its id."""
 

@@ -61,12 +61,19 @@ def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[
     again: dict[str, list[Finished]] = {}
     if reached:
         again[queue] = [Finished(job.seq, job.id, state, job.extras) for job, state in reached]
+    # A job with two parents may come twice.
+    seen: set[int] = set()
     # Level by level, not by recursion: flows may be deep.
     while again:
         failed: ByQueue = defaultdict(dict)
+        seen.update(job.seq for jobs in again.values() for job in jobs)
         for name, jobs in again.items():
             _retry(tx, tx.queue(name), jobs, failed, now, reset=reset)
-        again = {name: list(jobs.values()) for name, jobs in failed.items()}
+        again = {
+            name: fresh
+            for name, jobs in failed.items()
+            if (fresh := [job for job in jobs.values() if job.seq not in seen])
+        }
     return answers
 
 
@@ -92,7 +99,7 @@ def _retry(
 
 
 def _await_again(tx: Transaction, row: QueueRow, parents: Sequence[Finished], failed: ByQueue) -> set[int]:
-    """Lets parents that failed by their children wait for those again.
+    """Lets parents that were not released wait again for the children that failed.
 
     Returns the sequence numbers of the parents that have children to wait for.
     """
@@ -102,9 +109,9 @@ def _await_again(tx: Transaction, row: QueueRow, parents: Sequence[Finished], fa
     families = read_families(tx, ids)
     notes = Notes()
     for family in families.values():
-        if not family.has_failed:
+        if family.is_released:
             continue
-        family.has_failed, family.is_released, family.owed = False, False, None
+        family.owed = None
         notes.change(family)
         # A child that completed since then is not waited for.
         broken = [child for child in _broken(tx.get(_BROKEN, {"family": family.id})) if child.state != "completed"]

@@ -77,7 +77,7 @@ WHERE later.seq = asked.value ->> 0;
 
 -- statement: children
 -- Takes :families (json). Returns the children that still exist: the name of the queue, seq, id, state, extras, token,
--- parents and the family of each.
+-- parents and the family of each. Another job may have the id of a child that is gone: it names other parents.
 SELECT CAST(json_group_array(
     json_array(
         queue.name, child.seq, child.id, child.state, child.extras, child.token, json(child.parents), child.family
@@ -86,7 +86,8 @@ SELECT CAST(json_group_array(
 FROM json_each(:families) AS asked
 CROSS JOIN link ON link.family = asked.value
 CROSS JOIN whole_job AS child ON child.queue = link.queue AND child.id = link.id
-CROSS JOIN queue ON queue.id = link.queue;
+CROSS JOIN queue ON queue.id = link.queue
+WHERE link.family IN (SELECT value ->> 2 FROM json_each(child.parents));
 
 -- statement: write_parents
 -- Takes :children (json, a list of seq and parents).
@@ -95,15 +96,16 @@ FROM jsonb_each(:children) AS changed
 WHERE job.seq = changed.value ->> 0;
 
 -- statement: broken
--- Takes :family. Returns the children by which the parent may have failed: its number, the name of the queue, seq, id,
--- state and extras of the child, and the state that the parent knows.
+-- Takes :family. Returns the children by which the parent may have failed, as far as they still exist: its number, the
+-- name of the queue, seq, id, state and extras of the child, and the state that the parent knows.
 SELECT CAST(json_group_array(
     json_array(link.number, queue.name, child.seq, child.id, child.state, child.extras, link.state)
 ) AS BLOB)
 FROM link
 CROSS JOIN whole_job AS child ON child.queue = link.queue AND child.id = link.id
 CROSS JOIN queue ON queue.id = link.queue
-WHERE link.family = :family AND link.policy = {{FAIL_POLICY}} AND link.state IN ({{FAILED}}, {{CANCELLED}});
+WHERE link.family = :family AND link.policy = {{FAIL_POLICY}} AND link.state IN ({{FAILED}}, {{CANCELLED}})
+    AND link.family IN (SELECT value ->> 2 FROM json_each(child.parents));
 
 -- statement: family_of
 -- Takes :queue, :id. Returns no row if there is no such job; otherwise its family, whether it would wait for its children,

@@ -210,8 +210,6 @@ CREATE TABLE family (
     due_at INTEGER,
     -- Whether it need not wait again for those that are left.
     is_released INTEGER NOT NULL DEFAULT 0,
-    -- Whether it failed by a child and was not retried since.
-    has_failed INTEGER NOT NULL DEFAULT 0,
     -- The strongest effect of a child that failed while the parent did not wait, until it waits.
     owed TEXT,
     owed_reason TEXT NOT NULL DEFAULT ''
