@@ -26,6 +26,26 @@ def flat(ours: Callable[..., Figure]) -> tuple[Goal, ...]:
     )
 
 
+def flows(ours: Callable[..., Figure]) -> tuple[Goal, ...]:
+    """That a child costs at most two plain jobs, however many siblings it has."""
+    widths = (("few", "flows_small"), ("some", "flows_middle"), ("many", "flows_large"))
+    # Adding has goals of its own: over the whole life of a job, running would hide what it costs.
+    steps = (("adding and running", "per_second"), ("adding", "add_per_second"))
+    return (
+        *(
+            Goal(
+                f"{step} a child of {width}: at most two plain jobs",
+                ours("flows_plain", key),
+                over=ours(name, key),
+                at_most=2,
+            )
+            for step, key in steps
+            for width, name in widths
+        ),
+        Goal("cost flat: a child of many", ours("flows_small"), over=ours("flows_large"), at_most=FLAT),
+    )
+
+
 SQLITE = (
     Goal("processing: 5 times the best rival", ours("process"), over=Figure(BEST_RIVAL, "process"), at_least=5),
     Goal("processing: a quarter of the bare loop", ours("process"), over=bare("process"), at_least=1 / 4),
@@ -53,6 +73,7 @@ SQLITE = (
     Goal("latency p50 in one process: under 1 ms", ours("latency", "p50_ms"), at_most=1),
     Goal("latency p50 between two processes: under 2 ms", ours("latency_apart", "p50_ms"), at_most=2),
     *flat(ours),
+    *flows(ours),
     Goal(
         "cost flat: many waiting, with priorities",
         ours("prioritized_small"),
@@ -127,6 +148,16 @@ REDIS = (
         at_most=1,
     ),
     *flat(ours_on_redis),
+    *flows(ours_on_redis),
+    *(
+        Goal(
+            f"{step} flows of 10 children: 3 times BullMQ on Node",
+            ours_on_redis("flows_small", key),
+            over=bullmq("flows_small", key),
+            at_least=3,
+        )
+        for step, key in (("adding", "add_per_second"), ("running", "run_per_second"))
+    ),
     Goal(
         "cost flat: many waiting, with priorities",
         ours_on_redis("prioritized_small"),
@@ -173,6 +204,7 @@ POSTGRES = (
         at_most=1,
     ),
     *flat(ours_on_postgres),
+    *flows(ours_on_postgres),
     Goal("while a transaction stays open: p99 under 50 ms", ours_on_postgres("pinned", "p99_ms"), at_most=50),
 )
 

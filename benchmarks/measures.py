@@ -80,6 +80,10 @@ def measures(quick: bool) -> list[Measure]:
             (Step("fill", passing), Step("process", {**passing, "seconds": 120}), Step("latency_paced", pacing)),
             pinned=True,
         ),
+        *(
+            Measure(name, (Step("run_flows", {"n": widths(quick)[-1], "children": width}),))
+            for name, width in zip(FLOWS, (0, *widths(quick)), strict=True)
+        ),
         Measure("idle", (Step("idle", idling),), rounds=1),
         Measure("bytes_per_job", (Step("bytes_per_job", {"n": large}),), rounds=1),
         beside("waiting_small", Step("fill", {"n": small})),
@@ -100,6 +104,15 @@ def measures(quick: bool) -> list[Measure]:
         Measure("add_bulk_full", (Step("add_bulk", adding),), full),
         Measure("idle_full", (Step("idle_paused", idling),), full, rounds=1),
     ]
+
+
+FLOWS = ("flows_plain", "flows_small", "flows_middle", "flows_large")
+"""Jobs without a parent, and the same number as the children of few, some and many to a parent."""
+
+
+def widths(quick: bool) -> tuple[int, int, int]:
+    """How many children of a parent are few, some and many."""
+    return (10, 100, 1_000) if quick else (10, 1_000, 10_000)
 
 
 def backlogs(quick: bool) -> tuple[int, int, int]:

@@ -109,6 +109,11 @@ class Stopwatch:
         return {"per_second": self.count / elapsed, "cpu_us": per_job, "jobs": self.count}
 
 
+def parts(n: int, added: float, ended: float) -> Answer:
+    """Rates of n jobs that were added after so many seconds, and had ended after so many."""
+    return {"per_second": n / ended, "add_per_second": n / added, "run_per_second": n / (ended - added)}
+
+
 class Handled(Stopwatch):
     """Counts jobs as they are settled, from any thread, until there are enough or the time is over."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from benchmarks.measures import backlogs
+from benchmarks.measures import backlogs, widths
 from benchmarks.results import Results
 from benchmarks.system import System
 from benchmarks.verdicts import Verdict
@@ -15,6 +15,8 @@ Row = tuple[str, str, str]
 
 def rows(quick: bool) -> list[Row]:
     small, middle, large = (f"{number:,}" for number in backlogs(quick))
+    sizes = [*zip(("small", "middle", "large"), widths(quick), strict=True)]
+    most = f"{widths(quick)[-1]:,}"
     return [
         ("add one at a time, jobs/s", "add_one", "per_second"),
         ("  by the sync twin", "add_one_sync", "per_second"),
@@ -33,6 +35,14 @@ def rows(quick: bool) -> list[Row]:
         ("latency between two, p99 ms", "latency_apart", "p99_ms"),
         ("latency at 200 jobs/s, a transaction open, p50 ms", "pinned", "p50_ms"),
         ("latency at 200 jobs/s, a transaction open, p99 ms", "pinned", "p99_ms"),
+        *(
+            (f"  {title}, {what}", measure, key)
+            for title, measure in (
+                (f"{most} jobs without parents", "flows_plain"),
+                *((f"{most} children, {width:,} to a parent", f"flows_{size}") for size, width in sizes),
+            )
+            for what, key in (("added, jobs/s", "add_per_second"), ("run to the end, jobs/s", "run_per_second"))
+        ),
         ("idle worker, % of a core", "idle", "cpu_percent"),
         ("idle worker, MB", "idle", "rss_mb"),
         (f"  beside {large} waiting, MB", "idle_full", "rss_mb"),

@@ -3,12 +3,17 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .client.chains import chain
+    from .client.flow_tree import FlowNode
+    from .client.flows import Flow, FlowHandle
     from .client.found import FoundJob, JobPage
     from .client.handle import JobHandle
+    from .client.inputs import result_of, results_of
     from .client.jobtype import JobType
     from .client.new_jobs import Call, JobRequest
     from .client.queue import Queue
     from .client.snapshot import Snapshot
+    from .client.sync_flows import SyncFlowHandle
     from .client.sync_found import SyncFoundJob, SyncJobPage
     from .client.sync_handle import SyncJobHandle
     from .client.sync_queue import SyncQueue
@@ -58,12 +63,17 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "client.chains": "chain",
+            "client.flow_tree": "FlowNode",
+            "client.flows": "Flow FlowHandle",
             "client.found": "FoundJob JobPage",
+            "client.inputs": "result_of results_of",
             "client.handle": "JobHandle",
             "client.jobtype": "JobType",
             "client.queue": "Queue",
             "client.new_jobs": "Call JobRequest",
             "client.snapshot": "Snapshot",
+            "client.sync_flows": "SyncFlowHandle",
             "client.sync_found": "SyncFoundJob SyncJobPage",
             "client.sync_handle": "SyncJobHandle",
             "client.sync_queue": "SyncQueue",
@@ -99,6 +109,9 @@ __all__ = [
     "ClaimedJob",
     "DuplicateJob",
     "Event",
+    "Flow",
+    "FlowHandle",
+    "FlowNode",
     "FoundJob",
     "InvalidArguments",
     "InvalidInput",
@@ -129,6 +142,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "SyncClaimedJob",
+    "SyncFlowHandle",
     "SyncFoundJob",
     "SyncJob",
     "SyncJobHandle",
@@ -142,6 +156,9 @@ __all__ = [
     "WorkerEvent",
     "WorkerInfo",
     "WorkerOptions",
+    "chain",
     "connect",
     "in_process",
+    "result_of",
+    "results_of",
 ]

@@ -64,6 +64,8 @@ class InvalidInput(RopewayError, ValueError):
 
     item: int | None = None
     """In a bulk, the position of the item, counted from 0."""
+    place: str | None = None
+    """In a flow, the path to the job, as in `flow.children[3].children[0]`."""
 
 
 class InvalidName(InvalidInput):
@@ -141,13 +143,14 @@ class DuplicateJob(JobError):
     item: int | None = None
     """In a bulk, the position of the job, counted from 0."""
 
-    def __init__(self, queue: str, job_id: str) -> None:
-        super().__init__(
-            queue,
-            job_id,
-            f"queue {queue!r} already has a job {job_id!r} with another name or other data: "
-            "use another id, remove that job, or change its data with queue.change()",
+    def __init__(self, queue: str, job_id: str, *, is_child: bool = False) -> None:
+        problem = (
+            f"queue {queue!r} already has a job {job_id!r}, which cannot become a child: use another id"
+            if is_child
+            else f"queue {queue!r} already has a job {job_id!r} with another name or other data: "
+            "use another id, remove that job, or change its data with queue.change()"
         )
+        super().__init__(queue, job_id, problem)
 
 
 class InvalidMove(JobError):
@@ -352,8 +355,8 @@ class ShutdownTimeout(RopewayError, TimeoutError):
 
 
 class Postponed(Exception):
-    """Raised by `job.postpone()`: the job goes back without using an attempt."""
+    """Raised by `job.postpone()` and `job.wait_for_children()`: the job goes back without using an attempt."""
 
-    def __init__(self, delay: int) -> None:
-        self.delay = delay
-        super().__init__(f"postponed by {delay} ms")
+    def __init__(self, delay: int, *, awaits_children: bool = False) -> None:
+        self.delay, self.awaits_children = delay, awaits_children
+        super().__init__("waits for its children" if awaits_children else f"postponed by {delay} ms")

@@ -52,14 +52,19 @@ VARIED: Final[dict[str, frozenset[str]]] = {
     | _HANDLES
     | {
         "TestClaim",
+        "TestAddFlow",
+        "TestChildrenAtRunTime",
         "TestClock",
         "TestEvents",
+        "TestIdsThatComeBack",
         "TestObliterate",
         "TestPublish",
         "TestQueues",
         "TestRemember",
         "TestRememberForAWhile",
         "TestRememberWithExpectation",
+        "TestRelease",
+        "TestRetryOfParents",
         "TestRevoked",
         "TestSettleThenClaim",
         "TestTags",
@@ -72,7 +77,9 @@ VARIED: Final[dict[str, frozenset[str]]] = {
     # Each command and each answer at least once; what they do is the memory store's.
     "memory-wired": _COMMON
     | {
+        "TestAddFlow",
         "TestChange",
+        "TestChildrenAtRunTime",
         "TestClaim",
         "TestClean",
         "TestClearLog",

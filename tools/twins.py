@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).parent.parent
 BEGIN: Final = "    # Written by tools/twins.py: do not edit\n"
 END: Final = "    # End of what tools/twins.py writes\n"
-HAS_TWIN: Final = r"(JobHandle|FoundJob|JobPage|ClaimedJob)\b(\[\w+\])?"
+HAS_TWIN: Final = r"(JobHandle|FlowHandle|FoundJob|JobPage|ClaimedJob)\b(\[\w+\])?"
 
 
 class Twin(NamedTuple):
@@ -57,13 +57,14 @@ def write(twin: Twin, *, only_check: bool) -> bool:
     if not found:
         raise SystemExit(f"{twin.path} lacks the mark {BEGIN.strip()!r} or {END.strip()!r}")
     by_hand = {method.name for method in methods(head + "\n" + tail, twin.name)}
-    generated = [
-        method_of(method, twin)
+    # By name: a class may override what it inherits.
+    generated = {
+        method.name: method_of(method, twin)
         for original, source in twin.originals.items()
         for method in methods((ROOT / source).read_text(), original)
         if isinstance(method, ast.AsyncFunctionDef) and not method.name.startswith("_") and method.name not in by_hand
-    ]
-    after = formatted(f"{head}{BEGIN}\n{''.join(generated)}{END}{tail}")
+    }
+    after = formatted(f"{head}{BEGIN}\n{''.join(generated.values())}{END}{tail}")
     if not only_check and after != before:
         path.write_text(after)
     return not only_check or after == before

@@ -11,7 +11,7 @@
 // jobs = 10_000
 // ///
 
-const { Queue, Worker } = require("bullmq");
+const { FlowProducer, Queue, Worker } = require("bullmq");
 const protocol = require("../protocol.cjs");
 const { PAYLOAD, BULK } = protocol;
 
@@ -97,8 +97,34 @@ async function bytes_per_job(client, { place, n }) {
   return { bytes: ((await used()) - before) / n };
 }
 
+// Adds n jobs in families of so many children, or without parents, and runs all to the end.
+async function run_flows({ place, n, children }) {
+  const parents = children ? Math.floor(n / children) : 0;
+  const job = { name: "noop", data: PAYLOAD, queueName: "bench" };
+  const family = () => ({ ...job, children: Array.from({ length: children }, () => job) });
+  const each = Math.max(1, Math.floor(BULK / children));
+  const queue = redis.open(place);
+  const producer = new FlowProducer({ connection: connection(place) });
+  await Promise.all([queue.waitUntilReady(), producer.waitUntilReady()]);
+  const watch = protocol.stopwatch();
+  for (let done = 0; done < parents; done += each)
+    await producer.addBulk(Array.from({ length: Math.min(each, parents - done) }, family));
+  for (let done = 0; !children && done < n; done += BULK) await queue.addBulk(bulk(Math.min(BULK, n - done)));
+  const added = watch.seconds();
+  await new Promise((resolve) => {
+    let count = 0;
+    redis.start(place, async () => {}).on("completed", () => {
+      count += 1;
+      if (count === n + parents) resolve();
+    });
+  });
+  const ended = watch.seconds();
+  return { per_second: n / ended, add_per_second: n / added, run_per_second: n / (ended - added) };
+}
+
 if (require.main === module) {
   const { Redis } = require("ioredis");
-  protocol.answer({ ...functions(redis), bytes_per_job: (given) => bytes_per_job(new Redis(given.place), given) });
+  const own = { run_flows, bytes_per_job: (given) => bytes_per_job(new Redis(given.place), given) };
+  protocol.answer({ ...functions(redis), ...own });
 }
 module.exports = { functions };

@@ -16,7 +16,7 @@ import asyncio
 import random
 
 from benchmarks import protocol
-from ropeway import Queue, Worker
+from ropeway import Flow, Queue, Worker
 
 
 def open_queue(place, **defaults):
@@ -124,6 +124,43 @@ async def process_at(place, n, seconds, concurrency, typed=False):
                 watch.count = before - await unsettled()
                 if watch.count >= n or watch.over:
                     return watch.rate()
+
+
+async def run_flows(place, n, children):
+    """Adds n jobs in families of so many children, or without parents, and runs all to the end."""
+    parents = n // children if children else 0
+    ended = asyncio.Event()
+    started = 0
+
+    async def handler(_):
+        nonlocal started
+        started += 1
+        if started == n + parents:
+            ended.set()
+
+    async def unsettled():
+        counts = await queue.counts()
+        return sum(counts[state] for state in ("waiting", "waiting-children", "active"))
+
+    async with open_queue(place) as queue:
+        await queue.counts()
+        adding = protocol.Stopwatch(0)
+        if children:
+            for first in range(0, parents, each := max(1, protocol.BULK // children)):
+                await queue.add_flows([family(children) for _ in range(min(each, parents - first))])
+        else:
+            for _ in range(0, n, protocol.BULK):
+                await queue.add_many([("noop", protocol.PAYLOAD)] * min(protocol.BULK, n))
+        added = adding.elapsed
+        async with Worker(queue, handler, concurrency=100):
+            await ended.wait()
+            while await unsettled():
+                pass
+        return protocol.parts(n, added, adding.elapsed)
+
+
+def family(children):
+    return Flow("noop", protocol.PAYLOAD, children=[Flow("noop", protocol.PAYLOAD) for _ in range(children)])
 
 
 async def latency(place, seconds, watch=protocol.latencies_async):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ropeway.job.events import NOTICES
-from ropeway.job.moves import Move
-from ropeway.job.states import IN_USE
+from ropeway.job.moves import MOVES, Move
 from ropeway.worker.listeners import OF_QUEUES, OWN
 
-from .life import moves_in_use
 from .tables import code, table
 
 MEANINGS: Final = {
@@ -39,12 +37,12 @@ NOTICED: Final = {
 
 def of_moves() -> str:
     """Each move announces itself, if it has a name for that, and then the state that the job enters."""
-    rows = [[move.name, ", ".join(_announced(move))] for move in moves_in_use()]
+    rows = [[move.name, ", ".join(_announced(move))] for move in MOVES.values()]
     return table(["move", "events"], rows)
 
 
 def _announced(move: Move) -> list[str]:
-    states = " or ".join(code(state) for state in move.targets if state in IN_USE)
+    states = " or ".join(code(state) for state in move.targets)
     return [*map(code, move.announces), *([states] if states else [])]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from . import api, cli, errors, events, life, settings
+from . import api, cli, errors, events, flows, life, settings
 
 PAGES: Final = Path(__file__).parents[1]
 
@@ -15,6 +15,7 @@ SECTIONS: Final[dict[str, Callable[[], str]]] = {
     "api": api.reference,
     "commands": cli.commands,
     "error tree": errors.tree,
+    "ends of children": flows.effects,
     "events of moves": events.of_moves,
     "exit codes": cli.exit_codes,
     "job options": settings.job_options,

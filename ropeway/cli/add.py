@@ -1,16 +1,18 @@
-"""`ropeway add`: one job from the command line, or many from a file."""
+"""`ropeway add`: one job from the command line, or many or a flow from a file."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
-from functools import wraps
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import click
 
+from ..client.flows import Flow
 from ..client.handle import JobHandle
 from ..client.new_jobs import Call
 from ..client.queue import Queue
@@ -18,9 +20,10 @@ from ..errors import DuplicateJob, InvalidInput, NoResult, ResultTimeout
 from ..job.durations import Duration
 from ..job.options import JobOptions
 from ..store.contract import Store
-from .completing import complete_name
+from .completing import complete_name, complete_queue
+from .flow_files import read_flow
 from .helping import examples
-from .options import app_dir_option, duration, json_option, queue_argument, url_option
+from .options import app_dir_option, duration, json_option, url_option
 from .payloads import read_bulk, read_data
 from .spelling import backoff, instant, keep
 from .stores import on_store, refuse_memory, set_default_store
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from .apps import App
 
 FOREVER: Final = math.inf
+
+Work: TypeAlias = "Callable[[Queue, App | None], Awaitable[None]]"
 
 
 def patience(value: str) -> Duration:
@@ -77,12 +82,14 @@ def with_job_options(command: Callable[..., None]) -> Any:
         "echo '[1, 2]' | ropeway add sums add - --wait 30s",
         "ropeway add emails send_email @letter.json --app app:queue",
         "ropeway add emails --bulk letters.jsonl",
+        "ropeway add reports --flow report.json --wait",
     )
 )
-@queue_argument
+@click.argument("queue", required=False, shell_complete=complete_queue)
 @click.argument("name", required=False, shell_complete=complete_name)
 @click.argument("data", required=False, metavar="[JSON|-|@FILE]")
 @click.option("--bulk", metavar="FILE", help="Add a job for each line: all or none. '-' reads standard input.")
+@click.option("--flow", metavar="FILE", help="Add a job with its children: all or none. '-' reads standard input.")
 @click.option(
     "--wait",
     type=patience,
@@ -98,17 +105,42 @@ def with_job_options(command: Callable[..., None]) -> Any:
 @url_option
 @json_option
 @with_job_options
-def add(app: str | None, app_dir: Path, url: str | None, queue: str, **given: Any) -> None:
-    """Add a job, or a file of jobs.
+def add(
+    app: str | None,
+    app_dir: Path,
+    url: str | None,
+    queue: str | None,
+    flow: str | None,
+    options: dict[str, Any],
+    **given: Any,
+) -> None:
+    """Add a job, a file of jobs or a flow.
 
     The data is JSON; '-' reads it from standard input, @FILE from a file. A line of a --bulk file is an object such as
     {"name": "send_email", "data": {...}, "options": {"attempts": 3}}, with options as in Python; those that are given
     here hold for all lines that do not have their own.
 
+    A --flow file is an object such as {"name": "report", "queue": "reports", "on_child_failure": "ignore", "children":
+    [{"name": "fetch", "data": 1, "attempts": 3}]}, to any depth. A job without a queue is in its parent's, the root in
+    QUEUE. --wait waits for the root.
+
     Data is not checked, and the options of a task (attempts, timeout, ...) are not known, unless --app names the app.
     """
+    if "at" in options:
+        if "delay" in options:
+            raise click.UsageError("give --delay or --at, not both")
+        options["delay"] = options.pop("at")
+    work: Work = partial(_add, options=options, **given)
+    if flow is not None:
+        if given["name"] or given["bulk"] is not None or "id" in options:
+            raise click.UsageError("--flow takes names, data and ids from the file, and no --bulk")
+        nodes = read_flow(flow, queue, options)
+        queue = str(nodes[0].queue)
+        work = partial(_add_flow, nodes=nodes, wait=given["wait"], as_json=given["as_json"])
+    if queue is None:
+        raise click.MissingParameter(ctx=click.get_current_context(), param_hint="'QUEUE'", param_type="argument")
     if app is None:
-        _add_to_store(url=url, queue=queue, **given)
+        _add_to_store(url=url, queue=queue, work=work)
     else:
         from .apps import load_app  # noqa: PLC0415 - it imports workers, which takes long
 
@@ -116,17 +148,17 @@ def add(app: str | None, app_dir: Path, url: str | None, queue: str, **given: An
         # Not on a loop: apps may run any code while they are imported.
         found = load_app(app, app_dir, queue)
         refuse_memory(found.queue.store.url)
-        asyncio.run(_add_to_app(found, **given))
+        asyncio.run(_add_to_app(found, work))
 
 
 @on_store(make=True)
-async def _add_to_store(store: Store, /, queue: str, **given: Any) -> None:
-    await _add(Queue(queue, store=store), None, **given)
+async def _add_to_store(store: Store, /, queue: str, work: Work) -> None:
+    await work(Queue(queue, store=store), None)
 
 
-async def _add_to_app(app: App, **given: Any) -> None:
+async def _add_to_app(app: App, work: Work) -> None:
     async with app.queue:
-        await _add(app.queue, app, **given)
+        await work(app.queue, app)
 
 
 async def _add(
@@ -139,10 +171,6 @@ async def _add(
     options: dict[str, Any],
     as_json: bool,
 ) -> None:
-    if "at" in options:
-        if "delay" in options:
-            raise click.UsageError("give --delay or --at, not both")
-        options["delay"] = options.pop("at")
     if bulk is not None:
         if name or data or wait is not None or "id" in options:
             raise click.UsageError("--bulk takes names, data and ids from the file, and does not --wait")
@@ -153,13 +181,35 @@ async def _add(
         await warn_of_unhandled(queue, calls.values(), with_app=app is not None)
         return
     if name is None:
-        raise click.UsageError("say the NAME of the job, or use --bulk FILE")
+        raise click.UsageError("say the NAME of the job, or use --bulk FILE or --flow FILE")
     if app is not None:
         app.check([name])
     job = await queue.add(name, read_data(data), **options)
     if wait is None:
         _report_one(job, as_json=as_json)
     await warn_of_unhandled(queue, [Call(name, None, cast(JobOptions, options))], with_app=app is not None)
+    if wait is not None:
+        await _report_result(job, None if wait == FOREVER else wait, as_json=as_json)
+
+
+async def _add_flow(queue: Queue, app: App | None, nodes: list[Flow], wait: Duration | None, *, as_json: bool) -> None:
+    calls: defaultdict[str, list[Call]] = defaultdict(list)
+    for node in nodes:
+        name = str(node.queue)
+        calls[name].append(Call(node.name, None, node.options))
+        if app is not None and name in app.queues:
+            app.queues[name].check([node.name])
+            node.queue = app.queues[name].queue
+    try:
+        job = await queue.add_flow(nodes[0])
+    except InvalidInput as error:
+        place = (error.place or "flow").replace("flow", "$", 1)
+        raise click.UsageError(f"{place}: {error}; nothing was added") from error
+    if wait is None:
+        _report_one(job, as_json=as_json)
+    for name, added in calls.items():
+        with_app = app is not None and name in app.queues
+        await warn_of_unhandled(Queue(name, store=queue.store), added, with_app=with_app)
     if wait is not None:
         await _report_result(job, None if wait == FOREVER else wait, as_json=as_json)
 

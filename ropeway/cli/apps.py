@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ class App(NamedTuple):
     queue: Queue
     handled: tuple[str, ...] | None
     """Job names for which it has handlers, besides the queue's tasks; None for every name."""
+    queues: Mapping[str, App] = {}
+    """The same for each of its queues, by name."""
 
     def check(self, names: Iterable[str]) -> None:
         """Refuses a job name that the app cannot run: it is misspelt, or belongs to another app."""
@@ -33,5 +35,6 @@ class App(NamedTuple):
 
 def load_app(target: str, app_dir: Path, queue: str) -> App:
     worker = load_worker(target, app_dir)
+    queues = {each.name: App(target, each, worker.info.handlers[each.name]) for each in worker.queues}
     narrow(worker, [queue])
-    return App(target, worker.queues[0], worker.info.handlers[queue])
+    return queues[queue]._replace(queues=queues)

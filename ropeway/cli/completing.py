@@ -10,7 +10,7 @@ import click
 
 from ..client.workers import handled_names, read_workers
 from ..errors import RopewayError
-from ..job.states import IN_USE
+from ..job.states import STATES
 from ..store.contract import Store
 from .stores import known_queues, opened
 
@@ -47,4 +47,4 @@ def _asked(
 
 
 def complete_state(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    return [state for state in IN_USE if state.startswith(incomplete)]
+    return [state for state in STATES if state.startswith(incomplete)]

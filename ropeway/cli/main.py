@@ -20,8 +20,9 @@ from .streams import open_closed_streams
 
 COMMANDS: Final = {
     "worker": "Run the jobs of an app's queues.",
-    "add": "Add a job, or a file of jobs.",
+    "add": "Add a job, a file of jobs or a flow.",
     "jobs": "List, show, retry, cancel, promote, change and remove jobs.",
+    "flows": "Show flows: jobs that wait for other jobs.",
     "queues": "List, pause, resume, limit, clean, drain and obliterate queues.",
     "events": "Show what happened in a queue, and what happens.",
     "top": "Show queues, running jobs, workers, failures and events as they change.",

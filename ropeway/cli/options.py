@@ -11,7 +11,7 @@ import click
 
 from ..errors import InvalidDuration, InvalidInput
 from ..job.durations import Duration, milliseconds
-from ..job.states import IN_USE, State, state_named
+from ..job.states import STATES, State, state_named
 from ..showing import shown
 from .completing import complete_queue, complete_state
 
@@ -44,7 +44,7 @@ def state(value: str) -> State:
     try:
         return state_named(value)
     except InvalidInput:
-        raise click.BadParameter(f"{shown(value)} is no state: the states are {', '.join(IN_USE)}") from None
+        raise click.BadParameter(f"{shown(value)} is no state: the states are {', '.join(STATES)}") from None
 
 
 url_option: Final[Decorator[Any]] = click.option(

@@ -44,8 +44,14 @@ def read_data(given: str | None) -> Json:
 
 def read_bulk(file: str, defaults: Mapping[str, Any]) -> dict[int, Call]:
     """The jobs of a file of JSON lines, by line number; blank lines are skipped."""
-    lines = (_standard_input() if file == "-" else _file(file)).splitlines()
+    text, _ = read_text(file)
+    lines = text.splitlines()
     return {number: _call(line, number, defaults) for number, line in enumerate(lines, 1) if line.strip()}
+
+
+def read_text(file: str) -> tuple[str, str]:
+    """The text of a file, of standard input for `-`, and the name for errors."""
+    return (_standard_input(), "standard input") if file == "-" else (_file(file), file)
 
 
 def _call(text: str, number: int, defaults: Mapping[str, Any]) -> Call:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import click
@@ -55,40 +55,43 @@ def room_in_terminal() -> int | None:
 
 
 def show_table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> None:
-    room = room_in_terminal()
+    for line in table_lines(columns, rows, room_in_terminal()):
+        click.echo(line)
+
+
+def table_lines(columns: Sequence[Column], rows: Sequence[Sequence[object]], room: int | None) -> Iterator[str]:
     chosen = [number for number, column in enumerate(columns) if room is None or column.from_width <= room]
     texts = [[one_line(str(cell)) for cell in row] for row in rows]
     columns = [columns[number] for number in chosen]
     lines = [[column.title.upper() for column in columns], *([row[number] for number in chosen] for row in texts)]
     widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
     if room is not None and columns[-1].is_note:
-        _show_with_notes(columns, widths, lines, [1, *(_lines_of(row[-1]) for row in rows)], room)
+        yield from _with_notes(columns, widths, lines, [1, *(_lines_of(row[-1]) for row in rows)], room)
     elif room is None or _fit(columns, widths, room):
         for number, line in enumerate(lines):
-            click.echo(_line(columns, widths, line, is_title=number == 0))
+            yield _line(columns, widths, line, is_title=number == 0)
     else:
-        _show_stacked(columns, lines[1:], room)
+        yield from _stacked(columns, lines[1:], room)
 
 
 def _lines_of(note: object) -> int:
     return _LINES if isinstance(note, Wrapped) else 1
 
 
-def _show_with_notes(
+def _with_notes(
     columns: Sequence[Column], widths: list[int], lines: Sequence[Sequence[str]], most: Sequence[int], room: int
-) -> None:
-    """Prints each note beside its row if it fits, otherwise below it in the full width."""
+) -> Iterator[str]:
+    """Puts each note beside its row if it fits, otherwise below it in the full width."""
     *widths, _ = widths
     if not _fit(columns[:-1], widths, room):
-        _show_stacked(columns, lines[1:], room, most[1:])
+        yield from _stacked(columns, lines[1:], room, most[1:])
         return
     left = max(0, room - sum(widths) - len(_GAP) * len(widths))
     for number, (line, limit) in enumerate(zip(lines, most, strict=True)):
         *cells, note = line
         is_beside = cell_len(note) <= left or (limit == 1 and left >= _ROOM_FOR_NOTES)
-        click.echo(_line(columns, [*widths, left], [*cells, note if is_beside else ""], is_title=number == 0))
-        for part in _note_below(note, limit, room) if number and not is_beside else ():
-            click.echo(part)
+        yield _line(columns, [*widths, left], [*cells, note if is_beside else ""], is_title=number == 0)
+        yield from _note_below(note, limit, room) if number and not is_beside else ()
 
 
 def _note_below(note: str, most: int, room: int) -> list[str]:
@@ -117,16 +120,15 @@ def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]
     return _GAP.join(parts).rstrip()
 
 
-def _show_stacked(
+def _stacked(
     columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int, most: Sequence[int] | None = None
-) -> None:
-    """Prints uncut cells on one line and the others below, each limited so that all have room."""
+) -> Iterator[str]:
+    """Puts uncut cells on one line and the others below, each limited so that all have room."""
     for row, limit in zip(rows, most or [1] * len(rows), strict=True):
         cells = list(zip(columns, row, strict=True))
-        click.echo(_GAP.join(cell for column, cell in cells if column.is_whole))
+        yield _GAP.join(cell for column, cell in cells if column.is_whole)
         short = [cut(cell, room // 2) for column, cell in cells if cell and not column.is_whole and not column.is_note]
-        click.echo(cut(_GAP + _GAP.join(short), room))
+        yield cut(_GAP + _GAP.join(short), room)
         for column, cell in cells:
             if column.is_note:
-                for part in _note_below(cell, limit, room):
-                    click.echo(part)
+                yield from _note_below(cell, limit, room)

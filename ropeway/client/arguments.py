@@ -21,6 +21,7 @@ from ..job.models import load_model
 from ..job.options import JobOptions
 from ..job.shape import Shape
 from ..showing import LONGEST_VALUE, shown, told_by
+from .inputs import Input
 
 _EMPTY: Final = inspect.Parameter.empty
 _IMMUTABLE: Final = (str, int, float, bool, type(None))
@@ -44,6 +45,8 @@ class Arguments:
         )
         self.keywords = tuple(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
         """The keyword-only parameters, which are last."""
+        self.inputs = {p.name: p.default for p in parameters if isinstance(p.default, Input)}
+        """Parameters that take the result of a job before."""
 
     def __str__(self) -> str:
         try:

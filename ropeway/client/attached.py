@@ -97,6 +97,11 @@ class Attached:
                 if on_loop.store is not store:
                     portal.close_soon(on_loop.store)
 
+    def shares_store_with(self, other: Attached) -> bool:
+        """True if both are on the same jobs. A plain `memory://` is a store of its own."""
+        url = self._store.url
+        return self._store is other._store or (url == other._store.url and url != "memory://")
+
     @property
     def adds(self) -> Adds:
         return self._on_this_loop.adds

@@ -11,6 +11,7 @@ from ..job.record import NewJob
 from ..showing import shown
 from ..store.values import Added
 from .handle import JobHandle
+from .inputs import refuse_unfilled
 from .name_hints import Guided
 from .new_jobs import Call, JobRequest, call_of, new_job
 from .results import R
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from .queue import Queue
 
 
-def job_of(queue: Queue, call: Call[Any]) -> NewJob:
+def job_of(queue: Queue, call: Call[Any], *, is_alone: bool = True) -> NewJob:
     try:
         name = job_name(call.name)
     except InvalidName:
-        refuse_function(call.name)
+        refuse_function(call.name, "add" if is_alone else "call")
         raise
     of_task = queue.tasks.defaults.get(name)
     defaults = queue.defaults if of_task is None else of_task
@@ -31,15 +32,17 @@ def job_of(queue: Queue, call: Call[Any]) -> NewJob:
     if of_task is not None and call.read_result is None:
         # Added by name; the arguments of `task.call(...)` have been checked.
         queue.tasks.check(name, job.data)
+        if is_alone and (inputs := queue.tasks.inputs(name, call.data)):
+            refuse_unfilled(name, inputs)
     return job
 
 
-def refuse_function(given: object) -> None:
+def refuse_function(given: object, method: str = "add") -> None:
     """For `queue.add(send_email, ...)`, where the name of a job stands elsewhere."""
     if isinstance(given, Guided) and isinstance(name := getattr(given, "name", None), str):
-        raise InvalidInput(f"add takes the name of a job, and {given!r} is a task: use {name}.add(...)")
+        raise InvalidInput(f"this takes the name of a job, and {given!r} is a task: use {name}.{method}(...)")
     if callable(given):
-        problem = f"add takes the name of a job, and not {shown(given)}: make it a task with @queue.task"
+        problem = f"this takes the name of a job, and not {shown(given)}: make it a task with @queue.task"
         raise InvalidInput(problem)
 
 

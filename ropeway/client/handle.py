@@ -13,8 +13,10 @@ import msgspec
 from ..errors import JobNotFound, ResultTimeout, StoreError, UnexpectedResult
 from ..job.codec import Json
 from ..job.durations import Duration, milliseconds
+from ..job.flows import ChildState
 from ..job.states import State
 from ..store.values import History, LogPage
+from .flow_tree import failures, results
 from .name_hints import ON_JOBS, Guided
 from .results import R_co
 from .snapshot import Snapshot
@@ -153,9 +155,24 @@ class JobHandle(Guided, Generic[R_co]):
         """Drops all but the newest `keep` log lines of the job, in any state."""
         await self.queue.clear_logs(self.id, keep=keep)
 
-    async def cancel(self, reason: str | None = None) -> bool:
-        """Cancels the job if it is not finished; False if it was cancelled before."""
-        return await self.queue.cancel(self.id, reason)
+    async def children_results(self) -> dict[str, Json]:
+        """The results of its completed children, by their ids."""
+        return await results(self.queue.store, self.queue.name, self.id)
+
+    async def children_failures(self) -> dict[str, str]:
+        """The reasons of its failed and cancelled children, by their ids."""
+        return await failures(self.queue.store, self.queue.name, self.id)
+
+    async def children_counts(self) -> dict[ChildState, int]:
+        """How many of its children are pending, completed, failed and cancelled."""
+        return (await self.queue.children(self.id, limit=1)).counts
+
+    async def cancel(self, reason: str | None = None, *, children: bool = False) -> bool:
+        """Cancels the job if it is not finished; False if it was cancelled before.
+
+        With `children`, those below it that are not finished are cancelled too.
+        """
+        return await self.queue.cancel(self.id, reason, children=children)
 
     async def retry(self, *, reset: bool = False) -> None:
         """Makes the finished job run once more; `reset` restores all its attempts."""
@@ -165,9 +182,13 @@ class JobHandle(Guided, Generic[R_co]):
         """Makes the delayed job wait now."""
         await self.queue.promote(self.id)
 
-    async def remove(self, *, force: bool = False) -> None:
-        """Removes the job; an active one only with `force`."""
-        await self.queue.remove(self.id, force=force)
+    async def remove(self, *, force: bool = False, children: bool = True) -> None:
+        """Removes the job, and those below it in its flow unless `children` is False; active ones only with `force`.
+
+        Looks first: if one of them is active, nothing is removed. One that a worker takes in that moment stays, and
+        `InvalidMove` says so.
+        """
+        await self.queue.remove(self.id, force=force, children=children)
 
     async def change(
         self,

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, NoReturn, Protocol, SupportsIndex, TypeAlias, TypeVar
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, SupportsIndex, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import InvalidInput, InvalidOption
 from ..job.codec import Json, encode
 from ..job.failure import REASON_LIMIT
+from ..job.flows import Policy, policy_or_none
 from ..job.ids import new_id
 from ..job.options import JobOptions, read_options
 from ..job.record import NewJob
 from ..showing import shown
+from .inputs import Input, refuse_unfilled
 from .results import R, R_co
+
+if TYPE_CHECKING:
+    from .flows import FlowHandle
+    from .sync_flows import SyncFlowHandle
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -29,6 +36,44 @@ class Call(msgspec.Struct, Generic[R_co], frozen=True):
     options: JobOptions = {}
     read_result: Callable[[Json], R_co] | None = None
     """Converts the stored result to the task's return type."""
+    queue: Any = None
+    """The `Queue` of the task, for `add`; None for a call of a job type."""
+    earlier: tuple[tuple[Call[Any], Policy | None], ...] = ()
+    """The calls that run before it, by `after`."""
+    inputs: Mapping[str, Input] = {}
+    """Parameters that take the result of a job before it."""
+
+    def __repr__(self) -> str:
+        return f"<Call {self.name!r}>" if self.queue is None else f"<Call {self.name!r} of {self.queue.name!r}>"
+
+    def __await__(self) -> Generator[Any, None, NoReturn]:
+        raise InvalidInput(f"{self!r} is not added yet: use `await call.add()`")
+
+    def after(self, *calls: Call[Any], on_child_failure: Policy | None = None) -> Call[R_co]:
+        """The same job, to run when these jobs have ended: `report.call(42).after(fetch.call("db"))`.
+
+        `on_child_failure` says what becomes of it if one of these fails; it fails, unless you say otherwise.
+        """
+        for position, call in enumerate(calls):
+            if not isinstance(call, Call):
+                raise InvalidInput(f"argument {position} is {shown(call)}: give what task.call(...) answers")
+        policy = policy_or_none("on_child_failure", on_child_failure)
+        return replace(self, earlier=(*self.earlier, *((call, policy) for call in calls)))
+
+    async def add(self, *, tx: object = None) -> FlowHandle[R_co]:
+        """Stores the job and all that run before it, or none of them."""
+        handle: FlowHandle[R_co] = await self._queue("await queue.add_flow(call)").add_flow(self, tx=tx)
+        return handle
+
+    def add_sync(self, *, tx: object = None) -> SyncFlowHandle[R_co]:
+        """`add` for code without an event loop."""
+        handle: SyncFlowHandle[R_co] = self._queue("queue.sync.add_flow(call)").sync.add_flow(self, tx=tx)
+        return handle
+
+    def _queue(self, instead: str) -> Any:
+        if self.queue is None:
+            raise InvalidInput(f"this call knows no queue: use {instead}")
+        return self.queue
 
 
 Named: TypeAlias = tuple[str, Json] | tuple[str, Json, JobOptions]
@@ -56,7 +101,7 @@ def call_of(request: JobRequest[R], position: int) -> Call[R]:
         case (str(name), data, Mapping() as options):
             return Call(name, data, {**options})  # type: ignore[typeddict-item]  # read_options checks it
         case Call():
-            return checked_call(request)
+            return lone_call(checked_call(request))
         case str(name):
             return Call(name)
     raise InvalidInput(
@@ -76,9 +121,18 @@ def refuse_misplaced(arguments: Sequence[object]) -> NoReturn:
 
 def checked_call(given: Call[R]) -> Call[R]:
     if not isinstance(given, Call):
-        raise InvalidInput(f"add_call takes the answer of task.call(...), and not {shown(given)}")
+        raise InvalidInput(f"this takes the answer of task.call(...), and not {shown(given)}")
     if not isinstance(given.options, Mapping):
         raise InvalidInput(f"the options of a Call are a dict, and not {shown(given.options)}")
+    return given
+
+
+def lone_call(given: Call[R]) -> Call[R]:
+    """Refuses a call that is a flow, or needs one."""
+    if given.earlier:
+        raise InvalidInput(f"{given.name!r} runs after other jobs, so it is a flow: use call.add() or queue.add_flow")
+    if given.inputs:
+        refuse_unfilled(given.name, given.inputs)
     return given
 
 

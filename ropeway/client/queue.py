@@ -14,28 +14,54 @@ from ..job.choices import function_or_none, one_of, yes_or_no
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.events import EVENTS_KEPT, Event
+from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import instant_of
 from ..job.moves import MOVES, MoveName
 from ..job.names import job_id, job_name, queue_name, tag_name
 from ..job.numbers import whole
 from ..job.options import JobOptions, priority_of, read_options
 from ..job.outcomes import Classify
-from ..job.record import NewJob
+from ..job.record import JobRecord, NewJob
 from ..job.stalls import OnStalled
-from ..job.states import FINAL, IN_USE, OPEN, STATES, State, state_named
+from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..showing import shown
 from ..store.commands import Find
 from ..store.contract import Store
 from ..store.transactions import sharing
-from ..store.values import BATCH, Added, Answer, Counts, History, JobChange, JobUpdate, LogPage, Metric, Settings
+from ..store.values import (
+    BATCH,
+    Added,
+    Answer,
+    Children,
+    Counts,
+    History,
+    JobChange,
+    JobUpdate,
+    LogPage,
+    Metric,
+    Settings,
+)
 from .attached import Attached
 from .batches import clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .events import newest_event, read_events
+from .flow_plan import MOST_NODES, Plan
+from .flow_tree import DEEPEST, FlowNode, by_queue, descendants, read_tree, unfinished
+from .flows import Flow, FlowHandle, FlowRequest
 from .found import FoundJob, JobPage, found_job
 from .handle import JobHandle
 from .name_hints import ON_QUEUES, STORE_ELSEWHERE, Guided
-from .new_jobs import PROGRESS_LIMIT, Call, JobRequest, Named, Several, checked_call, reason_text, refuse_misplaced
+from .new_jobs import (
+    PROGRESS_LIMIT,
+    Call,
+    JobRequest,
+    Named,
+    Several,
+    checked_call,
+    lone_call,
+    reason_text,
+    refuse_misplaced,
+)
 from .publishing import event_data, own_event
 from .results import R
 from .sync_queue import SyncQueue
@@ -130,7 +156,7 @@ class Queue(Attached, Guided):
 
     async def add_call(self, call: Call[R], *, tx: object = None) -> JobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        checked_call(call)
+        lone_call(checked_call(call))
         [answer] = await self._add([job_of(self, call)], tx)
         return handle_of(self, call, answer)
 
@@ -151,13 +177,33 @@ class Queue(Attached, Guided):
         calls, bundle = bundle_of(self, requests)
         return handles_of(self, calls, await self._add(bundle, tx)) if calls else []
 
+    @overload
+    async def add_flow(self, flow: Call[R], *, tx: object = None) -> FlowHandle[R]: ...
+    @overload
+    async def add_flow(self, flow: Flow, *, tx: object = None) -> FlowHandle: ...
+    async def add_flow(self, flow: FlowRequest, *, tx: object = None) -> FlowHandle:
+        """Stores a job and its children, of any depth, or none of them; returns the parent.
+
+        It waits until its children have ended. If the parent's own `id` exists with the same data, the flow is found,
+        and nothing is added.
+        """
+        [handle] = await self.add_flows([flow], tx=tx)
+        return handle
+
+    async def add_flows(self, flows: Iterable[FlowRequest], *, tx: object = None) -> list[FlowHandle]:
+        """Stores several flows, all or none, in one round trip. They may share jobs."""
+        plan = Plan(self, flows)
+        bundle = plan.bundle
+        return plan.handles(await self._add(bundle, tx)) if bundle else []
+
     def _add(self, bundle: list[NewJob], tx: object) -> Awaitable[list[Added]]:
         return self.adds.add(bundle) if tx is None else self._add_inside(bundle, tx)
 
     async def _add_inside(self, bundle: list[NewJob], tx: object) -> list[Added]:
         store = sharing(self.store)
         inside = store.join(tx)
-        await store.prepare(self.name)
+        for queue in dict.fromkeys(job.queue for job in bundle):
+            await store.prepare(queue)
         return await inside.add(bundle)
 
     def transaction(self) -> AbstractAsyncContextManager[Any]:
@@ -174,6 +220,29 @@ class Queue(Attached, Guided):
         """The job with its snapshot; None if it does not exist."""
         [record] = await self.store.get(self.name, [job_id(id)])
         return None if record is None else found_job(self, record)
+
+    async def flow(self, id: str, *, depth: int = DEEPEST, limit: int = 1_000) -> FlowNode:
+        """The job with its children, theirs, and so on, as they stand, across queues.
+
+        At most `depth` levels below it, and `limit` jobs in all; what is left out is counted in `hidden`.
+        """
+        levels, most = whole("depth", depth, 0, DEEPEST), whole("limit", limit, 1, MOST_NODES)
+        return await read_tree(self, await self._record(id), levels, most)
+
+    async def children(self, id: str, *states: ChildState, after: str | None = None, limit: int = 1_000) -> Children:
+        """A page of the job's children as it knows them, with their results; also of children that are gone."""
+        wanted = tuple(one_of(*CHILD_STATES)("state", state) for state in states) or CHILD_STATES
+        most = whole("limit", limit, 1, BATCH)
+        page = await self.store.children(self.name, job_id(id), states=wanted, after=after, limit=most)
+        if page is None:
+            raise JobNotFound(self.name, id)
+        return page
+
+    async def _record(self, id: str) -> JobRecord:
+        [record] = await self.store.get(self.name, [job_id(id)])
+        if record is None:
+            raise JobNotFound(self.name, id)
+        return record
 
     async def find(
         self,
@@ -203,7 +272,7 @@ class Queue(Attached, Guided):
     async def counts(self) -> Counts:
         """The number of jobs in each state."""
         counts = await self.store.count(self.name)
-        return {state: counts[state] for state in IN_USE}
+        return {state: counts[state] for state in STATES}
 
     async def counts_by_priority(self, *priorities: int) -> dict[int, int]:
         """The number of waiting jobs of each given priority."""
@@ -271,10 +340,21 @@ class Queue(Attached, Guided):
 
     # Moving one job
 
-    async def cancel(self, id: str, reason: str | None = None) -> bool:
-        """Cancels a job that is not finished, including a running one; False if it was cancelled before."""
-        [answer] = await self.store.cancel(self.name, [job_id(id)], reason_text(reason))
-        return self._expect(id, "cancel", answer) != "cancelled"
+    async def cancel(self, id: str, reason: str | None = None, *, children: bool = False) -> bool:
+        """Cancels a job that is not finished, including a running one; False if it was cancelled before.
+
+        With `children`, those below it that are not finished are cancelled too.
+        """
+        text = reason_text(reason)
+        record = await self._record(id) if yes_or_no("children", children) else None
+        [answer] = await self.store.cancel(self.name, [job_id(id)], text)
+        was_open = self._expect(id, "cancel", answer) != "cancelled"
+        if record is not None and record.children:
+            # The parent first: nothing starts it then.
+            for queue, ids in by_queue(unfinished(await descendants(self, record))).items():
+                for start in range(0, len(ids), BATCH):
+                    await self.store.cancel(queue, ids[start : start + BATCH], text)
+        return was_open
 
     async def retry(self, id: str, *, reset: bool = False) -> None:
         """Makes a finished job run once more; `reset` restores all its attempts."""
@@ -286,10 +366,28 @@ class Queue(Attached, Guided):
         [answer] = await self.store.promote(self.name, [job_id(id)])
         self._expect(id, "promote", answer)
 
-    async def remove(self, id: str, *, force: bool = False) -> None:
-        """Removes a job; an active one only with `force`."""
-        [answer] = await self.store.remove(self.name, [job_id(id)], force=yes_or_no("force", force))
+    async def remove(self, id: str, *, force: bool = False, children: bool = True) -> None:
+        """Removes a job, and those below it in its flow unless `children` is False; active ones only with `force`.
+
+        Looks first: if one of them is active, nothing is removed. One that a worker takes in that moment stays, and
+        `InvalidMove` says so.
+        """
+        by_force = yes_or_no("force", force)
+        below: list[FlowNode] = []
+        if yes_or_no("children", children) and (record := await self._record(id)).children:
+            below = await descendants(self, record)
+            for node in below:
+                if node.state == "active" and not by_force:
+                    raise InvalidMove(node.queue, node.id, "remove", "active", NOT_ACTIVE)
+        [answer] = await self.store.remove(self.name, [job_id(id)], force=by_force)
         self._expect(id, "remove", answer, NOT_ACTIVE)
+        # The parent was first: it would start if its children were gone.
+        for queue, ids in by_queue(below).items():
+            for start in range(0, len(ids), BATCH):
+                part = ids[start : start + BATCH]
+                for one, answer in zip(part, await self.store.remove(queue, part, force=by_force), strict=True):
+                    if answer.verdict == "refused":
+                        raise InvalidMove(queue, one, "remove", "active", NOT_ACTIVE)
 
     async def change(
         self,
@@ -419,6 +517,6 @@ class Queue(Attached, Guided):
             raise JobNotFound(self.name, id)
         if answer.verdict == "refused":
             assert answer.state is not None
-            sources = [state for state in allowed or MOVES[move].sources if state in IN_USE]
+            sources = allowed or MOVES[move].sources
             raise InvalidMove(self.name, id, move, answer.state, sources)
         return answer.state

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..job.codec import Json, decode
+from ..job.flows import Parent
 from ..job.instants import moment_of
 from ..job.options import StoredOptions, stored_options
 from ..job.record import JobRecord
@@ -47,6 +48,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     progress: Json = None
     result: Json = None
     tags: tuple[str, ...] = ()
+    parents: tuple[Parent, ...] = ()
+    """Jobs that wait for it."""
+    children: int = 0
+    """How many children it has, including ended ones; `queue.children(id)` lists them."""
     corrupt: tuple[str, ...] = ()
     """Names of fields that cannot be read, because of damage or another version; they have their defaults here."""
 
@@ -92,5 +97,7 @@ def snapshot_of(record: JobRecord) -> Snapshot:
         progress=read("progress", record.progress, decode, None),
         result=read("result", record.result, decode, None),
         tags=record.tags,
+        parents=record.parents,
+        children=record.children,
         corrupt=tuple(corrupt),
     )

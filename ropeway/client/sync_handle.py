@@ -9,6 +9,7 @@ import msgspec
 
 from ..job.codec import Json
 from ..job.durations import Duration
+from ..job.flows import ChildState
 from ..job.states import State
 from ..store.values import History, LogPage
 from .name_hints import ON_SYNC_JOBS, Guided
@@ -92,9 +93,24 @@ class SyncJobHandle(Guided, Generic[R_co]):
         """Drops all but the newest `keep` log lines of the job, in any state."""
         run(self._job.clear_logs(keep=keep))
 
-    def cancel(self, reason: str | None = None) -> bool:
-        """Cancels the job if it is not finished; False if it was cancelled before."""
-        return run(self._job.cancel(reason))
+    def children_results(self) -> dict[str, Json]:
+        """The results of its completed children, by their ids."""
+        return run(self._job.children_results())
+
+    def children_failures(self) -> dict[str, str]:
+        """The reasons of its failed and cancelled children, by their ids."""
+        return run(self._job.children_failures())
+
+    def children_counts(self) -> dict[ChildState, int]:
+        """How many of its children are pending, completed, failed and cancelled."""
+        return run(self._job.children_counts())
+
+    def cancel(self, reason: str | None = None, *, children: bool = False) -> bool:
+        """Cancels the job if it is not finished; False if it was cancelled before.
+
+        With `children`, those below it that are not finished are cancelled too.
+        """
+        return run(self._job.cancel(reason, children=children))
 
     def retry(self, *, reset: bool = False) -> None:
         """Makes the finished job run once more; `reset` restores all its attempts."""
@@ -104,9 +120,13 @@ class SyncJobHandle(Guided, Generic[R_co]):
         """Makes the delayed job wait now."""
         run(self._job.promote())
 
-    def remove(self, *, force: bool = False) -> None:
-        """Removes the job; an active one only with `force`."""
-        run(self._job.remove(force=force))
+    def remove(self, *, force: bool = False, children: bool = True) -> None:
+        """Removes the job, and those below it in its flow unless `children` is False; active ones only with `force`.
+
+        Looks first: if one of them is active, nothing is removed. One that a worker takes in that moment stays, and
+        `InvalidMove` says so.
+        """
+        run(self._job.remove(force=force, children=children))
 
     def change(
         self,

@@ -13,16 +13,21 @@ from ..errors import StoreClosed
 from ..job.codec import Json
 from ..job.durations import Duration
 from ..job.events import Event
+from ..job.flows import ChildState
 from ..job.options import JobOptions
 from ..job.record import NewJob
 from ..store.transactions import sharing
-from ..store.values import Added, Counts, History, LogPage, Metric, Settings
+from ..store.values import Added, Children, Counts, History, LogPage, Metric, Settings
 from .adds import add_blocking
 from .bundles import bundle_of, handle_of, handles_of, job_of
+from .flow_plan import Plan
+from .flow_tree import DEEPEST, FlowNode
+from .flows import Flow, FlowRequest
 from .name_hints import ON_SYNC_QUEUES, Guided
-from .new_jobs import Call, JobRequest, Named, Several, checked_call, refuse_misplaced
+from .new_jobs import Call, JobRequest, Named, Several, checked_call, lone_call, refuse_misplaced
 from .portal import refuse_at_the_end, refuse_on_a_loop, run, run_in_background
 from .results import R
+from .sync_flows import SyncFlowHandle
 from .sync_found import SyncFoundJob, SyncJobPage
 from .sync_handle import SyncJobHandle
 from .transactions import own_transaction_blocking
@@ -91,7 +96,7 @@ class SyncQueue(Guided):
 
     def add_call(self, call: Call[R], *, tx: object = None) -> SyncJobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        checked_call(call)
+        lone_call(checked_call(call))
         return self._add_one(call, tx, "await queue.add_call(...)")
 
     def _add_one(self, call: Call[R], tx: object, instead: str) -> SyncJobHandle[R]:
@@ -118,6 +123,27 @@ class SyncQueue(Guided):
         answers = self._add(bundle, tx, "await queue.add_many(...)")
         return [SyncJobHandle(job) for job in handles_of(self._queue, calls, answers)]
 
+    @overload
+    def add_flow(self, flow: Call[R], *, tx: object = None) -> SyncFlowHandle[R]: ...
+    @overload
+    def add_flow(self, flow: Flow, *, tx: object = None) -> SyncFlowHandle: ...
+    def add_flow(self, flow: FlowRequest, *, tx: object = None) -> SyncFlowHandle:
+        """Stores a job and its children, of any depth, or none of them; returns the parent.
+
+        It waits until its children have ended. If the parent's own `id` exists with the same data, the flow is found,
+        and nothing is added.
+        """
+        [handle] = self.add_flows([flow], tx=tx)
+        return handle
+
+    def add_flows(self, flows: Iterable[FlowRequest], *, tx: object = None) -> list[SyncFlowHandle]:
+        """Stores several flows, all or none, in one round trip. They may share jobs."""
+        plan = Plan(self._queue, flows)
+        bundle = plan.bundle
+        if not bundle:
+            return []
+        return [job.sync for job in plan.handles(self._add(bundle, tx, "await queue.add_flows(...)"))]
+
     def _add(self, bundle: list[NewJob], tx: object, instead: str) -> list[Added]:
         """Adds on this thread if the store offers that, which saves the detour over the background loop."""
         refuse_on_a_loop(instead)
@@ -139,7 +165,8 @@ class SyncQueue(Guided):
     def _add_inside(self, bundle: list[NewJob], tx: object) -> list[Added]:
         store = sharing(self._queue.twin_store)
         inside = store.join_blocking(tx)
-        run(store.prepare(self.name))
+        for queue in dict.fromkeys(job.queue for job in bundle):
+            run(store.prepare(queue))
         return inside.add(bundle)
 
     def transaction(self) -> AbstractContextManager[Any]:
@@ -179,6 +206,17 @@ class SyncQueue(Guided):
         """The job with its snapshot; None if it does not exist."""
         found = run(self._queue.get(id))
         return None if found is None else found.sync
+
+    def flow(self, id: str, *, depth: int = DEEPEST, limit: int = 1000) -> FlowNode:
+        """The job with its children, theirs, and so on, as they stand, across queues.
+
+        At most `depth` levels below it, and `limit` jobs in all; what is left out is counted in `hidden`.
+        """
+        return run(self._queue.flow(id, depth=depth, limit=limit))
+
+    def children(self, id: str, *states: ChildState, after: str | None = None, limit: int = 1000) -> Children:
+        """A page of the job's children as it knows them, with their results; also of children that are gone."""
+        return run(self._queue.children(id, *states, after=after, limit=limit))
 
     def find(
         self,
@@ -245,9 +283,12 @@ class SyncQueue(Guided):
         """
         run(self._queue.trim_events(keep))
 
-    def cancel(self, id: str, reason: str | None = None) -> bool:
-        """Cancels a job that is not finished, including a running one; False if it was cancelled before."""
-        return run(self._queue.cancel(id, reason))
+    def cancel(self, id: str, reason: str | None = None, *, children: bool = False) -> bool:
+        """Cancels a job that is not finished, including a running one; False if it was cancelled before.
+
+        With `children`, those below it that are not finished are cancelled too.
+        """
+        return run(self._queue.cancel(id, reason, children=children))
 
     def retry(self, id: str, *, reset: bool = False) -> None:
         """Makes a finished job run once more; `reset` restores all its attempts."""
@@ -257,9 +298,13 @@ class SyncQueue(Guided):
         """Makes a delayed job wait now."""
         run(self._queue.promote(id))
 
-    def remove(self, id: str, *, force: bool = False) -> None:
-        """Removes a job; an active one only with `force`."""
-        run(self._queue.remove(id, force=force))
+    def remove(self, id: str, *, force: bool = False, children: bool = True) -> None:
+        """Removes a job, and those below it in its flow unless `children` is False; active ones only with `force`.
+
+        Looks first: if one of them is active, nothing is removed. One that a worker takes in that moment stays, and
+        `InvalidMove` says so.
+        """
+        run(self._queue.remove(id, force=force, children=children))
 
     def change(
         self,

@@ -7,10 +7,11 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from ..errors import InvalidOption, InvalidTask
-from ..job.codec import JsonText
+from ..job.codec import Json, JsonText
 from ..job.options import JobOptions, read_options
 from .found import FoundJob
 from .handle import JobHandle
+from .inputs import Input, unfilled
 from .name_hints import ON_TASKS, Guided
 from .new_jobs import Call
 from .portal import refuse_on_a_loop, run
@@ -84,14 +85,16 @@ class Task(Guided, Generic[P, R]):
         return None if job is None else job.sync
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        """The job that `add` would store, for `queue.add_many`."""
+        """The job that `add` would store, for `queue.add_many` and for flows: `call(...).after(...)`."""
         if self._tx is not None:
             raise InvalidOption("tx", "is for adding, and `call` adds nothing: give it to queue.add_many")
         return self._call(*args, **kwargs)
 
     def _call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
-        data = self.signature.arguments.dump(args, kwargs)
-        return Call(self.name, data, self.options, self.signature.result.load)
+        arguments = self.signature.arguments
+        data = arguments.dump(args, kwargs)
+        inputs = unfilled(arguments.inputs, data) if arguments.inputs else {}
+        return Call(self.name, data, self.options, self.signature.result.load, self.queue, inputs=inputs)
 
 
 class TaskFunction(Task[P, R], Generic[CallP, CallR, P, R]):
@@ -134,6 +137,14 @@ class Tasks(Mapping[str, AnyTask]):
             # A producer that adds by name alone need not have the types.
             return
         arguments.check(data)
+
+    def inputs(self, name: str, data: Json) -> dict[str, Input]:
+        """The parameters of a task that take results of jobs before it, and have no value in the data."""
+        task = self._by_name.get(name)
+        try:
+            return {} if task is None else unfilled(task.signature.arguments.inputs, data)
+        except NotYetDefined:
+            return {}
 
     def __getitem__(self, name: str) -> AnyTask:
         return self._by_name[name]

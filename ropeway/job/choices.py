@@ -23,10 +23,12 @@ def is_word(given: object, *words: str) -> bool:
     return isinstance(given, str) and given in words
 
 
-def one_of(first: str, second: str) -> Callable[[str, object], Any]:
+def one_of(*words: str) -> Callable[[str, object], Any]:
+    *others, last = (f'"{word}"' for word in words)
+
     def read(option: str, given: object) -> object:
-        if not is_word(given, first, second):
-            raise InvalidOption(option, f'cannot be {shown(given)}: use "{first}" or "{second}"')
+        if not is_word(given, *words):
+            raise InvalidOption(option, f"cannot be {shown(given)}: use {', '.join(others)} or {last}")
         return given
 
     return read

@@ -109,7 +109,12 @@ MOVES: Final[dict[str, Move]] = {
             ("cancelled",),
             "at once, from anywhere; revokes the token, so a late result is refused",
         ),
-        Move("retry by hand", FINAL, ("waiting",), "grants one more run; may reset the counters"),
+        Move(
+            "retry by hand",
+            FINAL,
+            ("waiting", "waiting-children"),
+            "grants one more run; may reset the counters; a parent that failed by its children is retried with them",
+        ),
         Move(
             "remove",
             ("waiting", "waiting-children", "delayed", "active", *FINAL),

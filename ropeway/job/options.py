@@ -61,6 +61,15 @@ class JobOptions(TypedDict, total=False):
     """Number of failed attempts kept with the job, the newest."""
 
 
+class Taken(msgspec.Struct, frozen=True, array_like=True):
+    """What fills a parameter of a task: the results of these children (queue and id), or of the first ones."""
+
+    many: bool
+    children: tuple[tuple[str, str], ...] | None = None
+    first: int = 0
+    """Without `children`: how many it was added with. Those that it got at run time come behind them."""
+
+
 class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """Options stored with the job as one text, which stores do not decode on the hot path."""
 
@@ -74,6 +83,8 @@ class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     max_starts: int | None = None
     keep_logs: int = LOG_LINES
     stack_traces: int = STACK_TRACES
+    takes: dict[str, Taken] | None = None
+    """The parameters that are filled with results of the job's children."""
 
 
 class Placement(msgspec.Struct, frozen=True):

@@ -40,6 +40,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     stack_traces: int = 10
     adds: tuple[NewJob, ...] = ()
     """Jobs added in the same step, if the outcome is accepted; a job whose id exists is left unchanged."""
+    awaits_children: bool = False
+    """For `postpone`: waits for the children that have not ended, instead of a delay."""
 
 
 def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from .codec import Json, JsonText, decode
+from .flows import Child, Parent
 from .instants import Instant, Milliseconds
 from .options import StoredOptions, stored_options
 from .states import State
@@ -26,6 +27,10 @@ class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     is_fresh: bool = False
     """True if the id was generated for this job: no other can have it, so stores need not check."""
     tags: tuple[str, ...] = ()
+    parents: tuple[Parent, ...] = ()
+    """Jobs that wait for it: added in the same bundle, before it, or by the `JobUpdate` that adds it."""
+    children: tuple[Child, ...] = ()
+    """Jobs that it waits for, which are in the same bundle, behind it. Its delay then begins when they have ended."""
 
 
 class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -66,6 +71,9 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     progress: JsonText | None = None
     result: JsonText | None = None
     tags: tuple[str, ...] = ()
+    parents: tuple[Parent, ...] = ()
+    children: int = 0
+    """How many children it has, including ended ones; `ReadChildren` lists them."""
 
     def read_data(self) -> Json:
         return decode(self.data)

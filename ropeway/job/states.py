@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias, get_args
 
 from ..errors import InvalidOption
@@ -13,16 +12,6 @@ State: TypeAlias = Literal["waiting", "waiting-children", "delayed", "active", "
 STATES: Final[tuple[State, ...]] = get_args(State)
 FINAL: Final[tuple[State, ...]] = ("completed", "failed", "cancelled")
 OPEN: Final[tuple[State, ...]] = tuple(state for state in STATES if state not in FINAL)
-UNUSED: Final[tuple[State, ...]] = ("waiting-children",)
-"""States that are not used until there are flows."""
-IN_USE: Final[tuple[State, ...]] = tuple(state for state in STATES if state not in UNUSED)
-"""States that are documented to users."""
-
-
-def in_use(states: Iterable[State]) -> tuple[State, ...]:
-    """Those of some states that users are told of."""
-    return tuple(state for state in states if state in IN_USE)
-
 
 ALIASES: Final[dict[str, State]] = {
     "wait": "waiting",
@@ -36,7 +25,7 @@ def state_named(word: object) -> State:
     """The state for a word, aliases included."""
     state = _BY_WORD.get(word) if isinstance(word, str) else None
     if state is None:
-        raise InvalidOption("state", f"cannot be {shown(word)}; the states are {', '.join(IN_USE)}")
+        raise InvalidOption("state", f"cannot be {shown(word)}; the states are {', '.join(STATES)}")
     return state
 
 

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar, get_args
 import msgspec
 
 from ..job.codec import JsonText
+from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
@@ -20,6 +21,7 @@ from ..job.states import State
 from .values import (
     Added,
     Answer,
+    Children,
     Claimed,
     Cleaned,
     Counts,
@@ -282,6 +284,17 @@ class ReadMetrics(Command[list[Metric]], frozen=True):
 class ReadHistory(Command[History | None], frozen=True):
     queue: str
     id: str
+
+
+class ReadChildren(Command[Children | None], frozen=True):
+    """A page of the children of a job, in any of the given states; None if there is no such job."""
+
+    queue: str
+    id: str
+    states: tuple[ChildState, ...] = CHILD_STATES
+    after: str | None = None
+    """The `next` of the page before."""
+    limit: int = 1_000
 
 
 class ReadLog(Command[LogPage | None], frozen=True):

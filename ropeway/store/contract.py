@@ -19,6 +19,7 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from ..job.codec import JsonText
+from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
@@ -29,6 +30,7 @@ from .offers import Offers
 from .values import (
     Added,
     Answer,
+    Children,
     Claimed,
     Cleaned,
     Counts,
@@ -220,6 +222,17 @@ class Store(ABC):
 
     def history(self, queue: str, id: str) -> Doing[History | None]:
         return self.do(commands.ReadHistory(queue, id))
+
+    def children(
+        self,
+        queue: str,
+        id: str,
+        *,
+        states: tuple[ChildState, ...] = CHILD_STATES,
+        after: str | None = None,
+        limit: int = 1_000,
+    ) -> Doing[Children | None]:
+        return self.do(commands.ReadChildren(queue, id, states, after, limit))
 
     def log(
         self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False

@@ -9,8 +9,9 @@ import msgspec
 
 from ..job.codec import JsonText
 from ..job.events import Entry
+from ..job.flows import Child, ChildState, Policy
 from ..job.instants import Instant, Milliseconds
-from ..job.record import JobRecord
+from ..job.record import JobRecord, NewJob
 from ..job.stalls import OnStalled
 from ..job.states import State
 
@@ -75,6 +76,10 @@ class JobUpdate(msgspec.Struct, frozen=True):
     keep_logs: int = 1_000
     alone: bool | None = None
     """True if this attempt runs without any other handler in its process, so that a stall can be blamed on it."""
+    children: tuple[Child, ...] = ()
+    """Children that an active job gets; those it has already are left as they are."""
+    adds: tuple[NewJob, ...] = ()
+    """These children and their descendants, as in a bundle. If an id exists, the answer is `refused`."""
 
 
 class JobChange(msgspec.Struct, frozen=True):
@@ -180,6 +185,28 @@ class LogPage(msgspec.Struct, frozen=True):
 
     def __iter__(self) -> Iterator[LogLine]:
         return iter(self.lines)
+
+
+class ChildStatus(msgspec.Struct, frozen=True, gc=False):
+    """A child as its parent knows it, also when retention has removed it."""
+
+    queue: str
+    id: str
+    policy: Policy
+    state: ChildState = "pending"
+    result: JsonText | None = None
+    reason: str | None = None
+
+
+class Children(msgspec.Struct, frozen=True):
+    """A page of a job's children, in the order in which they were added."""
+
+    children: list[ChildStatus]
+    counts: dict[ChildState, int]
+    """Of all its children."""
+    next: str | None = None
+    awaited: bool = False
+    """True if the job waits for them, or would if it were postponed until they end."""
 
 
 class StoredEntry(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from ..job.codec import Json, decode
+from ..job.flows import Child, Parent
 from ..job.instants import Instant, Milliseconds
 from ..job.options import StoredOptions, read_options, stored_options
 from ..job.record import NewJob
@@ -31,6 +32,10 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
     options: StoredOptions
     """The remaining options: attempts, backoff, timeout and so on."""
     added_at: Instant
+    parents: tuple[Parent, ...] = ()
+    """Jobs of its flow that wait for it."""
+    children: tuple[Child, ...] = ()
+    """Jobs of its flow that it waits for, each with the policy for its failure."""
 
     def option(self, option: str) -> Any:
         """The value of an option, as it is stored."""
@@ -72,6 +77,8 @@ def added_job(job: NewJob, at: Instant) -> AddedJob:
         tags=job.tags,
         options=stored_options(job.options),
         added_at=at,
+        parents=job.parents,
+        children=job.children,
     )
 
 

@@ -12,7 +12,10 @@ from ..job.states import STATES, State
 from ..store.commands import Find
 from ..store.contract import Store
 from ..store.values import Counts
-from .factories import DAY, NOW, QUEUE, claim_request, complete, fail, new_job
+from .factories import DAY, NOW, QUEUE, claim_request, complete, fail, new_flow, new_job
+
+NURSERY: Final = "nursery"
+"""The queue of children that tests do not care for."""
 
 Arrangement: TypeAlias = Callable[..., Awaitable[JobRecord]]
 
@@ -88,15 +91,23 @@ async def cancelled(store: Store, *, now: Instant = NOW, **job: Any) -> JobRecor
     return await read(store, added.id, added.queue)
 
 
+async def waiting_for_children(store: Store, *, now: Instant = NOW, **job: Any) -> JobRecord:
+    """A parent. Its child is in another queue, so that it is the only job of its own."""
+    parent, child = new_flow(new_job(**job), new_job(queue=NURSERY))
+    await store.add([[parent, child]], now=now)
+    return await read(store, parent.id, parent.queue)
+
+
 ARRANGED: Final[dict[State, Arrangement]] = {
     "waiting": waiting,
+    "waiting-children": waiting_for_children,
     "delayed": delayed,
     "active": active,
     "completed": completed,
     "failed": failed,
     "cancelled": cancelled,
 }
-"""Functions that make a job in each state. `waiting-children` is missing until there are flows."""
+"""Functions that make a job in each state."""
 
 
 async def job_in(state: State, store: Store, *, now: Instant = NOW, **job: Any) -> JobRecord:

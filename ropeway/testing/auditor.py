@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Self, TypeVar
 
+from ..job.flows import CHILD_STATES
 from ..job.instants import Instant
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord
@@ -107,6 +108,7 @@ class AuditedStore(StoreProxy):
                 *self._completed_twice(queue),
                 *await self._miscounted(queue, jobs),
                 *await self._unlike_get(queue, jobs),
+                *[problem for job in jobs if _has_children(job) for problem in await self._miscounted_children(job)],
             ]
         assert not problems, "\n".join(["the store broke its contract:", *problems])
 
@@ -146,9 +148,31 @@ class AuditedStore(StoreProxy):
             return [f"{queue} counts {counts}, and has {dict(recount)}"]
         return []
 
+    async def _miscounted_children(self, job: JobRecord) -> Iterable[str]:
+        recount: Counter[str] = Counter()
+        after: str | None = None
+        while True:
+            page = await self.inner.children(job.queue, job.id, after=after, limit=_PAGE)
+            if page is None:
+                return [f"{job.id} is there, and its children cannot be read"]
+            recount.update(child.state for child in page.children)
+            after = page.next
+            if after is None:
+                break
+        problems = []
+        if page.counts != {state: recount[state] for state in CHILD_STATES} or job.children != recount.total():
+            problems.append(f"{job.id} counts {job.children} children, {page.counts}, and has {dict(recount)}")
+        if job.state == "waiting-children" and not page.awaited:
+            problems.append(f"{job.id} waits for children, and none of them is awaited")
+        return problems
+
     async def _unlike_get(self, queue: str, jobs: list[JobRecord]) -> Iterable[str]:
         got = await self.inner.get(queue, [job.id for job in jobs])
         return [f"find says {job!r}, get says {other!r}" for job, other in zip(jobs, got, strict=True) if job != other]
+
+
+def _has_children(job: JobRecord) -> bool:
+    return job.children > 0 or job.state == "waiting-children"
 
 
 def _unlike_the_stream(ledger: Ledger, jobs: list[JobRecord]) -> Iterable[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..errors import HandlerError
 from ..job.codec import Json
-from ..job.states import OPEN, State, in_use
+from ..job.states import OPEN, State
 from ..worker.job import Job
 from ..worker.listeners import WorkerEvent
 from ..worker.worker import Worker
@@ -36,7 +36,7 @@ class DrainRecorder:
     def recording(self) -> Iterator[None]:
         hear = {"active": self._on_start, "stalled": self._on_stalled}
         hear |= dict.fromkeys(_ENDS, self._on_end)
-        hear |= dict.fromkeys(("waiting", "delayed"), self._on_return)
+        hear |= dict.fromkeys(("waiting", "delayed", "waiting-children"), self._on_return)
         for name, listener in hear.items():
             self._worker.on(name, listener)
         try:
@@ -46,7 +46,7 @@ class DrainRecorder:
                 self._worker.off(name, listener)
 
     async def read(self) -> Drained:
-        left: dict[State, int] = dict.fromkeys(in_use(OPEN), 0)
+        left: dict[State, int] = dict.fromkeys(OPEN, 0)
         for queue in self._worker.queues:
             for state, count in (await queue.counts()).items():
                 if state in left:

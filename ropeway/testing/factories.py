@@ -8,8 +8,11 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from ..job.codec import JsonText
 from ..job.failure import Failure
+from ..job.flows import DEFAULT_POLICY, Child, Parent, Policy
 from ..job.instants import Instant, Milliseconds
 from ..job.options import read_options
 from ..job.outcomes import Outcome
@@ -19,6 +22,8 @@ from ..store.commands import Claim
 from ..store.values import Lock, RevokedLock, Why
 
 QUEUE: Final = "letters"
+ELSEWHERE: Final = "parcels"
+"""A second queue."""
 WORKER: Final = "worker-1"
 FOREIGN: Final = "a-token-of-somebody-else"
 NOW: Final[Instant] = 1_700_000_040_000
@@ -43,12 +48,23 @@ def new_job(  # noqa: PLR0913 - it stands for all that can be said of a job
     lifo: bool = False,
     is_fresh: bool = False,
     tags: tuple[str, ...] = (),
+    parents: tuple[Parent, ...] = (),
+    children: tuple[Child, ...] = (),
     **options: Any,
 ) -> NewJob:
     """A new job. `options` are `JobOptions` that are stored with the job, as users write them."""
     _, stored = read_options(options)
     id = id or f"job-{next(_numbers)}"
-    return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at, is_fresh, tags)
+    return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at, is_fresh, tags, parents, children)
+
+
+def new_flow(root: NewJob, *children: NewJob | tuple[NewJob, Policy]) -> list[NewJob]:
+    """A parent and its children, as one bundle. A child may come with its policy; it may be a parent itself."""
+    jobs = [child[0] if isinstance(child, tuple) else child for child in children]
+    policies: list[Policy] = [child[1] if isinstance(child, tuple) else DEFAULT_POLICY for child in children]
+    links = tuple(Child(job.queue, job.id, policy) for job, policy in zip(jobs, policies, strict=True))
+    parent = Parent(root.queue, root.id)
+    return [replace(root, children=links), *(replace(job, parents=(*job.parents, parent)) for job in jobs)]
 
 
 def new_jobs(count: int, **common: Any) -> list[NewJob]:

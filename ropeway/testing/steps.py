@@ -5,15 +5,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from ..job.flows import POLICIES, Child, Parent
+from ..job.record import NewJob
 from ..job.retention import Keep, Retention
 from ..job.states import STATES
 from ..store.values import StallRules
-from .factories import DAY, MINUTE, SECOND, new_job
+from .factories import DAY, ELSEWHERE, MINUTE, QUEUE, SECOND, new_job
 
 # Few different values, so that calls hit the same jobs again and again.
 _ids = st.sampled_from(["a", "b", "c", "d", "e", "f"])
 _some_ids = st.lists(_ids, min_size=1, max_size=3, unique=True)
+# More of them, because a flow takes several at once.
+_any_ids = _ids | st.sampled_from(["g", "h", "i", "j", "k", "l"])
+_some_of_any = st.lists(_any_ids, min_size=1, max_size=3, unique=True)
+_policies = st.sampled_from(POLICIES)
+_queues = st.sampled_from([QUEUE, QUEUE, ELSEWHERE])
 _names = st.sampled_from(["send", "send", "print"])
 _data = st.sampled_from(["1", "1", "1", "1", "2"])
 _delays = st.sampled_from([0, 0, 0, SECOND, MINUTE])
@@ -21,7 +29,7 @@ _locks = st.sampled_from([SECOND, MINUTE])
 _held = st.sampled_from(["current", "current", "current", "stale", "foreign"])
 _aims = st.sampled_from(["active", "active", "any"])
 _seldom = st.sampled_from([False, False, False, False, True])
-_options = st.fixed_dictionaries(
+_options: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
         "attempts": st.integers(1, 3),
@@ -39,6 +47,22 @@ _new_jobs = st.builds(
     priority=st.integers(-1, 1),
     lifo=st.booleans(),
 )
+
+
+@st.composite
+def _flows(draw: st.DrawFn) -> list[NewJob]:
+    """A bundle of 2 to 6 jobs, parents first; each but the first below one or two of those before it."""
+    ids = draw(st.lists(_any_ids, min_size=2, max_size=6, unique=True))
+    flow = [new_job(id, queue=draw(_queues), name=draw(_names), delay=draw(_delays), **draw(_options)) for id in ids]
+    for number in range(1, len(flow)):
+        for above in draw(st.lists(st.integers(0, number - 1), min_size=1, max_size=2, unique=True)):
+            parent, child = flow[above], flow[number]
+            link = Child(child.queue, child.id, draw(_policies))
+            flow[above] = replace(parent, children=(*parent.children, link))
+            flow[number] = replace(child, parents=(*child.parents, Parent(parent.queue, parent.id)))
+    return flow
+
+
 _requests = st.fixed_dictionaries(
     {
         "limit": st.integers(1, 3),
@@ -60,6 +84,28 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "add": (7, {"bundles": st.lists(st.lists(_new_jobs, min_size=1, max_size=3), min_size=1, max_size=2)}),
     # Stores may have a separate implementation for it.
     "add_a_plain_job": (3, {"id": _ids, "name": _names}),
+    "add_flows": (5, {"flows": st.lists(_flows(), min_size=1, max_size=2)}),
+    "add_children": (
+        2,
+        {
+            "id": _any_ids,
+            "aim": _aims,
+            "held": _held,
+            "ids": _some_of_any,
+            "queue": _queues,
+            "policy": _policies,
+        },
+    ),
+    "work_elsewhere": (
+        3,
+        {
+            "limit": st.integers(1, 3),
+            "move": st.sampled_from(["complete", "complete", "fail", "retry", "hand back"]),
+            "keep": st.sampled_from([Retention(age=DAY), Retention(count=0)]),
+        },
+    ),
+    "change_elsewhere": (1, {"how": st.sampled_from(["cancel", "retry", "remove"]), "ids": _some_of_any}),
+    "read_children": (1, {"id": _any_ids, "queue": _queues, "limit": st.integers(1, 3)}),
     "claim": (6, {"request": _requests}),
     "claim_again_after_a_lost_answer": (1, {}),
     "settle": (
@@ -74,6 +120,7 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
                 [Retention(age=DAY), Retention(age=DAY), Retention(), Retention(count=0), Retention(count=1)]
             ),
             "then": st.none() | _requests,
+            "awaits_children": st.booleans(),
         },
     ),
     "settle_again_after_a_lost_answer": (2, {}),
@@ -92,9 +139,9 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "write_log": (1, {"id": _ids, "lines": st.integers(1, 3), "keep": st.integers(0, 4)}),
     "clear_log": (1, {"id": _ids, "keep": st.integers(0, 2)}),
     "publish": (1, {"name": st.sampled_from(["imported", "exported"])}),
-    "cancel": (1, {"ids": _some_ids, "reason": st.sampled_from([None, "not needed"])}),
-    "retry_by_hand": (1, {"ids": _some_ids, "reset": st.booleans()}),
-    "promote": (1, {"ids": _some_ids}),
+    "cancel": (1, {"ids": _some_of_any, "reason": st.sampled_from([None, "not needed"])}),
+    "retry_by_hand": (1, {"ids": _some_of_any, "reset": st.booleans()}),
+    "promote": (1, {"ids": _some_of_any}),
     "change": (
         2,
         {
@@ -105,7 +152,7 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
             "data": st.none() | _data,
         },
     ),
-    "remove": (1, {"ids": _some_ids, "force": _seldom}),
+    "remove": (1, {"ids": _some_of_any, "force": _seldom}),
     "pause_or_resume": (1, {"pause": _seldom}),
     "pause_or_resume_a_name": (1, {"pause": _seldom, "name": _names}),
     "limit": (1, {"max_active": st.sampled_from([0, 0, 0, 1, 2])}),

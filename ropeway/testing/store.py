@@ -11,11 +11,11 @@ from ..client.queue import Queue
 from ..errors import InvalidOption
 from ..job.instants import Instant
 from ..job.record import NewJob
-from ..store.commands import Add, Claim, Command
+from ..store.commands import Add, Claim, Command, Update
 from ..store.contract import Listener, Store
 from ..store.offers import Offers
 from ..store.url import connect
-from ..store.values import Added, Topic
+from ..store.values import Added, Answer, Topic
 from ..store.waiting import ClaimListener, ClaimListeners
 from ..worker.maintenance.thread import CleanUp, MaintenanceThread, MakeServices
 from .adds import AddedJob, added_job
@@ -76,6 +76,10 @@ class FakeStore(StoreProxy, StoresAtCommit):
         if isinstance(command, Add):
             for bundle, verdicts in zip(command.bundles, cast(list[list[Added]], answer), strict=True):
                 self._note(bundle, verdicts, at)
+        elif isinstance(command, Update):
+            for update, verdict in zip(command.updates, cast(list[Answer], answer), strict=True):
+                if verdict.verdict == "done":
+                    self._note_children(update.adds, at)
         return answer
 
     def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
@@ -89,13 +93,21 @@ class FakeStore(StoreProxy, StoresAtCommit):
     async def add_committed(self, jobs: Sequence[NewJob], at: Instant) -> None:
         """Stores jobs that were added at that instant, in a transaction that is committed now."""
         late = self.time.instant - at
-        stored = [replace(job, delay=max(0, job.delay - late)) if late else job for job in jobs]
-        answers = await self.inner.add([[job] for job in stored], now=self.time.instant)
-        self._note(jobs, [answer for [answer] in answers], at)
+        # The delay of a parent begins when its children have ended.
+        stored = [replace(job, delay=max(0, job.delay - late)) if late and not job.children else job for job in jobs]
+        is_flow = any(job.children for job in jobs)
+        answers = await self.inner.add([stored] if is_flow else [[job] for job in stored], now=self.time.instant)
+        self._note(jobs, [answer for bundle in answers for answer in bundle], at)
 
     def _note(self, jobs: Sequence[NewJob], answers: Sequence[Added], at: Instant) -> None:
         created = [job for job, answer in zip(jobs, answers, strict=True) if answer.verdict == "created"]
         self.jobs_added += [added_job(job, at) for job in created]
+
+    def _note_children(self, jobs: Sequence[NewJob], at: Instant) -> None:
+        """Of children that a job adds again when it begins again, only the first add counts."""
+        if jobs:
+            known = {(job.queue, job.id, job.parents) for job in self.jobs_added}
+            self.jobs_added += [added_job(job, at) for job in jobs if (job.queue, job.id, job.parents) not in known]
 
     # Transactions
 

@@ -25,6 +25,7 @@ from .completing import committed
 from .context import CurrentJob, isolated
 from .failures import PayloadRefused
 from .handlers import Handler, Handlers
+from .inputs import fill_inputs
 from .job import REVOKED, Job, SyncJob
 from .options import Rules
 from .processes import Processes
@@ -101,7 +102,8 @@ class Attempts:
             case "timeout", asyncio.CancelledError():
                 error = self.overtime(job)
             case _, Postponed():
-                return Outcome(job.id, job.token, "postpone", delay=error.delay)
+                awaits = error.awaits_children
+                return Outcome(job.id, job.token, "postpone", delay=error.delay, awaits_children=awaits)
         job.error = error
         exhausted = not attempts_remain(options, job.record.attempts_made)
         delay: Milliseconds | None = None
@@ -133,6 +135,8 @@ class Attempts:
         if handler is None:
             raise NoHandler(job.name, self._handlers.names(job.queue.name) or ())
         job.dump = handler.dump
+        if options.takes:
+            await fill_inputs(job, options.takes)
         if options.timeout is None:
             return await self._invoke(handler, job)
         self.deadlines[job] = time.monotonic() + options.timeout / 1000

@@ -11,20 +11,34 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from queue import SimpleQueue
 from typing import Any, ClassVar, NoReturn
 
+from ..client.flows import FlowRequest
 from ..client.loading import LOADED_AS
 from ..client.running import RunIn, RunningJob
 from ..client.tasks import TaskFunction
 from ..errors import InvalidPayload, JobFinished, Postponed, RopewayError, Unrecoverable
-from ..job.codec import Json, encode
+from ..job.codec import Json, decode, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import failure_of
+from ..job.flows import ChildState, Policy, policy_or_none
+from .described_flows import describe
 from .failures import PayloadRefused
-from .process_protocol import Ended, FromProcess, Start, Update, UpdateReply, encode_line, read_order
+from .process_protocol import (
+    AddChildren,
+    Ended,
+    FromProcess,
+    ReadFamily,
+    Reply,
+    Request,
+    Start,
+    Update,
+    encode_line,
+    read_order,
+)
 from .typed import call_task, dump_result
 
 
@@ -37,7 +51,7 @@ class Link:
         self._asking = threading.Lock()
         self._saying = threading.Lock()
         self.starts: SimpleQueue[Start] = SimpleQueue()
-        self.answers: SimpleQueue[UpdateReply] = SimpleQueue()
+        self.answers: SimpleQueue[Reply] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
 
     @property
@@ -50,15 +64,16 @@ class Link:
         with self._saying:
             self._socket.sendall(encode_line(message))
 
-    def ask(self, update: Update) -> None:
+    def ask(self, request: Request) -> Json:
         if self.is_copy:
             raise RopewayError("a process that a handler forked cannot use its job")
-        # One at a time: a reply does not name its update.
+        # One at a time: a reply does not name its request.
         with self._asking:
-            self.say(update)
+            self.say(request)
             reply = self.answers.get()
         if reply.error is not None:
             raise RopewayError(reply.error)
+        return None if reply.answer is None else decode(reply.answer)
 
     def _listen(self) -> None:
         with self._socket.makefile("rb") as orders:
@@ -101,13 +116,39 @@ class ProcessJob(RunningJob):
         self._ask(Update(self.token, data=encode(data, "data", self._size_limit)))
         self.data = data
 
+    def children_results(self) -> dict[str, Json]:
+        """The results of its completed children, by their ids."""
+        results: dict[str, Json] = self._ask(ReadFamily(self.token, "results"))
+        return results
+
+    def children_failures(self) -> dict[str, str]:
+        """The reasons of its failed and cancelled children, by their ids."""
+        failures: dict[str, str] = self._ask(ReadFamily(self.token, "failures"))
+        return failures
+
+    def children_counts(self) -> dict[ChildState, int]:
+        """How many of its children are pending, completed, failed and cancelled."""
+        counts: dict[ChildState, int] = self._ask(ReadFamily(self.token, "counts"))
+        return counts
+
+    def add_children(self, flows: Iterable[FlowRequest], *, on_child_failure: Policy | None = None) -> list[str]:
+        """Adds jobs that this one can wait for: all of them, or none if one of their ids exists. Returns their ids."""
+        policy = policy_or_none("on_child_failure", on_child_failure)
+        ids: list[str] = self._ask(AddChildren(self.token, describe(flows, self._size_limit), policy))
+        return ids
+
+    def wait_for_children(self) -> None:
+        """Returns if all children have ended; otherwise leaves the handler, which begins again then."""
+        if self._ask(ReadFamily(self.token, "awaited")):
+            raise Postponed(0, awaits_children=True)
+
     def postpone(self, delay: Duration = 0) -> NoReturn:
         raise Postponed(milliseconds(delay, "delay"))
 
-    def _ask(self, update: Update) -> None:
+    def _ask(self, request: Request) -> Any:
         if self.ended:
             raise JobFinished(self.record.queue, self.id)
-        self._link.ask(update)
+        return self._link.ask(request)
 
 
 def attempt(handler: Callable[[ProcessJob], Any], start: Start, link: Link) -> Ended:
@@ -118,7 +159,7 @@ def attempt(handler: Callable[[ProcessJob], Any], start: Start, link: Link) -> E
         result = handler(job)
         return Ended(token, None if result is None else encode(result, "result", start.size_limit))
     except Postponed as postponed:
-        return Ended(token, postponed=postponed.delay)
+        return Ended(token, postponed=postponed.delay, awaits_children=postponed.awaits_children)
     except BaseException as error:  # noqa: BLE001 - SystemExit too fails the job, not the process
         fatal = isinstance(error, Unrecoverable | InvalidPayload)
         return Ended(token, failure=failure_of(error), fatal=fatal, refused=isinstance(error, PayloadRefused))

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from ..client.flow_plan import Plan
+from ..client.flows import FlowHandle, FlowRequest
 from ..client.handle import JobHandle
 from ..client.new_jobs import PROGRESS_LIMIT
 from ..client.queue import Queue
 from ..client.running import RunIn, RunningJob
-from ..errors import HandlerError, JobFinished, LockLost, Postponed
+from ..client.sync_flows import SyncFlowHandle
+from ..errors import DuplicateJob, HandlerError, JobFinished, LockLost, Postponed
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
+from ..job.flows import ChildState, Parent, Policy, policy_or_none
 from ..job.options import StoredOptions
 from ..job.record import JobRecord
 from ..job.retention import KEEP_COMPLETED
-from ..store.values import Answer, JobUpdate
+from ..store.values import Added, Answer, JobUpdate
 from .completing import Completion, complete_with, completing, completing_blocking
 from .service import until_answered
 
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from .slots import Slot
     from .timing import Timing
     from .typed import Dump
+
+T = TypeVar("T")
 
 LOG_LINE_LIMIT: Final = 4_096
 
@@ -143,6 +149,34 @@ class Job(JobHandle[Any], RunningJob):
         """Leaves the handler by an exception; the job runs again after the delay, and no attempt is used."""
         raise Postponed(milliseconds(delay, "delay"))
 
+    async def add_children(
+        self, flows: Iterable[FlowRequest], *, on_child_failure: Policy | None = None
+    ) -> list[FlowHandle]:
+        """Adds jobs that this one can wait for: all of them, or none if one of their ids exists.
+
+        A handler that waits begins again afterwards: give the children ids of their own, or add them only if
+        `children_counts` shows none.
+        """
+        plan = Plan(self.queue, flows)
+        links = plan.links(policy_or_none("on_child_failure", on_child_failure))
+        plan.adopt(Parent(self.queue.name, self.id))
+        bundle = plan.bundle
+        if not bundle:
+            return []
+        change = JobUpdate(self.id, self.token, children=links, adds=tuple(bundle))
+        if (await self._update(change)).verdict == "refused":
+            raise DuplicateJob(links[0].queue, ", ".join(child.id for child in links[:10]), is_child=True)
+        return plan.handles([Added(job.id, "created") for job in bundle])
+
+    async def wait_for_children(self) -> None:
+        """Returns if all children have ended; otherwise gives the slot back, and the handler begins again then.
+
+        That uses no attempt. It leaves the handler by an exception. If a child has failed, the job fails, goes on or
+        waits as `on_child_failure` says.
+        """
+        if (await self.queue.children(self.id, limit=1)).awaited:
+            raise Postponed(0, awaits_children=True)
+
     def discard(self) -> None:
         """If this attempt fails, there will be no other."""
         self.discarded = True
@@ -160,12 +194,13 @@ class Job(JobHandle[Any], RunningJob):
         """The job's result, if the block of `transaction` ends well; None if this is not called."""
         complete_with(self, result)
 
-    async def _update(self, change: JobUpdate) -> None:
+    async def _update(self, change: JobUpdate) -> Answer:
         if self.ended:
             raise JobFinished(self.queue.name, self.id)
         [answer] = await self._store_update(change)
-        if answer.verdict != "done":
+        if answer.verdict in ("lost", "missing"):
             raise LockLost(self.queue.name, self.id)
+        return answer
 
     async def _store_update(self, change: JobUpdate) -> list[Answer]:
         store, queue = self.queue.store, self.queue.name
@@ -210,6 +245,29 @@ class SyncJob(RunningJob):
     def update_data(self, data: Json) -> None:
         return self._wait(lambda: self._job.update_data(data))
 
+    def children_results(self) -> dict[str, Json]:
+        """The results of its completed children, by their ids."""
+        return self._wait(self._job.children_results)
+
+    def children_failures(self) -> dict[str, str]:
+        """The reasons of its failed and cancelled children, by their ids."""
+        return self._wait(self._job.children_failures)
+
+    def children_counts(self) -> dict[ChildState, int]:
+        """How many of its children are pending, completed, failed and cancelled."""
+        return self._wait(self._job.children_counts)
+
+    def add_children(
+        self, flows: Iterable[FlowRequest], *, on_child_failure: Policy | None = None
+    ) -> list[SyncFlowHandle]:
+        """Adds jobs that this one can wait for: all of them, or none if one of their ids exists."""
+        added = self._wait(lambda: self._job.add_children(flows, on_child_failure=on_child_failure))
+        return [child.sync for child in added]
+
+    def wait_for_children(self) -> None:
+        """Returns if all children have ended; otherwise leaves the handler, which begins again then."""
+        return self._wait(self._job.wait_for_children)
+
     def postpone(self, delay: Duration = 0) -> NoReturn:
         self._job.postpone(delay)
 
@@ -226,10 +284,10 @@ class SyncJob(RunningJob):
         """The job's result, if the block of `transaction` ends well; None if this is not called."""
         complete_with(self._job, result)
 
-    def _wait(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def _wait(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if self._job.ended:
             raise JobFinished(self.queue.name, self.id)
         if threading.get_ident() == self._loop_thread:
             # The function returned a coroutine, as `lambda job: handle(job, db)` does: in it, calls are awaited.
-            return cast(None, call())
+            return cast(T, call())
         return asyncio.run_coroutine_threadsafe(call(), self._loop).result()

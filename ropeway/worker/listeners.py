@@ -12,7 +12,6 @@ import msgspec
 from ..errors import InvalidOption
 from ..job.choices import is_word
 from ..job.events import EVENT_NAMES
-from ..job.states import UNUSED
 from ..showing import shown
 from .job import Job
 from .service import log
@@ -24,6 +23,7 @@ OWN: Final[tuple[str, ...]] = (
     "retrying",
     "waiting",
     "delayed",
+    "waiting-children",
     "failed",
     "retries-exhausted",
     "cancelled",
@@ -37,7 +37,7 @@ OWN: Final[tuple[str, ...]] = (
 )
 """Events that a worker causes or notices itself."""
 
-OF_QUEUES: Final[tuple[str, ...]] = tuple(name for name in EVENT_NAMES if name not in (*OWN, *UNUSED, "gap"))
+OF_QUEUES: Final[tuple[str, ...]] = tuple(name for name in EVENT_NAMES if name not in (*OWN, "gap"))
 """Events of its queues, whichever process caused them; read from their streams if there is a listener."""
 
 HEARD: Final[tuple[str, ...]] = (*OWN, *OF_QUEUES)

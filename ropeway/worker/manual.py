@@ -95,6 +95,17 @@ class ClaimedJob(Job):
         """Gives the job back, to be claimed after the delay; uses no attempt."""
         await self._settle(await self._attempts.outcome_of(self, Postponed(milliseconds(delay, "delay"))))
 
+    async def wait_for_children(self) -> None:
+        """Returns if all children have ended; otherwise gives the job back, to be claimed then, and raises `Postponed`.
+
+        That uses no attempt. If a child has failed, the job fails, goes on or waits as `on_child_failure` says.
+        """
+        try:
+            await super().wait_for_children()
+        except Postponed as postponed:
+            await self._settle(await self._attempts.outcome_of(self, postponed))
+            raise
+
     async def release(self) -> None:
         """Gives the job back at once; uses no attempt."""
         await self._settle(Outcome(self.id, self.token, "hand back"))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from ..job.codec import JsonText
 from ..job.failure import Failure
+from ..job.flows import Policy
 from ..job.instants import Milliseconds
 from ..job.record import JobRecord
+from .described_flows import Graph
 
 
 class Start(msgspec.Struct, tag="start", frozen=True):
@@ -19,10 +21,11 @@ class Start(msgspec.Struct, tag="start", frozen=True):
     size_limit: int
 
 
-class UpdateReply(msgspec.Struct, tag="reply", frozen=True):
-    """To the process: the reply to an `Update`; with the text of the error if it was refused."""
+class Reply(msgspec.Struct, tag="reply", frozen=True):
+    """To the process: the reply to a `Request`; with the text of the error if it was refused."""
 
     error: str | None = None
+    answer: JsonText | None = None
 
 
 class Update(msgspec.Struct, tag="update", frozen=True):
@@ -35,6 +38,21 @@ class Update(msgspec.Struct, tag="update", frozen=True):
     data: JsonText | None = None
 
 
+class ReadFamily(msgspec.Struct, tag="family", frozen=True):
+    """From the process: what is asked about the job's children."""
+
+    token: str
+    about: Literal["results", "failures", "counts", "awaited"]
+
+
+class AddChildren(msgspec.Struct, tag="children", frozen=True):
+    """From the process: jobs that this one can wait for. The answer is their ids."""
+
+    token: str
+    flows: Graph
+    on_child_failure: Policy | None = None
+
+
 class Ended(msgspec.Struct, tag="ended", frozen=True):
     """From the process: how the handler ended."""
 
@@ -45,10 +63,13 @@ class Ended(msgspec.Struct, tag="ended", frozen=True):
     refused: bool = False
     """True if the job's data does not fit the handler's signature."""
     postponed: Milliseconds | None = None
+    awaits_children: bool = False
+    """True if it is postponed until its children have ended."""
 
 
-ToProcess: TypeAlias = Start | UpdateReply
-FromProcess: TypeAlias = Update | Ended
+Request: TypeAlias = Update | ReadFamily | AddChildren
+ToProcess: TypeAlias = Start | Reply
+FromProcess: TypeAlias = Request | Ended
 
 LINE_LIMIT: Final = 64 * 1024 * 1024
 

@@ -12,17 +12,32 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, cast
 
+import msgspec
+
 from ..client.tasks import AnyTask
 from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, WorkerCrashed
-from ..job.codec import decode
+from ..job.codec import Json, decode
 from ..showing import shown
+from .described_flows import rebuild
 from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
-from .process_protocol import LINE_LIMIT, Ended, Start, Update, UpdateReply, encode_line, read_report
+from .process_protocol import (
+    LINE_LIMIT,
+    AddChildren,
+    Ended,
+    ReadFamily,
+    Reply,
+    Request,
+    Start,
+    Update,
+    encode_line,
+    read_report,
+)
 from .shortage import Shortage
 
 LINGER: Final = 1.0
 """Seconds for which messages of a dead process are still read."""
+_encode = msgspec.json.Encoder().encode
 SHORTAGES: Final = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
@@ -162,10 +177,11 @@ class HandlerProcess:
             if not said.endswith(b"\n"):
                 raise WorkerCrashed(f"the handler's process ended: {await self._cause()}")
             match read_report(said):
-                case Update() as update:
-                    self._writer.write(encode_line(await _update(job, update)))
-                case Ended() as ended if ended.token == job.token:
-                    return _result(ended)
+                case Ended() as ended:
+                    if ended.token == job.token:
+                        return _result(ended)
+                case request:
+                    self._writer.write(encode_line(await _reply(job, request)))
 
     async def end(self) -> None:
         """Kills it and the processes it started; returns when none is left."""
@@ -247,24 +263,50 @@ class Processes:
             await asyncio.wait(ending)
 
 
-async def _update(job: Job, update: Update) -> UpdateReply:
-    if update.token != job.token:
-        return UpdateReply("the job has ended, and is no longer held by this process")
+async def _reply(job: Job, request: Request) -> Reply:
+    if request.token != job.token:
+        return Reply("the job has ended, and is no longer held by this process")
     try:
-        if update.progress is not None:
-            await job.progress(decode(update.progress))
-        if update.log is not None:
-            await job.log(update.log)
-        if update.data is not None:
-            await job.update_data(decode(update.data))
+        match request:
+            case Update():
+                await _update(job, request)
+                return Reply()
+            case ReadFamily():
+                answer = await _family(job, request)
+            case AddChildren():
+                flows = rebuild(request.flows, job.queue)
+                answer = [
+                    child.id for child in await job.add_children(flows, on_child_failure=request.on_child_failure)
+                ]
     except RopewayError as error:
-        return UpdateReply(str(error))
-    return UpdateReply()
+        return Reply(str(error))
+    return Reply(answer=_encode(answer).decode())
+
+
+async def _update(job: Job, update: Update) -> None:
+    if update.progress is not None:
+        await job.progress(decode(update.progress))
+    if update.log is not None:
+        await job.log(update.log)
+    if update.data is not None:
+        await job.update_data(decode(update.data))
+
+
+async def _family(job: Job, request: ReadFamily) -> Json:
+    match request.about:
+        case "results":
+            return await job.children_results()
+        case "failures":
+            return dict(await job.children_failures())
+        case "counts":
+            return dict(await job.children_counts())
+        case "awaited":
+            return (await job.queue.children(job.id, limit=1)).awaited
 
 
 def _result(ended: Ended) -> Any:
     if ended.postponed is not None:
-        raise Postponed(ended.postponed)
+        raise Postponed(ended.postponed, awaits_children=ended.awaits_children)
     if ended.failure is not None:
         kind = PayloadRefused if ended.refused else HandlerFailedForGood if ended.fatal else HandlerFailed
         raise kind(ended.failure)

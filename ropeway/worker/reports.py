@@ -16,6 +16,7 @@ from ..job.events import Event
 from ..job.failure import UNKNOWN_REASON, Failure
 from ..job.moves import MOVES
 from ..job.outcomes import Outcome
+from ..job.states import State
 from ..store.values import Answer, Ticked
 from .job import REVOKED, Job
 from .job_log import JobLog
@@ -142,8 +143,14 @@ class Reports:
         if outcome.failure is not None:
             data |= {"reason": outcome.failure.reason, "error": error}
             self._job_log.retried(job, outcome.failure, outcome.delay)
-        for name in MOVES[outcome.move].events("delayed" if outcome.delay else "waiting"):
+        for name in MOVES[outcome.move].events(_state_after(outcome)):
             self._listeners.emit(name, job, **data)
 
     def _emit_soon(self, name: str, job: Job | None = None, **data: Any) -> None:
         self._loop.call_soon_threadsafe(lambda: self._listeners.emit(name, job, **data))
+
+
+def _state_after(outcome: Outcome) -> State:
+    if outcome.awaits_children:
+        return "waiting-children"
+    return "delayed" if outcome.delay else "waiting"

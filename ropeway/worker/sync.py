@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..client.flows import FlowRequest
 from ..client.portal import refuse_on_a_loop, run
+from ..client.sync_flows import SyncFlowHandle
 from ..client.sync_handle import SyncJobHandle
 from ..job.codec import Json
 from ..job.durations import Duration
+from ..job.flows import Policy
 from .completing import completing_blocking
 
 if TYPE_CHECKING:
@@ -67,6 +71,23 @@ class SyncClaimedJob(SyncJobHandle):
     def update_data(self, data: Json) -> None:
         """Replaces the job's data, for this attempt and the next ones."""
         run(self._claimed.update_data(data))
+
+    def add_children(
+        self, flows: Iterable[FlowRequest], *, on_child_failure: Policy | None = None
+    ) -> list[SyncFlowHandle]:
+        """Adds jobs that this one can wait for: all of them, or none if one of their ids exists.
+
+        A handler that waits begins again afterwards: give the children ids of their own, or add them only if
+        `children_counts` shows none.
+        """
+        return [job.sync for job in run(self._claimed.add_children(flows, on_child_failure=on_child_failure))]
+
+    def wait_for_children(self) -> None:
+        """Returns if all children have ended; otherwise gives the job back, to be claimed then, and raises `Postponed`.
+
+        That uses no attempt. If a child has failed, the job fails, goes on or waits as `on_child_failure` says.
+        """
+        run(self._claimed.wait_for_children())
 
     def renew(self, duration: Duration | None = None) -> None:
         """Extends the lock, by the worker's `lock_duration` from now unless another is given."""

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ..client.inputs import Input
 from ..client.jobtype import JobType
 from ..client.signature import TaskSignature
 from ..errors import InvalidOption
@@ -25,6 +26,8 @@ Dump: TypeAlias = Callable[[Any], Json]
 
 def call_task(signature: TaskSignature) -> Caller:
     function, read, keywords = signature.function, _reader(signature.arguments.decoder()), signature.arguments.keywords
+    if signature.arguments.inputs:
+        read = _refusing_unfilled(read, signature)
     if keywords:
         function = _naming(function, keywords)
     if signature.takes_job:
@@ -56,6 +59,20 @@ def _reader(decode: Callable[[JsonText], Any]) -> Callable[[JsonText], Any]:
             raise PayloadRefused.because(wrong) from None
 
     return read
+
+
+def _refusing_unfilled(read: Callable[[JsonText], Any], signature: TaskSignature) -> Callable[[JsonText], Any]:
+    """A reader that refuses a job that was added without the one whose result it takes."""
+    names = [*signature.arguments.shapes]
+
+    def checked(data: JsonText) -> Any:
+        values = read(data)
+        for name, value in zip(names, values, strict=True):
+            if isinstance(value, Input):
+                raise PayloadRefused.because(f"{name!r} takes {value!r}, and the job was added without that one")
+        return values
+
+    return checked
 
 
 def _naming(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import pytest
 from ropeway.cli.exit_codes import ExitCode
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
 from ropeway.store.values import Record
-from ropeway.testing.arrange import ARRANGED
+from ropeway.testing.arrange import ARRANGED, NURSERY
 from ropeway.testing.factories import MINUTE, NOW, QUEUE
 
 from .conftest import Arrange, Ropeway
@@ -22,9 +22,9 @@ def test_a_list_counts_every_state(ropeway: Ropeway, arrange: Arrange):
     arrange.job(queue="other")
 
     ran = ropeway("queues", "list")
-    first, second = ropeway("queues", "list", "--json").json["queues"]
+    first, _, second = ropeway("queues", "list", "--json").json["queues"]
 
-    assert [line.split()[0] for line in ran.out.splitlines()] == ["QUEUE", QUEUE, "other"]
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["QUEUE", QUEUE, NURSERY, "other"]
     assert first["counts"] == dict.fromkeys(ARRANGED, 1)
     assert (first["name"], second["name"], first["workers"], first["paused"]) == (QUEUE, "other", 0, False)
 

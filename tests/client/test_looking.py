@@ -191,7 +191,9 @@ async def test_a_search_that_cannot_be_meant_is_refused(queue: Queue):
 
 
 async def test_an_unknown_state_is_answered_with_the_known_ones(queue: Queue):
-    with pytest.raises(InvalidOption, match="the states are waiting, delayed, active, completed, failed, cancelled"):
+    with pytest.raises(
+        InvalidOption, match="the states are waiting, waiting-children, delayed, active, completed, failed, cancelled"
+    ):
         await queue.find("sleeping")
 
 

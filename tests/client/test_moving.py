@@ -16,15 +16,18 @@ from ropeway.testing.arrange import ARRANGED, active, completed, delayed, failed
 from .fixtures import MakeQueue
 
 CALLS: dict[str, tuple[Any, set[State]]] = {
-    "cancel": (lambda queue, id: queue.cancel(id), {"waiting", "delayed", "active", "cancelled"}),
+    "cancel": (lambda queue, id: queue.cancel(id), {"waiting", "waiting-children", "delayed", "active", "cancelled"}),
     "retry by hand": (lambda queue, id: queue.retry(id), {*FINAL}),
     "promote": (lambda queue, id: queue.promote(id), {"delayed"}),
     "remove": (lambda queue, id: queue.remove(id), {*ARRANGED} - {"active"}),
-    "change priority": (lambda queue, id: queue.change(id, priority=1), {"waiting", "delayed"}),
-    "change lifo": (lambda queue, id: queue.change(id, lifo=True), {"waiting", "delayed"}),
+    "change priority": (lambda queue, id: queue.change(id, priority=1), {"waiting", "waiting-children", "delayed"}),
+    "change lifo": (lambda queue, id: queue.change(id, lifo=True), {"waiting", "waiting-children", "delayed"}),
     "change delay": (lambda queue, id: queue.change(id, delay=5), {"delayed"}),
-    "change data": (lambda queue, id: queue.change(id, data=1), {"waiting", "delayed", "active"}),
-    "report progress": (lambda queue, id: queue.report_progress(id, 1), {"waiting", "delayed", "active"}),
+    "change data": (lambda queue, id: queue.change(id, data=1), {"waiting", "waiting-children", "delayed", "active"}),
+    "report progress": (
+        lambda queue, id: queue.report_progress(id, 1),
+        {"waiting", "waiting-children", "delayed", "active"},
+    ),
 }
 """What can be asked of a job, and the states in which it is done."""
 

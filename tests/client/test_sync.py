@@ -55,7 +55,7 @@ def expected(call: Callable[..., object]) -> inspect.Signature:
     """The signature of the twin: the same, with twins in place of what is answered."""
     signature = inspect.signature(call)
     answer = str(signature.return_annotation)
-    answer = re.sub(r"\b(JobHandle|JobPage|FoundJob|ClaimedJob)\b", r"Sync\1", answer)
+    answer = re.sub(r"\b(JobHandle|FlowHandle|JobPage|FoundJob|ClaimedJob)\b", r"Sync\1", answer)
     answer = re.sub(r"AsyncGenerator\[(.*), None\]", r"Generator[\1, None, None]", answer)
     answer = answer.replace("AbstractAsyncContextManager", "AbstractContextManager")
     return signature.replace(return_annotation=answer)

@@ -13,6 +13,7 @@ import pytest
 
 from ropeway import (
     DuplicateJob,
+    Flow,
     InvalidOption,
     JobType,
     PayloadTooLarge,
@@ -70,6 +71,25 @@ class TestVisibility:
                 await ledger.queue.add_many([("send", 1), ("send", 2, {"delay": 60})], tx=tx)
                 raise Undone
         assert await ledger.is_untouched()
+        assert await ledger.queue.store.queues() == []
+
+    async def test_a_flow_comes_with_the_commit(self, ledger: Ledger):
+        flow = Flow("report", id="r", children=[Flow("fetch", queue="etl"), Flow("fetch")])
+        async with ledger.queue.transaction() as tx:
+            job = await ledger.queue.add_flow(flow, tx=tx)
+            assert await ledger.queue.get("r") is None
+        assert [await one.state() for one in (job, *job.children)] == ["waiting-children", "waiting", "waiting"]
+        for child in job.children:
+            [claimed] = await Worker(child.queue).claim()
+            await claimed.complete(5)
+        assert await job.state() == "waiting"
+        assert await job.children_results() == {child.id: 5 for child in job.children}
+
+    async def test_a_rolled_back_flow_leaves_nothing(self, ledger: Ledger):
+        with pytest.raises(Undone):
+            async with ledger.queue.transaction() as tx:
+                await ledger.queue.add_flows([Flow("report", children=[Flow("fetch", queue="etl")])], tx=tx)
+                raise Undone
         assert await ledger.queue.store.queues() == []
 
     async def test_an_idle_listener_is_woken_by_the_commit(self, ledger: Ledger):

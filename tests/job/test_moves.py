@@ -28,7 +28,7 @@ LIFE = {
     "give up": ((ACTIVE,), (FAILED,)),
     "fail by child": ((CHILDREN,), (FAILED,)),
     "cancel": ((WAITING, CHILDREN, DELAYED, ACTIVE), (CANCELLED,)),
-    "retry by hand": ((FAILED, COMPLETED, CANCELLED), (WAITING,)),
+    "retry by hand": ((FAILED, COMPLETED, CANCELLED), (WAITING, CHILDREN)),
     "remove": ((WAITING, CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED), NOTHING),
 }
 

@@ -10,7 +10,7 @@ from ropeway import JobHandle, Queue
 from ropeway.job.events import Entry
 from ropeway.job.instants import instant_of
 from ropeway.job.record import JobRecord
-from ropeway.job.states import IN_USE, STATES, State
+from ropeway.job.states import STATES, State
 from ropeway.store.commands import Find
 from ropeway.testing.ledger import Ledger
 
@@ -69,7 +69,7 @@ async def all_jobs(queue: Queue, *states: State) -> list[JobRecord]:
 async def check_counters(queue: Queue) -> None:
     """Counters equal a recount."""
     counts = await queue.counts()
-    recount = dict.fromkeys(IN_USE, 0)
+    recount = dict.fromkeys(STATES, 0)
     for job in await all_jobs(queue):
         recount[job.state] += 1
     assert counts == recount

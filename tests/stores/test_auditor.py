@@ -9,16 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from ropeway.job.events import EVENTS_KEPT, Entry
+from ropeway.job.flows import CHILD_STATES
 from ropeway.job.instants import Instant
 from ropeway.job.record import JobRecord
 from ropeway.job.retention import Retention
 from ropeway.store.commands import Claim, Find, Get, Settle
 from ropeway.store.contract import Store
 from ropeway.store.url import connect
-from ropeway.store.values import Answer, JobUpdate, Page, Settled, StallRules
+from ropeway.store.values import Answer, Children, JobUpdate, Page, Settled, StallRules
 from ropeway.testing.arrange import active, add, claim, completed
 from ropeway.testing.auditor import AuditedStore
-from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, complete, new_job, new_jobs
+from ropeway.testing.factories import LOCK, NOW, QUEUE, claim_request, complete, new_flow, new_job, new_jobs
 from ropeway.testing.ledger import Ledger
 from ropeway.testing.proxy import StoreProxy
 
@@ -210,3 +211,33 @@ async def test_a_claim_of_what_was_not_asked_for_is_found(memory: Store) -> None
 
     with pytest.raises(AssertionError, match="was given out active under 'always'"):
         await store.check()
+
+
+class OtherChildren(StoreProxy):
+    """Answers other things about children than it should."""
+
+    changes: dict[str, Any]
+
+    async def do(self, command: Any, now: Instant | None = None) -> Any:
+        answer = await super().do(command, now)
+        return replace(answer, **self.changes) if isinstance(answer, Children) else answer
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"awaited": False}, "p waits for children, and none of them is awaited"),
+        ({"counts": dict.fromkeys(CHILD_STATES, 1)}, "p counts 1 children"),
+        ({"children": []}, "p counts 1 children"),
+    ],
+)
+async def test_a_parent_that_is_wrong_about_its_children_is_found(
+    memory: Store, changes: dict[str, Any], problem: str
+) -> None:
+    await add(memory, *new_flow(new_job("p"), new_job("a")))
+    await AuditedStore(memory).check()
+    wrong = OtherChildren(memory)
+    wrong.changes = changes
+
+    with pytest.raises(AssertionError, match=problem):
+        await AuditedStore(wrong).check()

@@ -16,7 +16,7 @@ from ropeway.job.instants import Instant
 from ropeway.store.commands import Add, Claim, Count, Find, Promote, ReadEvents, Renew, Settle, Tick, Update, Withdraw
 from ropeway.store.contract import Listener, Store
 from ropeway.store.url import connect
-from ropeway.store.values import Answer, JobChange, Lock, Settled, Topic
+from ropeway.store.values import Answer, Children, JobChange, Lock, Settled, Topic
 from ropeway.testing import conformance as suite
 from ropeway.testing.auditor import AuditedStore
 from ropeway.testing.conformance.fixtures import NewHandle
@@ -78,7 +78,9 @@ class RenewsForAnybody(Spoiled):
 class UpdatesForAnybody(Spoiled):
     async def spoil(self, command: Any, now: Instant | None) -> Any:
         if isinstance(command, Update):
-            command = replace(command, updates=[replace(update, token=None) for update in command.updates])
+            # Children need a token, of whomever.
+            updates = [update if update.children else replace(update, token=None) for update in command.updates]
+            command = replace(command, updates=updates)
         return await super().spoil(command, now)
 
 
@@ -221,6 +223,22 @@ class ForgetsAnEvent(Spoiled):
         return answer
 
 
+class AwaitsNoChildren(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        answer = await super().spoil(command, now)
+        return replace(answer, awaited=False) if isinstance(answer, Children) else answer
+
+
+class ReleasesParentsEarly(Spoiled):
+    """A parent does not wait for its children."""
+
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, Add):
+            bundles = [[replace(job, children=()) for job in bundle] for bundle in command.bundles]
+            command = replace(command, bundles=bundles)
+        return await super().spoil(command, now)
+
+
 class DoesNotWait(Spoiled):
     async def spoil(self, command: Any, now: Instant | None) -> Any:
         if isinstance(command, Claim):
@@ -324,6 +342,8 @@ BUGS: Final = [
         lambda on: suite.TestWaitingClaim().test_withdrawing_a_claim_that_nobody_sent_does_nothing(on.store),
         is_seen_by_the_machine=False,
     ),
+    Bug(AwaitsNoChildren, lambda on: suite.TestAwaited().test_until_the_last_child_has_ended(on.store)),
+    Bug(ReleasesParentsEarly, lambda on: suite.TestAddFlow().test_a_parent_waits_for_its_children(on.store)),
     Bug(ForgetsAnEvent, lambda on: suite.TestCancel().test_a_cancelled_job_is_never_claimed(on.store)),
 ]
 every_bug: Final = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.store.__name__)

@@ -9,6 +9,9 @@ from typing import Any, assert_type
 from ropeway import (
     Backoff,
     Call,
+    Flow,
+    FlowHandle,
+    FlowNode,
     FoundJob,
     Job,
     JobHandle,
@@ -18,11 +21,15 @@ from ropeway import (
     ProcessJob,
     Queue,
     Snapshot,
+    SyncFlowHandle,
     SyncFoundJob,
     SyncJob,
     SyncJobHandle,
     Task,
     Worker,
+    chain,
+    result_of,
+    results_of,
 )
 
 queue = Queue("typed", "memory://")
@@ -264,3 +271,45 @@ def without_a_loop() -> None:
     assert_type(SEND.get_sync(queue, "id"), SyncFoundJob[Receipt] | None)
     assert_type(queue.sync.add("name"), SyncJobHandle[Any])
     assert_type(queue.sync.add_many([resize.call("a.png")]), list[SyncJobHandle[str]])
+
+
+@queue.task
+async def download(url: str) -> bytes:
+    return url.encode()
+
+
+@queue.task
+async def measure(content: bytes = result_of(download), *, unit: str = "B") -> int:
+    return len(content)
+
+
+@queue.task
+def add_up(sizes: list[int] = results_of(measure)) -> float:
+    return sum(sizes)
+
+
+async def flows(job: Job, process_job: ProcessJob) -> None:
+    flow = Flow("report", {"n": 1}, queue="etl", attempts=3, on_child_failure="ignore", children=[download.call("a")])
+    assert_type(await queue.add_flow(flow), FlowHandle[Any])
+    assert_type(await queue.add_flow(Flow("report", queue=queue, children=[flow], on_failure="wait")), FlowHandle[Any])
+    assert_type(await queue.add_flow(measure.call()), FlowHandle[int])
+    assert_type(await queue.add_flows([flow, measure.call()]), list[FlowHandle[Any]])
+    call = measure.call(unit="KiB").after(download.call("a"), on_child_failure="continue")
+    assert_type(call, Call[int])
+    added = await add_up.call().after(call, measure.call(b"")).add()
+    assert_type(added, FlowHandle[float])
+    assert_type(await added.result(), float)
+    assert_type(added.children, tuple[FlowHandle[Any], ...])
+    assert_type(chain(download.call("a"), measure.call()), Call[int])
+    assert_type(await chain(download.call("a"), measure.call(), add_up.call()).add(), FlowHandle[float])
+    assert_type(await job.add_children([flow, call], on_child_failure="wait"), list[FlowHandle[Any]])
+    assert_type(await job.children_failures(), dict[str, str])
+    assert_type(process_job.add_children([flow]), list[str])
+    assert_type(await queue.flow("id", depth=3), FlowNode)
+
+
+def flows_without_a_loop(job: SyncJob) -> None:
+    assert_type(queue.sync.add_flow(measure.call()), SyncFlowHandle[int])
+    assert_type(queue.sync.add_flow(Flow("report")), SyncFlowHandle[Any])
+    assert_type(measure.call().after(download.call("a")).add_sync().result(), int)
+    assert_type(job.add_children([Flow("report")])[0].children, tuple[SyncFlowHandle[Any], ...])

@@ -6,7 +6,22 @@ from dataclasses import dataclass
 
 import ropeway
 import ropeway.testing
-from ropeway import Call, Job, JobHandle, JobType, ProcessJob, Queue, SyncJob, SyncJobHandle, Task, Worker
+from ropeway import (
+    Call,
+    Flow,
+    Job,
+    JobHandle,
+    JobType,
+    ProcessJob,
+    Queue,
+    SyncJob,
+    SyncJobHandle,
+    Task,
+    Worker,
+    chain,
+    result_of,
+    results_of,
+)
 
 queue = Queue("typed", "memory://")
 
@@ -190,3 +205,36 @@ def wrong_sync_calls() -> None:
 def wrong_names() -> None:
     ropeway.Qeue("typed")  # wrong
     ropeway.testing.FakeClok()  # wrong
+
+
+@queue.task
+async def download(url: str) -> bytes:
+    return url.encode()
+
+
+@queue.task
+async def takes_another_type(number: int = result_of(download)) -> int:  # wrong
+    return number
+
+
+@queue.task
+async def takes_one_for_many(contents: bytes = results_of(download)) -> None:  # wrong
+    print(contents)
+
+
+async def wrong_flows(job: Job) -> None:
+    Flow("report", on_child_failure="explode")  # wrong
+    Flow("report", children=["fetch"])  # wrong
+    Flow("report", atempts=3)  # wrong
+    Flow()  # wrong
+    await queue.add_flow("report")  # wrong
+    await queue.add_flows(Flow("report"))  # wrong
+    await job.add_children(Flow("report"))  # wrong
+    download.call("a").after(download)  # wrong
+    download.call("a").after(download.call("b"), on_child_failure="never")  # wrong
+    download.call("a").after(download.call(5))  # wrong
+    chain(download.call("a"), "resize")  # wrong
+    text: str = await (await chain(download.call("a"), download.call("b")).add()).result()  # wrong
+    await queue.flow("id", deep=3)  # wrong
+    result_of("download")  # wrong
+    print(text)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import click
 
 from ...errors import InvalidMove, JobNotFound
-from ...job.states import State, in_use
+from ...job.states import State, state_named
 from ...store.contract import Store
 from ...store.values import BATCH, MISSING, Answer
 from ..completing import complete_name
@@ -44,6 +44,12 @@ class Moved(NamedTuple):
     id: str
     answer: Answer
     hint: str = ""
+    why: str = ""
+    """Why it was refused, if that is not about the job itself."""
+
+
+Act: TypeAlias = Callable[[str, list[str]], Awaitable[Sequence[Answer | InvalidMove]]]
+"""Moves jobs of a queue. In place of an answer there may be the error about another job of its flow."""
 
 
 def chosen_by(states: str) -> Callable[[Callable[..., int]], Any]:
@@ -76,7 +82,7 @@ def chosen_by(states: str) -> Callable[[Callable[..., int]], Any]:
 async def move(
     store: Store,
     verb: Verb,
-    act: Callable[[str, list[str]], Awaitable[list[Answer]]],
+    act: Act,
     selection: Selection,
     *,
     yes: bool,
@@ -92,9 +98,7 @@ async def move(
     return _report_all(verb, await _move(act, chosen), as_json=as_json)
 
 
-async def _move_by_id(
-    store: Store, act: Callable[[str, list[str]], Awaitable[list[Answer]]], selection: Selection
-) -> list[Moved]:
+async def _move_by_id(store: Store, act: Act, selection: Selection) -> list[Moved]:
     if selection.state or selection.name or selection.limit:
         raise click.UsageError("give ids, or --state, --name and --limit to choose jobs; not both")
     located = await locate(store, selection.ids, selection.queue)
@@ -102,14 +106,20 @@ async def _move_by_id(
     return [*await _move(act, located.chosen), *missing]
 
 
-async def _move(act: Callable[[str, list[str]], Awaitable[list[Answer]]], chosen: Sequence[Chosen]) -> list[Moved]:
+async def _move(act: Act, chosen: Sequence[Chosen]) -> list[Moved]:
     moved: list[Moved] = []
     for queue, ids in chosen:
         for start in range(0, len(ids), BATCH):
             batch = ids[start : start + BATCH]
             answers = await act(queue.name, batch)
-            moved += [Moved(queue.name, each, answer) for each, answer in zip(batch, answers, strict=True)]
+            moved += [_moved(queue.name, each, answer) for each, answer in zip(batch, answers, strict=True)]
     return moved
+
+
+def _moved(queue: str, id: str, answer: Answer | InvalidMove) -> Moved:
+    if isinstance(answer, InvalidMove):
+        return Moved(queue, id, Answer("refused", state_named(answer.state)), why=f"{id} was left as it is: {answer}")
+    return Moved(queue, id, answer)
 
 
 def _states(verb: Verb, selection: Selection) -> tuple[State, ...]:
@@ -119,7 +129,7 @@ def _states(verb: Verb, selection: Selection) -> tuple[State, ...]:
     if not given and not verb.filtered:
         raise click.UsageError(f"say with --state which jobs to {verb.name}")
     if wrong := set(given) - set(verb.movable):
-        allowed = ", ".join(in_use(verb.movable))
+        allowed = ", ".join(verb.movable)
         raise click.UsageError(f"{verb.name} is for jobs that are {allowed}; not for {', '.join(sorted(wrong))} ones")
     return given or verb.filtered
 
@@ -169,7 +179,9 @@ def _number(moved: list[Moved], verdict: str) -> int:
 
 
 def _why(verb: Verb, moved: Moved) -> str:
+    if moved.why:
+        return moved.why
     if moved.answer.state is None:
         why = str(JobNotFound(moved.queue, moved.id)) if moved.queue else f"no queue has a job {moved.id!r}"
         return f"{why}{moved.hint}"
-    return str(InvalidMove(moved.queue, moved.id, verb.name, moved.answer.state, in_use(verb.movable)))
+    return str(InvalidMove(moved.queue, moved.id, verb.name, moved.answer.state, verb.movable))

@@ -19,7 +19,7 @@ from ..tables import Column, Wrapped, room_in_terminal, show_table
 from ..text import age, shown
 from ..text import as_json as json_text
 
-_STATES: Final[tuple[State, ...]] = ("active", "waiting", "delayed", *FINAL)
+_STATES: Final[tuple[State, ...]] = ("active", "waiting", "waiting-children", "delayed", *FINAL)
 """What still has to be done comes first."""
 
 
@@ -126,4 +126,6 @@ def _about(job: Snapshot) -> str:
         case "active":
             done = "" if job.progress is None else f" {shown(job.progress)}"
             return f"{job.worker or ''}{done}"
+        case "waiting-children":
+            return "1 child" if job.children == 1 else f"{job.children:,} children"
     return shown(job.data)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import click
 
 from ...client.new_jobs import reason_text
+from ...client.queue import Queue
 from ...job.moves import MOVES
-from ...job.states import OPEN, State, in_use
+from ...job.states import OPEN, State
 from ...store.contract import Store
+from ...store.values import Answer
 from ..helping import examples
 from ..stores import on_store
 from .batches import Selection, Verb, chosen_by, move
+from .trees import on_trees
 
 
 @click.command(
@@ -35,18 +38,28 @@ async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_j
     epilog=examples(
         "ropeway jobs cancel welcome-42 --reason 'wrong address'",
         "ropeway jobs cancel --queue emails --state waiting --name send_newsletter",
+        "ropeway jobs cancel report-42 --children    # and what it waits for",
     )
 )
 @chosen_by("default: all that are not finished")
 @click.option("--reason", help="Why; kept with the job.")
+@click.option("--children", is_flag=True, help="Also all below them in their flows that are not finished.")
 @on_store()
-async def cancel(store: Store, reason: str | None, selection: Selection, yes: bool, as_json: bool) -> int:
+async def cancel(
+    store: Store, reason: str | None, children: bool, selection: Selection, yes: bool, as_json: bool
+) -> int:
     """Cancel jobs, running ones too, by id or by filter."""
-    verb = Verb("cancel", "cancelled", MOVES["cancel"].sources, in_use(OPEN))
+    verb = Verb("cancel", "cancelled", MOVES["cancel"].sources, OPEN)
     why = reason_text(reason)
-    return await move(
-        store, verb, lambda queue, ids: store.cancel(queue, ids, why), selection, yes=yes, as_json=as_json
-    )
+
+    async def alone(queue: str, ids: list[str]) -> list[Answer]:
+        return await store.cancel(queue, ids, why)
+
+    async def with_children(queue: Queue, id: str) -> None:
+        await queue.cancel(id, why, children=True)
+
+    act = on_trees(store, alone, with_children) if children else alone
+    return await move(store, verb, act, selection, yes=yes, as_json=as_json)
 
 
 @click.command(epilog=examples("ropeway jobs promote welcome-42", "ropeway jobs promote --queue emails --limit 100"))
@@ -63,15 +76,23 @@ async def promote(store: Store, selection: Selection, yes: bool, as_json: bool) 
         "ropeway jobs remove welcome-42",
         "ropeway jobs remove --queue emails --state cancelled --yes",
         "ropeway jobs remove welcome-42 --force    # even if it runs",
+        "ropeway jobs remove report-42 --keep-children",
     )
 )
 @chosen_by("needed, because there is no way back")
 @click.option("--force", is_flag=True, help="Even active ones; their results are refused.")
+@click.option("--keep-children", is_flag=True, help="Leave the jobs below them in their flows.")
 @on_store()
-async def remove(store: Store, force: bool, selection: Selection, yes: bool, as_json: bool) -> int:
-    """Forget jobs, by id or by filter."""
+async def remove(store: Store, force: bool, keep_children: bool, selection: Selection, yes: bool, as_json: bool) -> int:
+    """Forget jobs, by id or by filter; a flow as a whole, or not at all while a job below is active."""
     movable: tuple[State, ...] = tuple(state for state in MOVES["remove"].sources if force or state != "active")
     verb = Verb("remove", "removed", movable, ())
-    return await move(
-        store, verb, lambda queue, ids: store.remove(queue, ids, force=force), selection, yes=yes, as_json=as_json
-    )
+
+    async def alone(queue: str, ids: list[str]) -> list[Answer]:
+        return await store.remove(queue, ids, force=force)
+
+    async def with_children(queue: Queue, id: str) -> None:
+        await queue.remove(id, force=force)
+
+    act = alone if keep_children else on_trees(store, alone, with_children)
+    return await move(store, verb, act, selection, yes=yes, as_json=as_json)

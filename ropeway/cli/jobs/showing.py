@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -9,6 +10,7 @@ import click
 
 from ...client.snapshot import Snapshot
 from ...errors import JobNotFound
+from ...job.flows import ChildState
 from ...store.contract import Store
 from ...store.values import History, LogLine
 from ..escaping import one_line, printable
@@ -24,6 +26,7 @@ from .locating import locate_one
 from .timeline import Step, timeline_of
 
 _LOG_LINES = 20
+_PARENTS = 5
 
 
 @click.command(
@@ -38,7 +41,10 @@ _LOG_LINES = 20
 @json_option
 @on_store()
 async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
-    """Show all that is known of a job: its timeline, log lines and the trace of its last failure."""
+    """Show all that is known of a job: its timeline, log lines and the trace of its last failure.
+
+    `ropeway flows show` shows its children one by one.
+    """
     found, id = await locate_one(store, id, queue)
     job = await found.get(id)
     if job is None:
@@ -46,10 +52,12 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
     snapshot = job.snapshot
     history = await found.history(id)
     steps = await timeline_of(found, snapshot, history)
+    counts = await job.children_counts() if snapshot.children else None
     if as_json:
-        click.echo(json_text({"job": snapshot, "timeline": _documents(steps), **_history_document(history)}))
+        document = {"job": snapshot, "children": counts, "timeline": _documents(steps), **_history_document(history)}
+        click.echo(json_text(document))
         return
-    _show_facts(snapshot)
+    _show_facts(snapshot, counts or {})
     _show_timeline(steps, snapshot)
     _show_log(history.log[-_LOG_LINES:], history)
     if history.failures and history.failures[-1].trace:
@@ -57,7 +65,7 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
         click.echo(f"\nTrace of attempt {last.attempt}\n{printable(last.trace).rstrip()}")
 
 
-def _show_facts(job: Snapshot) -> None:
+def _show_facts(job: Snapshot, children: Mapping[ChildState, int]) -> None:
     state = click.style(job.state, fg=STATE_COLOURS.get(job.state))
     facts = {
         "queue": job.queue,
@@ -73,6 +81,8 @@ def _show_facts(job: Snapshot) -> None:
         "kept until": clock_time(job.expires_at),
         "worker": one_line(job.worker or ""),
         "locked until": clock_time(job.lock_until),
+        "parents": _parents(job),
+        "children": ", ".join(f"{count:,} {state}" for state, count in children.items() if count),
         "data": shown(job.data),
         "progress": "" if job.progress is None else shown(job.progress),
         "result": shown(job.result) if job.state == "completed" else "",
@@ -82,6 +92,13 @@ def _show_facts(job: Snapshot) -> None:
     for name, value in facts.items():
         if value:
             click.echo(f"  {name:<13} {value}")
+
+
+def _parents(job: Snapshot) -> str:
+    first = ", ".join(
+        parent.id if parent.queue == job.queue else f"{parent.queue}/{parent.id}" for parent in job.parents[:_PARENTS]
+    )
+    return f"{first} and {len(job.parents) - _PARENTS:,} more" if len(job.parents) > _PARENTS else first
 
 
 def _show_timeline(steps: list[Step], job: Snapshot) -> None:

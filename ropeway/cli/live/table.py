@@ -61,6 +61,7 @@ COLUMNS: Final = (
     QueueColumn("waiting", 7, _count("waiting", "yellow")),
     QueueColumn("active", 6, _count("active", "cyan")),
     QueueColumn("delayed", 7, _count("delayed", "blue")),
+    QueueColumn("parents", 7, _count("waiting-children", "yellow")),
     QueueColumn("completed", 9, _count("completed", "green")),
     QueueColumn("failed", 6, _count("failed", "bold red")),
     QueueColumn("cancelled", 9, _count("cancelled", "magenta")),
@@ -72,10 +73,10 @@ COLUMNS: Final = (
     QueueColumn("p95 wait", 8, _latency("p95")),
 )
 IMPORTANCE: Final = (
-    *("queue", "waiting", "active", "failed", "done/s", "delayed", "oldest", "completed", "p95 wait"),
+    *("queue", "waiting", "active", "failed", "done/s", "delayed", "parents", "oldest", "completed", "p95 wait"),
     *("trend", "added/s", "failed/s", "p50 wait", "cancelled"),
 )
-RARE: Final[dict[str, State]] = {"cancelled": "cancelled"}
+RARE: Final[dict[str, State]] = {"cancelled": "cancelled", "parents": "waiting-children"}
 """Columns that are shown only if a queue has such jobs."""
 
 

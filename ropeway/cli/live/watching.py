@@ -12,7 +12,7 @@ from ...job.events import Entry
 from ...job.instants import Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
-from ...job.states import IN_USE, State
+from ...job.states import STATES, State
 from ...store.commands import Find
 from ...store.contract import Store
 from ...store.values import Counts, Settings
@@ -43,7 +43,7 @@ class QueueWatch:
         self._meter = Meter()
         self._first_rates = Moves()
         self._minutes: list[float] = []
-        self._counts: Counts = dict.fromkeys(IN_USE, 0)
+        self._counts: Counts = dict.fromkeys(STATES, 0)
         self._settings = Settings()
         self._waiting: list[JobRecord] = []
         self._active: list[JobRecord] = []
@@ -72,7 +72,7 @@ class QueueWatch:
 
     async def _read(self, store: Store, now: Instant, heard: Heard) -> Moves:
         counts = await store.count(self.name)
-        self._counts = {state: counts[state] for state in IN_USE}
+        self._counts = counts
         moves = await self._count_moves(store, now, first=heard.first)
         self._active = await self._find(store, "active", RUNNING) if self._counts["active"] else []
         await self._look_for_oldest(store)

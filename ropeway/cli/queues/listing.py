@@ -51,7 +51,17 @@ async def _described(queue: Queue, workers: list[WorkerInfo]) -> dict[str, Any]:
     }
 
 
-_WIDTHS = {"waiting": 0, "active": 0, "failed": 30, "delayed": 60, "completed": 70, "cancelled": 90}
+_WIDTHS = {
+    "waiting": 0,
+    "active": 0,
+    "failed": 30,
+    "delayed": 60,
+    "completed": 70,
+    "cancelled": 90,
+    "waiting-children": 100,
+}
+_RARE = "waiting-children"
+"""The state that has a column only if a queue has such jobs."""
 
 
 def _show(described: list[dict[str, Any]]) -> None:
@@ -59,9 +69,14 @@ def _show(described: list[dict[str, Any]]) -> None:
     limits = (
         [Column("limit", 100, is_number=True)] if any(queue["max_global_concurrency"] for queue in described) else []
     )
+    widths = {
+        state: width
+        for state, width in _WIDTHS.items()
+        if state != _RARE or any(queue["counts"][state] for queue in described)
+    }
     columns = [
         Column("queue", is_whole=True),
-        *(Column(state, width, is_number=True) for state, width in _WIDTHS.items()),
+        *(Column(state, width, is_number=True) for state, width in widths.items()),
         Column("workers", 50, is_number=True),
         *limits,
         Column("paused", 80),
@@ -69,7 +84,7 @@ def _show(described: list[dict[str, Any]]) -> None:
     rows = [
         [
             queue["name"],
-            *(queue["counts"][state] for state in _WIDTHS),
+            *(queue["counts"][state] for state in widths),
             queue["workers"],
             *(queue["max_global_concurrency"] or "" for _ in limits),
             _pause(queue),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from msgspec import Struct
+
 from ...job.events import events_in
+from ...job.flows import Child
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import FINAL, STATES, State
 from ...store.values import Settings
 from .deadlines import Deadlines
+from .families import Family, Key
 from .history import Histories
 from .keys import SortedKeys
 from .metrics import Metrics
@@ -37,6 +41,8 @@ class QueueData:
         self.metrics = Metrics()
         self.alone: dict[str, str] = {}
         """Jobs that stalled before and now run alone, with the token of that attempt."""
+        self.families: dict[str, Family] = {}
+        """Parents with their children."""
         self._indexes: dict[State, StateIndex] = {state: StateIndex(state, self.jobs) for state in STATES}
         self._locks = Deadlines(attrgetter("lock_until"))
         self._expiries = Deadlines(attrgetter("expires_at"))
@@ -47,6 +53,8 @@ class QueueData:
         """Jobs changed since the indexes were last updated, as the indexes have them."""
         self._drafts: dict[tuple[str, State | None], Draft] = {}
         self._after: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self._undo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        """How to undo the changes of this step to families, newest last."""
         self._was_busy = False
 
     @property
@@ -91,6 +99,27 @@ class QueueData:
         job = self.jobs.pop(id)
         self._original.setdefault(id, job)
         self._indexed.setdefault(id, job)
+        if id in self.families:
+            self._undo.append((self.families.__setitem__, (id, self.families.pop(id))))
+
+    def found(self, id: str, family: Family) -> None:
+        """Makes a job a parent."""
+        self.families[id] = family
+        self._undo.append((self.families.pop, (id,)))
+
+    def change(self, part: Struct, **fields: Any) -> None:
+        """Changes a family or one of its links, until the step is rolled back."""
+        for field, value in fields.items():
+            self._undo.append((setattr, (part, field, getattr(part, field))))
+            setattr(part, field, value)
+
+    def adopt(self, family: Family, children: Sequence[Child]) -> None:
+        self._undo.append((setattr, (family, "links", dict(family.links))))
+        self._undo.append((setattr, (family, "left", family.left)))
+        family.add(children)
+
+    def forget_child(self, family: Family, key: Key) -> None:
+        self._undo.append((family.links.__setitem__, (key, family.links.pop(key))))
 
     def entry(
         self, what: str, to: State | None = None, detail: dict[str, Any] | None = None
@@ -100,6 +129,13 @@ class QueueData:
         if draft is None:
             draft = self._drafts[what, to] = Draft(what, to, detail, [])
         return draft.jobs
+
+    def removals(self) -> list[tuple[str, dict[str, Any] | None]]:
+        """As `entry`, for removals, which come after whatever else happened to the job in this step."""
+        last = next(reversed(self._drafts.values()), None)
+        if last is None or last.what != "remove":
+            last = self._drafts[f"remove {len(self._drafts)}", None] = Draft("remove", None, None, [])
+        return last.jobs
 
     def notice(self, what: str, detail: dict[str, Any] | None = None) -> None:
         """Adds an event entry about the whole queue."""
@@ -150,6 +186,8 @@ class QueueData:
         return bool(drafts)
 
     def roll_back(self) -> None:
+        for undo, args in reversed(self._undo):
+            undo(*args)
         for id, job in self._original.items():
             if job is not None:
                 self.put(job)
@@ -162,6 +200,7 @@ class QueueData:
         self._original = {}
         self._drafts = {}
         self._after = []
+        self._undo = []
 
     def _put_in_order(self) -> None:
         """Updates the indexes from the changed jobs, in one batch: far cheaper than one by one."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ...job.instants import Instant
 from ...job.record import JobRecord
@@ -12,6 +13,9 @@ from ...store.values import RevokedLock, Topic
 from .queue_data import QueueData
 from .shared_state import SharedState
 
+if TYPE_CHECKING:
+    from .verbs.flows import News
+
 
 class Step:
     """Holds the store's lock, and commits every queue it touched, or rolls all of them back.
@@ -19,7 +23,7 @@ class Step:
     `now` is the same instant for everything in it.
     """
 
-    __slots__ = ("_queues", "_reads_clock", "_revoked", "_wakes", "ended", "now", "shared")
+    __slots__ = ("_queues", "_reads_clock", "_revoked", "_wakes", "ended", "news", "now", "shared")
 
     def __init__(self, shared: SharedState, now: Instant | None) -> None:
         self.shared = shared
@@ -27,6 +31,8 @@ class Step:
         self._reads_clock = now is None
         self.ended: list[tuple[JobRecord, Retention]] = []
         """Jobs that became final in this step, with their retention."""
+        self.news: deque[News] = deque()
+        """Ends of children that their parents were not told of yet."""
         self._queues: dict[str, QueueData] = {}
         self._revoked: list[tuple[str, RevokedLock]] = []
         self._wakes: set[tuple[Topic, str]] = set()

@@ -1,15 +1,17 @@
-"""add: bundles of jobs as parameters of `sql/add.sql`, and its answers."""
+"""add: bundles of jobs as parameters of `sql/add.sql`, and its answers. Also the children that `update` adds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from ...errors import InvalidOption
 from ...job.record import NewJob
 from ...store.answer_codes import ADDED
-from ...store.values import Added
+from ...store.values import Added, JobUpdate
 from .encoding import as_json
-from .parameters import Parameter, booleans, numbers, texts
+from .flows import flow_of
+from .parameters import Parameter, booleans, numbers, text, texts
 
 Bundles: TypeAlias = Sequence[Sequence[NewJob]]
 
@@ -29,6 +31,7 @@ class Arguments(NamedTuple):
     delays: list[int] | None
     dues: list[int | None] | None
     tags: list[str | None] | None
+    flow: str | None
 
     def parameters(self) -> tuple[Parameter, ...]:
         return (
@@ -44,13 +47,18 @@ class Arguments(NamedTuple):
             numbers(self.delays),
             numbers(self.dues),
             texts(self.tags),
+            text(self.flow),
         )
 
 
 def arguments_of(bundles: Bundles) -> Arguments:
     jobs = [job for bundle in bundles for job in bundle]
+    is_flow = any(job.parents or job.children for job in jobs)
+    named = {job.queue for job in jobs}
+    if is_flow:
+        named.update(parent.queue for job in jobs for parent in job.parents)
     # In order: of two calls that make the same queues, one waits for the other.
-    queues = sorted({job.queue for job in jobs})
+    queues = sorted(named)
     places = {queue: place for place, queue in enumerate(queues, 1)}
     return Arguments(
         queues,
@@ -65,6 +73,7 @@ def arguments_of(bundles: Bundles) -> Arguments:
         [job.delay for job in jobs] if any(job.delay for job in jobs) else None,
         [job.due_at for job in jobs] if any(job.due_at is not None for job in jobs) else None,
         [as_json(job.tags).decode() if job.tags else None for job in jobs] if any(job.tags for job in jobs) else None,
+        flow_of(jobs, places) if is_flow else None,
     )
 
 
@@ -74,3 +83,21 @@ def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:
         return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
     verdicts = iter(letters)
     return [[Added(job.id, ADDED[next(verdicts)]) for job in bundle] for bundle in bundles]
+
+
+def children_given(updates: Sequence[JobUpdate]) -> str | None:
+    """JSON for each update, as `sql/lib/give_children.sql` takes it; None if no job gets children."""
+    if not any(update.children for update in updates):
+        return None
+    return as_json([_given(update) if update.children else None for update in updates]).decode()
+
+
+def _given(update: JobUpdate) -> Mapping[str, object]:
+    if update.token is None:
+        raise InvalidOption("children", "need the token of the job that gets them")
+    return {
+        "queues": [child.queue for child in update.children],
+        "ids": [child.id for child in update.children],
+        "policies": [child.policy for child in update.children],
+        "adds": as_json(arguments_of([update.adds])._asdict()).decode(),
+    }

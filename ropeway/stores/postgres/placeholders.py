@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from ...job.events import NOTICES, PUBLISHED
+from ...job.flows import CHILD_STATES, EFFECTS, OWED, Effect, reason_for_parents
 from ...job.instants import LAST_INSTANT, Milliseconds
 from ...job.moves import MOVES
+from ...job.options import StoredOptions
 from ...job.record import JobRecord
+from ...job.retention import KEEP_FAILED
 from ...job.stalls import stall_reason
 from ...job.states import FINAL, STATES
 from ...store.values import BATCH
@@ -25,14 +28,14 @@ CLOCK_SLACK: Final[Milliseconds] = 1_000
 
 CARRIED: Final = (
     "attempts_made", "attempts_started", "stalled_count", "logged", "id", "name", "started_at", "renewed_at", "token",
-    "worker", "progress",
+    "worker", "progress", "has_parents",
 )  # fmt: skip
 """Columns that a move copies from one of the tables of states to another. The reason, too, unless the job completes."""
 CARRIERS: Final = ("a", "gone", "held", "job")
 """Aliases, in statements, of the rows that these columns are copied from."""
 
 _RECORD_TYPES: Final = {
-    **dict.fromkeys(("priority", "attempts_made", "attempts_started", "stalled_count"), "integer"),
+    **dict.fromkeys(("priority", "attempts_made", "attempts_started", "stalled_count", "children"), "integer"),
     **dict.fromkeys(
         ("ord", "created_at", "due_at", "started_at", "renewed_at", "lock_until", "finished_at", "expires_at"), "bigint"
     ),
@@ -57,6 +60,7 @@ def values() -> Mapping[str, object]:
         **_moves(),
         **{_name(notice): notice for notice in (*NOTICES, PUBLISHED)},
         **_stall_reasons(),
+        **_flows(),
         **_carried(),
         **_record(),
     }
@@ -90,6 +94,25 @@ def _stall_reasons() -> dict[str, str]:
         "STALLED": how,
         "STALL_REASON": formatted({}),
         "STALL_REASON_WITH_END": formatted({"process": "its end"}),
+    }
+
+
+def _flows() -> dict[str, str]:
+    """The table of effects as branches of a CASE, its words, and formats of reasons: the queue, the id, the reason."""
+    table = [
+        f"WHEN '{ended} {policy}' THEN '{effect}'" for ended, row in EFFECTS.items() for policy, effect in row.items()
+    ]
+    options = StoredOptions()
+    defaults = (options.attempts, options.stack_traces, KEEP_FAILED.age, KEEP_FAILED.count)
+    return {
+        "EFFECTS": " ".join(table),
+        "OWED": _quoted(OWED),
+        **{f"EFFECT_{_name(effect)}": effect for effect in get_args(Effect)},
+        **{f"CHILD_{_name(word)}": word for word in (*CHILD_STATES, *EFFECTS)},
+        "REASON_OF_FAILED_CHILD": reason_for_parents("%1$s", "%2$s", "fail", "%3$s"),
+        "REASON_OF_CANCELLED_CHILD": reason_for_parents("%1$s", "%2$s", "cancel", None),
+        "REASON_OF_CANCELLED_CHILD_WITH_REASON": reason_for_parents("%1$s", "%2$s", "cancel", "%3$s"),
+        "OPTION_DEFAULTS": f"ARRAY[{', '.join('NULL' if each is None else str(each) for each in defaults)}]::bigint[]",
     }
 
 

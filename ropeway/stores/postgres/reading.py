@@ -8,16 +8,19 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from ...job.events import Entry, events_in, trim_entry
+from ...job.flows import CHILD_STATES, ChildState, Parent
 from ...job.record import JobRecord
 from ...job.states import State
 from ...store.commands import Find
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
-from ...store.values import Entries, FailedAttempt, History, LogLine, LogPage, Page, StoredEntry
+from ...store.values import Children, ChildStatus, Entries, FailedAttempt, History, LogLine, LogPage, Page, StoredEntry
 from .link import Row
 
 _entries: Final[Callable[[str], list[Entry]]] = msgspec.json.Decoder(list[Entry]).decode
 _failures: Final[Callable[[str], list[FailedAttempt]]] = msgspec.json.Decoder(list[FailedAttempt]).decode
 _lines: Final[Callable[[str], list[LogLine]]] = msgspec.json.Decoder(list[LogLine]).decode
+
+_parents: Final[Callable[[str], tuple[Parent, ...]]] = msgspec.json.Decoder(tuple[Parent, ...]).decode
 
 FindIn = Callable[[State, int, int, int, int], Awaitable[list[Row]]]
 """Takes a state, how many jobs to return and to look at, both at most, and a key; returns rows of `sql/find.sql`."""
@@ -55,8 +58,9 @@ async def find(find_in: FindIn, query: Find) -> Page:
 
 
 def record_of(fields: Sequence[Any]) -> JobRecord:
-    """A row of `sql/get.sql`, whose last field is null for a job without tags."""
-    whole: list[Any] = [*fields[:-1], tuple(fields[-1] or ())]
+    """A row of `sql/get.sql`. Its tags and parents are null if the job has none."""
+    *plain, tags, parents, children = fields
+    whole: list[Any] = [*plain, tuple(tags or ()), _parents(parents) if parents else (), children]
     return JobRecord(*whole)
 
 
@@ -154,3 +158,15 @@ def log_of(rows: Sequence[Row], limit: int) -> LogPage | None:
     lines = [LogLine(*line) for line in zip(ats or (), texts or (), strict=True)]
     is_last = limit <= 0 or len(lines) <= limit
     return LogPage(lines[: max(0, limit)], newest, None if is_last else numbers[limit - 1])
+
+
+def children_of(rows: Sequence[Row], limit: int) -> Children | None:
+    """A page of children; `sql/children.sql` was asked for one more than fits."""
+    if not rows:
+        return None
+    [(counts, numbers, *columns)] = rows
+    totals: dict[ChildState, int] = dict.fromkeys(CHILD_STATES, 0)
+    *each, awaited = counts or [0]
+    totals.update(zip(CHILD_STATES, each, strict=False))
+    found = [ChildStatus(*fields) for fields in zip(*columns, strict=True)] if numbers else []
+    return Children(found[:limit], totals, str(numbers[limit - 1]) if len(found) > limit else None, bool(awaited))

@@ -85,12 +85,18 @@ def _others(outcomes: Sequence[Outcome], positions: Sequence[int]) -> tuple[Para
         texts([outcome.result for outcome in others]),
         texts([failure.reason for failure in failures]),
         texts([failure.trace for failure in failures]),
-        numbers([min(outcome.delay, LAST_INSTANT) for outcome in others]),
+        numbers([_delay(outcome) for outcome in others]),
         numbers([outcome.keep.age for outcome in others]),
         numbers([outcome.keep.count for outcome in others]),
         booleans([outcome.exhausted for outcome in others]),
         numbers([outcome.stack_traces for outcome in others]),
     )
+
+
+def _delay(outcome: Outcome) -> int:
+    """As `sql/lib/settle_one.sql` takes it."""
+    delay = min(outcome.delay, LAST_INSTANT)
+    return -1 - delay if outcome.awaits_children and outcome.move == "postpone" else delay
 
 
 def jobs_added(outcomes: Sequence[Outcome]) -> str | None:

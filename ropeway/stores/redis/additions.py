@@ -42,7 +42,7 @@ def pack_additions(
     jobs = [packer.job(job, id) for (_, job), id in zip(owned, ids, strict=True)]
     owners = [number for number, _ in owned]
     parcels = [(number, entry.name.decode(), as_text(entry.stored)) for number, entry in in_outbox]
-    packed = pack((packer.names, jobs, owners, len(packer.queues), parcels))
+    packed = pack((packer.names, jobs, owners, len(packer.queues), parcels, packer.rare))
     return Additions(packer.queues, tuple(map(keys.queue, packer.queues)), (packed, packer.texts))
 
 
@@ -54,7 +54,7 @@ def entries_of(keys: Keys, queue: str, outcomes: Sequence[Outcome], now: Instant
         for job in outcome.adds:
             if job.queue != queue:
                 by_queue.setdefault(job.queue, []).append([job])
-        parcels: list[Parcel] = [(to, *Load(keys, bundles, now).arguments) for to, bundles in by_queue.items()]
+        parcels = [Parcel(to, *Load(keys, bundles, now).arguments) for to, bundles in by_queue.items()]
         if parcels:
             own = outcome.id.encode(), outcome.token.encode()
             entries.append((number, Entry.of(queue, own, parcels)))

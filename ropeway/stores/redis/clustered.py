@@ -1,33 +1,34 @@
 """The store on a cluster, where a command may concern keys on several nodes.
 
 Adding, claiming and settling ask the queue's own node only. The list of queues, the records, the outboxes of other
-queues and jobs that outcomes add to other queues are in other slots: they are waited for briefly, and what was not done
-is done later.
+queues, jobs that outcomes add to other queues, and parents and children there are in other slots: they are waited for
+briefly, and what was not done is done later.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from msgspec.structs import replace
 
 from ...errors import StoreUnavailable
 from ...job.instants import Instant
 from ...store import commands
-from ...store.commands import Add, Claim, Settle, Tick
-from ...store.values import Added, Claimed, Settled, Ticked
+from ...store.commands import Add, Claim, Settle, Tick, Update
+from ...store.values import Added, Answer, Claimed, Settled, Ticked
 from .additions import entries_of, pack_additions
+from .births import births_over_slots, pack_births
 from .constants import ACCEPTED
 from .executor import Executor
 from .multi_slot import add_over_slots
-from .outbox import Entry, clocks_soon, deliver, forget_senders, hand_over
+from .outbox import Entry, clocks_soon, deliver, deliver_posted, forget_senders, hand_over
 from .settling import settlement
 from .store import RedisStore
 from .subscriber import RedisListener
 from .target import Target
-from .verbs import VERBS, Verbs, run
+from .verbs import VERBS, Verb, Verbs, run
 
 T = TypeVar("T")
 
@@ -54,14 +55,17 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
 
 async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     queues = {job.queue for outcome in command.outcomes for job in outcome.adds} - {command.queue}
-    if not queues:
-        return await run.settle(on, command, now)
     packed, ordered = settlement(command.outcomes, command.then, now)
-    entries = entries_of(on.keys, command.queue, ordered, now)
-    _, began = await asyncio.gather(on.register([*queues]), clocks_soon(on.keys, on.call, queues, now))
-    answer = await run.settle_adding(on, packed, pack_additions(on.keys, command.queue, ordered, entries))
-    # The outcomes are accepted, so nothing may raise now: what is not delivered is left to the next tick.
-    await _briefly(_deliver_accepted(on, entries, answer[0], began, now))
+    if queues:
+        entries = entries_of(on.keys, command.queue, ordered, now)
+        _, began = await asyncio.gather(on.register([*queues]), clocks_soon(on.keys, on.call, queues, now))
+        answer = await run.settle_adding(on, packed, pack_additions(on.keys, command.queue, ordered, entries))
+        # The outcomes are accepted, so nothing may raise now: what is not delivered is left to the next tick.
+        await _briefly(_deliver_accepted(on, entries, answer[0], began, now))
+    else:
+        answer = await run.ask_to_settle(on, command.queue, packed, ordered)
+    if answer[3]:
+        await _briefly(deliver_posted(on.keys, on.call, command.queue, answer[3], now))
     return run.settled_of(on, command, ordered, answer)
 
 
@@ -71,10 +75,36 @@ async def _deliver_accepted(
     accepted = [entry for number, entry in entries if codes[2 * number - 2 : 2 * number] == ACCEPTED.encode()]
     new: list[str] = []
     for entry in accepted:
-        if all(to in began for to, *_ in entry.parcels):
+        if entry.receivers <= began.keys():
             answers = await hand_over(on.keys, on.call, entry, began, now)
-            new += [to for (to, *_), answer in zip(entry.parcels, answers, strict=True) if answer and answer[1]]
+            new += [parcel.to for parcel, answer in zip(entry.parcels, answers, strict=True) if answer and answer[1]]
     await on.notice_new(new)
+
+
+async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
+    queue, updates = command.queue, command.updates
+    queues = {job.queue for update in updates for job in update.adds} - {queue}
+    if not queues:
+        return await run.update(on, command, now)
+    births = await births_over_slots(on.keys, on.call, queue, updates, now)
+    await on.register([*queues])
+    answers = await run.update_with(on, run.packed_updates(command, now), pack_births(on.keys, queue, updates, births))
+    await _briefly(deliver(on.keys, on.call, queue, now))
+    return answers
+
+
+def then_deliver(verb: Verb) -> Verb:
+    """The verb, and then the delivery of what it put into the outbox for parents and children in other slots."""
+
+    async def act(on: Executor, command: Any, now: Instant | None) -> Any:
+        answer = await verb(on, command, now)
+        await _briefly(deliver(on.keys, on.call, command.queue, now))
+        return answer
+
+    return act
+
+
+OPERATIONS: Final = commands.Cancel, commands.Retry, commands.Remove, commands.Clean, commands.Obliterate
 
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
@@ -96,7 +126,14 @@ async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
 
 
 class ClusterStore(RedisStore):
-    verbs: ClassVar[Verbs] = {**VERBS, commands.Add: add, commands.Settle: settle, commands.Tick: tick}
+    verbs: ClassVar[Verbs] = {
+        **VERBS,
+        **{operation: then_deliver(VERBS[operation]) for operation in OPERATIONS},
+        commands.Add: add,
+        commands.Settle: settle,
+        commands.Update: update,
+        commands.Tick: tick,
+    }
 
     def new_executor(self, target: Target) -> Executor:
         return ClusterExecutor(target)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_args
 
 from ...job.events import DOUBLE_MOVES, EVENTS_KEPT, NOTICES, PUBLISHED
+from ...job.flows import CHILD_NOT_ADDED, EFFECTS, ENDS, OWED, ChildEnd, ChildState, Effect, Policy, reason_for_parents
 from ...job.instants import LAST_INSTANT, Milliseconds
 from ...job.moves import MOVES
 from ...job.outcomes import SettlingMove
@@ -17,6 +18,7 @@ from ...job.stalls import GIVEN_UP, StallVerdict, stall_reason
 from ...job.states import FINAL, STATES, State
 from ...store.answer_codes import ADDED, ANSWERS
 from ...store.values import BATCH
+from .encoding import DEFAULTS
 
 METRICS: Final[tuple[MetricName, ...]] = get_args(MetricName)
 METRICS_KEPT: Final[Milliseconds] = 14 * 86_400_000
@@ -30,6 +32,14 @@ ACCEPTED: Final = VERDICT_CODES["done"] + STATE_CODES["active"]
 MISSING: Final = next(code for code, answer in ANSWERS.items() if (answer.verdict, answer.state) == ("missing", None))
 IN_LINE: Final[tuple[State, ...]] = "waiting", "delayed"
 """States that runs do not tell apart: a set says which jobs are delayed."""
+CHILD_CODES: Final[Mapping[ChildState | ChildEnd, str]] = {
+    "pending": "p",
+    "completed": "c",
+    "failed": "f",
+    "cancelled": "x",
+    "removed": "r",
+}
+POLICY_CODES: Final[Mapping[Policy, str]] = {"fail": "f", "ignore": "i", "remove": "r", "continue": "c", "wait": "w"}
 
 
 def name_of(word: str) -> str:
@@ -84,6 +94,34 @@ def _reason_pieces() -> dict[str, Any]:
     }
 
 
+def _flow_pieces() -> dict[str, Any]:
+    """The table of flows by letters, and the fixed parts of the reason with which parents fail."""
+    child, reason = "<queue>/<id>", "<reason>"
+    head, _, failed = reason_for_parents("<queue>", "<id>", "fail", reason).partition(child)
+    cancelled = reason_for_parents("<queue>", "<id>", "cancel", None).partition(child)[2]
+    why = reason_for_parents("<queue>", "<id>", "cancel", reason).partition(cancelled)[2]
+    effects: tuple[Effect, ...] = get_args(Effect)
+    return {
+        **{f"EFFECT_{name_of(effect)}": effect for effect in effects},
+        **{f"POLICY_{name_of(policy)}": code for policy, code in POLICY_CODES.items()},
+        **{f"CHILD_{name_of(state)}": code for state, code in CHILD_CODES.items()},
+        "EFFECTS": literal(
+            {
+                CHILD_CODES[end] + POLICY_CODES[policy]: effect
+                for end, row in EFFECTS.items()
+                for policy, effect in row.items()
+            }
+        ),
+        "OWED": literal({effect: rank for rank, effect in enumerate(OWED, 1)}),
+        "ENDS": literal({move: CHILD_CODES[end] for move, end in ENDS.items()}),
+        "REASON_CHILD": head,
+        "REASON_FAILED": failed.removesuffix(reason),
+        "REASON_CANCELLED": cancelled,
+        "REASON_NOT_ADDED": f" {CHILD_NOT_ADDED}",
+        "REASON_WHY": why.removesuffix(reason),
+    }
+
+
 _settling: Final[tuple[SettlingMove, ...]] = get_args(SettlingMove)
 _first, _second = ({move: kinds[n] for move, kinds in METRICS_OF.items() if len(kinds) > n} for n in (0, 1))
 
@@ -91,6 +129,8 @@ VALUES: Final[Mapping[str, object]] = {
     **_words(),
     **_codes(),
     **_reason_pieces(),
+    **_flow_pieces(),
+    "DEFAULTS": literal(DEFAULTS),
     "LAST_INSTANT": LAST_INSTANT,
     "BATCH": BATCH,
     "EVENTS_KEPT": EVENTS_KEPT,

@@ -9,8 +9,11 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from ...job.events import Entry, trim_entry
+from ...job.flows import CHILD_STATES, ChildState, Policy
 from ...job.states import STATES
 from ...store.values import (
+    Children,
+    ChildStatus,
     Counts,
     Entries,
     FailedAttempt,
@@ -22,13 +25,16 @@ from ...store.values import (
     Settings,
     StoredEntry,
 )
-from .constants import METRICS
+from .constants import CHILD_CODES, METRICS, POLICY_CODES
 from .ids import DAMAGED, text_of
 
 _entry: Final = msgspec.json.Decoder(Entry).decode
 _failure: Final = msgspec.msgpack.Decoder(tuple[int, int, str | None, str, str]).decode
 _line: Final = msgspec.msgpack.Decoder(tuple[int, str]).decode
 _record: Final = msgspec.msgpack.Decoder(tuple[int, int | bool, str]).decode
+
+_CHILD_STATES: Final[dict[bytes, ChildState]] = {CHILD_CODES[state].encode(): state for state in CHILD_STATES}
+_POLICIES: Final[dict[bytes, Policy]] = {code.encode(): policy for policy, code in POLICY_CODES.items()}
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -119,6 +125,23 @@ def history_of(answer: list[Any] | None) -> History | None:
     failures, lines, written = answer
     log = [LogLine(*_line(line)) for line in lines]
     return History([FailedAttempt(*_failure(failure)) for failure in failures], log, max(0, written - len(log)))
+
+
+def children_of(answer: list[Any] | None) -> Children | None:
+    if answer is None:
+        return None
+    found, after, total, completed, failed, cancelled, awaited = answer
+    children = [_child(key, link) for key, link in zip(found[::2], found[1::2], strict=True)]
+    pending = total - completed - failed - cancelled
+    counts: dict[ChildState, int] = dict(zip(CHILD_STATES, (pending, completed, failed, cancelled), strict=True))
+    return Children(children, counts, None if after is None else after.decode(), bool(awaited))
+
+
+def _child(key: bytes, link: bytes) -> ChildStatus:
+    queue, _, id = key.partition(b"/")
+    state, policy, word = _CHILD_STATES[link[:1]], _POLICIES[link[1:2]], link[2:].decode() or None
+    words = (word, None) if state == "completed" else (None, word)
+    return ChildStatus(queue.decode(), text_of(id), policy, state, *words)
 
 
 def log_of(answer: list[Any] | None, *, newest_first: bool) -> LogPage | None:

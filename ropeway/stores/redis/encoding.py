@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import force_setattr
 
+from ...job.flows import Parent
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
@@ -45,6 +46,8 @@ def records(packed: bytes) -> list[JobRecord]:
     found = _records(packed)
     for record in found:
         force_setattr(record, "id", text_of(record.id))
+        if record.parents:
+            _name_parents(record)
     return found
 
 
@@ -53,7 +56,14 @@ def records_or_none(packed: bytes) -> list[JobRecord | None]:
     for record in found:
         if record is not None:
             force_setattr(record, "id", text_of(record.id))
+            if record.parents:
+                _name_parents(record)
     return found
+
+
+def _name_parents(record: JobRecord) -> None:
+    """Replaces the shortened ids of parents."""
+    force_setattr(record, "parents", tuple(Parent(parent.queue, text_of(parent.id)) for parent in record.parents))
 
 
 def answers_of(codes: bytes) -> list[Answer]:
@@ -123,7 +133,11 @@ def claimed_of(request: Claim, answer: Sequence[Any]) -> Claimed:
             pieces += (head, _TEXT[len(id)], id, value[:-16], _PLAIN_ACTIVE, value[-12:-6], _INSTANT, value[-6:], rest)
         else:
             pieces += (head, _TEXT[len(id)], id, value[:-16], _ACTIVE, _tail(value), rest)
-    return Claimed(_records(b"".join(pieces)), now, again_at)
+    jobs = _records(b"".join(pieces))
+    for number in ran_before:
+        if jobs[number].parents:
+            _name_parents(jobs[number])
+    return Claimed(jobs, now, again_at)
 
 
 def _tail(value: bytes) -> bytes:

@@ -14,8 +14,9 @@ from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.values import Added
 from .adding import Bundle, Bundles, Load, answers_of
+from .flow_slots import add_flow
 from .keys import Keys
-from .outbox import Call, Entry, clocks, hand_over
+from .outbox import Call, Entry, Parcel, clocks, hand_over
 
 
 async def add_over_slots(
@@ -41,7 +42,8 @@ async def add_over_slots(
     await asyncio.gather(*(add_to(queue, numbers) for queue, numbers in by_queue.items()))
     for number, bundle in enumerate(bundles):
         if bundle and not answers[number]:
-            answers[number] = await _add_one(keys, call, bundle, now, new)
+            add_one = add_flow if any(job.parents for job in bundle) else _add_one
+            answers[number] = await add_one(keys, call, bundle, now, new)
     return answers, new
 
 
@@ -80,10 +82,10 @@ async def _send(
     """Stores and delivers; returns the codes of each queue, except where another process delivered first."""
     (home, own), *others = parts.items()
     first = Load(keys, [own], now)
-    parcels = [(queue, *Load(keys, [part], now).arguments) for queue, part in others]
+    parcels = [Parcel(queue, *Load(keys, [part], now).arguments) for queue, part in others]
     entry = Entry.of(home, first.arguments, parcels)
     answer = await call("add", first.keys, *first.arguments, entry.name, entry.stored)
     said = [answer, *await hand_over(keys, call, entry, began, now)]
     answered = {queue: each for queue, each in zip(parts, said, strict=True) if each is not None}
-    new.extend(queue for queue, (_, is_new) in answered.items() if is_new)
-    return {queue: codes.decode() for queue, (codes, _) in answered.items()}
+    new.extend(queue for queue, (_, is_new, *_) in answered.items() if is_new)
+    return {queue: codes.decode() for queue, (codes, *_) in answered.items()}

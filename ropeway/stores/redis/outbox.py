@@ -1,7 +1,8 @@
-"""Transactional outbox of a cluster: jobs for queues in other slots are delivered at least once, and stored once.
+"""Transactional outbox of a cluster: jobs and news for other slots are delivered at least once, and acted on once.
 
 No script can write to two slots. The script that adds jobs to a queue (its home), or settles outcomes there, writes the
-jobs for other queues into the home's outbox in the same step. Each process that knows of an entry may deliver it:
+jobs for other queues into the home's outbox in the same step. So do scripts that end, remove or retry a job with what
+its parents and children in other slots must hear (lua/lib/steps.lua). Whoever knows of an entry may deliver it:
 
     producer --- add or settle ---> home slot:  jobs, and outbox[name] = token, parcels
        |                                           |  (after a crash: read by the next tick of the home queue)
@@ -34,8 +35,6 @@ from .keys import Keys
 
 Call: TypeAlias = Callable[..., Awaitable[Any]]
 """Takes a verb, keys and arguments, as the store's own way to run a script."""
-Parcel: TypeAlias = tuple[str, bytes, bytes]
-"""A queue, and what `add` takes."""
 
 LATEST: Final[Milliseconds] = 60_000
 """How long after it was read a parcel may be delivered; later it must be read again."""
@@ -46,7 +45,19 @@ SOON: Final = 0.3
 
 _WIDTH: Final = 32
 _TOO_LATE: Final = 1
-_parcels: Final = msgspec.msgpack.Decoder(list[Parcel]).decode
+_SEVERAL: Final = "/"
+"""Stands between the home of a sender and the number of its parcel; no queue has it in its name."""
+
+
+class Parcel(NamedTuple):
+    """What one queue is to get."""
+
+    to: str
+    packed: bytes
+    """What `receive` takes: jobs as `add` takes them, or work for flows."""
+    texts: bytes
+    wave: int = 0
+    """Delivered after all parcels of lower waves: nobody may end before its parents are there."""
 
 
 class Entry(NamedTuple):
@@ -68,12 +79,17 @@ class Entry(NamedTuple):
         return cls(home, name, stored[:_WIDTH], _parcels(stored[_WIDTH:]))
 
     @property
+    def receivers(self) -> set[str]:
+        return {parcel.to for parcel in self.parcels}
+
+    @property
     def stored(self) -> bytes:
         return self.token + pack(self.parcels)
 
-    @property
-    def sender(self) -> str:
-        return (self.name + self.token).decode() + self.home
+    def sender(self, number: int) -> str:
+        """Names a parcel; a queue may get several."""
+        before = sum(parcel.to == self.parcels[number].to for parcel in self.parcels[:number])
+        return (self.name + self.token).decode() + self.home + (f"{_SEVERAL}{before}" if before else "")
 
 
 async def clocks(keys: Keys, call: Call, queues: Iterable[str], now: Instant | None) -> dict[str, Instant]:
@@ -88,13 +104,21 @@ async def clocks(keys: Keys, call: Call, queues: Iterable[str], now: Instant | N
 async def hand_over(
     keys: Keys, call: Call, entry: Entry, began: dict[str, Instant], now: Instant | None
 ) -> list[list[Any] | None]:
-    """Delivers an entry; returns for each parcel what `add` returns, or None if it had arrived or is too late."""
-    answers = await asyncio.gather(
-        *(
-            call("receive", (keys.queue(to),), *jobs, pack((given(now), entry.sender, began[to], LATEST)))
-            for to, *jobs in entry.parcels
-        )
-    )
+    """Delivers an entry; returns for each parcel what `receive` returns, or None if it had arrived or is too late."""
+
+    async def send(number: int) -> Any:
+        to, packed, texts, _ = entry.parcels[number]
+        fence = pack((given(now), entry.sender(number), began[to], LATEST))
+        return await call("receive", (keys.queue(to),), packed, texts, fence)
+
+    answers: list[Any] = [_TOO_LATE] * len(entry.parcels)
+    for wave in sorted({parcel.wave for parcel in entry.parcels}):
+        numbers = [number for number, parcel in enumerate(entry.parcels) if parcel.wave == wave]
+        said = await asyncio.gather(*map(send, numbers))
+        for number, answer in zip(numbers, said, strict=True):
+            answers[number] = answer
+        if _TOO_LATE in said:
+            break
     # What comes too late stays in the outbox, for the next tick.
     if _TOO_LATE not in answers:
         await call("sent", (keys.queue(entry.home),), entry.name, entry.token)
@@ -103,11 +127,24 @@ async def hand_over(
 
 async def deliver(keys: Keys, call: Call, home: str, now: Instant | None) -> None:
     """Delivers the entries that crashes left in the outbox of a queue, except those for nodes that do not answer."""
-    seen = await _read(keys, call, home)
-    began = await clocks_soon(keys, call, {to for entry in seen for to, *_ in entry.parcels}, now)
-    for entry in await _read(keys, call, home):
-        if all(to in began for to, *_ in entry.parcels):
-            await hand_over(keys, call, entry, began, now)
+    await deliver_posted(keys, call, home, await call("outbox", (keys.queue(home),)), now)
+
+
+async def deliver_posted(keys: Keys, call: Call, home: str, posted: Sequence[bytes], now: Instant | None) -> None:
+    """Delivers entries, given as names and texts in turn, and what is put into other outboxes on their arrival."""
+    left = [(home, posted)]
+    while left:
+        home, posted = left.pop()
+        seen = _entries(home, posted)
+        began = await clocks_soon(keys, call, {to for entry in seen for to in entry.receivers}, now)
+        # Read again after the clocks: another process may have delivered them meanwhile.
+        names = [entry.name for entry in seen]
+        for entry in _entries(home, await call("outbox", (keys.queue(home),), *names)) if names else []:
+            if entry.receivers <= began.keys():
+                answers = await hand_over(keys, call, entry, began, now)
+                for parcel, answer in zip(entry.parcels, answers, strict=True):
+                    if answer and len(answer) > 2:
+                        left.append((parcel.to, answer[2]))
 
 
 async def clocks_soon(keys: Keys, call: Call, queues: Iterable[str], now: Instant | None) -> dict[str, Instant]:
@@ -125,9 +162,11 @@ async def _clock_soon(keys: Keys, call: Call, queue: str, now: Instant | None) -
         return None
 
 
-async def _read(keys: Keys, call: Call, home: str) -> list[Entry]:
-    left = await call("outbox", (keys.queue(home),))
-    return [Entry.read(home, left[at], left[at + 1]) for at in range(0, len(left), 2)]
+_parcels: Final = msgspec.msgpack.Decoder(list[Parcel]).decode
+
+
+def _entries(home: str, posted: Sequence[bytes]) -> list[Entry]:
+    return [Entry.read(home, posted[at], posted[at + 1]) for at in range(0, len(posted), 2)]
 
 
 async def forget_senders(keys: Keys, call: Call, queue: str, now: Instant | None) -> bool:
@@ -136,7 +175,7 @@ async def forget_senders(keys: Keys, call: Call, queue: str, now: Instant | None
     senders: list[bytes] = await call("arrivals", base, pack((given(now), ASKED_AFTER, 2 * LATEST, BATCH)))
     by_home: dict[str, list[str]] = {}
     for sender in map(bytes.decode, senders):
-        by_home.setdefault(sender[2 * _WIDTH :], []).append(sender)
+        by_home.setdefault(sender[2 * _WIDTH :].partition(_SEVERAL)[0], []).append(sender)
     answers = await asyncio.gather(
         *(call("pending", (keys.queue(home),), pack(own), _WIDTH) for home, own in by_home.items())
     )

@@ -1,8 +1,9 @@
 """Loads the scripts of the `lua` folder.
 
 A file is named as its verb. Its comment says what it does, takes and returns, and which files of `lib` it uses: those
-that it uses rarely are made when `rarely()` is first called, because every function that a script makes costs time in
-every call. What the domain states is not written again in Lua: `{{NAME}}` stands for a value of `constants.py`.
+that it uses rarely are made when `rarely()` is first called, and those for parents and children when `in_flows()` is,
+because every function that a script makes costs time in every call. What the domain states is not written again in Lua:
+`{{NAME}}` stands for a value of `constants.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from .constants import VALUES
 
 _FOLDER: Final = files("ropeway.stores.redis") / "lua"
 _USES: Final = re.compile(r"^-- Uses: (.+)$", re.MULTILINE)
-_RARELY: Final = re.compile(r"^-- Rarely: (.+)$", re.MULTILINE)
+_LATER: Final = {
+    "rarely": re.compile(r"^-- Rarely: (.+)$", re.MULTILINE),
+    "in_flows": re.compile(r"^-- In flows: (.+)$", re.MULTILINE),
+}
 _FUNCTION: Final = re.compile(r"^local function (\w+)", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^\s*--.*\n", re.MULTILINE)
 
@@ -30,9 +34,11 @@ class Script(NamedTuple):
 
 def _read(verb: str) -> Script:
     text = (_FOLDER / f"{verb}.lua").read_text("utf-8")
-    rare = _parts(text, _RARELY)
-    # It comes first and shares nothing: each name that a function finds outside costs as much as another function.
-    pieces = [*(_rare(_library(rare)) for _ in rare[:1]), _library(_parts(text, _USES)), text]
+    later = {name: parts for name, header in _LATER.items() if (parts := _parts(text, header))}
+    # They come first and share nothing: each name that a function finds outside costs as much as another function.
+    names = [f"local {', '.join(later)}" for _ in [*later][:1]]
+    pieces = [*names, *(_made_later(name, _library(parts)) for name, parts in later.items())]
+    pieces += [_library(_parts(text, _USES)), text]
     whole = fill(_COMMENT.sub("", "\n".join(pieces)), VALUES)
     return Script(verb, whole, sha1(whole.encode(), usedforsecurity=False).hexdigest())
 
@@ -54,17 +60,17 @@ def _library(parts: list[str]) -> str:
     return "\n".join(_part(part) for part in parts)
 
 
-def _rare(library: str) -> str:
-    functions = ", ".join(f"{name} = {name}" for name in _FUNCTION.findall(library))
+def _made_later(name: str, library: str) -> str:
+    functions = ", ".join(f"{function} = {function}" for function in _FUNCTION.findall(library))
     return f"""
-local rare
-local function rarely()
-if rare then
-return rare
+local made_{name}
+{name} = function()
+if made_{name} then
+return made_{name}
 end
 {library}
-rare = {{ {functions} }}
-return rare
+made_{name} = {{ {functions} }}
+return made_{name}
 end
 """
 

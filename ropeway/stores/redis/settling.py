@@ -69,7 +69,7 @@ def _other(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...]:
         case "retry":
             return "retry", min(outcome.delay, LAST_INSTANT), *_failure(outcome)
         case move:
-            return move, min(outcome.delay, LAST_INSTANT)
+            return move, min(outcome.delay, LAST_INSTANT), outcome.awaits_children
 
 
 def _failure(outcome: Outcome) -> tuple[str, str, str, int]:

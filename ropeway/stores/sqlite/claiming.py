@@ -59,7 +59,7 @@ def _take(tx: Transaction, row: QueueRow, request: Claim, now: Instant) -> list[
         "lock_until": now + request.lock,
         "alone": not request.isolates,
     }
-    if tx.arrival is not None and row.counts["waiting"] == 1:
+    if tx.arrival is not None and tx.arrival.job.queue == row.name and row.counts["waiting"] == 1:
         jobs = _take_arrival(tx, row, request, values, tx.arrival)
     else:
         tx.flush_arrival()
@@ -98,6 +98,7 @@ def _take_arrival(
             renewed_at=values["now"],
             lock_until=values["lock_until"],
             tags=job.tags,
+            parents=job.parents,
         )
     ]
 

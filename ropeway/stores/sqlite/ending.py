@@ -1,61 +1,30 @@
 """The one function by which jobs become final, and the one by which they are removed, a batch at a time.
 
-Whatever follows from the end of a job, or from its removal, belongs here.
+Whatever follows from the end of a job, or from its removal, belongs here: what becomes of its parents, in the same
+transaction, and what retention removes.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from ...job.codec import JsonText
-from ...job.instants import Instant
+from ...job.flows import Effect
+from ...job.instants import LAST_INSTANT, Instant
 from ...job.moves import MOVES, MoveName
-from ...job.options import StoredOptions
-from ...job.retention import KEEP_FAILED, Retention
-from ...job.states import State
-from ...store.values import BATCH, Why
+from ...job.options import readable_options
+from ...job.states import FINAL, State
 from .decoding import decoder
+from .families import Family, News, Notes, read_families
+from .finishing import Ending, Removal, apply_retention, drop, finish, keep_of_failed
 from .locating import delete_state_rows, grouped
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
 
-_END: Final = statements("end")
-_REMOVE: Final = statements("remove")
-_source: Final = attrgetter("source")
-_state: Final = attrgetter("state")
-
-
-class Ending(msgspec.Struct, frozen=True, gc=False):
-    """A job that becomes final."""
-
-    seq: int
-    id: str
-    source: State
-    keep: Retention
-    detail: Detail = None
-    """Announced with the move."""
-    reason: str | None = None
-    result: JsonText | None = None
-    revoked: str | None = None
-    """Token of a worker that still runs it; it is revoked."""
-
-
-class Removal(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A job that is removed."""
-
-    seq: int
-    id: str
-    state: State
-    token: str | None = None
-    """Token of a worker that still runs it; it is revoked."""
-
-
-removals: Final[Callable[[bytes], list[Removal]]] = decoder(list[Removal])
+_SQL: Final = statements("flows")
+_WAIT: Final = statements("promote")["wait"]
 
 
 def end(
@@ -69,102 +38,178 @@ def end(
     stalls: int = 0,
     detail: Detail = None,
 ) -> None:
-    """Makes jobs final by one move, announces it, and removes what retention does not keep beside them.
+    """Makes jobs final by one move, announces it, tells their parents, and removes what retention does not keep.
 
     `attempts` and `stalls` are added to those of each job; `detail` is about all of them.
     """
-    [state] = MOVES[move].targets
-    values = {
-        "state": state,
-        "now": now,
-        "attempts": attempts,
-        "stalls": stalls,
-        # Of a fenced move, so that a repeated settle is recognised. Others come from somewhere else than the worker,
-        # which still runs the handler: without its token a late result is refused.
-        "keeps_token": MOVES[move].fenced,
-    }
-    for source, group in _by_source(MOVES[move].sources, jobs).items():
-        _write(tx, source, group, values, now)
-        delete_state_rows(tx, source, [job.seq for job in group])
-        row.move(source, state, len(group))
-        if source == "active":
-            _release(tx, row, [job.id for job in group])
-    row.announce(move, now, state, [(job.id, job.detail) for job in jobs], detail)
-    if not MOVES[move].fenced:
-        _revoke(tx, row, [(job.id, job.revoked) for job in jobs if job.revoked], "cancelled", now)
-    _apply_retention(tx, row, state, jobs, now)
+    ends = Ends(tx, row, now)
+    ends.end(move, jobs, attempts=attempts, stalls=stalls, detail=detail)
+    ends.conclude()
 
 
 def remove(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant, *, quietly: bool = False) -> None:
-    """Removes jobs with everything about them, and announces it unless that is to be done quietly."""
-    if not jobs:
-        return
-    for state, group in grouped(jobs, _state).items():
-        delete_state_rows(tx, state, [job.seq for job in group])
-        row.move(state, None, len(group))
-        if state == "active":
-            _release(tx, row, [job.id for job in group])
-            _revoke(tx, row, [(job.id, job.token) for job in group], "removed", now)
-    seqs = {"seqs": as_json([job.seq for job in jobs])}
-    tx.run(_REMOVE["jobs"], seqs)
-    for table, has_rows in zip(("failures", "log", "tags"), tx.get(_REMOVE["has_more"]), strict=True):
-        if has_rows:
-            tx.run(_REMOVE[table], seqs)
-    if not quietly:
-        row.announce("remove", now, None, [(job.id, {"prev": job.state}) for job in jobs])
+    """Removes jobs with everything about them, announces it unless that is to be done quietly, and tells parents."""
+    if news := drop(tx, row, jobs, now, quietly=quietly):
+        Ends(tx, row, now, news).conclude()
 
 
-def keep_of_failed(options: StoredOptions) -> Retention:
-    """Retention of a job that ends without a worker's rule."""
-    return options.keep_failed or KEEP_FAILED
+class Child(msgspec.Struct, array_like=True, gc=False):
+    """A child of a parent that is removed."""
+
+    queue: str
+    seq: int
+    id: str
+    state: State
+    extras: int
+    token: str | None
+    parents: list[tuple[str, str, int | None]]
+    family: int | None
 
 
-def _by_source(sources: Sequence[State], jobs: Sequence[Ending]) -> Mapping[State, Sequence[Ending]]:
-    return {sources[0]: jobs} if len(sources) == 1 else grouped(jobs, _source)
+_children: Final[Callable[[bytes], list[Child]]] = decoder(list[Child])
 
 
-def _write(tx: Transaction, source: State, jobs: Sequence[Ending], values: dict[str, Any], now: Instant) -> None:
-    """Inserts jobs of one source into `finished`: a statement per expiry, another for those with a reason or result."""
-    alike: defaultdict[Instant | None, list[int]] = defaultdict(list)
-    others: defaultdict[Instant | None, list[tuple[int, str | None, JsonText | None]]] = defaultdict(list)
-    for job in jobs:
-        if job.reason is None and job.result is None and source == "active":
-            alike[job.keep.until(now)].append(job.seq)
+class Ends:
+    """Jobs of one queue that end in one call, and what follows from that once all of them have."""
+
+    def __init__(self, tx: Transaction, row: QueueRow, now: Instant, news: Sequence[News] = ()) -> None:
+        self.tx, self.row, self.now = tx, row, now
+        self._news = [*news]
+        """What parents are to be told."""
+        self._ended: list[tuple[QueueRow, State, Sequence[Ending]]] = []
+        """Jobs whose retention is to be applied."""
+        self._awaiting: list[Family] = []
+        self._notes = Notes()
+        self._released: list[tuple[Family, Instant | None]] = []
+        self._failed: list[tuple[Family, str]] = []
+        # The verb itself notices if its own queue is drained.
+        self._busy: dict[str, int] = {row.name: 0}
+        """How many jobs were waiting or active in the queues of parents."""
+
+    def end(
+        self, move: MoveName, jobs: Sequence[Ending], *, attempts: int = 0, stalls: int = 0, detail: Detail = None
+    ) -> None:
+        self._end(self.row, move, jobs, attempts=attempts, stalls=stalls, detail=detail)
+
+    def begin_to_wait(self, families: Iterable[Family]) -> None:
+        """Parents wait for their children since now."""
+        self._awaiting += families
+
+    def conclude(self) -> None:
+        """Tells parents, which may end too, and applies the retention of all that ended."""
+        if self._news or self._awaiting:
+            self._tell_parents()
+        for row, state, ended in self._ended:
+            apply_retention(self.tx, row, state, ended, self.now)
+
+    def _end(self, row: QueueRow, move: MoveName, jobs: Sequence[Ending], **more: Any) -> None:
+        self._news += finish(self.tx, row, move, jobs, self.now, **more)
+        self._ended.append((row, MOVES[move].targets[0], jobs))
+
+    def _tell_parents(self) -> None:
+        for parent in self._awaiting:
+            self._notes.change(parent)
+            self._judge(parent)
+        self._apply()
+        # Level by level, not by recursion: flows may be deep.
+        while self._news:
+            news, self._news = self._news, []
+            families = read_families(self.tx, dict.fromkeys(one.family for one in news))
+            for one in news:
+                family = families.get(one.family)
+                if family is not None and self._notes.take(family, one) and family.waits:
+                    for gone in self._judge(family):
+                        families.pop(gone, None)
+            self._apply()
+        for name, busy in self._busy.items():
+            self.tx.notice_drained(self.tx.queue(name), busy)
+
+    def _judge(self, family: Family) -> Sequence[int]:
+        """Decides what becomes of a parent that waits; returns the families that are removed by that."""
+        owed, reason = family.owed, family.owed_reason
+        if owed is None and family.awaited:
+            return ()
+        family.waits, family.owed, family.owed_reason = False, None, ""
+        effect: Effect = owed or "start"
+        if effect == "fail":
+            self._failed.append((family, reason))
+        elif effect == "remove":
+            # What was decided before comes before: it may be about descendants.
+            self._apply()
+            return self._remove_tree(family)
         else:
-            others[job.keep.until(now)].append((job.seq, job.reason, job.result))
-    for expires_at, seqs in alike.items():
-        tx.run(_END["alike"], {**values, "expires_at": expires_at, "ended": as_json(seqs)})
-    statement = _END["active" if source == "active" else "anywhere"]
-    for expires_at, ended in others.items():
-        tx.run(statement, {**values, "expires_at": expires_at, "ended": as_json(ended)})
+            due_at = min(self.now + family.delay, LAST_INSTANT) if family.delay else family.due_at
+            self._released.append((family, due_at if due_at is not None and due_at > self.now else None))
+            family.is_released, family.delay, family.due_at = True, 0, None
+        return ()
 
+    def _apply(self) -> None:
+        self._notes.write(self.tx)
+        released, self._released = self._released, []
+        for name, group in grouped(released, lambda one: one[0].queue).items():
+            self._release(self._row(name), group)
+        failed, self._failed = self._failed, []
+        for name, ended in grouped(failed, lambda one: one[0].queue).items():
+            self._fail(self._row(name), ended)
 
-def _release(tx: Transaction, row: QueueRow, ids: Sequence[str]) -> None:
-    """Forgets jobs that are no longer active, and wakes claimers if the queue limits how many may be."""
-    if ids:
-        tx.forget_claimed(row, ids)
-        if row.max_active is not None:
-            tx.wake("jobs", row)
+    def _release(self, row: QueueRow, released: Sequence[tuple[Family, Instant | None]]) -> None:
+        """Lets parents go on: they wait in line, or for their own delay."""
+        tx, now = self.tx, self.now
+        if waiting := [family for family, due_at in released if due_at is None]:
+            seqs = [family.seq for family in waiting]
+            tx.run(_WAIT, {"seqs": as_json(seqs)})
+            delete_state_rows(tx, "waiting-children", seqs)
+            row.move("waiting-children", "waiting", len(waiting))
+            row.announce("release", now, "waiting", [(family.parent, None) for family in waiting])
+        if delayed := [(family, due_at) for family, due_at in released if due_at is not None]:
+            tx.run(_SQL["delay"], {"delayed": as_json([(family.seq, due_at) for family, due_at in delayed])})
+            row.move("waiting-children", "delayed", len(delayed))
+            jobs: list[tuple[str, Detail]] = [(family.parent, {"due_at": due_at}) for family, due_at in delayed]
+            row.announce("release", now, "delayed", jobs)
+        tx.wake("jobs", row)
 
+    def _fail(self, row: QueueRow, failed: Sequence[tuple[Family, str]]) -> None:
+        ended = [
+            Ending(
+                family.seq,
+                family.parent,
+                "waiting-children",
+                keep_of_failed(readable_options(family.options)),
+                {"reason": reason},
+                reason,
+                extras=family.extras,
+            )
+            for family, reason in failed
+        ]
+        self._end(row, "fail by child", ended)
 
-def _revoke(tx: Transaction, row: QueueRow, locks: Iterable[tuple[str, str | None]], why: Why, now: Instant) -> None:
-    if encoded := [(id, token or "") for id, token in locks]:
-        tx.run(_END["revoke"], {"queue": row.id, "now": now, "why": why, "locks": as_json(encoded)})
-        tx.wake("revoked", row)
+    def _remove_tree(self, root: Family) -> Sequence[int]:
+        """Removes a parent with its unfinished descendants, except those for which another parent waits."""
+        removed = [(root.queue, Removal(root.seq, root.parent, "waiting-children", root.extras))]
+        level, families = [root.id], [root.id]
+        while level:
+            orphans = self._orphan(level)
+            removed += [
+                (child.queue, Removal(child.seq, child.id, child.state, child.extras, child.token)) for child in orphans
+            ]
+            level = [child.family for child in orphans if child.family is not None]
+            families += level
+        for name, jobs in grouped(removed, lambda one: one[0]).items():
+            self._news += drop(self.tx, self._row(name), [job for _, job in jobs], self.now)
+        return families
 
+    def _orphan(self, families: Sequence[int]) -> list[Child]:
+        """Takes parents from their unfinished children; returns those that have no other."""
+        found = _children(self.tx.get(_SQL["children"], {"families": as_json(families)}))
+        children = {child.seq: child for child in found if child.state not in FINAL}
+        left = {*families}
+        for child in children.values():
+            child.parents = [parent for parent in child.parents if parent[2] not in left]
+        written = [(child.seq, child.parents) for child in children.values()]
+        self.tx.run(_SQL["write_parents"], {"children": as_json(written)})
+        return [child for child in children.values() if not child.parents]
 
-def _apply_retention(tx: Transaction, row: QueueRow, state: State, ended: Sequence[Ending], now: Instant) -> None:
-    """Removes jobs that retention does not keep: at most `BATCH` older ones, the rest when the next job ends."""
-    remove(tx, row, [Removal(job.seq, job.id, state) for job in ended if job.keep.removes_at_once], now)
-    counts = [job.keep.count for job in ended if job.keep.count]
-    if counts and row.counts[state] > min(counts):
-        remove(tx, row, _beyond(tx, row, state, min(counts)), now)
-
-
-def _beyond(tx: Transaction, row: QueueRow, state: State, count: int) -> list[Removal]:
-    """Returns the oldest jobs beyond this count, without those that are kept for ever."""
-    values = {"queue": row.id, "state": state, "count": count, "limit": BATCH}
-    if tx.get(_REMOVE["has_kept"], values):
-        return removals(tx.get(_REMOVE["oldest_beyond"], values))
-    values["limit"] = min(row.counts[state] - count, BATCH)
-    return removals(tx.get(_REMOVE["oldest_counted"], values))
+    def _row(self, name: str) -> QueueRow:
+        row = self.tx.queue(name)
+        self._busy.setdefault(name, row.busy)
+        return row

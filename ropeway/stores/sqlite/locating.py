@@ -10,6 +10,7 @@ import msgspec
 
 from ...job.options import StoredOptions, readable_options
 from ...job.states import State
+from ...store.values import MISSING, Answer
 from .decoding import decoder
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
@@ -41,6 +42,7 @@ class LocatedJob(msgspec.Struct, array_like=True, gc=False):
     worker: str | None
     attempts_started: int
     logged: int
+    extras: int = 0
 
 
 _located: Final[Callable[[bytes], list[LocatedJob]]] = decoder(list[LocatedJob])
@@ -81,6 +83,24 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     for item in items:
         groups[key(item)].append(item)
     return groups
+
+
+def reach(
+    jobs_found: Sequence[LocatedJob], sources: Sequence[State], target: State
+) -> tuple[list[Answer], list[tuple[LocatedJob, State]]]:
+    """Answers for jobs that may move to `target`, and those that do, with the states that they come from."""
+    answers: list[Answer] = []
+    reached: list[tuple[LocatedJob, State]] = []
+    for job in jobs_found:
+        if job.state is None:
+            answers.append(MISSING)
+        elif job.state in sources:
+            answers.append(Answer("done", job.state))
+            reached.append((job, job.state))
+            job.state = target
+        else:
+            answers.append(Answer("refused", job.state))
+    return answers, reached
 
 
 def options_of(tx: Transaction, seqs: Iterable[int]) -> dict[int, StoredOptions]:

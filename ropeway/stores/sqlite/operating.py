@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from ...job.instants import LAST_INSTANT, Instant
@@ -12,12 +11,12 @@ from ...job.options import StoredOptions
 from ...job.states import FINAL, State
 from ...store.values import MISSING, Answer, JobChange
 from . import ending, promoting
-from .ending import Ending, Removal, end, keep_of_failed
-from .locating import TABLES, LocatedJob, delete_state_rows, grouped, locate, options_of
+from .ending import end
+from .finishing import Ending, Removal, keep_of_failed
+from .locating import TABLES, LocatedJob, locate, options_of, reach
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
 
-_RETRY: Final = statements("retry")["wait"]
 _CHANGE: Final = statements("change")
 _UPDATE: Final = statements("update")
 
@@ -53,27 +52,13 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
 
 def _cancellation(job: LocatedJob, state: State, options: StoredOptions, reason: str | None) -> Ending:
     token = job.token if state == "active" else None
-    return Ending(job.seq, job.id, state, keep_of_failed(options), {"prev": state}, reason, None, token)
-
-
-def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[Answer]:
-    row = tx.queue(queue)
-    now = tx.now()
-    answers, reached = _reach(locate(tx, row, ids), FINAL, "waiting")
-    if reached:
-        tx.run(_RETRY, {"seqs": as_json([job.seq for job, _ in reached]), "reset": reset})
-        for state, group in grouped(reached, itemgetter(1)).items():
-            delete_state_rows(tx, state, [job.seq for job, _ in group])
-            row.move(state, "waiting", len(group))
-        row.announce("retry by hand", now, "waiting", [(job.id, None) for job, _ in reached])
-        tx.wake("jobs", row)
-    return answers
+    return Ending(job.seq, job.id, state, keep_of_failed(options), {"prev": state}, reason, None, token, job.extras)
 
 
 def promote(tx: Transaction, queue: str, ids: Sequence[str]) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
-    answers, reached = _reach(locate(tx, row, ids), ("delayed",), "waiting")
+    answers, reached = reach(locate(tx, row, ids), ("delayed",), "waiting")
     if reached:
         promoting.promote(tx, row, [(job.seq, job.id) for job, _ in reached], now)
     return answers
@@ -133,7 +118,7 @@ def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list
             answers.append(Answer("done", job.state))
             reached.append((job, job.state))
             job.state = None
-    ending.remove(tx, row, [Removal(job.seq, job.id, state, job.token) for job, state in reached], now)
+    ending.remove(tx, row, [Removal(job.seq, job.id, state, job.extras, job.token) for job, state in reached], now)
     tx.notice_drained(row, busy)
     return answers
 
@@ -145,23 +130,6 @@ def clear_log(tx: Transaction, queue: str, id: str, keep: int) -> Answer:
     gone = job.logged - min(max(0, keep), job.logged)
     tx.run(_UPDATE["trim_log"], {"kept": as_json([(job.seq, gone + 1)])})
     return Answer("done", job.state)
-
-
-def _reach(
-    jobs_found: Sequence[LocatedJob], sources: Sequence[State], target: State
-) -> tuple[list[Answer], list[tuple[LocatedJob, State]]]:
-    answers: list[Answer] = []
-    reached: list[tuple[LocatedJob, State]] = []
-    for job in jobs_found:
-        if job.state is None:
-            answers.append(MISSING)
-        elif job.state in sources:
-            answers.append(Answer("done", job.state))
-            reached.append((job, job.state))
-            job.state = target
-        else:
-            answers.append(Answer("refused", job.state))
-    return answers, reached
 
 
 def _allows(state: State, edit: JobChange) -> bool:

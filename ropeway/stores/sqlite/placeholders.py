@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
+from ...job.flows import CHILD_STATES, DEFAULT_POLICY
 from ...job.instants import LAST_INSTANT
 from ...job.record import JobRecord
 from ...job.rules import MetricName
@@ -20,9 +21,25 @@ CARRIED: Final = (
 )  # fmt: skip
 """Columns that a move copies from one of the tables of states to another, except for those that it changes."""
 
-_TAGS: Final = """json((
+HAS_TAGS: Final = 1
+HAS_PARENTS: Final = 2
+HAS_CHILDREN: Final = 4
+"""Bits of `extras`."""
+
+FAMILY: Final = (
+    "id", "numbered", "awaited", *CHILD_STATES,
+    "delay", "due_at", "is_released", "owed", "owed_reason",
+)  # fmt: skip
+"""Columns of a family that change, behind its id."""
+
+EXTRAS: Final = {
+    "tags": """iif({job}.extras & {has_tags}, json((
     SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = {job}.seq ORDER BY number)
-))"""
+)), json('[]'))""",
+    "parents": "json(coalesce({job}.parents, '[]'))",
+    "children": "coalesce((SELECT size FROM family WHERE id = {job}.family), 0)",
+}
+"""Last fields of a record, which only jobs with extras have."""
 
 _RECORD: Final = {
     **{field: f"whole_job.{field}" for field in JobRecord.__struct_fields__},
@@ -55,9 +72,10 @@ def _carried_but(*changed: str) -> str:
 
 
 def _record(job: str, expressions: Mapping[str, str]) -> str:
-    """Expression for JSON that reads as a `JobRecord`; tags are its last field, which jobs without tags leave out."""
-    fields = _columns(expressions[field] for field in JobRecord.__struct_fields__ if field != "tags")
-    return f"iif({job}.is_tagged, json_array({fields}, {_TAGS.format(job=job)}), json_array({fields}))"
+    """Expression for JSON that reads as a `JobRecord`; plain jobs leave out its last fields."""
+    fields = _columns(expressions[field] for field in JobRecord.__struct_fields__ if field not in EXTRAS)
+    extras = _columns(expression.format(job=job, has_tags=HAS_TAGS) for expression in EXTRAS.values())
+    return f"iif({job}.extras, json_array({fields}, {extras}), json_array({fields}))"
 
 
 DOMAIN: Final[Mapping[str, object]] = {
@@ -83,6 +101,12 @@ PLACEHOLDERS: Final[Mapping[str, object]] = {
     "CARRIED_BY_RETRY": _carried_but(
         "attempts_made", "attempts_started", "stalled_count", "token", "reason", "progress"
     ),
+    "HAS_CHILDREN": HAS_CHILDREN,
+    "PENDING": f"'{CHILD_STATES[0]}'",
+    "FAIL_POLICY": f"'{DEFAULT_POLICY}'",
+    "FAMILY": _columns(FAMILY, "family.{0}"),
+    "SET_FAMILY": ", ".join(f"{name} = changed.value ->> {place}" for place, name in enumerate(FAMILY) if place),
+    "CHILD_COUNTS": _columns(CHILD_STATES, "family.{0}"),
     "RECORD": _record("whole_job", _RECORD),
     "CLAIMED_RECORD": _record("job", _CLAIMED),
 }

@@ -14,7 +14,8 @@ from ...job.instants import Instant, Milliseconds
 from ...job.states import FINAL, State
 from ...store.values import BATCH, Cleaned, Settings
 from .decoding import decoder
-from .ending import Removal, removals, remove
+from .ending import remove
+from .finishing import Removal, removals
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
 

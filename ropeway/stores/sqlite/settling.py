@@ -17,11 +17,14 @@ from ...job.states import State
 from ...store.commands import Claim
 from ...store.values import MISSING, Answer, Settled
 from .adding import add
+from .awaiting import await_children
 from .claiming import claim
-from .ending import Ending, end
+from .ending import Ends
+from .finishing import Ending
 from .locating import LocatedJob, delete_state_rows, locate
+from .placeholders import HAS_TAGS
 from .statements import statements
-from .transaction import Detail, QueueRow, Transaction, as_json
+from .transaction import Detail, Transaction, as_json
 
 _SQL: Final = statements("settle")
 _DONE: Final = Answer("done", "active")
@@ -36,8 +39,10 @@ def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim
     now = tx.now()
     busy = row.busy
     answers, ended, lost, adds = _fence(outcomes, locate(tx, row, [outcome.id for outcome in outcomes]))
+    ends = Ends(tx, row, now)
     for move, group in ended.items():
-        _ENDINGS[move](tx, row, group, now)
+        _ENDINGS[move](ends, group)
+    ends.conclude()
     for move, ids in lost.items():
         row.announce("lock-lost", now, jobs=[(id, {"move": move}) for id in ids])
     if adds:
@@ -85,20 +90,20 @@ def _target(outcome: Outcome) -> State:
             return "delayed" if outcome.delay > 0 else "waiting"
 
 
-def _complete(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    end(tx, row, "complete", [_completion(job, outcome) for job, outcome in group], now)
+def _complete(ends: Ends, group: Ended) -> None:
+    ends.end("complete", [_completion(job, outcome) for job, outcome in group])
 
 
 def _completion(job: LocatedJob, outcome: Outcome) -> Ending:
     result = outcome.result
     # Raw: the result's text goes into the entry as it is, as a value.
     detail = None if result is None or result == "null" else {"result": msgspec.Raw(result)}
-    return Ending(job.seq, job.id, "active", outcome.keep, detail, None, result)
+    return Ending(job.seq, job.id, "active", outcome.keep, detail, None, result, extras=job.extras)
 
 
-def _fail(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
-    _remember_failures(tx, group, now)
-    end(tx, row, "fail", [_final_failure(job, outcome) for job, outcome in group], now, attempts=1)
+def _fail(ends: Ends, group: Ended) -> None:
+    _remember_failures(ends.tx, group, ends.now)
+    ends.end("fail", [_final_failure(job, outcome) for job, outcome in group], attempts=1)
 
 
 def _final_failure(job: LocatedJob, outcome: Outcome) -> Ending:
@@ -106,11 +111,20 @@ def _final_failure(job: LocatedJob, outcome: Outcome) -> Ending:
     detail = {"reason": reason, "attempt": job.attempts_started}
     if outcome.exhausted:
         detail["exhausted"] = True
-    return Ending(job.seq, job.id, "active", outcome.keep, detail, reason)
+    return Ending(job.seq, job.id, "active", outcome.keep, detail, reason, extras=job.extras)
 
 
-def _send_back(tx: Transaction, row: QueueRow, group: Ended, now: Instant) -> None:
+def _postpone(ends: Ends, group: Ended) -> None:
+    if asked := [job for job, outcome in group if outcome.awaits_children]:
+        waiting = await_children(ends, asked)
+        group = [(job, outcome) for job, outcome in group if job.seq not in waiting]
+    if group:
+        _send_back(ends, group)
+
+
+def _send_back(ends: Ends, group: Ended) -> None:
     """Moves active jobs to waiting or delayed, all by one move: retry, postpone or hand back."""
+    tx, row, now = ends.tx, ends.row, ends.now
     move = group[0][1].move
     is_retry = move == "retry"
     if move != "hand back":
@@ -147,8 +161,10 @@ def _go_behind(tx: Transaction, jobs_found: Sequence[LocatedJob]) -> None:
         return
     first = tx.take_seqs(len(jobs_found))
     renumbered = {"renumbered": as_json([(job.seq, first + n) for n, job in enumerate(jobs_found)])}
-    for table in ("job", "active", "failure", "log", "tag"):
+    for table in ("job", "active", "failure", "log"):
         tx.run(_SQL[f"renumber_{table}"], renumbered)
+    if any(job.extras & HAS_TAGS for job in jobs_found):
+        tx.run(_SQL["renumber_tag"], renumbered)
     for n, job in enumerate(jobs_found):
         job.seq = first + n
 
@@ -174,10 +190,10 @@ def remember_failures(
     tx.run(_SQL["trim_failures"], {"failures": encoded})
 
 
-_ENDINGS: Final[dict[SettlingMove, Callable[[Transaction, QueueRow, Ended, Instant], None]]] = {
+_ENDINGS: Final[dict[SettlingMove, Callable[[Ends, Ended], None]]] = {
     "complete": _complete,
     "fail": _fail,
     "retry": _send_back,
-    "postpone": _send_back,
+    "postpone": _postpone,
     "hand back": _send_back,
 }

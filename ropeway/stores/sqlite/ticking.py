@@ -13,7 +13,8 @@ from ...job.options import readable_options
 from ...job.stalls import GIVEN_UP, StallVerdict, judge_stall, stall_reason
 from ...store.values import BATCH, StallRules, Ticked
 from .decoding import decoder
-from .ending import Ending, end, keep_of_failed, removals, remove
+from .ending import end, remove
+from .finishing import Ending, keep_of_failed, removals
 from .locating import delete_state_rows
 from .promoting import promote_due
 from .settling import remember_failures
@@ -38,6 +39,7 @@ class Late(msgspec.Struct, array_like=True):
     renewed_at: Instant | None
     alone: int
     options: str
+    extras: int
 
 
 _late: Final[Callable[[bytes], list[Late]]] = decoder(list[Late])
@@ -129,6 +131,7 @@ def _give_up(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant, 
             keep_of_failed(readable_options(stall.job.options)),
             _end_detail(stall),
             stall.reason,
+            extras=stall.job.extras,
         )
         for stall in stalls
     ]

@@ -186,6 +186,9 @@ class Transaction:
     def run(self, sql: str, values: Mapping[str, Any] | None = None) -> None:
         self._connection.execute(sql, values)
 
+    def run_many(self, sql: str, values: Iterable[tuple[Any, ...]]) -> None:
+        self._connection.executemany(sql, values)
+
     def change(self, sql: str, values: Mapping[str, Any] | None = None) -> int:
         """Executes a statement; returns how many rows it changed."""
         self._connection.execute(sql, values)
@@ -314,7 +317,7 @@ class Transaction:
         for numbers in row.metrics:
             self.run(_SQL["add_to_metric"], {"queue": row.id, **numbers})
         if row.entries:
-            self._connection.executemany(_SQL["write_entry"], row.entries)
+            self.run_many(_SQL["write_entry"], row.entries)
             self.wake("events", row)
         row.metrics, row.entries, row.is_changed = [], [], False
 

@@ -11,6 +11,7 @@ import msgspec
 from ...job.instants import Milliseconds
 from ...job.states import FINAL
 from ...store.values import MISSING, Answer, JobUpdate, Lock
+from .awaiting import add_children
 from .locating import TABLES, LocatedJob, locate
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
@@ -35,6 +36,9 @@ def update(tx: Transaction, queue: str, changes: Sequence[JobUpdate]) -> list[An
     now = tx.now()
     jobs_found = locate(tx, row, [change.id for change in changes])
     answers = [_may_change(job, change) for job, change in zip(jobs_found, changes, strict=True)]
+    for place, (job, change) in enumerate(zip(jobs_found, changes, strict=True)):
+        if change.children and answers[place].verdict == "done" and not add_children(tx, row, job, change):
+            answers[place] = Answer("refused", job.state)
     allowed = [
         (job, change)
         for job, change, answer in zip(jobs_found, changes, answers, strict=True)

@@ -11,10 +11,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...store import commands
 from ...store.commands import Command
-from . import operating, queries, queues, records, streams, updating
+from . import children, operating, queries, queues, records, streams, updating
 from .adding import add
 from .claiming import claim
 from .finding import find
+from .retrying import retry
 from .settling import settle
 from .ticking import tick
 
@@ -53,7 +54,7 @@ VERBS: Final[Mapping[type[Command[Any]], Write | Read]] = {
     commands.Update: Write(updating.update),
     commands.Tick: Write(tick, must_last=False, is_thorough=True),
     commands.Cancel: Write(operating.cancel),
-    commands.Retry: Write(operating.retry),
+    commands.Retry: Write(retry),
     commands.Promote: Write(operating.promote),
     commands.Change: Write(operating.change),
     commands.Remove: Write(operating.remove),
@@ -69,6 +70,7 @@ VERBS: Final[Mapping[type[Command[Any]], Write | Read]] = {
     commands.CountWaiting: Read(queries.count_waiting),
     commands.ReadMetrics: Read(queries.metrics),
     commands.ReadHistory: Read(queries.history),
+    commands.ReadChildren: Read(children.children),
     commands.ReadLog: Read(queries.log),
     commands.ReadSettings: Read(queries.settings, sees_inbox=False),
     commands.ListQueues: Read(queries.queues),

@@ -32,6 +32,15 @@ from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTri
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
+from .flows import (
+    TestAddFlow,
+    TestAwaited,
+    TestChildPolicies,
+    TestChildrenAtRunTime,
+    TestIdsThatComeBack,
+    TestRelease,
+    TestRetryOfParents,
+)
 from .forking import TestFork
 from .get import TestClock, TestGet, TestQueues
 from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads
@@ -75,9 +84,13 @@ from .waiting_claims import TestWaitingClaim
 
 __all__ = [
     "TestAdd",
+    "TestAddFlow",
+    "TestAwaited",
     "TestCancel",
     "TestCancelledCalls",
     "TestChange",
+    "TestChildPolicies",
+    "TestChildrenAtRunTime",
     "TestClaim",
     "TestClaimByName",
     "TestClaimLimit",
@@ -101,6 +114,7 @@ __all__ = [
     "TestFork",
     "TestGet",
     "TestHistory",
+    "TestIdsThatComeBack",
     "TestKeptForEver",
     "TestListen",
     "TestListener",
@@ -114,6 +128,7 @@ __all__ = [
     "TestPromote",
     "TestPublish",
     "TestQueues",
+    "TestRelease",
     "TestRemember",
     "TestRememberForAWhile",
     "TestRememberWithExpectation",
@@ -122,6 +137,7 @@ __all__ = [
     "TestRepeatedClaim",
     "TestRepeatedSettle",
     "TestRetryByHand",
+    "TestRetryOfParents",
     "TestRevoked",
     "TestSettleAdds",
     "TestSettleBack",

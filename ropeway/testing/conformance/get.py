@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ...store.contract import Store
-from ..arrange import ARRANGED, add, job_in
+from ..arrange import ARRANGED, NURSERY, add, job_in
 from ..factories import NOW, QUEUE, new_job, new_jobs
 
 
@@ -43,7 +43,7 @@ class TestQueues:
         for state in ARRANGED:
             await job_in(state, store, queue=f"queue-of-{state}")
 
-        assert await store.queues() == sorted(f"queue-of-{state}" for state in ARRANGED)
+        assert await store.queues() == sorted([NURSERY, *(f"queue-of-{state}" for state in ARRANGED)])
 
     async def test_a_queue_whose_jobs_are_gone_is_not_listed(self, store: Store) -> None:
         await add(store, new_job("a"))

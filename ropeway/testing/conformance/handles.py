@@ -48,6 +48,7 @@ CALLS: Final[dict[str, StoreCall]] = {
     "count_waiting": lambda store: store.count_waiting(QUEUE, [0]),
     "log": lambda store: store.log(QUEUE, "a"),
     "history": lambda store: store.history(QUEUE, "a"),
+    "children": lambda store: store.children(QUEUE, "a"),
     "settings": lambda store: store.settings(QUEUE),
     "queues": lambda store: store.queues(),
     "clock": lambda store: store.clock(),

@@ -40,13 +40,13 @@ OPERATIONS: Final[dict[MoveName, Operation]] = {
 }
 
 FLOW_MOVES: Final[set[MoveName]] = {"release", "fail by child"}
-"""No verb makes them until there are flows."""
+"""The store makes them when a child ends: see `flows.py`."""
 
 
 class TestMoves:
     def test_every_move_and_every_state_is_asked_about(self) -> None:
         assert OPERATIONS.keys() | FLOW_MOVES == MOVES.keys()
-        assert ARRANGED.keys() | {"waiting-children"} == set(STATES)
+        assert ARRANGED.keys() == set(STATES)
 
     @pytest.mark.parametrize("operation", OPERATIONS)
     @pytest.mark.parametrize("state", ARRANGED)

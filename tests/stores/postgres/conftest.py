@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import psycopg
 import pytest
@@ -15,6 +16,9 @@ from ropeway.stores.postgres.target import Target
 from tests.stores.databases import DatabaseProcess, new_database_place
 from tests.stores.network import Proxy, proxied
 from tests.stores.places import empty_folder
+from tests.stores.waiting import until
+
+T = TypeVar("T")
 
 StartDatabase: TypeAlias = Callable[..., DatabaseProcess]
 OpenStore: TypeAlias = Callable[[str], PostgresStore]
@@ -89,6 +93,37 @@ def execute(url: str) -> Execute:
             return cursor.fetchall() if cursor.description else []
 
     return run
+
+
+class Other:
+    """Somebody else, in a transaction that stays open until a call waits for it."""
+
+    def __init__(self, connection: psycopg.AsyncConnection, schema: str, execute: Execute) -> None:
+        self.connection, self._schema, self._execute = connection, schema, execute
+
+    async def run(self, sql: str) -> None:
+        await self.connection.execute(in_schema(sql, self._schema).encode())
+
+    async def ask(self, sql: str) -> Any:
+        """The only value of the only row."""
+        cursor = await self.connection.execute(in_schema(sql, self._schema).encode())
+        row = await cursor.fetchone()
+        assert row is not None
+        return row[0]
+
+    async def commit_when_waited_for(self, call: Awaitable[T]) -> T:
+        made = asyncio.ensure_future(call)
+        me = self.connection.info.backend_pid
+        await until(lambda: self._execute(f"SELECT 1 FROM pg_stat_activity WHERE {me} = ANY (pg_blocking_pids(pid))"))
+        await self.connection.commit()
+        return await made
+
+
+@pytest.fixture
+async def other(url: str, execute: Execute) -> AsyncIterator[Other]:
+    target = Target.from_url(url)
+    async with await psycopg.AsyncConnection.connect(target.conninfo) as connection:
+        yield Other(connection, target.schema, execute)
 
 
 async def noticed(store: PostgresStore) -> None:

@@ -14,7 +14,7 @@ import pytest
 from ropeway import Queue
 from ropeway.client.sync_queue import SyncQueue
 from ropeway.stores.postgres import PostgresStore, scan_starts, transactions
-from ropeway.stores.postgres.adding import arguments_of
+from ropeway.stores.postgres.adding import Arguments, arguments_of
 from ropeway.stores.postgres.scan_starts import MANY
 from ropeway.stores.postgres.statements import function
 from ropeway.testing.arrange import add, claim
@@ -26,7 +26,7 @@ from .conftest import Execute
 
 
 def add_within(connection: psycopg.Connection, store: PostgresStore, id: str) -> None:
-    places = ", ".join(["%s"] * 12)
+    places = ", ".join(["%s"] * len(Arguments._fields))
     sql = f"SELECT * FROM {function('add', store._target.schema)}({places})"
     connection.execute(sql.encode(), arguments_of([[new_job(id)]]))
 

@@ -13,7 +13,7 @@ from ropeway.stores.sqlite.statements import statements
 from ropeway.testing.factories import QUEUE, new_job
 
 HOT = {
-    "add": ("known", "jobs", "jobs_alike", "delayed", "waiting", "tags"),
+    "add": ("known", "jobs", "jobs_alike", "later", "waiting", "tags"),
     "claim": tuple(statements("claim")),
     "settle": tuple(statements("settle")),
     "renew": ("renew",),
@@ -28,11 +28,12 @@ HOT = {
     "find": tuple(statements("find")),
     "delete_state_rows": tuple(statements("delete_state_rows")),
     "end": tuple(statements("end")),
-    "retry": ("wait",),
+    "retry": tuple(statements("retry")),
+    "flows": tuple(statements("flows")),
     "change": tuple(statements("change")),
     "remove": (
-        "jobs", "failures", "log", "tags", "oldest_finished", "has_kept", "oldest_counted", "oldest_beyond",
-        "any_of_queue", "metrics", "events",
+        "jobs", "failures", "log", "tags", "links", "families", "oldest_finished", "has_kept",
+        "oldest_counted", "oldest_beyond", "any_of_queue", "metrics", "events",
     ),
     "events": ("page", "exists", "entry_from", "replace", "revoked"),
 }  # fmt: skip
@@ -45,8 +46,8 @@ SORTS = {
 
 
 def plan(connection: apsw.Connection, sql: str) -> list[str]:
-    names = dict.fromkeys(re.findall(r":(\w+)", sql))
-    return [detail for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {sql}", names)]
+    values = dict.fromkeys(re.findall(r":(\w+)", sql)) or (None,) * sql.count("?")
+    return [detail for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
 
 
 @pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, names in HOT.items() for name in names])
@@ -60,7 +61,7 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
     # All but `active`, which has only what is running.
     tables = [
         "job", "waiting", "later", "finished", "whole_job", "failure", "log", "queue", "event", "metric",
-        "tag", "revoked", "record", "old", "candidate",
+        "tag", "revoked", "record", "old", "candidate", "family", "link",
     ]  # fmt: skip
     scans = [step for step in steps if re.match(rf"SCAN ({'|'.join(tables)})\b", step)]
     assert not scans, steps
@@ -79,6 +80,7 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
         ("look", "records_by_seq", "finished_by_seq "),
         ("find", "waiting", "tag_by_name "),
         ("find", "tagged", "tag_by_name "),
+        ("flows", "linked", "link_by_child "),
     ],
 )
 def test_each_index_serves_the_use_it_is_named_for(verb: str, name: str, index: str, path: Path):

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from ropeway.job.events import EVENT_NAMES
+from ropeway.job.flows import CHILD_STATES, POLICIES, Effect
 from ropeway.job.moves import MOVES
 from ropeway.job.record import JobRecord
 from ropeway.job.rules import MetricName
@@ -16,7 +17,8 @@ from ropeway.job.stalls import GIVEN_UP
 from ropeway.job.states import STATES
 from ropeway.store.values import Why
 from ropeway.stores.sqlite import statements
-from ropeway.stores.sqlite.placeholders import PLACEHOLDERS
+from ropeway.stores.sqlite.families import Family
+from ropeway.stores.sqlite.placeholders import EXTRAS, FAMILY, PLACEHOLDERS
 
 FOLDER = files("ropeway.stores.sqlite") / "sql"
 MIGRATIONS = {
@@ -26,7 +28,10 @@ MIGRATIONS = {
 }
 VERBS = {file.name: file.read_text("utf-8") for file in FOLDER.iterdir() if file.name.endswith(".sql")}
 
-WORDS = {*STATES, *MOVES, *EVENT_NAMES, *get_args(MetricName), *get_args(Why), *GIVEN_UP.values()} - {"error"}
+WORDS = {
+    *STATES, *MOVES, *EVENT_NAMES, *get_args(MetricName), *get_args(Why), *GIVEN_UP.values(),
+    *POLICIES, *CHILD_STATES, *get_args(Effect),
+} - {"error"}  # fmt: skip
 COLUMNS = [*get_args(MetricName), *(state.replace("-", "_") for state in STATES)]
 LARGEST_NUMBER = 10
 """Positions in JSON lists, and nothing else."""
@@ -72,12 +77,16 @@ def test_a_move_carries_all_that_it_does_not_change(name: str):
 
 
 def test_a_record_has_every_field_in_its_order():
-    _, with_tags, without = str(PLACEHOLDERS["RECORD"]).split("json_array(")
+    _, with_extras, without = str(PLACEHOLDERS["RECORD"]).split("json_array(")
     fields = without.replace("whole_job.ord,", "whole_job.order,").replace(":queue_name", "whole_job.queue")
 
-    assert re.findall(r"whole_job\.(\w+)", fields) == [*JobRecord.__struct_fields__[:-1]]
-    assert with_tags.startswith(without.removesuffix("))"))
-    assert JobRecord.__struct_fields__[-1] == "tags"
+    assert re.findall(r"whole_job\.(\w+)", fields) == [*JobRecord.__struct_fields__[:-3]]
+    assert with_extras.startswith(without.removesuffix("))"))
+    assert JobRecord.__struct_fields__[-3:] == (*EXTRAS,)
+
+
+def test_a_family_is_read_and_written_in_the_order_of_its_fields():
+    assert Family.__struct_fields__[: len(FAMILY)] == FAMILY
 
 
 def test_an_unknown_placeholder_is_an_error(monkeypatch: pytest.MonkeyPatch):

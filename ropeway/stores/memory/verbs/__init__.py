@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from ....store import commands
 from ....store.commands import Command
 from ..step import Step
-from . import look, operate, remember
+from . import flows, look, operate, remember
 from .add import add
 from .change import change
 from .claim import claim, withdraw
@@ -47,6 +47,7 @@ VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
     commands.CountWaiting: look.count_waiting,
     commands.ReadMetrics: look.metrics,
     commands.ReadHistory: look.history,
+    commands.ReadChildren: flows.read_children,
     commands.ReadLog: look.log,
     commands.ReadSettings: look.settings,
     commands.ListQueues: look.queues,

@@ -9,8 +9,7 @@ from ....job.states import FINAL, STATES, state_named
 from ....store.commands import Clean, Obliterate
 from ....store.values import BATCH, Cleaned
 from ..step import Step
-from .ending import drop
-from .operate import revoke
+from .ending import conclude, drop, revoke
 
 
 def clean(step: Step, command: Clean) -> Cleaned:
@@ -24,7 +23,8 @@ def clean(step: Step, command: Clean) -> Cleaned:
     old = keys.first(batch + 1, before=(step.now - command.older_than + 1,))
     ids = [id for _, _, id in old[:batch]]
     for id in ids:
-        drop(queue, queue.jobs[id])
+        drop(step, queue.jobs[id])
+    conclude(step)
     if ids:
         queue.notice("cleaned", {"count": len(ids), "state": state})
     return Cleaned(ids, more=len(old) > batch)
@@ -40,7 +40,8 @@ def obliterate(step: Step, command: Obliterate) -> Cleaned:
             ids += [id for _, _, id in queue.index(state).keys.first(BATCH - len(ids))]
         for id in ids:
             revoke(step, queue.jobs[id], "removed")
-            queue.drop(id)
+            drop(step, queue.jobs[id], quietly=True)
+        conclude(step)
     queue.keep_quiet()
     if is_refused or queue.jobs:
         queue.afterwards(queue.set, replace(queue.settings, paused=True))

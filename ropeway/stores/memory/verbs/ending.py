@@ -1,7 +1,8 @@
-"""The only functions that make a job final, or remove it."""
+"""The only functions that make a job final, or remove it, and what follows from that for parents and retention."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from msgspec.structs import replace
@@ -9,10 +10,11 @@ from msgspec.structs import replace
 from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED, Retention
-from ....job.states import State
-from ....store.values import BATCH
-from ..queue_data import QueueData
+from ....job.states import FINAL, State
+from ....store.values import BATCH, RevokedLock, Why
+from ..families import Family
 from ..step import Step
+from .flows import news_of, note_end, orphan, release
 
 
 def end(
@@ -26,7 +28,7 @@ def end(
     common: dict[str, Any] | None = None,
     **changes: Any,
 ) -> JobRecord:
-    """Makes the job final and announces it; call `apply_retention` after the last one of the step.
+    """Makes the job final and announces it; call `conclude` after the last one of the step.
 
     `detail` is the event detail of this job, `common` that of all jobs that end in the same way in this step.
     """
@@ -37,6 +39,8 @@ def end(
     queue.put(final)
     queue.entry(what, state, common).append((job.id, detail))
     step.ended.append((final, keep))
+    if job.parents:
+        step.news += news_of(final, what)
     return final
 
 
@@ -45,27 +49,76 @@ def keep_of_failed(job: JobRecord) -> Retention:
     return readable_options(job.options).keep_failed or KEEP_FAILED
 
 
-def drop(queue: QueueData, job: JobRecord) -> None:
-    """Removes the job with its history, and announces it."""
+def drop(step: Step, job: JobRecord, *, quietly: bool = False) -> None:
+    """Removes the job with its history, and announces it; call `conclude` after the last one of the step."""
+    queue = step.queue(job.queue)
     queue.drop(job.id)
-    queue.entry("remove").append((job.id, {"prev": job.state}))
+    if not quietly:
+        queue.removals().append((job.id, {"prev": job.state}))
+    if job.parents and job.state not in FINAL:
+        step.news += news_of(job, "remove")
 
 
-def apply_retention(step: Step, queue: QueueData) -> None:
+def revoke(step: Step, job: JobRecord, why: Why) -> None:
+    """Announces to the worker that runs the job, if any, that it lost it. That frees a global concurrency slot."""
+    if job.state == "active" and job.token is not None:
+        step.revoke(job.queue, RevokedLock(job.id, job.token, why))
+        if step.queue(job.queue).settings.max_active is not None:
+            step.wake(job.queue)
+
+
+def conclude(step: Step) -> None:
+    """Tells the parents of jobs that ended, which may end too, and applies retention to all that ended."""
+    # A list, not recursion: flows may be deep.
+    while step.news:
+        found = note_end(step, step.news.popleft())
+        if found is not None:
+            judge(step, *found)
+    apply_retention(step)
+
+
+def judge(step: Step, parent: JobRecord, family: Family) -> None:
+    """Decides what becomes of a parent that waits for its children."""
+    queue = step.queue(parent.queue)
+    owed, reason = family.owed, family.owed_reason
+    if owed is not None:
+        queue.change(family, owed=None, owed_reason="")
+    if owed == "fail":
+        keep, detail = keep_of_failed(parent), {"reason": reason}
+        end(step, parent, "fail by child", "failed", keep, detail=detail, token=None, reason=reason)
+    elif owed == "remove":
+        _remove_tree(step, parent)
+    elif owed == "start" or not family.left:
+        release(step, parent, family)
+
+
+def _remove_tree(step: Step, parent: JobRecord) -> None:
+    """Removes a job with its unfinished descendants, except those for which another parent waits."""
+    going = [parent]
+    while going:
+        job = going.pop()
+        going += orphan(step, job)
+        revoke(step, job, "removed")
+        drop(step, job)
+
+
+def apply_retention(step: Step) -> None:
     """Applies the retention of the jobs that ended in this step.
 
-    Removes at most `BATCH` older jobs; the next job that finishes continues.
+    Removes at most `BATCH` older jobs of each queue; the next job that finishes continues.
     """
-    counts: dict[State, int] = {}
+    counts: defaultdict[str, dict[State, int]] = defaultdict(dict)
     for job, keep in step.ended:
         if keep.removes_at_once:
-            drop(queue, job)
+            drop(step, job)
         elif keep.count is not None:
-            counts[job.state] = min(keep.count, counts.get(job.state, keep.count))
-    allowance = BATCH
-    for state, count in counts.items():
-        keys = queue.index(state).counted
-        surplus = keys.first(min(len(keys) - count, allowance)) if len(keys) > count else []
-        for _, _, id in surplus:
-            drop(queue, queue.jobs[id])
-        allowance -= len(surplus)
+            lowest = counts[job.queue]
+            lowest[job.state] = min(keep.count, lowest.get(job.state, keep.count))
+    for name, lowest in counts.items():
+        queue, allowance = step.queue(name), BATCH
+        for state, count in lowest.items():
+            keys = queue.index(state).counted
+            surplus = keys.first(min(len(keys) - count, allowance)) if len(keys) > count else []
+            for _, _, id in surplus:
+                drop(step, queue.jobs[id])
+            allowance -= len(surplus)

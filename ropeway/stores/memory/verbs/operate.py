@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from ....job.record import JobRecord
 from ....job.states import FINAL
 from ....store.commands import Cancel, Promote, Remove, Retry
-from ....store.values import Answer, RevokedLock, Why
+from ....store.values import Answer
 from ..queue_data import QueueData
 from ..step import Step
 from .answers import DONE, MISSING, REFUSED
-from .ending import apply_retention, drop, end, keep_of_failed
+from .ending import conclude, drop, end, keep_of_failed, revoke
+from .flows import failed_children
 
 
 def cancel(step: Step, command: Cancel) -> list[Answer]:
@@ -29,34 +30,51 @@ def cancel(step: Step, command: Cancel) -> list[Answer]:
         return True
 
     answers = _each(queue, command.ids, act)
-    apply_retention(step, queue)
+    conclude(step)
     return answers
 
 
 def retry(step: Step, command: Retry) -> list[Answer]:
-    queue = step.queue(command.queue)
-
     def act(job: JobRecord) -> bool:
         if job.state not in FINAL:
             return False
-        again = replace(
-            job,
-            state="waiting",
-            token=None,
-            finished_at=None,
-            expires_at=None,
-            reason=None,
-            progress=None,
-            result=None,
-        )
-        if command.reset:
-            again = replace(again, attempts_made=0, attempts_started=0, stalled_count=0)
-        queue.put(again)
-        queue.entry("retry by hand", "waiting").append((job.id, None))
-        step.wake(command.queue)
+        # A parent that failed by its children is retried with them, and so are they. A list: flows may be deep.
+        again = [job]
+        while again:
+            next_job = again.pop()
+            # A job with two parents may come twice.
+            if step.queue(next_job.queue).jobs[next_job.id].state in FINAL:
+                again += _retry(step, next_job, reset=command.reset)
         return True
 
-    return _each(queue, command.ids, act)
+    return _each(step.queue(command.queue), command.ids, act)
+
+
+def _retry(step: Step, job: JobRecord, *, reset: bool) -> list[JobRecord]:
+    """Makes a finished job wait again; returns the children that are to be retried with it."""
+    queue = step.queue(job.queue)
+    family = queue.families.get(job.id)
+    children: list[JobRecord] = []
+    if family is not None and not family.is_released:
+        queue.change(family, owed=None)
+        children = failed_children(step, job, family)
+    waits = family is not None and family.left > 0 and not family.is_released
+    again = replace(
+        job,
+        state="waiting-children" if waits else "waiting",
+        token=None,
+        finished_at=None,
+        expires_at=None,
+        reason=None,
+        progress=None,
+        result=None,
+    )
+    if reset:
+        again = replace(again, attempts_made=0, attempts_started=0, stalled_count=0)
+    queue.put(again)
+    queue.entry("retry by hand", again.state).append((job.id, None))
+    step.wake(job.queue)
+    return children
 
 
 def promote(step: Step, command: Promote) -> list[Answer]:
@@ -80,18 +98,12 @@ def remove(step: Step, command: Remove) -> list[Answer]:
         if job.state == "active" and not command.force:
             return False
         revoke(step, job, "removed")
-        drop(queue, job)
+        drop(step, job)
         return True
 
-    return _each(queue, command.ids, act)
-
-
-def revoke(step: Step, job: JobRecord, why: Why) -> None:
-    """Announces to the worker that runs the job, if any, that it lost it. That frees a global concurrency slot."""
-    if job.state == "active" and job.token is not None:
-        step.revoke(job.queue, RevokedLock(job.id, job.token, why))
-        if step.queue(job.queue).settings.max_active is not None:
-            step.wake(job.queue)
+    answers = _each(queue, command.ids, act)
+    conclude(step)
+    return answers
 
 
 def _each(queue: QueueData, ids: Sequence[str], act: Callable[[JobRecord], bool]) -> list[Answer]:

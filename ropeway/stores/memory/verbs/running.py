@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ....errors import InvalidOption
 from ....job.codec import decode
+from ....job.flows import Parent
 from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.record import JobRecord
 from ....job.states import FINAL
-from ....store.commands import ClearLog, Renew, Update
+from ....store.commands import Add, ClearLog, Renew, Update
 from ....store.values import Answer, JobUpdate
+from ..families import Family
 from ..queue_data import QueueData
 from ..step import Step
+from .add import add
 from .answers import DONE, LOST, MISSING, REFUSED
 from .claim import mark_alone
 
@@ -34,10 +38,30 @@ def update(step: Step, command: Update) -> list[Answer]:
     answers = []
     for update in command.updates:
         job = queue.jobs.get(update.id)
-        answers.append(_verdict(job, update.token))
-        if job is not None and answers[-1].verdict == "done":
-            _apply(step, queue, job, update)
+        verdict = _verdict(job, update.token)
+        if job is not None and verdict.verdict == "done":
+            if update.children and not _add_children(step, queue, job, update):
+                verdict = REFUSED[job.state]
+            else:
+                _apply(step, queue, queue.jobs[job.id], update)
+        answers.append(verdict)
     return answers
+
+
+def _add_children(step: Step, queue: QueueData, job: JobRecord, update: JobUpdate) -> bool:
+    """Adds children to an active job; False if one of their ids exists already, and then none is added."""
+    if update.token is None:
+        raise InvalidOption("children", "need the token of the job that gets them")
+    [added] = add(step, Add([update.adds]), Parent(job.queue, job.id))
+    if any(one.verdict == "conflict" for one in added):
+        return False
+    family = queue.families.get(job.id)
+    if family is None:
+        family = Family({}, is_released=True)
+        queue.found(job.id, family)
+    queue.adopt(family, update.children)
+    queue.put(replace(job, children=len(family.links)))
+    return True
 
 
 def clear_log(step: Step, command: ClearLog) -> Answer:

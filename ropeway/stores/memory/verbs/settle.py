@@ -19,13 +19,13 @@ from ..step import Step
 from .add import add
 from .answers import DONE, LOST, MISSING
 from .claim import claim
-from .ending import apply_retention, end
+from .ending import conclude, end, judge
 
 
 def settle(step: Step, command: Settle) -> Settled:
     queue = step.queue(command.queue)
     answers = [_settle_one(step, queue, outcome) for outcome in command.outcomes]
-    apply_retention(step, queue)
+    conclude(step)
     if queue.settings.max_active is not None:
         step.wake(command.queue)
     return Settled(answers, None if command.then is None else claim(step, command.then))
@@ -82,6 +82,13 @@ def _retry(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -> No
 
 
 def _give_back(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -> None:
+    if outcome.awaits_children and (family := queue.families.get(job.id)) and family.is_awaited:
+        parent = replace(job, state="waiting-children", lock_until=None)
+        queue.change(family, is_released=False)
+        queue.put(parent)
+        queue.entry("postpone", "waiting-children").append((job.id, None))
+        judge(step, parent, family)
+        return
     back = _sent_back(step, job, outcome)
     queue.put(back)
     queue.entry(outcome.move, back.state).append((job.id, None if back.due_at is None else {"due_at": back.due_at}))

@@ -11,7 +11,7 @@ from ....store.values import BATCH, FailedAttempt, StallRules, Ticked
 from ..queue_data import QueueData
 from ..step import Step
 from .claim import promote_due
-from .ending import apply_retention, drop, end, keep_of_failed
+from .ending import conclude, drop, end, keep_of_failed
 
 
 def tick(step: Step, command: Tick) -> Ticked:
@@ -37,7 +37,7 @@ def _recover(step: Step, queue: QueueData, rules: StallRules) -> tuple[list[str]
     for _, _, id in queue.locks.first(BATCH, before=(step.now + 1,)):
         is_given_up = _stall(step, queue, queue.jobs[id], rules)
         (given_up if is_given_up else stalled).append(id)
-    apply_retention(step, queue)
+    conclude(step)
     return stalled, given_up
 
 
@@ -77,7 +77,7 @@ def _stall(step: Step, queue: QueueData, job: JobRecord, rules: StallRules) -> b
 def _expire(step: Step, queue: QueueData) -> int:
     over = queue.expiries.first(BATCH, before=(step.now + 1,))
     for _, _, id in over:
-        drop(queue, queue.jobs[id])
+        drop(step, queue.jobs[id])
     return len(over)
 
 

@@ -1,8 +1,8 @@
 -- Adds a bundle of jobs in a caller's transaction, through any driver.
--- Takes JSON: the database that the jobs are meant for, and the parameters of `add` by name. Data and options are
+-- Takes JSON: the database that the jobs are meant for (null: this one), and the parameters of `add` by name. Data and options are
 -- texts, escaped once more, so that a NUL in them survives.
 -- Returns the letters of `add`; or ! and the current database, if that is another one.
-CREATE OR REPLACE FUNCTION ropeway.add_json(given text) RETURNS text
+CREATE OR REPLACE FUNCTION ropeway.add_json(given text, at bigint DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
     call json := given;
@@ -24,7 +24,9 @@ BEGIN
         lifos => ropeway.texts_of_json(call -> 'lifos')::boolean[],
         delays => ropeway.texts_of_json(call -> 'delays')::bigint[],
         dues => ropeway.texts_of_json(call -> 'dues')::bigint[],
-        tags => ropeway.texts_of_json(call -> 'tags')
+        tags => ropeway.texts_of_json(call -> 'tags'),
+        flow => call ->> 'flow',
+        at => add_json.at
     ) AS added;
     RETURN letters;
 END

@@ -26,7 +26,9 @@ DECLARE
     details text[];
     ages bigint[];
     counts bigint[];
-    revokes boolean := false;
+    revoked text[];
+    tokens text[];
+    ended record;
 BEGIN
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
     held := ropeway.lock_jobs(queue.id, ids);
@@ -45,8 +47,8 @@ BEGIN
         letters := letters || CASE WHEN prev IN ('completed', 'failed') THEN 'r' ELSE 'd' END || ropeway.state_letter(prev);
         CONTINUE WHEN prev IN ({{FINAL}});
         IF prev = 'active' THEN
-            PERFORM ropeway.revoke_lock(queue.id, job.id, job.token, 'cancelled', instant);
-            revokes := true;
+            revoked := revoked || job.id;
+            tokens := tokens || job.token;
         END IF;
         PERFORM ropeway.delete_state(job);
         keep := ropeway.stored_options(job.options, defaults);
@@ -62,14 +64,18 @@ BEGIN
         s := ropeway.count_move(s, prev, NULL);
     END LOOP;
     IF cancelled IS NOT NULL THEN
-        s := ropeway.end_detached(
+        ended := ropeway.end_detached(
             s, queue.id, '{{CANCEL}}', 'cancelled', cancelled, NULL, details, '{"reason":' || to_json(reason) || '}', ages, counts,
             instant
         );
+        s := ended.s;
+        IF ended.news IS NOT NULL THEN
+            s := ropeway.conclude(s, queue.id, ended.news, instant);
+        END IF;
     END IF;
-    wakes := ropeway.write_step(s, queue.id, instant, revokes AND queue.max_active IS NOT NULL, may_wake);
-    IF revokes THEN
-        PERFORM ropeway.wake(queue.id, 'revoked', true);
+    IF revoked IS NOT NULL THEN
+        PERFORM ropeway.revoke_locks(queue.id, revoked, tokens, 'cancelled', instant);
     END IF;
+    wakes := ropeway.write_step(s, queue.id, instant, revoked IS NOT NULL AND queue.max_active IS NOT NULL, may_wake);
 END
 $$;

@@ -44,7 +44,9 @@ BEGIN
         old := job;
         job.priority := coalesce(priorities[n], job.priority);
         job.ord := CASE WHEN lifos[n] THEN -abs(job.ord) WHEN NOT lifos[n] THEN abs(job.ord) ELSE job.ord END;
-        job.due_at := least(coalesce(dues[n], instant + delays[n], job.due_at), {{LAST_INSTANT}});
+        IF job.state = 'delayed' THEN
+            job.due_at := least(coalesce(dues[n], instant + delays[n], job.due_at), {{LAST_INSTANT}});
+        END IF;
         IF job.state = 'waiting' THEN
             UPDATE ropeway.waiting AS w SET priority = job.priority, ord = job.ord
             WHERE w.queue = queue_id AND w.priority = old.priority AND w.ord = old.ord

@@ -18,6 +18,7 @@ DECLARE
     queue_id integer;
     seqs bigint[];
     ctids tid[];
+    dropped record;
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     -- One more than may go says whether others remain. No index is kept for those that are not finished: all are looked at.
@@ -70,7 +71,13 @@ BEGIN
             DELETE FROM ropeway.finished AS f WHERE f.ctid = ANY (ctids[1:most]);
     END CASE;
     s := ropeway.count_move(s, of_state, NULL, cardinality(ids));
-    s := ropeway.drop_jobs(s, queue_id, ids, array_fill(of_state, ARRAY[cardinality(ids)]), seqs[1:most], instant);
+    dropped := ropeway.drop_jobs(
+        s, queue_id, ids, array_fill(of_state, ARRAY[cardinality(ids)]), seqs[1:most], instant, true
+    );
+    s := dropped.s;
+    IF dropped.news IS NOT NULL THEN
+        s := ropeway.conclude(s, queue_id, dropped.news, instant, NULL, dropped.lowest);
+    END IF;
     s := ropeway.add_entry(
         s,
         ropeway.entry(

@@ -22,7 +22,9 @@ DECLARE
     base ropeway.tally;
     states ropeway.state[];
     seqs bigint[];
-    revokes boolean := false;
+    revoked text[];
+    tokens text[];
+    dropped record;
 BEGIN
     ids := '{}';
     more := false;
@@ -33,10 +35,9 @@ BEGIN
     END IF;
     ids := ARRAY(SELECT j.id FROM ropeway.job AS j WHERE j.queue = queue_id ORDER BY j.id LIMIT {{BATCH}});
     held := ropeway.lock_jobs(queue_id, ids);
-    -- After the jobs: claims under a limit have locked some when they lock the queue.
-    UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
     SELECT count(*) INTO active FROM ropeway.active AS a WHERE a.queue = queue_id;
     IF active > 0 AND NOT forces THEN
+        UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
         ids := '{}';
         RETURN;
     END IF;
@@ -45,8 +46,8 @@ BEGIN
         SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = job_id AND p.id = ANY (held);
         IF FOUND THEN
             IF job.state = 'active' THEN
-                PERFORM ropeway.revoke_lock(queue_id, job.id, job.token, 'removed', instant);
-                revokes := true;
+                revoked := revoked || job.id;
+                tokens := tokens || job.token;
             END IF;
             PERFORM ropeway.delete_state(job);
             s := ropeway.count_move(s, job.state, NULL);
@@ -55,7 +56,13 @@ BEGIN
             seqs := seqs || abs(job.ord);
         END IF;
     END LOOP;
-    s := ropeway.drop_jobs(s, queue_id, gone, states, seqs, instant);
+    dropped := ropeway.drop_jobs(s, queue_id, gone, states, seqs, instant, true);
+    s := dropped.s;
+    IF dropped.news IS NOT NULL THEN
+        s := ropeway.conclude(s, queue_id, dropped.news, instant, NULL, dropped.lowest);
+    END IF;
+    -- After the jobs and families: claims under a limit have locked some when they lock the queue.
+    UPDATE ropeway.queue AS q SET is_paused = true, is_configured = true WHERE q.id = queue_id;
     IF cardinality(ids) > 0 THEN
         -- Without an event for each.
         INSERT INTO ropeway.step (
@@ -66,8 +73,8 @@ BEGIN
             s.cancelled, ''
         );
     END IF;
-    IF revokes THEN
-        PERFORM ropeway.wake(queue_id, 'revoked', true);
+    IF revoked IS NOT NULL THEN
+        PERFORM ropeway.revoke_locks(queue_id, revoked, tokens, 'removed', instant);
     END IF;
     more := EXISTS (SELECT FROM ropeway.job AS j WHERE j.queue = queue_id);
     IF more THEN

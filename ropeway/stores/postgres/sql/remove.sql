@@ -21,7 +21,9 @@ DECLARE
     removed text[] := '{}';
     states ropeway.state[];
     seqs bigint[];
-    revokes boolean := false;
+    revoked text[];
+    tokens text[];
+    dropped record;
 BEGIN
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
     held := ropeway.lock_jobs(queue.id, ids);
@@ -41,8 +43,8 @@ BEGIN
         END IF;
         letters := letters || 'd' || ropeway.state_letter(job.state);
         IF job.state = 'active' THEN
-            PERFORM ropeway.revoke_lock(queue.id, job.id, job.token, 'removed', instant);
-            revokes := true;
+            revoked := revoked || job.id;
+            tokens := tokens || job.token;
         END IF;
         PERFORM ropeway.delete_state(job);
         s := ropeway.count_move(s, job.state, NULL);
@@ -50,10 +52,14 @@ BEGIN
         states := states || job.state;
         seqs := seqs || abs(job.ord);
     END LOOP;
-    s := ropeway.drop_jobs(s, queue.id, removed, states, seqs, instant);
-    wakes := ropeway.write_step(s, queue.id, instant, revokes AND queue.max_active IS NOT NULL, may_wake);
-    IF revokes THEN
-        PERFORM ropeway.wake(queue.id, 'revoked', true);
+    dropped := ropeway.drop_jobs(s, queue.id, removed, states, seqs, instant, true);
+    s := dropped.s;
+    IF dropped.news IS NOT NULL THEN
+        s := ropeway.conclude(s, queue.id, dropped.news, instant, NULL, dropped.lowest);
     END IF;
+    IF revoked IS NOT NULL THEN
+        PERFORM ropeway.revoke_locks(queue.id, revoked, tokens, 'removed', instant);
+    END IF;
+    wakes := ropeway.write_step(s, queue.id, instant, revoked IS NOT NULL AND queue.max_active IS NOT NULL, may_wake);
 END
 $$;

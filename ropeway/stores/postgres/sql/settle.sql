@@ -31,6 +31,9 @@ DECLARE
     other record;
     taken record;
     has_new_work boolean := false;
+    news ropeway.news[];
+    judged ropeway.judgement[];
+    lowest bigint;
     adding text[] := '{}';
 BEGIN
     instant := ropeway.clock(at);
@@ -46,18 +49,24 @@ BEGIN
         PERFORM FROM ropeway.active AS a
         WHERE a.queue = queue.id AND a.id = ANY (done_ids || other_ids) ORDER BY a.id FOR UPDATE;
     END IF;
+    IF 0 > ANY (delays) THEN
+        -- What is counted here is what `conclude` counts down, in its order.
+        lowest := ropeway.lock_families(queue.id, done_ids || other_ids);
+    END IF;
     IF cardinality(done_ids) > 0 THEN
         done := ropeway.end_jobs(
             s, queue.id, '{{COMPLETE}}', 'completed', done_age, done_count, done_ids, done_tokens, NULL, done_results, NULL, NULL,
             instant
         );
         s := done.s;
+        news := done.news;
         IF done.ended IS NULL OR cardinality(done.ended) < cardinality(done_ids) THEN
             -- Not held under that token; or a renewal came between.
             done := ropeway.settle_not_held(
                 s, queue.id, done_ids, done_tokens, done_results, done_age, done_count, done.ended, instant
             );
             s := done.s;
+            news := news || done.news;
             done_letters := done.letters;
         END IF;
     END IF;
@@ -67,8 +76,13 @@ BEGIN
             stack_traces, instant
         );
         s := other.s;
+        news := news || other.news;
+        judged := other.judged;
         other_letters := other.letters;
         has_new_work := other.back > 0;
+    END IF;
+    IF news IS NOT NULL OR judged IS NOT NULL THEN
+        s := ropeway.conclude(s, queue.id, news, instant, judged, lowest);
     END IF;
     has_new_work := has_new_work OR (queue.max_active IS NOT NULL AND s.active < 0);
 

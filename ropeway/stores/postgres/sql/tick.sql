@@ -35,6 +35,9 @@ BEGIN
     s := late.s;
     stalled := late.stalled;
     given_up := late.given_up;
+    IF late.news IS NOT NULL THEN
+        s := ropeway.conclude(s, queue_id, late.news, instant);
+    END IF;
     ctids := ARRAY(
         SELECT f.ctid FROM ropeway.finished AS f
         WHERE f.queue = queue_id AND f.expires_at <= instant AND f.expires_at < {{LAST_INSTANT}}
@@ -54,6 +57,12 @@ BEGIN
         OR promoted = {{BATCH}} OR removed = {{BATCH}} OR cardinality(stalled) + cardinality(given_up) = {{BATCH}};
     next_at := least(
         due.next_due,
+        -- A parent may have been released since, to wait for its delay.
+        CASE WHEN late.news IS NOT NULL THEN (
+            SELECT l.due_at FROM ropeway.later AS l
+            WHERE l.queue = queue_id AND l.due_at IS NOT NULL
+            ORDER BY l.due_at LIMIT 1
+        ) END,
         (SELECT min(a.lock_until) FROM ropeway.active AS a WHERE a.queue = queue_id),
         (
             SELECT f.expires_at FROM ropeway.finished AS f

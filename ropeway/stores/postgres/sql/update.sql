@@ -1,11 +1,11 @@
 -- Changes the progress, data or log of jobs, and whether they run alone.
 -- Takes the queue, and for each update the job's id, token (null: any job that is not final), progress, data, log lines
--- (json, a list; null: none), how many lines to keep, and whether it runs alone (null: unchanged); the instant, and
--- whether it may notify.
+-- (json, a list; null: none), how many lines to keep, and whether it runs alone (null: unchanged); the children that jobs
+-- get (see `give_children`; null: none); the instant, and whether it may notify.
 -- Returns two letters for each (the verdict and the state), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.update(
     queue_name text, ids text[], tokens text[], progresses text[], datas text[], lines text[], keep_lines integer[],
-    alones boolean[],
+    alones boolean[], flows text DEFAULT NULL,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
@@ -37,6 +37,10 @@ BEGIN
             letters := letters || 'l' || ropeway.state_letter(job.state);
             CONTINUE;
         ELSIF tokens[n] IS NULL AND job.state IN ({{FINAL}}) THEN
+            letters := letters || 'r' || ropeway.state_letter(job.state);
+            CONTINUE;
+        END IF;
+        IF flows::json ->> (n - 1) IS NOT NULL AND NOT ropeway.give_children(job, flows::json -> (n - 1), instant) THEN
             letters := letters || 'r' || ropeway.state_letter(job.state);
             CONTINUE;
         END IF;

@@ -39,6 +39,7 @@ VERBS: Final[Mapping[type[Command[Any]], Verb]] = {
     commands.ReadMetrics: look.metrics,
     commands.ReadHistory: look.history,
     commands.ReadLog: look.log,
+    commands.ReadChildren: look.children,
     commands.ReadSettings: look.settings,
     commands.ListQueues: look.queues,
     commands.ReadClock: look.clock,

@@ -9,7 +9,7 @@ from ....job.record import JobRecord
 from ....job.states import STATES, State
 from ....store import commands
 from ....store.commands import Find
-from ....store.values import Counts, Entries, History, LogPage, Metric, Page, Revoked, RevokedLock, Settings
+from ....store.values import Children, Counts, Entries, History, LogPage, Metric, Page, Revoked, RevokedLock, Settings
 from .. import reading
 from ..executor import Executor
 from ..link import Row
@@ -67,6 +67,20 @@ async def log(on: Executor, command: commands.ReadLog, _: Instant | None) -> Log
     most = amount(command.limit + 1)
     rows = await on.call("log", text(command.queue), text(command.id), place, most, boolean(command.newest_first))
     return reading.log_of(rows, command.limit)
+
+
+async def children(on: Executor, command: commands.ReadChildren, _: Instant | None) -> Children | None:
+    after = command.after
+    last = int(after) if after and after.isascii() and after.isdecimal() and len(after) < 19 else 0
+    rows = await on.call(
+        "children",
+        text(command.queue),
+        text(command.id),
+        texts(command.states),
+        number(last),
+        amount(command.limit + 1),
+    )
+    return reading.children_of(rows, command.limit)
 
 
 async def settings(on: Executor, command: commands.ReadSettings, _: Instant | None) -> Settings:

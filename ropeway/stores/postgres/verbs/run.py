@@ -83,6 +83,7 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
         texts([as_json(update.log).decode() if update.log else None for update in updates]),
         numbers([update.keep_logs for update in updates]),
         booleans([update.alone for update in updates]),
+        text(adding.children_given(updates)),
     )
     return answers_of(letters)
 

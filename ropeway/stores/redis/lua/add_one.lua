@@ -3,6 +3,7 @@
 -- Returns c if it was created in a queue that was there before; else what `add` returns.
 -- Uses: row
 -- Rarely: bundles, promotion, repeated_claims
+-- In flows: flow_bundles
 -- The usual calls few commands and makes no functions, which cost as much.
 local base, id, name, text = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
 local call, pack = redis.call, struct.pack
@@ -99,4 +100,4 @@ repeat
   return '{{CREATED}}'
 until true
 local names, bundles = { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }
-return rarely().add_bundles(tonumber(ARGV[5]) or false, names, bundles, 1, false, text)
+return rarely().add_bundles(tonumber(ARGV[5]) or false, names, bundles, 1, false, {}, text)

@@ -2,6 +2,7 @@
 -- Takes the queue's base; [now, ids, reason, reason as JSON, default options] with false for no reason.
 -- Returns an answer code for each id: the verdict and the state before.
 -- Uses: room, announcing, leaving_states, changing, revoking, options
+-- In flows: flows
 local now, ids, reason, reason_json, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, seen = q.base, {}, {}
@@ -23,7 +24,8 @@ local function cancel(job)
     call('HDEL', base .. ':reasons', id)
   end
   count(q, COUNTERS[job.state], nil, 1)
-  end_job(cancelled, id, sub(without_token(run), STARTED_AT), keep, '{"prev":"' .. job.state .. '"}')
+  end_job(cancelled, id, sub(without_token(run), STARTED_AT), keep, '{"prev":"' .. job.state .. '"}',
+    reason or '')
 end
 
 for i = 1, #ids do
@@ -40,6 +42,9 @@ for i = 1, #ids do
   end
 end
 write_ending(q, cancelled)
+if q.step then
+  in_flows().conclude(q)
+end
 apply_retention(q, cancelled)
 notice_drained(q)
 close_queue(q)

@@ -5,7 +5,7 @@
 local now, edits = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, announced = q.base, {}, {}
-local IN_LINE = { ['{{WAITING}}'] = true, ['{{DELAYED}}'] = true }
+local IN_LINE = { ['{{WAITING}}'] = true, ['{{DELAYED}}'] = true, ['{{WAITING_CHILDREN}}'] = true }
 
 local function may(state, edit)
   local _, priority, lifo, delay, due_at = edit[1], edit[2], edit[3], edit[4], edit[5]
@@ -49,6 +49,8 @@ local function change(job, edit)
     value = with_place(value, job.place)
     if job.state == '{{DELAYED}}' then
       call('ZADD', base .. ':delayed', due_at or job.due, sub(job.place, 4) .. id)
+    elseif job.state == '{{WAITING_CHILDREN}}' then
+      call('ZADD', base .. ':' .. job.state, 0, sequence_of(job.place) .. id)
     else
       put_in_line(q, name_of(value), { job.place .. id })
     end

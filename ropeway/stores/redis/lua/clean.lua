@@ -2,6 +2,7 @@
 -- Takes the queue's base; [now, state, older_than, limit, ids or false].
 -- Returns the ids it removed, and whether others remain.
 -- Uses: room, removal
+-- In flows: flows
 local now, state, older_than, limit, ids = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local removed, more = {}, false
@@ -14,6 +15,9 @@ if ids then
     end
   end
   removed = remove(q, jobs)
+  if q.step then
+    in_flows().conclude(q)
+  end
 else
   -- One more than may go says whether others remain.
   local members =

@@ -100,8 +100,6 @@ if state == '{{WAITING}}' then
   found = look_in_lines()
 elseif state == '{{ACTIVE}}' then
   found = look_at_active()
-elseif state == '{{WAITING_CHILDREN}}' then
-  found = {}
 else
   found = look_in(q.base .. ':' .. state)
 end

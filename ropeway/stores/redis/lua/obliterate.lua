@@ -2,6 +2,7 @@
 -- Takes the queue's base; [now, whether active jobs go too].
 -- Returns the ids it removed, whether there are more, and how many active jobs stood in the way.
 -- Uses: room, removal
+-- In flows: flows
 local now, force = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, row = q.base, q.row
@@ -17,6 +18,7 @@ end
 local function some_ids()
   local states = {{FINAL}}
   states[#states + 1] = '{{DELAYED}}'
+  states[#states + 1] = '{{WAITING_CHILDREN}}'
   for _, state in ipairs(states) do
     local members = call('ZRANGE', base .. ':' .. state, 0, BATCH - 1)
     if #members > 0 then
@@ -56,6 +58,9 @@ while #removed < BATCH do
   end
 end
 
+if q.step then
+  in_flows().conclude(q)
+end
 local left = 0
 for counter = WAITING, CANCELLED do
   left = left + row[counter]

@@ -2,6 +2,7 @@
 -- Takes the queue's base; [now, ids].
 -- Returns an answer code for each id: the verdict and the state before.
 -- Uses: promotion
+-- In flows: flows
 local now, ids = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local answers, members, seen = {}, {}, {}

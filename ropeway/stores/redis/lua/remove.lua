@@ -2,6 +2,7 @@
 -- Takes the queue's base; [now, ids, whether active ones go too].
 -- Returns an answer code for each id: the verdict and the state before.
 -- Uses: room, removal
+-- In flows: flows
 local now, ids, force = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local answers, jobs, seen = {}, {}, {}
@@ -18,6 +19,9 @@ for i = 1, #ids do
   end
 end
 remove(q, jobs)
+if q.step then
+  in_flows().conclude(q)
+end
 notice_drained(q)
 close_queue(q)
 return table.concat(answers)

@@ -3,10 +3,11 @@
 -- ids were completed, as the completions say ([keep] or [keep, result], or one number if all are kept alike and have
 -- none), the others ended as the outcomes say. If outcomes add jobs: bases of their queues after the first, and what
 -- `read_adds` takes.
--- Returns an answer code for each id (the verdict and the state before), what was claimed, and the numbers of new
--- queues.
+-- Returns an answer code for each id (the verdict and the state before), what was claimed, the numbers of new queues,
+-- and names and texts of what went into the outbox.
 -- Uses: room, endings, claims
 -- Rarely: promotion, repeated_claims, other_outcomes, adds
+-- In flows: flow_bundles
 local now, ids, tokens, completions, outcomes, request, keeps = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local adds = ARGV[2] and rarely().read_adds(q, ARGV[2], ARGV[3])
@@ -29,18 +30,22 @@ function s.packed_token(i)
 end
 
 local FIRST_START = NONE .. pack_count(1) .. NONE
+local FIRST_WITH_EXTRAS = sub(FIRST_START, 1, 10) .. char(WITH_EXTRAS) .. sub(NONE, 2)
 function s.complete(id, run, keep, result)
-  -- What failed or stalled before left its reason.
-  if sub(run, MADE, TOKEN - 1) ~= FIRST_START then
-    cleared[#cleared + 1] = id
+  local counters, detail, word = sub(run, MADE, TOKEN - 1), nil, nil
+  if counters ~= FIRST_START then
+    word = result or ''
+    -- What failed or stalled before left its reason.
+    if counters ~= FIRST_WITH_EXTRAS then
+      cleared[#cleared + 1] = id
+    end
   end
-  local detail
   if result then
     results[#results + 1] = id
     results[#results + 1] = result
     detail = result ~= 'null' and '{"result":' .. result .. '}'
   end
-  return end_job(completed, id, sub(run, STARTED_AT), keep, detail)
+  return end_job(completed, id, sub(run, STARTED_AT), keep, detail, word)
 end
 
 -- Ids of completions are all different: see the client.
@@ -72,6 +77,7 @@ if number > completed.number or s.lost then
   rarely().write_others(q, s)
 end
 local new_queues = adds and rarely().add_accepted(adds, answers)
+local posted = q.step and in_flows().conclude(q)
 apply_retention(q, completed)
 if s.failed then
   apply_retention(q, s.failed)
@@ -84,4 +90,4 @@ if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
   announce(q, '{{DRAINED}}', nil, 0)
 end
 close_queue(q)
-return { table.concat(answers), claimed or false, new_queues or {} }
+return { table.concat(answers), claimed or false, new_queues or {}, posted or {} }

@@ -4,6 +4,7 @@
 -- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and
 -- how many bundles are in the outbox.
 -- Uses: room, announcing, promotion, history, changing, options
+-- In flows: flows
 local METRICS_KEPT, MINUTES_TRIMMED = {{METRICS_KEPT}}, 500
 local IS_GIVEN_UP, REASON_HEADS, FINAL = {{IS_GIVEN_UP}}, {{REASON_HEADS}}, {{FINAL}}
 local now, most_stalls, fails_at_once, is_attempt, ended, defaults = unpack(cmsgpack.unpack(ARGV[1]))
@@ -76,7 +77,7 @@ local function recover()
       if is_lost then
         detail = detail .. ',"reason":' .. cjson.encode(reason)
           .. (verdict == '{{LAST_ATTEMPT}}' and ',"exhausted":true}' or '}')
-        end_job(failed, id, with_counters(run, pack_count(made), pack_count(stalls)), options.keep, detail)
+        end_job(failed, id, with_counters(run, pack_count(made), pack_count(stalls)), options.keep, detail, reason)
       else
         add_to(lines, name_of(value), sub(run, -10) .. id)
         announced_stalled[#announced_stalled + 1] = '["' .. id .. '",' .. detail .. '}]'
@@ -102,6 +103,9 @@ local function recover()
   end
   write_ending(q, failed)
   drop_lost(q, '{{ACTIVE}}', lost)
+  if q.step then
+    in_flows().conclude(q)
+  end
   apply_retention(q, failed)
   wake(q, 'jobs')
 end

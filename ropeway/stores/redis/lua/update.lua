@@ -1,10 +1,14 @@
 -- Writes down progress, data and log lines of jobs.
 -- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, mark]]] with false for what is not given;
--- the mark says of an active job that it runs 'alone' in its process, or 'beside' others, or is empty.
--- Returns an answer code for each change: its verdict and the job's state.
+-- the mark says of an active job that it runs 'alone' in its process, or 'beside' others, or is empty. If jobs get
+-- children: bases of their queues after the first, and what `read_births` takes.
+-- Returns an answer code for each change, its verdict and the job's state; and the numbers of queues that are new.
 -- Uses: announcing, changing
+-- Rarely: bundles, promotion, repeated_claims
+-- In flows: births
 local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
+local births = ARGV[2] and in_flows().read_births(q, ARGV[2], ARGV[3])
 local base, answers, progress, changed = q.base, {}, {}, {}
 
 local function verdict(change, job)
@@ -58,7 +62,11 @@ for i = 1, #changes do
   local job = load_job(q, changes[i][1])
   answers[i] = verdict(changes[i], job)
   if sub(answers[i], 1, 1) == '{{DONE}}' then
-    apply(job, changes[i])
+    if births and not in_flows().add_children(births, i, job) then
+      answers[i] = '{{REFUSED}}' .. STATE_CODES[job.state]
+    else
+      apply(births and load_job(q, job.id) or job, changes[i])
+    end
   end
 end
 if #progress > 0 then
@@ -67,5 +75,6 @@ end
 if #changed > 0 then
   announce_all(q, '{{CHANGED}}', nil, changed)
 end
+local new_queues = births and in_flows().close_births(births)
 close_queue(q)
-return table.concat(answers)
+return { table.concat(answers), new_queues or {} }

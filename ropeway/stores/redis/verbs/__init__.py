@@ -39,6 +39,7 @@ VERBS: Final[Verbs] = {
     commands.CountWaiting: look.count_waiting,
     commands.ReadMetrics: look.metrics,
     commands.ReadHistory: look.history,
+    commands.ReadChildren: look.children,
     commands.ReadLog: look.log,
     commands.ReadSettings: look.settings,
     commands.ListQueues: look.queues,

@@ -10,9 +10,21 @@ from ....job.instants import Instant
 from ....job.record import JobRecord
 from ....store import commands
 from ....store.commands import Find
-from ....store.values import Counts, Entries, History, LogPage, Metric, Page, Revoked, RevokedLock, Settings, Why
+from ....store.values import (
+    Children,
+    Counts,
+    Entries,
+    History,
+    LogPage,
+    Metric,
+    Page,
+    Revoked,
+    RevokedLock,
+    Settings,
+    Why,
+)
 from .. import decoding, finding
-from ..constants import METRICS
+from ..constants import CHILD_CODES, METRICS
 from ..encoding import bounded, records_or_none
 from ..executor import Executor
 from ..failures import reading
@@ -60,6 +72,14 @@ async def history(on: Executor, command: commands.ReadHistory, _: Instant | None
     answer = await on.run("history", command.queue, shortened(command.id))
     with reading(on.target.url):
         return decoding.history_of(answer)
+
+
+async def children(on: Executor, command: commands.ReadChildren, _: Instant | None) -> Children | None:
+    after = command.after
+    first = int(after) if after and after.isascii() and after.isdecimal() and len(after) < 16 else 0
+    states = "".join(CHILD_CODES[state] for state in command.states)
+    packed = shortened(command.id), first, states, bounded(command.limit)
+    return decoding.children_of(await on.run("children", command.queue, *packed))
 
 
 async def log(on: Executor, command: commands.ReadLog, _: Instant | None) -> LogPage | None:

@@ -14,6 +14,7 @@ from ....store.values import BATCH, Added, Answer, Claimed, Settled, StallRules,
 from ....store.waiting import end_wait, held_by
 from .. import adding
 from ..additions import Additions, pack_additions
+from ..births import pack_births
 from ..encoding import DEFAULTS, answers_of, claimed_of, given, pack, request_of, update_of
 from ..executor import Executor
 from ..failures import reading
@@ -64,11 +65,15 @@ async def withdraw(on: Executor, command: Withdraw, _: Instant | None) -> Claime
 
 async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     packed, ordered = settlement(command.outcomes, command.then, now)
+    return settled_of(on, command, ordered, await ask_to_settle(on, command.queue, packed, ordered))
+
+
+async def ask_to_settle(on: Executor, queue: str, settlement: bytes, ordered: Sequence[Outcome]) -> list[Any]:
+    """Runs `settle`; all queues that get jobs are in reach of it."""
     if any(outcome.adds for outcome in ordered):
-        answer = await settle_adding(on, packed, pack_additions(on.keys, command.queue, ordered))
-    else:
-        answer = await on.run_packed(command.queue, "settle", packed)
-    return settled_of(on, command, ordered, answer)
+        return await settle_adding(on, settlement, pack_additions(on.keys, queue, ordered))
+    answer: list[Any] = await on.run_packed(queue, "settle", settlement)
+    return answer
 
 
 async def settle_adding(on: Executor, settlement: bytes, adds: Additions) -> list[Any]:
@@ -80,7 +85,7 @@ async def settle_adding(on: Executor, settlement: bytes, adds: Additions) -> lis
 
 
 def settled_of(on: Executor, command: Settle, ordered: Sequence[Outcome], answer: list[Any]) -> Settled:
-    codes, claimed, _ = answer
+    codes, claimed, *_ = answer
     answers = in_order(command.outcomes, ordered, answers_of(codes))
     with reading(on.target.url):
         return Settled(answers, claimed_of(command.then, claimed) if command.then else None)
@@ -92,8 +97,23 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
 
 
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
-    packed = [update_of(update) for update in command.updates]
-    return answers_of(await on.run("update", command.queue, given(now), packed))
+    packed = packed_updates(command, now)
+    if any(update.children for update in command.updates):
+        return await update_with(on, packed, pack_births(on.keys, command.queue, command.updates))
+    codes, _ = await on.run_packed(command.queue, "update", packed)
+    return answers_of(codes)
+
+
+def packed_updates(command: Update, now: Instant | None) -> bytes:
+    return pack((given(now), [update_of(update) for update in command.updates]))
+
+
+async def update_with(on: Executor, updates: bytes, births: Additions) -> list[Answer]:
+    """Runs `update` with children that jobs get, and lists their queues."""
+    await on.register(births.queues)
+    codes, new = await on.call("update", births.keys, updates, *births.arguments)
+    await on.notice_new([births.queues[int(number) - 1] for number in new])
+    return answers_of(codes)
 
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:

@@ -4,7 +4,8 @@
 -- Takes :queue, :ids (json). Returns those that there are.
 SELECT CAST(json_group_array(
     json_array(
-        whole_job.seq, whole_job.id, whole_job.state, whole_job.token, whole_job.worker, whole_job.attempts_started, whole_job.logged
+        whole_job.seq, whole_job.id, whole_job.state, whole_job.token, whole_job.worker, whole_job.attempts_started,
+        whole_job.logged, whole_job.extras
     )
 ) AS BLOB)
 FROM json_each(:ids) AS asked
@@ -12,7 +13,7 @@ CROSS JOIN whole_job ON whole_job.queue = :queue AND whole_job.id = asked.value;
 
 -- statement: located_active
 -- The same by :seqs (json), for jobs that are active, and with nothing in the place of ids.
-SELECT CAST(json_group_array(json_array(seq, '', {{ACTIVE}}, token, worker, attempts_started, logged)) AS BLOB)
+SELECT CAST(json_group_array(json_array(seq, '', {{ACTIVE}}, token, worker, attempts_started, logged, extras)) AS BLOB)
 FROM active
 WHERE seq IN (SELECT value FROM json_each(:seqs));
 

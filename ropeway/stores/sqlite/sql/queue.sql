@@ -44,7 +44,7 @@ FROM (
 
 -- statement: arrive
 -- One new job waits.
-INSERT INTO waiting (queue, priority, ord, name) VALUES (:queue, :priority, :ord, :name);
+INSERT INTO waiting (queue, priority, ord, name, extras) VALUES (:queue, :priority, :ord, :name, :extras);
 
 -- statement: next_seq
 SELECT coalesce(max(seq), 0) + 1 FROM job;

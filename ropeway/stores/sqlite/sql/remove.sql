@@ -1,7 +1,7 @@
 -- Removes jobs and everything about them.
 
 -- statement: jobs
--- This and the next three take :seqs (json).
+-- This and the next five take :seqs (json).
 DELETE FROM job WHERE seq IN (SELECT value FROM json_each(:seqs));
 
 -- statement: failures
@@ -13,13 +13,20 @@ DELETE FROM log WHERE seq IN (SELECT value FROM json_each(:seqs));
 -- statement: tags
 DELETE FROM tag WHERE seq IN (SELECT value FROM json_each(:seqs));
 
+-- statement: links
+-- Before the jobs.
+DELETE FROM link WHERE family IN (SELECT family FROM job WHERE seq IN (SELECT value FROM json_each(:seqs)));
+
+-- statement: families
+DELETE FROM family WHERE id IN (SELECT family FROM job WHERE seq IN (SELECT value FROM json_each(:seqs)));
+
 -- statement: has_more
--- Whether any job has failures, log lines and tags.
-SELECT EXISTS (SELECT 1 FROM failure), EXISTS (SELECT 1 FROM log), EXISTS (SELECT 1 FROM tag);
+-- Whether any job has failures and log lines.
+SELECT EXISTS (SELECT 1 FROM failure), EXISTS (SELECT 1 FROM log);
 
 -- statement: oldest_finished
--- Takes :queue, :state, :until, :limit. Returns a list of seq, id and state.
-SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
+-- Takes :queue, :state, :until, :limit. Returns a list of seq, id, state and extras.
+SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state, job.extras)) AS BLOB)
 FROM (
     SELECT * FROM (
         SELECT seq, finished_at FROM finished
@@ -45,7 +52,7 @@ SELECT EXISTS (SELECT 1 FROM finished WHERE queue = :queue AND state = :state AN
 
 -- statement: oldest_counted
 -- Takes :queue, :state, :limit. Returns as the ones before, without those that are kept for ever.
-SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
+SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state, job.extras)) AS BLOB)
 FROM (
     SELECT seq FROM finished
     WHERE queue = :queue AND state = :state AND is_kept = 0
@@ -56,7 +63,7 @@ CROSS JOIN job ON job.seq = oldest.seq;
 
 -- statement: oldest_beyond
 -- The same for those beyond the newest :count: where some are kept for ever, nobody knows how many others there are.
-SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state)) AS BLOB)
+SELECT CAST(json_group_array(json_array(oldest.seq, job.id, :state, job.extras)) AS BLOB)
 FROM (
     SELECT seq FROM finished
     WHERE queue = :queue AND state = :state AND is_kept = 0 AND (finished_at, seq) <= (
@@ -72,9 +79,9 @@ CROSS JOIN job ON job.seq = oldest.seq;
 
 -- statement: oldest_waiting
 -- As the one before, by the instant of adding. It looks at all jobs of that state: no index is kept for this.
-SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
+SELECT CAST(json_group_array(json_array(seq, id, :state, extras)) AS BLOB)
 FROM (
-    SELECT job.seq, job.id
+    SELECT job.seq, job.id, job.extras
     FROM waiting
     CROSS JOIN job ON job.seq = abs(waiting.ord)
     WHERE waiting.queue = :queue AND job.created_at <= :until
@@ -83,9 +90,9 @@ FROM (
 );
 
 -- statement: oldest_delayed
-SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
+SELECT CAST(json_group_array(json_array(seq, id, :state, extras)) AS BLOB)
 FROM (
-    SELECT job.seq, job.id
+    SELECT job.seq, job.id, job.extras
     FROM later
     CROSS JOIN job ON job.seq = later.seq
     WHERE later.queue = :queue AND later.due_at IS NOT NULL AND job.created_at <= :until
@@ -94,9 +101,9 @@ FROM (
 );
 
 -- statement: oldest_waiting_children
-SELECT CAST(json_group_array(json_array(seq, id, :state)) AS BLOB)
+SELECT CAST(json_group_array(json_array(seq, id, :state, extras)) AS BLOB)
 FROM (
-    SELECT job.seq, job.id
+    SELECT job.seq, job.id, job.extras
     FROM later
     CROSS JOIN job ON job.seq = later.seq
     WHERE later.queue = :queue AND later.due_at IS NULL AND job.created_at <= :until
@@ -105,9 +112,9 @@ FROM (
 );
 
 -- statement: any_of_queue
--- Takes :queue, :limit. Returns a list of seq, id, state and token.
-SELECT CAST(json_group_array(json_array(seq, id, state, token)) AS BLOB)
-FROM (SELECT seq, id, state, token FROM whole_job WHERE queue = :queue LIMIT :limit);
+-- Takes :queue, :limit. Returns a list of seq, id, state, extras and token.
+SELECT CAST(json_group_array(json_array(seq, id, state, extras, token)) AS BLOB)
+FROM (SELECT seq, id, state, extras, token FROM whole_job WHERE queue = :queue LIMIT :limit);
 
 -- statement: metrics
 DELETE FROM metric WHERE queue = :queue;

@@ -29,9 +29,9 @@ WHERE tag.seq = new.value ->> 0;
 
 -- statement: wait
 -- Takes :back (json, a list of seq, null, attempts used, reason or null to keep it).
-INSERT INTO waiting (queue, priority, ord, name, attempts_made, reason, {{CARRIED_BY_SETTLE}})
+INSERT INTO waiting (queue, priority, ord, name, extras, attempts_made, reason, {{CARRIED_BY_SETTLE}})
 SELECT
-    job.queue, job.priority, job.ord, job.name,
+    job.queue, job.priority, job.ord, job.name, job.extras,
     attempts_made + (back.value ->> 2), coalesce(back.value ->> 3, reason), {{CARRIED_BY_SETTLE}}
 FROM jsonb_each(:back) AS back
 CROSS JOIN active ON active.seq = back.value ->> 0

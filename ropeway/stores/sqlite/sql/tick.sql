@@ -5,7 +5,7 @@
 SELECT CAST(json_group_array(
     json_array(
         late.seq, job.id, late.worker, late.attempts_started, late.attempts_made, late.stalled_count,
-        late.renewed_at, late.alone, job.options
+        late.renewed_at, late.alone, job.options, late.extras
     )
 ) AS BLOB)
 FROM (
@@ -19,18 +19,18 @@ CROSS JOIN job ON job.seq = late.seq;
 -- statement: stall
 -- Takes :stalled (json, a list of seq, attempts used, reason). They are still active, too, until they leave.
 INSERT INTO waiting (
-    queue, priority, ord, name, attempts_made, stalled_count, reason, {{CARRIED_BY_STALL}}
+    queue, priority, ord, name, extras, attempts_made, stalled_count, reason, {{CARRIED_BY_STALL}}
 )
 SELECT
-    job.queue, job.priority, job.ord, job.name,
+    job.queue, job.priority, job.ord, job.name, job.extras,
     attempts_made + (stalled.value ->> 1), stalled_count + 1, stalled.value ->> 2, {{CARRIED_BY_STALL}}
 FROM jsonb_each(:stalled) AS stalled
 CROSS JOIN active ON active.seq = stalled.value ->> 0
 CROSS JOIN job ON job.seq = active.seq;
 
 -- statement: expired
--- Takes :queue, :now, :limit. Returns a list of seq, id and state.
-SELECT CAST(json_group_array(json_array(expired.seq, job.id, expired.state)) AS BLOB)
+-- Takes :queue, :now, :limit. Returns a list of seq, id, state and extras.
+SELECT CAST(json_group_array(json_array(expired.seq, job.id, expired.state, job.extras)) AS BLOB)
 FROM (
     SELECT seq, state FROM finished
     WHERE queue = :queue AND expires_at <= :now AND expires_at < {{LAST_INSTANT}}

@@ -25,7 +25,7 @@ BEGIN
     CROSS JOIN LATERAL ropeway.add(
         given.queues, ARRAY(SELECT array_position(given.queues, each.queue) FROM unnest(given.queue_of) AS each (queue)),
         ARRAY(SELECT generate_series(1, cardinality(given.ids))), given.ids, given.names, given.datas, given.options,
-        given.priorities, given.lifos, given.delays, given.dues, given.tags, instant, may_wake
+        given.priorities, given.lifos, given.delays, given.dues, given.tags, NULL, instant, may_wake
     ) AS added;
     RETURN coalesce(wakes, '{}');
 END

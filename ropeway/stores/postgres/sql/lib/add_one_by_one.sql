@@ -1,10 +1,11 @@
 -- Adds bundles in order, when some of their ids exist.
 -- Takes the queue ids and ids that are new, and the parameters of `add`, with a sequence number, a queue id and a
--- bundle for each job.
+-- bundle for each job; and the ids of the queues that the flow names.
 -- Returns a letter for each job: c created, f found, x conflict, s skipped.
 CREATE OR REPLACE FUNCTION ropeway.add_one_by_one(
     news text[], seqs bigint[], queue_ids integer[], bundles integer[], ids text[], names text[], datas text[], options text[],
-    priorities integer[], lifos boolean[], tags text[], instant bigint
+    priorities integer[], lifos boolean[], tags text[], delays bigint[], dues bigint[], flow json, flow_queues integer[],
+    instant bigint
 ) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -12,18 +13,46 @@ DECLARE
     -- The first job of the bundle, and whether any of it conflicts.
     first integer := 1;
     has_conflict boolean := false;
+    -- The families of its new parents.
+    added bigint[] := '{}';
     known record;
+    sets CONSTANT integer[] := ropeway.texts_of_json(flow -> 'sets')::integer[];
+    are_parents CONSTANT boolean[] := ropeway.texts_of_json(flow -> 'are_parents')::boolean[];
+    kin record;
+    families bigint[];
+    is_new boolean;
 BEGIN
     FOR n IN 1 .. cardinality(ids) LOOP
+        families := NULL;
+        is_new := true;
+        IF sets[n] IS NOT NULL THEN
+            kin := ropeway.known_child(flow, sets[n], flow_queues, added, queue_ids[n], ids[n]);
+            families := kin.families;
+            is_new := kin.is_new;
+        END IF;
         -- Only those: ids that were removed since may be added by a call that waits for this one.
-        INSERT INTO ropeway.job (ord, created_at, queue, priority, id, name, options, data, tags)
+        INSERT INTO ropeway.job (
+            ord, created_at, queue, priority, id, name, options, data, tags, parents, families, family
+        )
         SELECT
             CASE WHEN lifos[n] THEN -seqs[n] ELSE seqs[n] END, instant, queue_ids[n], coalesce(priorities[n], 0),
-            ids[n], names[n], coalesce(options[n], '{}'), datas[n], ropeway.texts_of_json(tags[n]::json)
-        WHERE queue_ids[n] || ':' || ids[n] = ANY (news)
+            ids[n], names[n], coalesce(options[n], '{}'), datas[n], ropeway.texts_of_json(tags[n]::json),
+            flow -> 'parents' ->> (sets[n] - 1), families, CASE WHEN are_parents[n] THEN seqs[n] END
+        WHERE queue_ids[n] || ':' || ids[n] = ANY (news) AND is_new
         ON CONFLICT DO NOTHING;
         IF FOUND THEN
             verdicts[n] := 'c';
+            IF are_parents[n] THEN
+                added := added || seqs[n];
+            END IF;
+        ELSIF sets[n] IS NOT NULL THEN
+            -- No other job may have the id of a new child.
+            verdicts[n] := CASE
+                WHEN NOT kin.is_known THEN 'x'
+                WHEN EXISTS (SELECT FROM ropeway.job AS j WHERE j.queue = queue_ids[n] AND j.id = ids[n]) THEN 'f'
+                ELSE 'own'
+            END;
+            has_conflict := has_conflict OR NOT kin.is_known;
         ELSE
             SELECT job.name, job.data, abs(job.ord) AS seq INTO known
             FROM ropeway.job WHERE job.queue = queue_ids[n] AND job.id = ids[n];
@@ -44,6 +73,11 @@ BEGIN
         IF has_conflict THEN
             DELETE FROM ropeway.job AS j
             WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids[first:n]) AND abs(j.ord) = ANY (seqs[first:n]);
+        ELSIF flow IS NOT NULL THEN
+            PERFORM ropeway.add_families(
+                flow, flow_queues, ARRAY(SELECT CASE verdicts[mine] WHEN 'c' THEN seqs[mine] END FROM generate_series(1, n) AS mine),
+                queue_ids, ids, delays, dues, first
+            );
         END IF;
         FOR mine IN first .. n LOOP
             verdicts[mine] := CASE
@@ -54,6 +88,7 @@ BEGIN
         END LOOP;
         first := n + 1;
         has_conflict := false;
+        added := '{}';
     END LOOP;
     RETURN verdicts;
 END

@@ -3,8 +3,8 @@
 -- names (null: any), whether it is a repeat, whether the claimer marks what runs alone, and where the scan starts:
 -- behind a priority and ord, and from a due_at (nulls: at the very start).
 -- Returns the step, when a next claim may find more, how many dead index entries it passed, and the jobs as an array
--- for each field. An array is null if all jobs have the default: no options, priority 0, never run before and no tags,
--- locked now.
+-- for each field. An array is null if all jobs have the default: no options, priority 0, never run before, no tags, no
+-- parents and no children, locked now.
 CREATE OR REPLACE FUNCTION ropeway.claim_jobs(
     INOUT s ropeway.step, queue ropeway.queue, instant bigint, token text, worker text, most integer, lock bigint,
     names text[], repeats boolean, isolates boolean, from_priority integer, from_ord bigint, from_due bigint,
@@ -35,7 +35,8 @@ BEGIN
             SELECT
                 a.*, job.data, job.options, job.created_at,
                 json_build_array(
-                    a.attempts_made, a.attempts_started, a.stalled_count, a.reason, a.progress, job.tags
+                    a.attempts_made, a.attempts_started, a.stalled_count, a.reason, a.progress, job.tags,
+                    job.parents::json, (SELECT f.total FROM ropeway.family AS f WHERE f.id = job.family)
                 )::text AS past
             FROM ropeway.active AS a
             JOIN ropeway.job ON job.queue = a.queue AND job.id = a.id
@@ -109,12 +110,12 @@ BEGIN
     ), taken AS (
         INSERT INTO ropeway.active (
             ord, started_at, renewed_at, lock_until, queue, priority, attempts_made, attempts_started, stalled_count,
-            logged, alone, id, name, token, worker, reason, progress
+            logged, alone, id, name, token, worker, reason, progress, has_parents
         )
         SELECT
             gone.ord, instant, instant, instant + lock, gone.queue, gone.priority, gone.attempts_made,
             gone.attempts_started + 1, gone.stalled_count, gone.logged, NOT isolates, gone.id, gone.name, claim_jobs.token,
-            claim_jobs.worker, gone.reason, gone.progress
+            claim_jobs.worker, gone.reason, gone.progress, gone.has_parents
         FROM gone
     )
     SELECT
@@ -122,20 +123,26 @@ BEGIN
         array_agg(mine.priority), array_agg(mine.ord), array_agg(mine.created_at),
         string_agg('["' || mine.id || '",null]', ','),
         bool_or(mine.options <> '{}'), bool_or(mine.priority <> 0),
-        CASE WHEN bool_or(mine.attempts_started > 0 OR mine.progress IS NOT NULL OR mine.tags IS NOT NULL) THEN array_agg(
+        CASE WHEN bool_or(
+            mine.attempts_started > 0 OR num_nonnulls(mine.progress, mine.tags, mine.parents, mine.family) > 0
+        ) THEN array_agg(
             json_build_array(
-                mine.attempts_made, mine.attempts_started + 1, mine.stalled_count, mine.reason, mine.progress, mine.tags
+                mine.attempts_made, mine.attempts_started + 1, mine.stalled_count, mine.reason, mine.progress, mine.tags,
+                mine.parents::json, mine.children
             )::text
         ) END
     INTO ids, job_names, datas, options, priorities, ords, created, jobs, has_options, has_priority, pasts
     FROM (
         SELECT
             gone.id, gone.name, gone.priority, gone.ord, gone.attempts_made, gone.attempts_started,
-            gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at, job.tags
+            gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at, job.tags, job.parents,
+            job.family, CASE
+                WHEN job.family IS NOT NULL THEN (SELECT f.total FROM ropeway.family AS f WHERE f.id = job.family)
+            END AS children
         FROM gone
         -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (
-            SELECT j.data, j.options, j.created_at, j.tags FROM ropeway.job AS j
+            SELECT j.data, j.options, j.created_at, j.tags, j.parents, j.family FROM ropeway.job AS j
             WHERE j.queue = gone.queue AND j.id = gone.id
             LIMIT 1
         ) AS job

@@ -7,6 +7,7 @@ DECLARE
     ids text[];
     states ropeway.state[];
     pasts bigint[];
+    dropped record;
 BEGIN
     WITH gone AS (
         DELETE FROM ropeway.finished AS f WHERE f.ctid = ANY (ctids)
@@ -20,6 +21,7 @@ BEGIN
         coalesce(s.cancelled, 0) - count(*) FILTER (WHERE gone.state = 'cancelled')
     INTO ids, states, pasts, s.completed, s.failed, s.cancelled
     FROM (SELECT * FROM gone ORDER BY gone.finished_at, gone.seq) AS gone;
-    s := ropeway.drop_jobs(s, queue_id, ids, states, pasts, instant);
+    dropped := ropeway.drop_jobs(s, queue_id, ids, states, pasts, instant);
+    s := dropped.s;
 END
 $$;

@@ -1,24 +1,55 @@
 -- Removes jobs: the only function that does. What has to happen when a job is removed belongs here.
 -- Takes the step, the queue, the ids of jobs whose state's row is deleted and uncounted already, the state of each, the
--- sequence numbers of those that may have failures or log lines, and the instant.
--- Returns the step.
+-- sequence numbers of those that may have failures or log lines, the instant, and whether the call has locked no family
+-- yet, so that it may wait for them.
+-- Returns the step; news for the parents of those that were not final, which the caller has to pass to `conclude` when it
+-- has locked all its jobs (null: none has parents); and the least of the families that are locked.
 CREATE OR REPLACE FUNCTION ropeway.drop_jobs(
-    INOUT s ropeway.step, queue_id integer, ids text[], states ropeway.state[], seqs bigint[], instant bigint
+    INOUT s ropeway.step, queue_id integer, ids text[], states ropeway.state[], seqs bigint[], instant bigint,
+    may_wait boolean DEFAULT false, OUT news ropeway.news[], OUT lowest bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
     amount CONSTANT integer := cardinality(ids);
     listed text;
+    own bigint[];
+    locked bigint[];
 BEGIN
     IF ids IS NULL OR amount = 0 THEN
         RETURN;
     END IF;
     WITH gone AS (
         DELETE FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = ANY (ids)
+        RETURNING j.id, j.families, j.family
     )
-    SELECT string_agg('["' || job.id || '",{"prev":"' || job.state || '"}]', ',')
-    INTO listed
+    SELECT
+        string_agg('["' || job.id || '",{"prev":"' || job.state || '"}]', ','),
+        (
+            SELECT array_agg(ROW(queue_id, gone.id, '{{CHILD_REMOVED}}', NULL, NULL, gone.families)::ropeway.news)
+            FROM gone WHERE gone.families IS NOT NULL
+        ),
+        (SELECT array_agg(gone.family ORDER BY gone.family DESC) FROM gone WHERE gone.family IS NOT NULL)
+    INTO listed, news, own
     FROM unnest(ids, states) AS job (id, state);
+    IF news IS NOT NULL THEN
+        news := (
+            SELECT array_agg(ROW(given.*)::ropeway.news ORDER BY given.id)
+            FROM unnest(news) AS given JOIN unnest(ids, states) AS job (id, state) ON job.id = given.id
+            WHERE job.state NOT IN ({{FINAL}})
+        );
+    END IF;
+    IF own IS NOT NULL THEN
+        IF may_wait THEN
+            -- With those of the news, in the order that `conclude` keeps to.
+            locked := own || ARRAY(SELECT unnest(given.families) FROM unnest(news) AS given);
+            PERFORM FROM ropeway.family AS f WHERE f.id = ANY (locked) ORDER BY f.id DESC FOR UPDATE;
+            lowest := (SELECT min(each.family) FROM unnest(locked) AS each (family));
+        ELSE
+            PERFORM FROM ropeway.family AS f WHERE f.id = ANY (own) FOR UPDATE NOWAIT;
+        END IF;
+        DELETE FROM ropeway.link AS l WHERE l.family = ANY (own);
+        DELETE FROM ropeway.family AS f WHERE f.id = ANY (own);
+    END IF;
     IF cardinality(seqs) > 0 THEN
         DELETE FROM ropeway.failure AS f WHERE f.seq = ANY (seqs);
         DELETE FROM ropeway.log_line AS l WHERE l.seq = ANY (seqs);

@@ -1,10 +1,10 @@
 -- Ends jobs whose state's row is deleted already, in groups that have the same retention.
 -- Takes the step, the queue, the move and the final state, the jobs as they are to be stored, their results (null: none
 -- has one), event details of each (json) and of all, the ages and counts of their retention, and the instant.
--- Returns the step.
+-- Returns the step, and news for their parents (see `end_jobs`).
 CREATE OR REPLACE FUNCTION ropeway.end_detached(
     INOUT s ropeway.step, queue_id integer, move text, entered ropeway.state, jobs ropeway.active[], results text[],
-    details text[], common text, ages bigint[], counts bigint[], instant bigint
+    details text[], common text, ages bigint[], counts bigint[], instant bigint, OUT news ropeway.news[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,6 +24,7 @@ BEGIN
             instant
         );
         s := done.s;
+        news := news || done.news;
     END LOOP;
 END
 $$;

@@ -3,10 +3,12 @@
 -- (each once, in order) and tokens, of which those end that are active under their token; or jobs as they are to be
 -- stored, whose state's row is deleted already. Then their results (null: none has one), event details of each (json;
 -- null: none) and of all, and the instant.
--- Returns the step, and the ids of those that ended.
+-- Returns the step, the ids of those that ended, and news for their parents, which the caller has to pass to `conclude`
+-- when it has locked all its jobs (null: none has parents).
 CREATE OR REPLACE FUNCTION ropeway.end_jobs(
     INOUT s ropeway.step, queue_id integer, move text, entered ropeway.state, age bigint, keeps bigint, held_ids text[],
-    tokens text[], jobs ropeway.active[], results text[], details text[], common text, instant bigint, OUT ended text[]
+    tokens text[], jobs ropeway.active[], results text[], details text[], common text, instant bigint, OUT ended text[],
+    OUT news ropeway.news[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,6 +17,7 @@ DECLARE
     amount integer;
     listed text;
     pasts bigint[];
+    dropped record;
 BEGIN
     IF held_ids IS NOT NULL THEN
         WITH gone AS (
@@ -46,8 +49,10 @@ BEGIN
             ),
             array_agg(abs(gone.ord)) FILTER (
                 WHERE NOT is_kept AND (gone.attempts_started > 1 OR gone.attempts_made > 0 OR gone.logged > 0)
-            )
-        INTO amount, ended, listed, pasts
+            ),
+            array_agg(ROW(queue_id, gone.id, entered, gone.result, gone.reason, NULL)::ropeway.news)
+                FILTER (WHERE gone.has_parents)
+        INTO amount, ended, listed, pasts, news
         FROM gone;
         s.active := coalesce(s.active, 0) - amount;
     ELSE
@@ -64,8 +69,11 @@ BEGIN
             string_agg('["' || job.id || '",' || coalesce(details[job.ordinality], 'null') || ']', ','),
             array_agg(abs(job.ord)) FILTER (
                 WHERE NOT is_kept AND (job.attempts_started > 1 OR job.attempts_made > 0 OR job.logged > 0)
-            )
-        INTO amount, ended, listed, pasts
+            ),
+            array_agg(
+                ROW(queue_id, job.id, entered, results[job.ordinality], job.reason, NULL)::ropeway.news ORDER BY job.ordinality
+            ) FILTER (WHERE job.has_parents)
+        INTO amount, ended, listed, pasts, news
         FROM unnest(jobs) WITH ORDINALITY AS job;
     END IF;
     IF amount = 0 THEN
@@ -83,8 +91,12 @@ BEGIN
         s.cancelled := coalesce(s.cancelled, 0) + CASE WHEN is_kept THEN amount ELSE 0 END;
         s.metric_cancelled := coalesce(s.metric_cancelled, 0) + amount;
     END IF;
+    IF news IS NOT NULL THEN
+        news := ropeway.news_of(news, move);
+    END IF;
     IF NOT is_kept THEN
-        s := ropeway.drop_jobs(s, queue_id, ended, array_fill(entered, ARRAY[amount]), pasts, instant);
+        dropped := ropeway.drop_jobs(s, queue_id, ended, array_fill(entered, ARRAY[amount]), pasts, instant);
+        s := dropped.s;
     ELSIF keeps IS NOT NULL THEN
         s := ropeway.trim_finished(s, queue_id, entered, keeps, amount, instant);
     END IF;

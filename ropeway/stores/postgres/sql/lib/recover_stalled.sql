@@ -2,10 +2,11 @@
 -- Takes the step, the queue, the stall rules (how often a job may stall, whether a stall fails it, whether it uses an
 -- attempt), the beginnings of reasons of jobs that are given up (too often, in the last attempt, at once), processes
 -- that are known to have ended, and how; the defaults of options, and the instant.
--- Returns the step, and the ids of both.
+-- Returns the step, the ids of both, and news for parents (see `end_jobs`).
 CREATE OR REPLACE FUNCTION ropeway.recover_stalled(
     INOUT s ropeway.step, queue_id integer, max_stalled bigint, fails boolean, uses_attempt boolean, given_up_for text[],
-    processes text[], ends text[], defaults bigint[], instant bigint, OUT stalled text[], OUT given_up text[]
+    processes text[], ends text[], defaults bigint[], instant bigint, OUT stalled text[], OUT given_up text[],
+    OUT news ropeway.news[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -19,6 +20,7 @@ DECLARE
     detail text;
     waiting text[];
     lost ropeway.active[];
+    ended_jobs record;
     details text[];
     ages bigint[];
     counts bigint[];
@@ -88,7 +90,11 @@ BEGIN
     END IF;
     IF lost IS NOT NULL THEN
         s := ropeway.count_move(s, 'active', NULL, cardinality(lost));
-        s := ropeway.end_detached(s, queue_id, '{{GIVE_UP}}', 'failed', lost, NULL, details, NULL, ages, counts, instant);
+        ended_jobs := ropeway.end_detached(
+            s, queue_id, '{{GIVE_UP}}', 'failed', lost, NULL, details, NULL, ages, counts, instant
+        );
+        s := ended_jobs.s;
+        news := ended_jobs.news;
     END IF;
     s.metric_stalled := cardinality(stalled) + cardinality(given_up);
 END

@@ -1,10 +1,10 @@
 -- Answers plain completions of jobs that were not active under their token: lost, missing, or settled before.
 -- Takes the step, the queue, the plain completions (see `settle`), the ids of those that were accepted, and the
 -- instant.
--- Returns the step, and two letters for each of all (the verdict and the state before).
+-- Returns the step, two letters for each of all (the verdict and the state before), and news for parents (see `end_jobs`).
 CREATE OR REPLACE FUNCTION ropeway.settle_not_held(
     INOUT s ropeway.step, queue_id integer, ids text[], tokens text[], results text[], age bigint, keeps bigint,
-    completed text[], instant bigint, OUT letters text
+    completed text[], instant bigint, OUT letters text, OUT news ropeway.news[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -29,6 +29,7 @@ BEGIN
         array_fill(false, ARRAY[amount]), array_fill(0, ARRAY[amount]), instant
     );
     s := rest.s;
+    news := rest.news;
     letters := (
         SELECT string_agg(
             coalesce(substr(rest.letters, 2 * array_position(others, given.id) - 1, 2), 'da'), '' ORDER BY given.n

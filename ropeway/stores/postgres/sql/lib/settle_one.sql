@@ -1,16 +1,19 @@
 -- Settles one outcome. Of a job that ends, only the row in `active` is deleted: the caller has to end it.
--- Takes the step, the queue, the job's id, token, move, result, reason, trace, delay, whether no attempts remain, how
--- many failures it keeps, and the instant.
--- Returns the step, two letters (the verdict and the state before), the state it enters, the job, and its event
--- details.
+-- Takes the step, the queue, the job's id, token, move, result, reason, trace, delay (a negative one: until its children have
+-- ended, or -1 less this if there are none to wait for), whether no attempts remain, how many failures it keeps, and the
+-- instant.
+-- Returns the step, two letters (the verdict and the state before), the state it enters, the job, its event details, and
+-- what children did to it that failed before it waited, for `conclude`.
 CREATE OR REPLACE FUNCTION ropeway.settle_one(
     INOUT s ropeway.step, queue_id integer, job_id text, token text, move text, result text, reason text, trace text,
     delay bigint, exhausted boolean, stack_traces integer, instant bigint,
-    OUT letters text, OUT entered ropeway.state, OUT held ropeway.active, OUT detail text
+    OUT letters text, OUT entered ropeway.state, OUT held ropeway.active, OUT detail text,
+    OUT judged ropeway.judgement
 )
 LANGUAGE plpgsql AS $$
 DECLARE
     due_at bigint;
+    family ropeway.family;
 BEGIN
     SELECT a.* INTO held FROM ropeway.active AS a
     WHERE a.queue = queue_id AND a.id = job_id AND a.token = settle_one.token
@@ -40,7 +43,20 @@ BEGIN
         held.attempts_made := held.attempts_made + 1;
         held.reason := reason;
     END IF;
-    IF move IN ('{{COMPLETE}}', '{{FAIL}}') THEN
+    IF delay < 0 THEN
+        SELECT f.* INTO family FROM ropeway.job AS j JOIN ropeway.family AS f ON f.id = j.family
+        WHERE j.queue = queue_id AND j.id = job_id AND (f.awaited > 0 OR f.owed IS NOT NULL);
+        delay := -1 - delay;
+    END IF;
+    IF family.id IS NOT NULL THEN
+        entered := 'waiting-children';
+        INSERT INTO ropeway.later (ord, queue, priority, {{CARRIED}}, reason)
+        VALUES (held.ord, queue_id, held.priority, {{CARRIED_OF_HELD}}, held.reason);
+        UPDATE ropeway.family AS f SET is_released = false, owed = NULL, owed_reason = NULL WHERE f.id = family.id;
+        IF family.owed IS NOT NULL THEN
+            judged := ROW(family.id, queue_id, job_id, family.owed, family.owed_reason, NULL, NULL);
+        END IF;
+    ELSIF move IN ('{{COMPLETE}}', '{{FAIL}}') THEN
         entered := CASE move WHEN '{{COMPLETE}}' THEN 'completed' ELSE 'failed' END;
     ELSIF move <> '{{HAND_BACK}}' AND delay > 0 THEN
         entered := 'delayed';

@@ -11,7 +11,7 @@ BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     BEGIN
         PERFORM ropeway.add(
-            ARRAY[stage], NULL, NULL, ARRAY['1'], ARRAY[''], ARRAY[''], NULL, NULL, NULL, NULL, NULL, NULL, NULL, false
+            ARRAY[stage], NULL, NULL, ARRAY['1'], ARRAY[''], ARRAY[''], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false
         );
         PERFORM ropeway.claim(stage, '1', '', 1, 1, NULL, false, true, NULL, NULL, NULL, NULL, false);
         PERFORM ropeway.settle(

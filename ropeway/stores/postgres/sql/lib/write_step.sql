@@ -23,7 +23,8 @@ BEGIN
         );
         wakes := array_append(wakes, ropeway.wake(queue_id, 'events', may_wake));
     END IF;
-    IF has_new_work THEN
+    -- Or parents may have been released.
+    IF has_new_work OR s.waiting_children < 0 THEN
         wakes := array_append(wakes, ropeway.wake(queue_id, 'jobs', may_wake));
     END IF;
     RETURN array_remove(wakes, NULL);

@@ -44,11 +44,17 @@ CREATE TABLE ropeway.job (
     data text NOT NULL,
     -- Null if it has none.
     tags text[],
+    -- The jobs that wait for it (json, a list of queue and id), and their families in the same order. Null if none does.
+    parents text,
+    families bigint[],
+    -- That of the jobs that it waits for. Null if it never had any.
+    family bigint,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- Every job has a row in one of the next four tables, by its state. Each is ordered as it is used and has the columns that
--- its moves need, so that neither a claim nor a settle reads jobs of other states.
+-- its moves need, so that neither a claim nor a settle reads jobs of other states. `has_parents` is null if no job waits for
+-- it, and so takes no space.
 
 CREATE TABLE ropeway.waiting (
     ord bigint NOT NULL,
@@ -65,7 +71,8 @@ CREATE TABLE ropeway.waiting (
     token text COLLATE "C",
     worker text COLLATE "C",
     reason text,
-    progress text
+    progress text,
+    has_parents boolean
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
     autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0
@@ -94,6 +101,7 @@ CREATE TABLE ropeway.active (
     worker text COLLATE "C" NOT NULL,
     reason text,
     progress text,
+    has_parents boolean,
     PRIMARY KEY (queue, id)
 ) WITH (
     fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -118,6 +126,7 @@ CREATE TABLE ropeway.later (
     worker text COLLATE "C",
     reason text,
     progress text,
+    has_parents boolean,
     PRIMARY KEY (queue, id)
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
@@ -148,6 +157,7 @@ CREATE TABLE ropeway.finished (
     reason text,
     progress text,
     result text,
+    has_parents boolean,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
@@ -156,6 +166,59 @@ CREATE INDEX finished_by_time ON ropeway.finished (queue, state, finished_at, se
 CREATE INDEX finished_kept ON ropeway.finished (queue, state, finished_at, seq) WHERE expires_at IS NULL;
 -- Without those that only a count removes: they expire at the last instant of all.
 CREATE INDEX finished_expiring ON ropeway.finished (queue, expires_at) WHERE expires_at < 253402300799999;
+
+-- What a parent knows of its children as a whole. Its id is less than those of all its descendants, and calls lock families
+-- in descending order: `sql/lib/conclude.sql` says why.
+CREATE TABLE ropeway.family (
+    id bigint PRIMARY KEY,
+    -- The delay of the parent, until its first release.
+    delay bigint NOT NULL DEFAULT 0,
+    due_at bigint,
+    -- The parent.
+    queue integer NOT NULL,
+    -- How many children it has, how many of them are still waited for, and how many ended in each way.
+    total integer NOT NULL DEFAULT 0,
+    awaited integer NOT NULL DEFAULT 0,
+    completed integer NOT NULL DEFAULT 0,
+    failed integer NOT NULL DEFAULT 0,
+    cancelled integer NOT NULL DEFAULT 0,
+    -- The number of the newest link.
+    newest integer NOT NULL DEFAULT 0,
+    -- Whether the parent need not wait again for children that are still left.
+    is_released boolean NOT NULL DEFAULT false,
+    parent text COLLATE "C" NOT NULL,
+    -- The strongest effect of a child that failed while the parent did not wait, until it waits.
+    owed text COLLATE "C",
+    owed_reason text
+) WITH (
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+-- What a parent knows of each child, also when that is removed. Room in every page: the end of a child changes no index.
+CREATE TABLE ropeway.link (
+    family bigint NOT NULL,
+    number integer NOT NULL,
+    queue integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    policy text COLLATE "C" NOT NULL,
+    state text COLLATE "C" NOT NULL,
+    result text,
+    reason text,
+    PRIMARY KEY (family, queue, id)
+) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+
+-- By an expression, so that no child is searched with it among all of its family, as long as the table seems small.
+CREATE UNIQUE INDEX link_in_order ON ropeway.link ((-family), number);
+
+-- The end of a child, for its parents: how it ended, and their families.
+CREATE TYPE ropeway.news AS (queue integer, id text, ended text, result text, reason text, families bigint[]);
+
+-- What news do to a parent: the effect of the first child that failed (null: none is waited for any more), and the strongest
+-- of the others.
+CREATE TYPE ropeway.judgement AS (
+    family bigint, queue integer, id text, effect text, reason text, other_effect text, other_reason text
+);
 
 -- Failed attempts; a job's numbers have no gaps between the oldest and the newest kept.
 CREATE TABLE ropeway.failure (
@@ -277,6 +340,7 @@ ALTER TABLE ropeway.active ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.later ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.finished ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.step ALTER COLUMN queue SET (n_distinct = 10);
+ALTER TABLE ropeway.link ALTER COLUMN queue SET (n_distinct = 10);
 
 -- A job with the columns of its state; query it by queue and id.
 CREATE VIEW ropeway.whole_job AS
@@ -308,7 +372,13 @@ SELECT
     coalesce(active.progress, waiting.progress, finished.progress, later.progress) AS progress,
     finished.result,
     coalesce(active.logged, waiting.logged, finished.logged, later.logged) AS logged,
-    job.tags
+    job.tags, job.parents,
+    CASE
+        WHEN job.family IS NULL THEN 0
+        ELSE coalesce((SELECT family.total FROM ropeway.family WHERE family.id = job.family), 0)
+    END AS children,
+    job.families, job.family,
+    CASE WHEN job.families IS NOT NULL THEN true END AS has_parents
 FROM ropeway.job
 LEFT JOIN ropeway.active ON active.queue = job.queue AND active.id = job.id
 LEFT JOIN ropeway.waiting

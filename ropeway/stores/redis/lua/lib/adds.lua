@@ -1,15 +1,17 @@
 -- Jobs that outcomes add, in the step that accepts these.
 -- Uses: bundles
 
--- Takes [names, jobs, for each job the number of its outcome, number of queues, parcels] and the jobs' texts; a parcel
--- is [number of its outcome, name, text] for the outbox. Call it before anything is written: it opens other queues.
+-- Takes [names, jobs, for each job the number of its outcome, number of queues, parcels, what jobs have rarely] and the
+-- jobs' texts; a parcel is [number of its outcome, name, text] for the outbox. Call it before anything is written: it opens other queues.
 local function read_adds(q, packed, texts)
-  local names, jobs, owners, number_of_queues, parcels = unpack(cmsgpack.unpack(packed))
+  local names, jobs, owners, number_of_queues, parcels, rare = unpack(cmsgpack.unpack(packed))
   local queues = { q }
   for i = 2, number_of_queues do
     queues[i] = open_queue(KEYS[i], q.now)
   end
-  return { names = names, jobs = jobs, owners = owners, queues = queues, parcels = parcels, texts = texts }
+  return {
+    names = names, jobs = jobs, owners = owners, queues = queues, parcels = parcels, rare = rare, texts = texts,
+  }
 end
 
 -- Adds the jobs of outcomes that were accepted; each is a bundle by itself, so one whose id exists hinders no other.
@@ -31,7 +33,7 @@ local function add_accepted(adds, answers)
   if #bundles == 0 then
     return {}
   end
-  local answer = add_all(queues, adds.names, bundles, false, table.concat(texts))
+  local answer = add_all(queues, adds.names, bundles, false, table.concat(texts), adds.rare)
   for i = 2, #queues do
     close_queue(queues[i])
   end

@@ -1,22 +1,22 @@
 -- Bundles of jobs, in one queue or several.
--- Uses: unpack, announcing, places, lines, parked
-local ID, LENGTH, NAME, QUEUE, PRIORITY, LIFO, DELAY, DUE_AT, EXTRAS = 1, 2, 3, 4, 5, 6, 7, 8, 9
+-- Uses: unpack, announcing, places, lines, parked, bundle_fields
 
--- Adds to queues that are open. `texts` are those of all jobs, one after the other.
-local function add_all(queues, names, bundles, only_looks, texts)
+-- Adds to queues that are open. `texts` are those of all jobs, one after the other; `rare` is the list for RARE.
+local function add_all(queues, names, bundles, only_looks, texts, rare)
   local text_at, verdicts, new_queues = 1, {}, {}
 
   for i = 1, #queues do
     local q = queues[i]
     q.jobs, q.delayed, q.groups, q.announced_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
     q.ids, q.seen, q.asked, q.number, q.waiting, q.extras, q.runs = {}, {}, 0, 0, 0, {}, {}
+    q.last, q.parents = nil, nil
     q.created = pack_created(q.now)
     if q.is_new then
       new_queues[#new_queues + 1] = i
     end
   end
 
-  local is_plain, total = true, 0
+  local is_plain, total, has_rare, flagged = true, 0, #rare > 0, nil
 
   local function read_texts(job)
     local length, q, id = job[LENGTH], queues[job[QUEUE]], job[ID]
@@ -24,6 +24,10 @@ local function add_all(queues, names, bundles, only_looks, texts)
     text_at = text_at + length
     total = total + 1
     if q.seen[id] then
+      is_plain = false
+    end
+    local own = has_rare and rare[job[RARE]]
+    if own and own[2] and not own.is_after and not in_flows().comes_after_parents(queues, own) then
       is_plain = false
     end
     q.seen[id] = true
@@ -55,9 +59,15 @@ local function add_all(queues, names, bundles, only_looks, texts)
     if not is_plain then
       q.known[id] = value
     end
-    if job[EXTRAS] then
-      q.extras[#q.extras + 1], q.runs[#q.runs + 1] = id, id
-      q.extras[#q.extras + 1], q.runs[#q.runs + 1] = job[EXTRAS], rarely().flagged_run(place)
+    if has_rare and job[RARE] then
+      flagged = flagged or rarely().flagged_run('')
+      local run, extra = flagged .. place, #q.extras + 2
+      q.extras[extra - 1], q.runs[extra - 1] = id, id
+      q.extras[extra], q.runs[extra] = rare[job[RARE]][1], run
+      if job[LINKS] then
+        in_flows().add_parent(q, job, place, name)
+        return
+      end
     end
     if due_at then
       q.delayed[#q.delayed + 1] = due_at
@@ -83,7 +93,14 @@ local function add_all(queues, names, bundles, only_looks, texts)
       local job = bundle[i]
       local key = job[QUEUE] .. ' ' .. job[ID]
       local there = queues[job[QUEUE]].known[job[ID]] or own[key]
-      if not there then
+      local from = job[RARE] and rare[job[RARE]][2]
+      if from then
+        codes[i] = in_flows().judge_child(queues, job, from, there, own)
+        if codes[i] == '{{CREATED}}' then
+          own[key] = job.text
+        end
+        has_conflict = has_conflict or codes[i] == '{{CONFLICT}}'
+      elseif not there then
         own[key] = job.text
         codes[i] = '{{CREATED}}'
       elseif are_equal(there, job.text) then
@@ -167,6 +184,9 @@ local function add_all(queues, names, bundles, only_looks, texts)
       announce_all(q, '{{ADD}}', '{{DELAYED}}', q.announced_delayed)
       wake(q, 'jobs')
     end
+    if q.parents then
+      in_flows().write_parents(q)
+    end
     if #q.duplicated > 0 then
       announce(q, '{{DUPLICATED}}', nil, #q.duplicated, each(q.duplicated, 'null'))
     end
@@ -175,12 +195,12 @@ local function add_all(queues, names, bundles, only_looks, texts)
 end
 
 -- Takes what `add` takes.
-local function add_bundles(now, names, bundles, number_of_queues, only_looks, texts)
+local function add_bundles(now, names, bundles, number_of_queues, only_looks, rare, texts)
   local queues = {}
   for i = 1, number_of_queues do
     queues[i] = open_queue(KEYS[i], now)
   end
-  local answer = add_all(queues, names, bundles, only_looks, texts)
+  local answer = add_all(queues, names, bundles, only_looks, texts, rare)
   for i = 1, only_looks and 0 or number_of_queues do
     close_queue(queues[i])
   end

@@ -130,9 +130,14 @@ local function activate(q, request, members)
   for i = 1, number do
     local id, run, place = ids[i], before[i], sub(members[i], 1, 10)
     if run then
-      local starts = pack_count(rarely().count_at(run, STARTS) + 1)
-      run = times .. sub(run, MADE, STARTS - 1) .. starts .. sub(run, STALLED, TOKEN - 1) .. holder .. place
-      ran = ran or { numbers = {}, ids = {}, runs = {} }
+      ran = ran or { numbers = {}, ids = {}, runs = {}, counters = {} }
+      local counters = sub(run, MADE, TOKEN - 1)
+      local again = ran.counters[counters]
+      if not again then
+        again = rarely().with_one_more_start(counters)
+        ran.counters[counters] = again
+      end
+      run = times .. again .. holder .. place
       ran.numbers[#ran.numbers + 1], ran.ids[#ran.ids + 1], ran.runs[#ran.runs + 1] = i, id, run
     else
       run = first_run .. place

@@ -1,6 +1,8 @@
 -- How jobs end, how long they are kept then, and how they are removed.
 -- Uses: pack, events, states, runs
 local LAST_INSTANT = {{LAST_INSTANT}}
+-- Where the flag of jobs with extras is in what `end_job` takes.
+local FLAG = STALLED - STARTED_AT + 1
 
 -- How long a job is kept that ends now.
 local function make_keep(q, age, most)
@@ -15,13 +17,15 @@ local function begin_ending(q, move, state, detail)
   return {
     move = move, state = state, detail = detail, letter = STATE_CODES[state],
     stamp = pack_time(q.now), now = whole(q.now), number = 0, ids = {}, runs = {}, details = {},
-    scores = {}, expiring = {}, expire = 0, at_once = {}, kept = {},
+    scores = {}, expiring = {}, expire = 0, at_once = {}, kept = {}, words = {},
   }
 end
 
 -- The one place where a job becomes final. It has left the state that it had; `rest` is its run from STARTED_AT on, and
--- `detail` JSON about it, or nil. `write_ending` and `apply_retention` must follow, when all of the step have ended.
-local function end_job(ending, id, rest, keep, detail)
+-- `detail` JSON about it, or nil; `word` is its result or reason for its parents, or nil if it surely has none.
+-- `write_ending`, `conclude` if the step has work for flows, and `apply_retention` must follow, when all of the step have
+-- ended.
+local function end_job(ending, id, rest, keep, detail, word)
   local number, letter = ending.number + 1, ending.letter
   local even, member, head = 2 * number, sequence_of(rest) .. id, keep[letter]
   if not head then
@@ -34,6 +38,10 @@ local function end_job(ending, id, rest, keep, detail)
   scores[even - 1], scores[even] = ending.now, member
   if detail then
     ending.details[number], ending.has_details = detail, true
+  end
+  if word and byte(rest, FLAG) == WITH_EXTRAS then
+    local kin = ending.kin or {}
+    kin[#kin + 1], ending.kin, ending.words[id] = id, kin, word
   end
   if keep.age == 0 or keep.count == 0 then
     ending.at_once[#ending.at_once + 1] = member
@@ -72,6 +80,9 @@ local function write_ending(q, ending)
   end
   count(q, nil, COUNTERS[state], number)
   announce(q, ending.move, state, number, announced or each(ids, 'null'), ending.detail)
+  if ending.kin then
+    in_flows().note_news(q, ending.move, ending.kin, ending.words)
+  end
 end
 
 -- The one place where jobs are removed. They have left the sets of their state.
@@ -90,7 +101,15 @@ local function drop_jobs(q, state, ids, is_silent, reason)
         call('UNLINK', base .. ':failures:' .. ids[i], base .. ':log:' .. ids[i])
       end
     end
-    for i = 1, #beside do
+    local extras = fields_of(base .. ':extras', ids)
+    for i = 1, #ids do
+      if extras[i] then
+        in_flows().leave_kin(q, state, ids, extras)
+        call_with('HDEL', base .. ':extras', ids)
+        break
+      end
+    end
+    for i = 1, #beside - 1 do
       call_with('HDEL', beside[i], ids)
     end
   end

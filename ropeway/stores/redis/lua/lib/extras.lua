@@ -4,7 +4,7 @@
 -- it, and a flag in the run says which those are (see lib/runs.lua): so they have a run from the beginning, and other
 -- jobs cost no command.
 -- Uses: jobs
-local TAGS = 1
+local TAGS, PARENTS, CHILDREN = 1, 2, 3
 
 local function has_extras(run)
   return byte(run, STALLED) == WITH_EXTRAS
@@ -39,4 +39,13 @@ local function has_tag(extras, tag)
     end
   end
   return false
+end
+
+-- Writes one of the fields of a job that has extras.
+local function change_extras(q, id, field, value)
+  local stored = call('HGET', q.base .. ':extras', id)
+  local extras = stored and cmsgpack.unpack(stored) or { {} }
+  extras[PARENTS] = extras[PARENTS] or {}
+  extras[field] = value
+  call('HSET', q.base .. ':extras', id, cmsgpack.pack(extras))
 end

@@ -31,6 +31,8 @@ local function leave_state(q, job)
     call('ZREM', q.base .. ':delayed', sub(job.place, 4) .. job.id)
   elseif state == '{{ACTIVE}}' then
     call('ZREM', q.base .. ':locks', job.id)
+  elseif state == '{{WAITING_CHILDREN}}' then
+    call('ZREM', q.base .. ':' .. state, sequence_of(job.place) .. job.id)
   else
     local member = sequence_of(job.place) .. job.id
     call('ZREM', q.base .. ':' .. state, member)

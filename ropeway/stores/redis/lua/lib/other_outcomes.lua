@@ -1,6 +1,6 @@
 -- Outcomes other than completions, and those that are refused or repeated.
 -- Uses: announcing, groups, endings, history
-local MOVE, KEEP, RESULT, DELAY, REASON, REASON_JSON, TRACE, TRACES, EXHAUSTED = 1, 2, 3, 2, 3, 4, 5, 6, 7
+local MOVE, KEEP, RESULT, DELAY, AWAITS, REASON, REASON_JSON, TRACE, TRACES, EXHAUSTED = 1, 2, 3, 2, 3, 3, 4, 5, 6, 7
 local REPEAT_TARGETS = {{REPEAT_TARGETS}}
 
 -- What a call means that comes too late, or again, before anything of this one is written. Returns the answer code.
@@ -35,7 +35,7 @@ local function fail(q, s, outcome, id, run)
   local detail = '{"reason":' .. outcome[REASON_JSON] .. ',"attempt":' .. count_at(run, STARTS)
     .. (outcome[EXHAUSTED] and ',"exhausted":true}' or '}')
   s.failed = s.failed or begin_ending(q, '{{FAIL}}', '{{FAILED}}')
-  return end_job(s.failed, id, with_counters(run, made), s.keeps[outcome[KEEP]], detail)
+  return end_job(s.failed, id, with_counters(run, made), s.keeps[outcome[KEEP]], detail, outcome[REASON])
 end
 
 -- A new place, behind all of the same priority.
@@ -44,7 +44,22 @@ local function last_place(q, run)
   return sub(run, -10, -8) .. sub(make_place(0, q.row[SEQ]), 4)
 end
 
+-- A job that waits for its children stays at its place in line.
+local function await_children(q, s, id, run)
+  local state = '{{WAITING_CHILDREN}}'
+  s.back[#s.back + 1] = { id = id, place = sub(run, -10), awaits = true }
+  s.went[id] = state
+  add_to(s.announced, '{{POSTPONE}}|' .. state, '["' .. id .. '",null]')
+  run = STATE_CODES[state] .. sub(waiting_run(run), 2)
+  s.runs[#s.runs + 1] = id
+  s.runs[#s.runs + 1] = run
+  return run
+end
+
 local function send_back(q, s, outcome, id, run)
+  if outcome[MOVE] == '{{POSTPONE}}' and outcome[AWAITS] and in_flows().begins_to_wait(q, id, run) then
+    return await_children(q, s, id, run)
+  end
   local move, delay = outcome[MOVE], outcome[MOVE] ~= '{{HAND_BACK}}' and outcome[DELAY] or 0
   local due_at = delay > 0 and math.min(q.now + delay, LAST_INSTANT)
   local made, detail = nil, due_at and '{"due_at":' .. whole(due_at) .. '}' or 'null'
@@ -96,7 +111,9 @@ local function put_back(q, back)
   local values = fields_of(q.base .. ':jobs', ids)
   for i = 1, #back do
     local job = back[i]
-    if job.due_at then
+    if job.awaits then
+      call('ZADD', q.base .. ':' .. '{{WAITING_CHILDREN}}', 0, sequence_of(job.place) .. job.id)
+    elseif job.due_at then
       delayed[#delayed + 1] = job.due_at
       delayed[#delayed + 1] = sub(job.place, 4) .. job.id
     elseif values[i] then

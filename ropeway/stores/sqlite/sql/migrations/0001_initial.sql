@@ -12,8 +12,13 @@ CREATE TABLE job (
     ord INTEGER NOT NULL,
     options TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    -- Its tags are in the table `tag`. Before the data, which may be long and lie on pages of its own.
-    is_tagged INTEGER NOT NULL DEFAULT 0,
+    -- What it has beside this row: tags, parents, children (bits); 0 for plain jobs. Before the data, as the next two:
+    -- that may be long and lie on pages of its own.
+    extras INTEGER NOT NULL DEFAULT 0,
+    -- Jobs that wait for it (json, a list of queue, id and the family that it is in).
+    parents TEXT,
+    -- Its children.
+    family INTEGER,
     data TEXT NOT NULL,
     UNIQUE (queue, id)
 ) STRICT;
@@ -28,6 +33,8 @@ CREATE TABLE waiting (
     priority INTEGER NOT NULL,
     ord INTEGER NOT NULL,
     name TEXT NOT NULL,
+    -- As in the job: what ends a job finds it here, and asks for what there is.
+    extras INTEGER NOT NULL DEFAULT 0,
     attempts_made INTEGER NOT NULL DEFAULT 0,
     attempts_started INTEGER NOT NULL DEFAULT 0,
     stalled_count INTEGER NOT NULL DEFAULT 0,
@@ -48,6 +55,7 @@ CREATE TABLE active (
     seq INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     name TEXT NOT NULL,
+    extras INTEGER NOT NULL DEFAULT 0,
     attempts_made INTEGER NOT NULL,
     attempts_started INTEGER NOT NULL,
     stalled_count INTEGER NOT NULL,
@@ -116,7 +124,8 @@ CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at 
 -- A job with the row of its state; ask for it by seq, or by queue and id. Once it is found, the tables left are not looked into.
 CREATE VIEW whole_job AS
 SELECT
-    job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at, job.is_tagged, job.data,
+    job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at,
+    job.extras, job.parents, job.family, job.data,
     CASE
         WHEN active.seq IS NOT NULL THEN {{ACTIVE}}
         WHEN waiting.ord IS NOT NULL THEN {{WAITING}}
@@ -179,6 +188,48 @@ CREATE TABLE tag (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX tag_by_name ON tag (queue, tag, seq);
+
+-- Jobs that have, or had, children: how far these are, and what becomes of the parent.
+CREATE TABLE family (
+    id INTEGER PRIMARY KEY,
+    -- The parent. Not by its seq, which changes.
+    queue INTEGER NOT NULL,
+    parent TEXT NOT NULL,
+    -- How many children it ever had: the number of the next one.
+    numbered INTEGER NOT NULL DEFAULT 0,
+    -- How many are still waited for.
+    awaited INTEGER NOT NULL DEFAULT 0,
+    -- How many are in each state.
+    pending INTEGER NOT NULL DEFAULT 0,
+    completed INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    cancelled INTEGER NOT NULL DEFAULT 0,
+    size INTEGER GENERATED ALWAYS AS (pending + completed + failed + cancelled),
+    -- The delay of the parent, until its first release.
+    delay INTEGER NOT NULL DEFAULT 0,
+    due_at INTEGER,
+    -- Whether it need not wait again for those that are left.
+    is_released INTEGER NOT NULL DEFAULT 0,
+    -- The strongest effect of a child that failed while the parent did not wait, until it waits.
+    owed TEXT,
+    owed_reason TEXT NOT NULL DEFAULT ''
+) STRICT;
+
+-- Children, as their parents know them, also when they are gone. In the order in which they were added: they end in
+-- about that order, so a batch of ends writes to few pages, whatever the ids are.
+CREATE TABLE link (
+    family INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    queue INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    policy TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reason TEXT,
+    result TEXT,
+    PRIMARY KEY (family, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX link_by_child ON link (family, queue, id);
 
 -- Settings and counters of a queue. A row stays when its queue is obliterated: its id and its event numbers must
 -- not come again.

@@ -1,0 +1,251 @@
+"""From flows, as users describe them, to a bundle for the store, and from its answers to handles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from ..errors import DuplicateJob, InvalidInput, InvalidOption
+from ..job.flows import DEFAULT_POLICY, Child, Parent, Policy
+from ..job.options import stored_options
+from ..job.record import NewJob
+from ..showing import shown
+from ..store.values import Added
+from .bundles import job_of
+from .flows import Flow, FlowHandle, FlowRequest
+from .inputs import taken_from
+from .new_jobs import Call, checked_call
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+MOST_NODES: Final = 100_000
+"""Jobs of one call: a store adds them in one step, in which other callers wait."""
+_encode = msgspec.json.Encoder().encode
+
+
+class Node(NamedTuple):
+    """One job of a flow on its way into the store."""
+
+    call: Call[Any]
+    queue: Queue
+    job: NewJob
+    links: Sequence[tuple[FlowRequest, Policy]]
+    """Its children, each with the policy for its failure."""
+
+
+Path: TypeAlias = list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]]]]
+"""Where a walk is: from a root downwards, each node with its children that are left."""
+
+
+class Plan:
+    """The jobs of some flows, parents before children, and the handles for them."""
+
+    def __init__(self, queue: Queue, flows: Iterable[FlowRequest]) -> None:
+        self._queue = queue
+        self._queues: dict[str, Queue] = {}
+        self._nodes: dict[int, Node] = {}
+        """By the identity of the object that describes it."""
+        self._parents: dict[int, list[Parent]] = {}
+        if isinstance(flows, str | Mapping | Flow | Call) or not isinstance(flows, Iterable):
+            raise InvalidInput(f"this takes several flows, and not {shown(flows)}: give a list of Flow(...)")
+        self.roots: list[FlowRequest] = list(flows)
+        for root in self.roots:
+            self._walk(root)
+        self._order = self._sorted()
+        self._refuse_same_ids()
+
+    @property
+    def bundle(self) -> list[NewJob]:
+        return [self._complete(key) for key in self._order]
+
+    def adopt(self, parent: Parent) -> None:
+        """Makes the roots children of a job that exists."""
+        for root in self.roots:
+            self._parents.setdefault(id(root), []).append(parent)
+
+    def links(self, policy: Policy | None) -> tuple[Child, ...]:
+        """The roots, as children of a job that exists; each with its own policy, or this one."""
+        jobs = [self._nodes[id(root)].job for root in self.roots]
+        return tuple(
+            Child(job.queue, job.id, _policy_of(root, policy)) for root, job in zip(self.roots, jobs, strict=True)
+        )
+
+    def handles(self, answers: Sequence[Added]) -> list[FlowHandle]:
+        """Handles on the roots. Raises `DuplicateJob` if an id was taken."""
+        made: dict[int, FlowHandle] = {}
+        for key, answer in reversed([*zip(self._order, answers, strict=True)]):
+            node = self._nodes[key]
+            if answer.verdict == "conflict":
+                error = DuplicateJob(node.job.queue, answer.id, is_child=key in self._parents)
+                error.add_note("Nothing of the flow was stored.")
+                raise error
+            handle: FlowHandle = FlowHandle(
+                node.queue,
+                answer.id,
+                node.job.name,
+                node.call.data,
+                created=answer.verdict == "created",
+                read_result=node.call.read_result,
+            )
+            handle.children = tuple(
+                made[id(child)] for child, _ in node.links if handle.created or not self._is_fresh(child)
+            )
+            made[key] = handle
+        return [made[id(root)] for root in self.roots]
+
+    def _is_fresh(self, item: FlowRequest) -> bool:
+        """True if its id was made by this plan: a flow that was found has other children."""
+        return self._nodes[id(item)].job.is_fresh
+
+    def _walk(self, root: FlowRequest) -> None:
+        """Depth first, without recursion: flows may be deep."""
+        path: Path = []
+        on_path: set[int] = set()
+
+        def enter(item: FlowRequest, queue: Queue) -> None:
+            if len(self._nodes) == MOST_NODES:
+                raise InvalidInput(f"a flow has at most {MOST_NODES:,} jobs: add it in parts")
+            node = self._nodes[id(item)] = self._checked_node(item, queue, path)
+            path.append((item, iter(node.links)))
+            on_path.add(id(item))
+
+        if id(root) not in self._nodes:
+            enter(root, self._queue)
+        while path:
+            item, children = path[-1]
+            node = self._nodes[id(item)]
+            for child, _ in children:
+                if id(child) in on_path:
+                    raise InvalidInput(f"a flow cannot wait for itself: {_circle(path, child)}")
+                if id(child) not in self._nodes:
+                    enter(child, node.queue)
+                self._parents.setdefault(id(child), []).append(Parent(node.job.queue, node.job.id))
+                if path[-1][0] is child:
+                    break
+            else:
+                path.pop()
+                on_path.discard(id(item))
+
+    def _sorted(self) -> list[int]:
+        """Parents before children, and siblings as they were listed: so they are claimed."""
+        order: list[int] = []
+        unplaced = {key: len(parents) for key, parents in self._parents.items()}
+        going = [key for key in dict.fromkeys(map(id, self.roots)) if key not in unplaced][::-1]
+        while going:
+            order.append(key := going.pop())
+            for child, _ in reversed(self._nodes[key].links):
+                unplaced[id(child)] -= 1
+                if not unplaced[id(child)]:
+                    going.append(id(child))
+        return order
+
+    def _checked_node(self, item: FlowRequest, queue: Queue, path: Path) -> Node:
+        """Names the node in the error, if it cannot be added."""
+        try:
+            return self._node(item, queue)
+        except InvalidInput as error:
+            items = [*(parent for parent, _ in path), item]
+            error.place = self._place(items)
+            if path:
+                number = _position(item, self._children(path[-1][0]))
+                error.add_note(f"This is about {_path(items)}, which is child {number} of its parent.")
+            raise
+
+    def _place(self, items: Sequence[FlowRequest]) -> str:
+        """`flow.children[2].children[0]`, for the last of the items from a root downwards."""
+        place = "flow" if len(self.roots) == 1 else f"flows[{_position(items[0], self.roots)}]"
+        for parent, child in pairwise(items):
+            place += f".children[{_position(child, self._children(parent))}]"
+        return place
+
+    def _children(self, item: FlowRequest) -> list[FlowRequest]:
+        return [child for child, _ in self._nodes[id(item)].links]
+
+    def _node(self, item: FlowRequest, parents_queue: Queue) -> Node:
+        if isinstance(item, Call):
+            checked_call(item)
+            queue = parents_queue if item.queue is None else self._same_store(item.queue)
+            earlier: dict[int, tuple[FlowRequest, Policy]] = {}
+            for one, policy in item.earlier:
+                earlier[id(one)] = one, policy or DEFAULT_POLICY
+            return Node(item, queue, job_of(queue, item, is_alone=False), [*earlier.values()])
+        if not isinstance(item, Flow):
+            raise InvalidInput(f"a flow is made of Flow(...) or task.call(...), and not of {shown(item)}")
+        queue = self._queue_of(item.queue, parents_queue)
+        call: Call[Any] = Call(item.name, item.data, item.options, inputs=queue.tasks.inputs(item.name, item.data))
+        children: dict[int, tuple[FlowRequest, Policy]] = {}
+        for child in item.children:
+            children[id(child)] = child, _policy_of(child, item.on_child_failure)
+        return Node(call, queue, job_of(queue, call, is_alone=False), [*children.values()])
+
+    def _queue_of(self, given: Queue | str | None, parents: Queue) -> Queue:
+        if given is None:
+            return parents
+        if not isinstance(given, str):
+            return self._same_store(given)
+        if given in (parents.name, self._queue.name):
+            return parents if given == parents.name else self._queue
+        if given not in self._queues:
+            self._queues[given] = type(self._queue)(given, store=self._queue.store)
+        return self._queues[given]
+
+    def _same_store(self, queue: Queue) -> Queue:
+        if not isinstance(queue, type(self._queue)):
+            raise InvalidOption("queue", f"cannot be {shown(queue)}: give its name, or a Queue")
+        if not queue.shares_store_with(self._queue):
+            raise InvalidInput(
+                f"{queue!r} is in another store than {self._queue!r}: a flow is in one store. "
+                "Give both queues store=connect(url)"
+            )
+        return queue
+
+    def _complete(self, key: int) -> NewJob:
+        node = self._nodes[key]
+        parents = tuple(dict.fromkeys(self._parents.get(key, ())))
+        if not node.links:
+            return replace(node.job, parents=parents) if parents else node.job
+        jobs = [self._nodes[id(child)].job for child, _ in node.links]
+        links = tuple(Child(job.queue, job.id, policy) for job, (_, policy) in zip(jobs, node.links, strict=True))
+        options = node.job.options
+        if node.call.inputs:
+            takes = taken_from(node.job.name, node.call.inputs, jobs)
+            options = _encode(replace(stored_options(options), takes=takes)).decode()
+        return replace(node.job, parents=parents, children=links, options=options)
+
+    def _refuse_same_ids(self) -> None:
+        seen: set[tuple[str, str]] = set()
+        for key in self._order:
+            job = self._nodes[key].job
+            if (job.queue, job.id) in seen:
+                raise InvalidInput(f"two jobs of the flow have the id {job.id!r} in {job.queue!r}: give each its own")
+            seen.add((job.queue, job.id))
+            if self._nodes[key].call.inputs and not self._nodes[key].links:
+                taken_from(job.name, self._nodes[key].call.inputs, ())
+
+
+def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
+    """A child's own policy, or that of its parent."""
+    own: Policy | None = None
+    if isinstance(child, Flow):
+        own = child.on_failure if child.children else child.on_failure or child.on_child_failure
+    return own or parents or DEFAULT_POLICY
+
+
+def _circle(path: Path, back: FlowRequest) -> str:
+    items = [item for item, _ in path]
+    return _path([*items[_position(back, items) :], back])
+
+
+def _position(item: FlowRequest, items: Sequence[FlowRequest]) -> int:
+    return next(position for position, one in enumerate(items) if one is item)
+
+
+def _path(items: Sequence[FlowRequest]) -> str:
+    """The names from a parent down to one of its descendants."""
+    names = [str(getattr(item, "name", shown(item))) for item in items]
+    return " -> ".join(names if len(names) <= 10 else [*names[:5], "...", *names[-5:]])

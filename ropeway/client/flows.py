@@ -1,0 +1,71 @@
+"""`Flow`, a job that waits for other jobs, and the handle on one that was added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+from ..errors import InvalidOption
+from ..job.codec import Json
+from ..job.flows import Policy, policy_or_none
+from ..job.options import JobOptions
+from ..showing import shown
+from .handle import JobHandle
+from .new_jobs import Call
+from .results import R_co
+from .sync_flows import SyncFlowHandle
+
+if TYPE_CHECKING:
+    from .queue import Queue
+
+FlowRequest: TypeAlias = "Flow | Call[Any]"
+"""A node of a flow."""
+
+
+class Flow:
+    """A job that waits for its children: `Flow("report", data, children=[Flow("fetch", data, queue="etl")])`.
+
+    It takes every option of `add`. Without `queue`, a name or a `Queue`, it is in its parent's. One object under two
+    parents is one job with two parents. `on_child_failure` says what becomes of this job if a child fails: "fail",
+    "ignore", "remove", "continue" or "wait". A child can differ from its siblings: by `on_failure`, or, if it has no
+    children itself, by `on_child_failure`.
+    """
+
+    __slots__ = ("children", "data", "name", "on_child_failure", "on_failure", "options", "queue")
+
+    def __init__(
+        self,
+        name: str,
+        data: Json = None,
+        *,
+        queue: Queue | str | None = None,
+        children: Iterable[FlowRequest] = (),
+        on_child_failure: Policy | None = None,
+        on_failure: Policy | None = None,
+        **options: Unpack[JobOptions],
+    ) -> None:
+        if isinstance(children, str | Mapping | Flow | Call) or not isinstance(children, Iterable):
+            raise InvalidOption("children", f"cannot be {shown(children)}: give a list of Flow(...)")
+        self.name = name
+        self.data = data
+        self.queue = queue
+        self.children: list[FlowRequest] = list(children)
+        self.on_child_failure: Policy | None = policy_or_none("on_child_failure", on_child_failure)
+        self.on_failure: Policy | None = policy_or_none("on_failure", on_failure)
+        self.options = options
+
+    def __repr__(self) -> str:
+        return f"<Flow {self.name!r} with {len(self.children)} children>"
+
+
+class FlowHandle(JobHandle[R_co]):
+    """The parent of a flow, as `add_flow` returns it; `children` mirrors the flow."""
+
+    __slots__ = ("children",)
+
+    children: tuple[FlowHandle[Any], ...]
+
+    @property
+    def sync(self) -> SyncFlowHandle[R_co]:
+        """The same job for code without an event loop: `job.sync.result()` blocks until it is answered."""
+        return SyncFlowHandle(self)

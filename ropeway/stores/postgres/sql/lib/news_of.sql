@@ -1,0 +1,36 @@
+-- Completes the news of jobs that ended by one move: the reason that parents are told, and their families.
+-- Takes the news of jobs of one queue, with the reason of each job itself, and the move.
+-- Returns the news of those that have parents; null if none has.
+CREATE OR REPLACE FUNCTION ropeway.news_of(news ropeway.news[], move text) RETURNS ropeway.news[]
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    queue_name CONSTANT text := (SELECT q.name FROM ropeway.queue AS q WHERE q.id = (news[1]).queue);
+BEGIN
+    RETURN (
+        SELECT
+            array_agg(
+                ROW(
+                    given.queue, given.id, given.ended, given.result,
+                    -- As `reason_for_parents` of job/flows.py.
+                    CASE
+                        WHEN given.ended = 'completed' THEN NULL
+                        WHEN move = '{{FAIL_BY_CHILD}}' THEN given.reason
+                        WHEN move <> '{{CANCEL}}' THEN
+                            format('{{REASON_OF_FAILED_CHILD}}', queue_name, given.id, coalesce(given.reason, ''))
+                        WHEN given.reason <> '' THEN
+                            format('{{REASON_OF_CANCELLED_CHILD_WITH_REASON}}', queue_name, given.id, given.reason)
+                        ELSE format('{{REASON_OF_CANCELLED_CHILD}}', queue_name, given.id)
+                    END,
+                    job.families
+                )::ropeway.news
+                ORDER BY given.n
+            )
+        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, n)
+        -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
+        CROSS JOIN LATERAL (
+            SELECT j.families FROM ropeway.job AS j WHERE j.queue = given.queue AND j.id = given.id LIMIT 1
+        ) AS job
+        WHERE job.families IS NOT NULL
+    );
+END
+$$;

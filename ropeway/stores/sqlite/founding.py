@@ -1,0 +1,98 @@
+"""Families of the jobs that one call adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from ...job.flows import Child, Parent
+from ...job.record import NewJob
+from .families import Link, existing, families_of
+from .statements import statements
+from .transaction import Transaction, as_json
+
+_SQL: Final = statements("flows")
+
+Key: TypeAlias = tuple[str, str]
+"""Queue and id."""
+Known: TypeAlias = set[tuple[Key, Key]]
+"""Parents with children that they have."""
+
+
+def next_family(tx: Transaction) -> int:
+    return int(tx.get(_SQL["next_family"]))
+
+
+class Founding:
+    """The families of new parents. `adopted_by` has that of a running job that gets children."""
+
+    def __init__(self, tx: Transaction, jobs: Iterable[NewJob], adopted_by: Mapping[Key, int]) -> None:
+        parents = dict.fromkeys((job.queue, job.id) for job in jobs if job.children)
+        first = max([next_family(tx), *(family + 1 for family in adopted_by.values())])
+        self._families = {**{parent: first + n for n, parent in enumerate(parents)}, **adopted_by}
+        self._encoded: dict[tuple[Parent, ...], list[tuple[str, str, int | None]]] = {}
+
+    def family_of(self, job: NewJob) -> int | None:
+        return self._families[job.queue, job.id] if job.children else None
+
+    def parents_of(self, job: NewJob) -> list[tuple[str, str, int | None]] | None:
+        """The parents of a job as its row names them."""
+        if not job.parents:
+            return None
+        encoded = self._encoded.get(job.parents)
+        if encoded is None:
+            encoded = [
+                (parent.queue, parent.id, self._families.get((parent.queue, parent.id))) for parent in job.parents
+            ]
+            self._encoded[job.parents] = encoded
+        return encoded
+
+    def store(self, tx: Transaction, jobs: Iterable[NewJob]) -> None:
+        """Stores the families of those that have children."""
+        families: list[tuple[int, int, str, int, int, int | None, bool]] = []
+        links: list[tuple[int, int, int, str, str]] = []
+        for job in jobs:
+            if job.children:
+                family = self._families[job.queue, job.id]
+                own = new_links(tx, family, 0, job.children)
+                families.append((family, tx.queue(job.queue).id, job.id, len(own), job.delay, job.due_at, False))
+                links += own
+        if families:
+            tx.run(_SQL["found_families"], {"families": as_json(families)})
+            tx.run(_SQL["add_links"], {"links": as_json(links)})
+
+
+def new_links(
+    tx: Transaction, family: int, first: int, children: Sequence[Child]
+) -> list[tuple[int, int, int, str, str]]:
+    """Links to children, numbered from `first` on, as they are stored. The first of two links to one child stands."""
+    unique = {(child.queue, child.id): child for child in reversed(children)}
+    queues = {queue: tx.queue(queue, create=True).id for queue, _ in unique}
+    return [
+        (family, number, queues[child.queue], child.id, child.policy)
+        for number, child in enumerate(reversed(unique.values()), first)
+    ]
+
+
+def is_self_contained(bundles: Iterable[Sequence[NewJob]]) -> bool:
+    """True if the parents of all jobs are added in the same bundle."""
+    for bundle in bundles:
+        own = {(job.queue, job.id) for job in bundle if job.children}
+        if any(
+            (parent.queue, parent.id) not in own for parents in {job.parents for job in bundle} for parent in parents
+        ):
+            return False
+    return True
+
+
+def known_children(tx: Transaction, jobs: Iterable[NewJob]) -> Known:
+    """Which of some jobs their parents have as children already, though retention may have removed them."""
+    pairs = [((parent.queue, parent.id), (job.queue, job.id)) for job in jobs for parent in job.parents]
+    parents = list(dict.fromkeys(parent for parent, _ in pairs))
+    families = dict(zip(parents, families_of(tx, [(tx.queue(queue).id, id) for queue, id in parents]), strict=True))
+    asked: dict[Link, tuple[Key, Key]] = {}
+    for parent, child in pairs:
+        family = families[parent]
+        if family is not None:
+            asked[family, tx.queue(child[0]).id, child[1]] = parent, child
+    return {asked[link] for link in existing(tx, list(asked))} if asked else set()
