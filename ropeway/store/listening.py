@@ -59,6 +59,8 @@ class EarListener(Generic[Ear]):
         """Raises `StoreClosed` after `close`; a wait in progress then answers True."""
         interrupts = self._interrupts
         await self._hearing()
+        if not self._is_open:
+            return True
         return self._take() or (interrupts == self._interrupts and await self._woken(timeout))
 
     async def hold(self, _: Claim, timeout: float) -> Claimed | None:
