@@ -92,6 +92,11 @@ BEGIN
         );
     END IF;
 
+    IF s.waiting_children < 0 THEN
+        -- Parents that were released are in line ahead of their children, which were claimed before (`scan_starts.py`).
+        from_priority := NULL;
+        from_ord := NULL;
+    END IF;
     IF token IS NOT NULL THEN
         taken := ropeway.claim_jobs(
             s, queue, instant, token, worker, most, lock, names, repeats, isolates, from_priority, from_ord, from_due
