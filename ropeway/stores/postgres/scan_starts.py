@@ -16,6 +16,7 @@ import asyncio
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ...job.instants import Instant
 from ...store.commands import Claim
@@ -57,11 +58,18 @@ class ScanStarts:
         due = number(max(0, start.scanned_at - LATE))
         return (NULL, NULL, due) if start.last is None else (number(start.last[0]), number(start.last[1]), due)
 
-    def note(self, request: Claim, claimed: Claimed, passed: int | None, *, was_whole: bool) -> None:
-        """Records a claim, and how many dead entries it passed. `was_whole`: it scanned from the very start."""
+    def note(self, request: Claim, claimed: Claimed, passed: int | None, *, was_whole: bool) -> Claimed:
+        """Records a claim, and how many dead entries it passed. `was_whole`: it scanned from the very start.
+
+        If it did not and found too few, the answer says that a claim after the pause may find more.
+        """
         start = self._starts.setdefault((request.queue, request.names), ScanStart())
         if claimed.jobs:
             start.last = claimed.jobs[-1].priority, claimed.jobs[-1].order
         if was_whole and passed is not None:
             start.is_needed = passed > MANY
             start.scanned, start.scanned_at = asyncio.get_running_loop().time(), claimed.now
+        if was_whole or len(claimed.jobs) >= request.limit:
+            return claimed
+        whole_at = claimed.now + int(PAUSE * 1000)
+        return replace(claimed, again_at=whole_at if claimed.again_at is None else min(whole_at, claimed.again_at))

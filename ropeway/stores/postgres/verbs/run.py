@@ -31,8 +31,7 @@ async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
         "claim", [command.queue], now, text(command.queue), *request_of(command), *start, is_repeat=command.repeat
     )
     claimed = claimed_of(command, instant, again_at, jobs)
-    on.scan_starts.note(command, claimed, passed, was_whole=start[2] is NULL)
-    return claimed
+    return on.scan_starts.note(command, claimed, passed, was_whole=start[2] is NULL)
 
 
 async def withdraw(on: Executor, command: Withdraw, now: Instant | None) -> Claimed:
@@ -57,8 +56,7 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     if then is None:
         return Settled(answers)
     claimed = claimed_of(then, instant, again_at, jobs)
-    on.scan_starts.note(then, claimed, passed, was_whole=start[2] is NULL)
-    return Settled(answers, claimed)
+    return Settled(answers, on.scan_starts.note(then, claimed, passed, was_whole=start[2] is NULL))
 
 
 async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answer]:
