@@ -18,7 +18,7 @@ def short_id(id: str) -> str:
 
 
 def is_narrow(room: int | None) -> bool:
-    """Whether a terminal of so many columns has lines too short for whole ids; None is no terminal."""
+    """True if a terminal of this width is too narrow for whole ids; None stands for no terminal."""
     return room is not None and room < _ROOM_FOR_WHOLE_IDS
 
 
@@ -28,7 +28,7 @@ def is_short(given: str) -> bool:
 
 
 def is_too_short(given: str) -> bool:
-    """Whether it may have been meant for the end of an id, and has too few letters for that."""
+    """True if it looks like the end of an id, but is too short to be accepted as one."""
     return is_short(given.rjust(SHORTEST, "0")) and len(given) < SHORTEST
 
 

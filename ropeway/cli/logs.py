@@ -128,7 +128,7 @@ def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
 
 
 def _place(facts: dict[str, Any]) -> str:
-    """Where a line about a job says which one it is."""
+    """The part of a log line that names the job: its queue and id."""
     return one_line(f"({facts['queue']} {facts['job_id']})")
 
 

@@ -39,7 +39,7 @@ class Node(NamedTuple):
 
 
 Path: TypeAlias = list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]]]]
-"""Where a walk is: from a root downwards, each node with its children that are left."""
+"""The nodes from a root down to the current one, each with an iterator over its remaining children."""
 
 
 class Plan:
@@ -230,6 +230,7 @@ class Plan:
 
 def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
     """A child's own policy, or that of its parent."""
+    # Without children of its own, `on_child_failure` can only be about the node itself.
     own: Policy | None = None
     if isinstance(child, Flow):
         own = child.on_failure if child.children else child.on_failure or child.on_child_failure

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Key: TypeAlias = tuple[str, str]
 """Queue and id."""
 DEEPEST: Final = 10_000
-MOST: Final = 100_000
+ALL: Final = 2**53
+"""No limit."""
 
 
 class FlowNode(msgspec.Struct):
@@ -113,19 +114,19 @@ async def read_children(
 
 async def results(store: Store, queue: str, id: str) -> dict[str, Json]:
     """The results of a job's completed children, by child id."""
-    children, _ = await read_children(store, queue, id, MOST, ("completed",))
+    children, _ = await read_children(store, queue, id, ALL, ("completed",))
     return {child.id: _result(child) for child in children}
 
 
 async def failures(store: Store, queue: str, id: str) -> dict[str, str]:
     """The reasons of a job's failed and cancelled children, by child id."""
-    children, _ = await read_children(store, queue, id, MOST, ("failed", "cancelled"))
+    children, _ = await read_children(store, queue, id, ALL, ("failed", "cancelled"))
     return {child.id: child.reason or "" for child in children}
 
 
 async def descendants(queue: Queue, root: JobRecord) -> list[FlowNode]:
     """All jobs below a root, except those for which a job of another flow waits, and what is below these."""
-    tree = await read_tree(queue, root, DEEPEST, MOST)
+    tree = await read_tree(queue, root, DEEPEST, ALL)
     nodes = [*tree.walk()]
     spared = await _awaited_elsewhere(queue.store, nodes)
     return [

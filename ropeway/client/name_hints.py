@@ -49,7 +49,7 @@ class Guided:
 
 
 STORE_ELSEWHERE: Final = frozenset(("backend", "broker", "broker_url", "connection", "redis", "redis_url"))
-"""What other queues call the store when a queue is made."""
+"""Names of the store parameter in constructors of other job queues."""
 
 
 def _calls_of_queues(call: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ..client.flow_tree import MOST, read_children
+from ..client.flow_tree import ALL, read_children
 from ..errors import Unrecoverable
 from ..job.codec import Json, decode, encode
 from ..job.options import Taken
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 async def fill_inputs(job: Job, takes: Mapping[str, Taken]) -> None:
     """Adds results of the job's children to its data, under the names of the parameters that take them."""
-    children, _ = await read_children(job.queue.store, job.queue.name, job.id, MOST)
+    children, _ = await read_children(job.queue.store, job.queue.name, job.id, ALL)
     results = {(child.queue, child.id): child for child in children}
     data = job.record.read_data()
     filled: dict[str, Json] = dict(data) if isinstance(data, dict) else {}

@@ -55,7 +55,7 @@ def _rows(tree: FlowNode, narrow: bool, now: datetime) -> Iterator[list[str]]:
 
 
 def _time(node: FlowNode, now: datetime) -> str:
-    """How long its last attempt took, or has taken."""
+    """The duration of its last attempt; of a running one, up to now."""
     job = node.snapshot
     if job is None or job.started_at is None or job.state not in ("active", *FINAL):
         return ""

@@ -20,7 +20,7 @@ from ..text import age, shown
 from ..text import as_json as json_text
 
 _STATES: Final[tuple[State, ...]] = ("active", "waiting", "waiting-children", "delayed", *FINAL)
-"""What still has to be done comes first."""
+"""The order of states in the list: unfinished jobs first."""
 
 
 @click.command(
