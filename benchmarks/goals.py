@@ -46,6 +46,33 @@ def flows(ours: Callable[..., Figure]) -> tuple[Goal, ...]:
     )
 
 
+def schedules_and_keys(ours: Callable[..., Figure]) -> tuple[Goal, ...]:
+    """That dedupe keys cost little, and that 10,000 schedules of a queue fire on time and cost nothing meanwhile."""
+    ticks = (("spread over the second", "ticks"), ("at its beginning", "ticks_together"))
+    return (
+        Goal("adding one with a dedupe key: at most 1.5 times", ours("add_one_deduped", "times"), at_most=1.5),
+        Goal("adding in bulk with keys: at most 1.5 times", ours("add_bulk_deduped", "times"), at_most=1.5),
+        *(
+            Goal(f"200 ticks a second, {text}: p99 under 50 ms", ours(measure, "p99_ms"), at_most=50)
+            for text, measure in ticks
+        ),
+        Goal("idle worker, 10,000 schedules: under 1 % of a core", ours("idle_schedules", "cpu_percent"), at_most=1),
+    )
+
+
+def pipelines(ours: Callable[..., Figure]) -> Goal:
+    return Goal(
+        "a pipeline of three phases: at most three plain jobs",
+        ours("pipelines_plain"),
+        over=ours("pipelines"),
+        at_most=3,
+    )
+
+
+def steps(ours: Callable[..., Figure], dbos: str) -> Goal:
+    return Goal("steps: 5 times DBOS", ours("steps"), over=Figure(dbos, "steps"), at_least=5)
+
+
 SQLITE = (
     Goal("processing: 5 times the best rival", ours("process"), over=Figure(BEST_RIVAL, "process"), at_least=5),
     Goal("processing: a quarter of the bare loop", ours("process"), over=bare("process"), at_least=1 / 4),
@@ -74,6 +101,9 @@ SQLITE = (
     Goal("latency p50 between two processes: under 2 ms", ours("latency_apart", "p50_ms"), at_most=2),
     *flat(ours),
     *flows(ours),
+    *schedules_and_keys(ours),
+    pipelines(ours),
+    steps(ours, "dbos"),
     Goal(
         "cost flat: many waiting, with priorities",
         ours("prioritized_small"),
@@ -149,6 +179,8 @@ REDIS = (
     ),
     *flat(ours_on_redis),
     *flows(ours_on_redis),
+    *schedules_and_keys(ours_on_redis),
+    pipelines(ours_on_redis),
     *(
         Goal(
             f"{step} flows of 10 children: 3 times BullMQ on Node",
@@ -205,6 +237,9 @@ POSTGRES = (
     ),
     *flat(ours_on_postgres),
     *flows(ours_on_postgres),
+    *schedules_and_keys(ours_on_postgres),
+    pipelines(ours_on_postgres),
+    steps(ours_on_postgres, "dbos_postgres"),
     Goal("while a transaction stays open: p99 under 50 ms", ours_on_postgres("pinned", "p99_ms"), at_most=50),
 )
 

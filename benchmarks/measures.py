@@ -47,6 +47,7 @@ def measures(quick: bool) -> list[Measure]:
     watching = {"seconds": 1 if quick else 2}
     idling = {"seconds": 3 if quick else 10}
     pacing = {"seconds": 5 if quick else 20}
+    ticking = {"seconds": 5 if quick else 10}
     # Ten minutes' worth of jobs at the pace of `latency_paced`, moved as fast as may be.
     passing = {"n": 20_000 if quick else 120_000}
 
@@ -70,6 +71,8 @@ def measures(quick: bool) -> list[Measure]:
         Measure("add_one_beside", (Step("fill", {"n": 4 * same}), Step("add_one_beside", adding))),
         Measure("add_bulk", (Step("add_bulk", adding),)),
         Measure("add_concurrent", (Step("add_concurrent", adding),)),
+        Measure("add_one_deduped", (Step("add_one_deduped", adding),)),
+        Measure("add_bulk_deduped", (Step("add_bulk_deduped", adding),)),
         Measure("process", (Step("fill", {"n": same}), Step("process", line))),
         Measure("process_10", (Step("fill", {"n": same}), Step("process_at", {**line, "concurrency": 10}))),
         Measure("process_typed", (Step("fill", {"n": same}), Step("process_typed", line))),
@@ -84,7 +87,13 @@ def measures(quick: bool) -> list[Measure]:
             Measure(name, (Step("run_flows", {"n": widths(quick)[-1], "children": width}),))
             for name, width in zip(FLOWS, (0, *widths(quick)), strict=True)
         ),
+        Measure("ticks", (Step("put_schedules", SPREAD), Step("ticks", ticking)), rounds=3),
+        Measure("ticks_together", (Step("put_schedules", TOGETHER), Step("ticks", ticking)), rounds=3),
+        Measure("pipelines_plain", (Step("run_pipelines", {"n": same, "phases": 0}),)),
+        Measure("pipelines", (Step("run_pipelines", {"n": same // 4, "phases": 3}),)),
+        Measure("steps", (Step("run_steps", {"n": same // 10, "steps": 10, "seconds": 5 if quick else 20}),)),
         Measure("idle", (Step("idle", idling),), rounds=1),
+        Measure("idle_schedules", (Step("put_schedules", RARE), Step("idle", idling)), rounds=1),
         Measure("bytes_per_job", (Step("bytes_per_job", {"n": large}),), rounds=1),
         beside("waiting_small", Step("fill", {"n": small})),
         beside("waiting_middle", Step("fill", {"n": middle})),
@@ -106,6 +115,13 @@ def measures(quick: bool) -> list[Measure]:
     ]
 
 
+SCHEDULES = 10_000
+SPREAD = {"n": SCHEDULES, "every": 50, "apart": 5}
+"""200 ticks a second, one after the other."""
+TOGETHER = {"n": SCHEDULES, "every": 50, "apart": 1_000}
+"""200 ticks a second, all at its beginning, as cron has it."""
+RARE = {"n": SCHEDULES, "every": 30 * 86_400, "apart": 250_000}
+"""No tick for minutes."""
 FLOWS = ("flows_plain", "flows_small", "flows_middle", "flows_large")
 """Jobs without a parent, and the same number as the children of few, some and many to a parent."""
 

@@ -86,6 +86,40 @@ async def repeat_at_once(seconds: float, step: Callable[[], Awaitable[object]], 
     return watch.rate()
 
 
+async def compare(
+    seconds: float,
+    plain: Callable[[], Awaitable[object]],
+    other: Callable[[], Awaitable[object]],
+    each: int,
+    prepare: Callable[[], object] = lambda: None,
+) -> Answer:
+    """Calls two steps in turns, which add `each` jobs: how many times as long the other takes, by medians.
+
+    `prepare` is called before each turn, and not counted.
+    """
+    prepare()
+    await plain()
+    await other()
+    plains: list[tuple[float, float]] = []
+    others: list[tuple[float, float]] = []
+    watch = Stopwatch(seconds)
+    while not watch.over or len(plains) < FEWEST_SAMPLES:
+        prepare()
+        for step, samples in ((plain, plains), (other, others)):
+            started, busy = time.perf_counter(), time.process_time()
+            await step()
+            samples.append((time.perf_counter() - started, time.process_time() - busy))
+    (plain_time, plain_busy), (other_time, other_busy) = (
+        [statistics.median(column) for column in zip(*samples, strict=True)] for samples in (plains, others)
+    )
+    return {
+        "per_second": each / other_time,
+        "plain_per_second": each / plain_time,
+        "times": other_time / plain_time,
+        "cpu_times": other_busy / plain_busy,
+    }
+
+
 class Stopwatch:
     """Counts jobs against the clock, and against the processor time of this process."""
 
@@ -102,6 +136,11 @@ class Stopwatch:
     @property
     def over(self) -> bool:
         return self.elapsed >= self._seconds
+
+    @property
+    def busy_percent(self) -> float:
+        """Processor time of this process since then, in % of a core."""
+        return 100 * (time.process_time() - self._busy) / self.elapsed
 
     def rate(self) -> Answer:
         elapsed, busy = self.elapsed, time.process_time() - self._busy

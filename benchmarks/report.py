@@ -24,6 +24,8 @@ def rows(quick: bool) -> list[Row]:
         ("  beside a busy worker process", "add_one_beside", "per_second"),
         ("add in bulk, jobs/s", "add_bulk", "per_second"),
         ("add from 100 tasks at once, jobs/s", "add_concurrent", "per_second"),
+        ("add one with a dedupe key, times as long", "add_one_deduped", "times"),
+        ("add in bulk with dedupe keys, times as long", "add_bulk_deduped", "times"),
         ("process, jobs/s", "process", "per_second"),
         ("process at concurrency 10, jobs/s", "process_10", "per_second"),
         ("processor time per job, µs", "process", "cpu_us"),
@@ -43,7 +45,16 @@ def rows(quick: bool) -> list[Row]:
             )
             for what, key in (("added, jobs/s", "add_per_second"), ("run to the end, jobs/s", "run_per_second"))
         ),
+        *(
+            (f"200 ticks/s of 10,000 schedules, {when}, {title}", measure, key)
+            for when, measure in (("spread", "ticks"), ("at once", "ticks_together"))
+            for title, key in (("p50 ms late", "p50_ms"), ("p99 ms late", "p99_ms"), ("% of a core", "cpu_percent"))
+        ),
+        ("plain jobs, run to the end, jobs/s", "pipelines_plain", "per_second"),
+        ("  pipelines of three phases", "pipelines", "per_second"),
+        ("steps of handlers with ten, steps/s", "steps", "per_second"),
         ("idle worker, % of a core", "idle", "cpu_percent"),
+        ("  with 10,000 schedules", "idle_schedules", "cpu_percent"),
         ("idle worker, MB", "idle", "rss_mb"),
         (f"  beside {large} waiting, MB", "idle_full", "rss_mb"),
         ("bytes in the server for a waiting job", "bytes_per_job", "bytes"),

@@ -1,9 +1,9 @@
 """A small shop that shows what happens in its queues. `make run` starts it on the file ropeway.db.
 
 Emails are sent, images resized in threads, a partner's interface fails and is called again, reports wait for their
-hour, an order is beyond repair, and a slow import is cancelled. In a terminal `ropeway top` shows it all, until q or
-Ctrl-C; elsewhere every event is a line. `--once` adds one round, waits for its end and prints a summary. The view needs
-`pip install "ropeway[cli]"`.
+hour, an order is beyond repair, a slow import is cancelled, and a schedule has the stock counted. In a terminal
+`ropeway top` shows it all, until q or Ctrl-C; elsewhere every event is a line. `--once` adds one round, waits for its
+end and prints a summary. The view needs `pip install "ropeway[cli]"`.
 """
 
 from __future__ import annotations
@@ -59,11 +59,17 @@ async def import_catalogue(job: Job) -> None:
         await asyncio.sleep(0.2)
 
 
+async def count_stock(job: Job) -> int:
+    await asyncio.sleep(1)
+    return random.randrange(1_000)
+
+
 HANDLERS: dict[str, Any] = {
     "send_email": send_email,
     "resize_image": resize_image,
     "call_partner": call_partner,
     "make_report": make_report,
+    "count_stock": count_stock,
     "import_order": import_order,
     "import_catalogue": import_catalogue,
 }
@@ -115,6 +121,8 @@ async def once(shop: Shop) -> None:
 
 
 async def on_and_on(shop: Shop) -> None:
+    await shop.orders.schedule("stock-taking", "count_stock", every="10 seconds", overlap="skip")
+    await shop.orders.schedule("monthly-report", "make_report", {"month": 1}, cron="0 9 1 * *", tz="Europe/Berlin")
     for number in itertools.count():
         await shop.add_round(number, emails=random.choice((2, 5, 10, 40)), width=random.choice((160, 1600, 4800)))
         await asyncio.sleep(random.uniform(0.5, 2))

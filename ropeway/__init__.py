@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from .client.inputs import result_of, results_of
     from .client.jobtype import JobType
     from .client.new_jobs import Call, JobRequest
+    from .client.pipelines import Phase, Pipeline
     from .client.queue import Queue
+    from .client.schedule import Schedule, Tick
+    from .client.schedules import Schedules
     from .client.snapshot import Snapshot
     from .client.sync_flows import SyncFlowHandle
     from .client.sync_found import SyncFoundJob, SyncJobPage
     from .client.sync_handle import SyncJobHandle
     from .client.sync_queue import SyncQueue
+    from .client.sync_schedules import SyncSchedules
     from .client.tasks import Task
     from .client.workers import WorkerInfo
     from .errors import (
@@ -33,10 +37,13 @@ if TYPE_CHECKING:
         JobRemoved,
         LockLost,
         PayloadTooLarge,
+        PipelineChanged,
         QueueBusy,
         ResultTimeout,
         RopewayError,
+        ScheduleNotFound,
         ShutdownTimeout,
+        SignalTimeout,
         StoreError,
         StoreUnavailable,
         SyncRefused,
@@ -44,16 +51,21 @@ if TYPE_CHECKING:
         Unrecoverable,
     )
     from .job.backoff import Backoff
+    from .job.dedupe import Dedupe
     from .job.events import Event
+    from .job.extras import Origin
     from .job.options import JobOptions
+    from .job.phases import PhaseStatus
     from .job.retention import Keep
+    from .job.steps import StepStatus
     from .store.url import connect
-    from .worker.child import ProcessJob
+    from .worker.child import ProcessJob, ProcessPhaseContext
     from .worker.handlers import in_process
     from .worker.job import Job, SyncJob
     from .worker.listeners import WorkerEvent
     from .worker.manual import ClaimedJob
     from .worker.options import WorkerOptions
+    from .worker.pipeline_run import PhaseContext, SyncPhaseContext
     from .worker.sync import SyncClaimedJob
     from .worker.worker import Worker
 else:
@@ -70,32 +82,41 @@ else:
             "client.inputs": "result_of results_of",
             "client.handle": "JobHandle",
             "client.jobtype": "JobType",
+            "client.pipelines": "Phase Pipeline",
             "client.queue": "Queue",
             "client.new_jobs": "Call JobRequest",
+            "client.schedule": "Schedule Tick",
+            "client.schedules": "Schedules",
             "client.snapshot": "Snapshot",
             "client.sync_flows": "SyncFlowHandle",
             "client.sync_found": "SyncFoundJob SyncJobPage",
             "client.sync_handle": "SyncJobHandle",
             "client.sync_queue": "SyncQueue",
+            "client.sync_schedules": "SyncSchedules",
             "client.tasks": "Task",
             "client.workers": "WorkerInfo",
             "errors": (
                 "DuplicateJob InvalidArguments InvalidInput InvalidMove InvalidOption InvalidTask "
-                "JobCancelled JobFailed JobFinished JobNotFound JobRemoved LockLost PayloadTooLarge "
-                "QueueBusy ResultTimeout RopewayError ShutdownTimeout StoreError StoreUnavailable "
-                "SyncRefused UnexpectedResult Unrecoverable"
+                "JobCancelled JobFailed JobFinished JobNotFound JobRemoved LockLost PayloadTooLarge PipelineChanged "
+                "QueueBusy ResultTimeout RopewayError ScheduleNotFound ShutdownTimeout SignalTimeout StoreError "
+                "StoreUnavailable SyncRefused UnexpectedResult Unrecoverable"
             ),
             "job.backoff": "Backoff",
+            "job.dedupe": "Dedupe",
             "job.events": "Event",
+            "job.extras": "Origin",
             "job.options": "JobOptions",
+            "job.phases": "PhaseStatus",
+            "job.steps": "StepStatus",
             "job.retention": "Keep",
             "store.url": "connect",
-            "worker.child": "ProcessJob",
+            "worker.child": "ProcessJob ProcessPhaseContext",
             "worker.handlers": "in_process",
             "worker.job": "Job SyncJob",
             "worker.listeners": "WorkerEvent",
             "worker.manual": "ClaimedJob",
             "worker.options": "WorkerOptions",
+            "worker.pipeline_run": "PhaseContext SyncPhaseContext",
             "worker.sync": "SyncClaimedJob",
             "worker.worker": "Worker",
         },
@@ -107,6 +128,7 @@ __all__ = [
     "Backoff",
     "Call",
     "ClaimedJob",
+    "Dedupe",
     "DuplicateJob",
     "Event",
     "Flow",
@@ -131,14 +153,26 @@ __all__ = [
     "JobType",
     "Keep",
     "LockLost",
+    "Origin",
     "PayloadTooLarge",
+    "Phase",
+    "PhaseContext",
+    "PhaseStatus",
+    "Pipeline",
+    "PipelineChanged",
     "ProcessJob",
+    "ProcessPhaseContext",
     "Queue",
     "QueueBusy",
     "ResultTimeout",
     "RopewayError",
+    "Schedule",
+    "ScheduleNotFound",
+    "Schedules",
     "ShutdownTimeout",
+    "SignalTimeout",
     "Snapshot",
+    "StepStatus",
     "StoreError",
     "StoreUnavailable",
     "SyncClaimedJob",
@@ -147,9 +181,12 @@ __all__ = [
     "SyncJob",
     "SyncJobHandle",
     "SyncJobPage",
+    "SyncPhaseContext",
     "SyncQueue",
     "SyncRefused",
+    "SyncSchedules",
     "Task",
+    "Tick",
     "UnexpectedResult",
     "Unrecoverable",
     "Worker",

@@ -14,6 +14,8 @@
     │   ├── DuplicateJob                 the id is taken by a job with another name or other data
     │   ├── InvalidMove                  the job's state does not allow it; carries `state`
     │   ├── LockLost                     the job is no longer this worker's
+    │   ├── PipelineChanged              its phases are others than when it began
+    │   ├── SignalTimeout (TimeoutError) no signal came in time for `job.wait_for`
     │   ├── JobFinished                  a job was used after its handler ended
     │   ├── UnexpectedResult             the job's result is not of the type it is read as
     │   └── NoResult                     the job will never have a result
@@ -21,6 +23,7 @@
     │       ├── JobCancelled
     │       └── JobRemoved
     ├── ResultTimeout (TimeoutError)     the job is not finished yet
+    ├── ScheduleNotFound                 carries `queue` and `schedule_id`
     ├── QueueBusy                        obliterate was refused because jobs are active
     ├── StoreError                       an error of the store; carries `store`
     │   ├── StoreUnavailable             it cannot be reached or used now; the call may be repeated
@@ -137,6 +140,15 @@ class JobNotFound(JobError):
         )
 
 
+class ScheduleNotFound(RopewayError):
+    """No such schedule: it was never made, or was removed."""
+
+    def __init__(self, queue: str, schedule_id: str) -> None:
+        self.queue, self.schedule_id = queue, schedule_id
+        message = f"queue {queue!r} has no schedule {shown(schedule_id)}: `queue.schedules.list()` lists those it has"
+        super().__init__(message)
+
+
 class DuplicateJob(JobError):
     """The id is taken by a job with another name or other data; nothing of the call was stored."""
 
@@ -174,6 +186,32 @@ class LockLost(JobError):
             job_id,
             f"job {job_id!r} is no longer held by this worker: its lock ran out, or it was cancelled or removed",
         )
+
+
+class PipelineChanged(JobError):
+    """The phases of the pipeline are others than those with which the job began; it fails, and is not retried."""
+
+    def __init__(self, queue: str, job_id: str, before: Iterable[str], now: Iterable[str]) -> None:
+        self.before, self.now = tuple(before), tuple(now)
+        added = [name for name in self.now if name not in self.before]
+        gone = [name for name in self.before if name not in self.now]
+        changes = [f"new: {', '.join(map(repr, added))}"] if added else []
+        changes += [f"gone: {', '.join(map(repr, gone))}"] if gone else []
+        told = "; ".join(changes) or f"the order was {', '.join(self.before)}"
+        super().__init__(
+            queue,
+            job_id,
+            f"the pipeline of {job_id!r} in {queue!r} has changed since the job began ({told}): retry it with "
+            f"from_phase=... (one of {', '.join(self.before)}), or run it by a worker with the old pipeline",
+        )
+
+
+class SignalTimeout(JobError, TimeoutError):
+    """No signal of this name came within the timeout of `job.wait_for`."""
+
+    def __init__(self, queue: str, job_id: str, name: str) -> None:
+        self.name = name
+        super().__init__(queue, job_id, f"no signal {shown(name)} came for {job_id!r} in {queue!r} in time")
 
 
 class JobFinished(JobError):
@@ -354,9 +392,12 @@ class ShutdownTimeout(RopewayError, TimeoutError):
         )
 
 
-class Postponed(Exception):
-    """Raised by `job.postpone()` and `job.wait_for_children()`: the job goes back without using an attempt."""
+class Postponed(BaseException):
+    """Raised by `job.postpone()`, `job.sleep()` and the like: the job goes back without using an attempt.
 
-    def __init__(self, delay: int, *, awaits_children: bool = False) -> None:
-        self.delay, self.awaits_children = delay, awaits_children
+    It is no `Exception`, so that a handler's `except Exception` does not keep the job from going back.
+    """
+
+    def __init__(self, delay: int, *, awaits_children: bool = False, awaits: str | None = None) -> None:
+        self.delay, self.awaits_children, self.awaits = delay, awaits_children, awaits
         super().__init__("waits for its children" if awaits_children else f"postponed by {delay} ms")

@@ -19,7 +19,7 @@ pytest.register_assert_rewrite(*(name for name in _modules if name not in sys.mo
 _examples = int(os.environ.get("ROPEWAY_EXAMPLES", "0"))
 settings.register_profile(
     "ropeway",
-    max_examples=_examples or 100,
+    max_examples=_examples or 50,
     derandomize=not _examples,
     database=None,
     deadline=None,

@@ -1,4 +1,14 @@
-"""Which stores a test runs on: in every run, and in a deep one (`--deep`, or ROPEWAY_DEEP=1)."""
+"""Which stores a test runs on: in every run, and in a deep one (`--deep`, or ROPEWAY_DEEP=1).
+
+tests                                 every run                        deep run
+the suite of the stores               every store; a variant runs      every store and variant
+                                      the verbs that it changes
+client, worker, marked every_store    every store                      every store
+client, worker, others                SQLite                           every store
+scenarios, marked every_store         every store of processes         every store of processes
+scenarios, others                     SQLite                           every store of processes
+marked deep                           -                                yes
+"""
 
 from __future__ import annotations
 
@@ -10,8 +20,8 @@ import pytest
 from ropeway.testing import conformance
 from tests.stores.places import EVERYWHERE, PLACES
 
-EMBEDDED: Final = ("memory", "sqlite")
-"""For tests whose subject is not the store: one store that answers at once, and one that answers from a thread."""
+ONE: Final = ("sqlite",)
+"""For tests whose subject is not the store: it answers from a thread, and checks what it is given as servers do."""
 
 # What all stores that answer differently than the one that they vary would show.
 _COMMON: Final = frozenset(
@@ -33,6 +43,7 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestClean",
         "TestCount",
         "TestCountWaiting",
+        "TestDedupe",
         "TestDrained",
         "TestEvents",
         "TestEventsFromAPlace",
@@ -46,6 +57,7 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestRemove",
         "TestRepeatedClaim",
         "TestTags",
+        "TestWriteSchedules",
     },
     # Whatever concerns several queues, which may be on several nodes, and what stands outside of any queue.
     "redis-cluster": _COMMON
@@ -55,7 +67,10 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestAddFlow",
         "TestChildrenAtRunTime",
         "TestClock",
+        "TestDeadLetters",
+        "TestDedupe",
         "TestEvents",
+        "TestExpiry",
         "TestIdsThatComeBack",
         "TestObliterate",
         "TestPublish",
@@ -67,12 +82,14 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestRetryOfParents",
         "TestRevoked",
         "TestSettleThenClaim",
+        "TestSupersede",
         "TestTags",
         "TestTick",
         "TestTickPromotes",
         "TestTickRecovers",
         "TestTickRetention",
         "TestWaitingClaim",
+        "TestWriteSchedules",
     },
     # Each command and each answer at least once; what they do is the memory store's.
     "memory-wired": _COMMON
@@ -137,7 +154,7 @@ def give_stores(metafunc: pytest.Metafunc, stores: Iterable[str]) -> None:
 
 def stores_of_a_user(metafunc: pytest.Metafunc) -> Iterable[str]:
     """For tests of what is built on stores."""
-    return PLACES if runs_everywhere(metafunc) else EMBEDDED
+    return PLACES if runs_everywhere(metafunc) else ONE
 
 
 def stores_of_the_suite(metafunc: pytest.Metafunc) -> Iterable[str]:

@@ -4,8 +4,6 @@ import ast
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 import ropeway
 
 PACKAGE: Final = Path(ropeway.__file__).parent
@@ -37,25 +35,25 @@ def layer(parts: tuple[str, ...]) -> str:
     return Path(parts[0]).stem
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_file_imports_only_from_layers_above_its_own(path: Path) -> None:
-    parts = path.relative_to(PACKAGE).parts
-    for name in imports_of(path):
-        imported = tuple(name.split(".")[1:])
-        assert imported, f"{path} imports the whole package"
-        if imported[0] in LAYERS:
-            assert LAYERS.index(imported[0]) <= LAYERS.index(layer(parts)), f"{path} imports {name}"
-        if layer(parts) == imported[0] == "stores" and len(parts) > 2:
-            assert imported[1] == parts[1], f"{path} imports {name}, of another store"
+# One test for all files: hundreds of them would each cost more to collect than to run.
+def test_a_file_imports_only_from_layers_above_its_own() -> None:
+    for path, parts in ((path, path.relative_to(PACKAGE).parts) for path in FILES):
+        for name in imports_of(path):
+            imported = tuple(name.split(".")[1:])
+            assert imported, f"{path} imports the whole package"
+            if imported[0] in LAYERS:
+                assert LAYERS.index(imported[0]) <= LAYERS.index(layer(parts)), f"{path} imports {name}"
+            if layer(parts) == imported[0] == "stores" and len(parts) > 2:
+                assert imported[1] == parts[1], f"{path} imports {name}, of another store"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_only_the_url_names_concrete_stores(path: Path) -> None:
-    parts = path.relative_to(PACKAGE).parts
-    if layer(parts) != "stores":
-        assert not [name for name in imports_of(path) if name.startswith("ropeway.stores")]
-    if parts != ("store", "url.py") and layer(parts) != "stores":
-        assert "ropeway.stores." not in path.read_text()
+def test_only_the_url_names_concrete_stores() -> None:
+    for path, parts in ((path, path.relative_to(PACKAGE).parts) for path in FILES):
+        if layer(parts) == "stores":
+            continue
+        assert not [name for name in imports_of(path) if name.startswith("ropeway.stores")], path
+        if parts != ("store", "url.py"):
+            assert "ropeway.stores." not in path.read_text(), path
 
 
 def test_every_folder_has_its_layer() -> None:

@@ -33,10 +33,17 @@ TWINS: Final = [
     Twin("SyncQueue", "ropeway/client/sync_queue.py", "_queue", {"Queue": "ropeway/client/queue.py"}),
     Twin("SyncJobHandle", "ropeway/client/sync_handle.py", "_job", {"JobHandle": "ropeway/client/handle.py"}),
     Twin(
+        "SyncSchedules", "ropeway/client/sync_schedules.py", "_schedules", {"Schedules": "ropeway/client/schedules.py"}
+    ),
+    Twin(
         "SyncClaimedJob",
         "ropeway/worker/sync.py",
         "_claimed",
-        {"Job": "ropeway/worker/job.py", "ClaimedJob": "ropeway/worker/manual.py"},
+        {
+            "Durable": "ropeway/worker/durable.py",
+            "Job": "ropeway/worker/job.py",
+            "ClaimedJob": "ropeway/worker/manual.py",
+        },
     ),
 ]
 

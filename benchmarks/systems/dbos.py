@@ -17,12 +17,16 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 
 from dbos import DBOS, DBOSClient
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
 
 from benchmarks import protocol
 
 WORKER_CONCURRENCY = 100
 """Jobs at a time: the best of 1, 4, 10, 20, 50, 100, 200 and 1,000."""
+
+MOST_WITH_STEPS = 400
+"""Workflows of the measure of steps: more only take longer."""
 
 NUMBERS = "WITH RECURSIVE copy(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < :n)"
 CLONE_STATUS = (
@@ -43,7 +47,7 @@ FROM copy, (SELECT * FROM workflow_input ORDER BY rowid DESC LIMIT 1)
 
 
 def url(place):
-    return f"sqlite:///{place}/dbos.db"
+    return place if "://" in place else f"sqlite:///{place}/dbos.db"
 
 
 def nothing(data):
@@ -53,8 +57,9 @@ def nothing(data):
 @contextmanager
 def running(place, function=nothing, *, queues=()):
     """An application that works on `queues`; gives a function that adds."""
-    with sqlite3.connect(f"{place}/dbos.db") as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
+    if "://" not in place:
+        with sqlite3.connect(f"{place}/dbos.db") as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
     DBOS(
         config={
             "name": "bench",
@@ -101,20 +106,45 @@ def fill(place, n):
     return {}
 
 
+def settled(place):
+    table = "dbos.workflow_status" if "://" in place else "workflow_status"
+    engine = create_engine(url(place).replace("postgresql://", "postgresql+psycopg://"), poolclass=NullPool)
+    with engine.connect() as connection:
+        return connection.execute(text(f"SELECT count(*) FROM {table} WHERE completed_at IS NOT NULL")).scalar()
+
+
 def process(place, n, seconds):
-    reader = sqlite3.connect(f"{place}/dbos.db")
-
-    def settled():
-        query = "SELECT count(*) FROM workflow_status WHERE completed_at IS NOT NULL"
-        return reader.execute(query).fetchone()[0]
-
-    before = settled()
+    before = settled(place)
     with running(place, queues=["bench"]):
         watch = protocol.Stopwatch(seconds)
         while watch.count < n and not watch.over:
             time.sleep(0.02)
-            watch.count = settled() - before
+            watch.count = settled(place) - before
         return watch.rate()
+
+
+def run_steps(place, n, steps, seconds):
+    """Workflows of so many steps, for a time at most; the rate is that of steps."""
+    step = DBOS.step(name="no_step")(no_step)
+
+    def handler(_):
+        for number in range(steps):
+            step(number)
+
+    with running(place, handler) as add:
+        for _ in range(min(n, MOST_WITH_STEPS)):
+            add(protocol.PAYLOAD)
+    with running(place, handler, queues=["bench"]):
+        watch = protocol.Stopwatch(seconds)
+        while watch.count < min(n, MOST_WITH_STEPS) and not watch.over:
+            time.sleep(0.02)
+            watch.count = settled(place)
+        answer = watch.rate()
+        return {"per_second": steps * answer["per_second"], "cpu_us": answer["cpu_us"] / steps}
+
+
+def no_step(number):
+    return number
 
 
 def latency(place, seconds):

@@ -13,10 +13,20 @@
 """Ropeway in its own manner: `async` all the way."""
 
 import asyncio
+import itertools
 import random
+import time
+
+import msgspec
+from msgspec.structs import replace
 
 from benchmarks import protocol
-from ropeway import Flow, Queue, Worker
+from ropeway import Flow, Phase, Pipeline, Queue, Worker
+from ropeway.job.schedules import ScheduleState
+from ropeway.store.values import ScheduleWrite
+
+DEDUPED = 20
+"""Adds one by one in each turn, with and without a key."""
 
 
 def open_queue(place, **defaults):
@@ -57,6 +67,77 @@ async def add_bulk(place, seconds):
 async def add_concurrent(place, seconds):
     async with open_queue(place) as queue:
         return await protocol.repeat_at_once(seconds, lambda: queue.add("noop", protocol.PAYLOAD))
+
+
+async def add_one_deduped(place, seconds):
+    """Beside adds without a key, in turns."""
+    keys = itertools.count()
+    async with open_queue(place) as queue:
+
+        async def plain():
+            for _ in range(DEDUPED):
+                await queue.add("noop", protocol.PAYLOAD)
+
+        async def deduped():
+            for _ in range(DEDUPED):
+                await queue.add("noop", protocol.PAYLOAD, dedupe=f"user:{next(keys)}")
+
+        return await protocol.compare(seconds, plain, deduped, each=DEDUPED)
+
+
+async def add_bulk_deduped(place, seconds):
+    """Beside bulks without keys, in turns."""
+    keys = itertools.count()
+    plain = [("noop", protocol.PAYLOAD)] * protocol.BULK
+    deduped: list[tuple[str, object, dict[str, str]]] = []
+
+    def make():
+        deduped[:] = [("noop", protocol.PAYLOAD, {"dedupe": f"user:{next(keys)}"}) for _ in range(protocol.BULK)]
+
+    async with open_queue(place) as queue:
+        return await protocol.compare(
+            seconds, lambda: queue.add_many(plain), lambda: queue.add_many(deduped), protocol.BULK, make
+        )
+
+
+async def put_schedules(place, n, every, apart):
+    """Stores n schedules of so many seconds, whose ticks are so many milliseconds apart."""
+    async with open_queue(place) as queue:
+        await queue.schedule("s", "noop", protocol.PAYLOAD, every=every)
+        [first] = await queue.store.schedules(queue.name)
+        state = msgspec.json.decode(first.value, type=ScheduleState)
+        await queue.schedules.remove("s")
+        now = await queue.store.clock()
+        for begin in range(0, n, protocol.BULK):
+            states = [
+                replace(state, rule=replace(state.rule, offset=number * apart % (every * 1000)))
+                for number in range(begin, min(n, begin + protocol.BULK))
+            ]
+            writes = [
+                ScheduleWrite(f"s-{begin + place}", msgspec.json.encode(one).decode(), one.next_after(now))
+                for place, one in enumerate(states)
+            ]
+            await queue.store.write_schedules(queue.name, writes)
+    return {}
+
+
+async def ticks(place, seconds):
+    """How late handlers of scheduled jobs begin."""
+    found = []
+
+    async def handler(job):
+        at = int(job.id.rpartition(":")[2])
+        found.append((at, time.time() * 1000 - at))
+
+    async with open_queue(place) as queue, Worker(queue, handler, concurrency=100):
+        # What was due before, and all that starts with a worker, is not counted.
+        await asyncio.sleep(2)
+        begun = time.time() * 1000
+        watch = protocol.Stopwatch(seconds)
+        await asyncio.sleep(seconds + 0.2)
+        busy = watch.busy_percent
+    late = [late for at, late in found if begun <= at < begun + seconds * 1000]
+    return {**protocol.percentiles(late), "jobs": len(late), "cpu_percent": busy}
 
 
 async def fill(place, n, **defaults):
@@ -161,6 +242,45 @@ async def run_flows(place, n, children):
 
 def family(children):
     return Flow("noop", protocol.PAYLOAD, children=[Flow("noop", protocol.PAYLOAD) for _ in range(children)])
+
+
+async def run_pipelines(place, n, phases):
+    """Adds n jobs whose handler has so many phases, or is a plain function, and runs all to the end."""
+
+    async def phase(job, ctx):
+        pass
+
+    handler = Pipeline([Phase(f"phase-{number}", phase) for number in range(phases)]) if phases else nothing
+    return await run_to_the_end(place, n, handler, 600)
+
+
+async def run_steps(place, n, steps, seconds):
+    """Runs handlers with so many steps, for a time at most; the rate is that of steps."""
+
+    async def handler(job):
+        for number in range(steps):
+            await job.step(f"step-{number}", no_step, number)
+
+    answer = await run_to_the_end(place, n, handler, seconds)
+    return {"per_second": steps * answer["per_second"], "cpu_us": answer["cpu_us"] / steps}
+
+
+async def no_step(number):
+    return number
+
+
+async def run_to_the_end(place, n, handler, seconds):
+    async with open_queue(place) as queue:
+        await add_in_bulk(queue, [("noop", protocol.PAYLOAD)] * n)
+    async with open_queue(place) as queue:
+        await queue.counts()
+        watch = protocol.Stopwatch(seconds)
+        async with Worker(queue, handler, concurrency=100):
+            while watch.count < n and not watch.over:
+                await asyncio.sleep(0.02)
+                counts = await queue.counts()
+                watch.count = n - counts["waiting"] - counts["active"]
+            return watch.rate()
 
 
 async def latency(place, seconds, watch=protocol.latencies_async):

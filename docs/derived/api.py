@@ -36,7 +36,7 @@ OURS_ALONE: Final = {
         "prepare",
         "sibling",
     },
-    "Queue": {"adds", "endings", "twin_store"},
+    "Queue": {"adds", "endings", "twin_store", "updates"},
 }
 """What classes offer to other parts of Ropeway, and users do not call: no page shows it."""
 _PARTS: Final[dict[type, tuple[type, ...]]] = {ropeway.Queue: (Attached,)}

@@ -18,7 +18,11 @@ MEANINGS: Final = {
     "cleaned": "`clean` removed `count` jobs of a `state`",
     "changed": "priority, order, due time or data were changed",
     "duplicated": "an add found its id there, with the same name and data",
+    "deduplicated": "an add found that this job holds its dedupe key",
     "lock-lost": "a worker came with an old token, and its `move` was refused",
+    "phase-started": "a [phase](pipelines.md) began: `phase`, `number` (from 1), `of` how many",
+    "phase-completed": "and its result is stored",
+    "signalled": "the job got a [signal](steps.md#waiting-for-a-signal) `name`",
 }
 
 NOTICED: Final = {

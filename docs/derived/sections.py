@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from . import api, cli, errors, events, flows, life, settings
+from . import api, cli, dedupe, errors, events, flows, life, settings
 
 PAGES: Final = Path(__file__).parents[1]
 
 SECTIONS: Final[dict[str, Callable[[], str]]] = {
     "api": api.reference,
     "commands": cli.commands,
+    "dedupe actions": dedupe.actions,
     "error tree": errors.tree,
     "ends of children": flows.effects,
     "events of moves": events.of_moves,
@@ -24,6 +25,7 @@ SECTIONS: Final[dict[str, Callable[[], str]]] = {
     "moves between states": life.matrix,
     "notices": events.notices,
     "queue options": settings.queue_options,
+    "schedule options": settings.schedule_options,
     "sqlite options": settings.sqlite_options,
     "testing api": api.testing_reference,
     "worker events": events.of_workers,

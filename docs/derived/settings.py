@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ropeway.client.new_jobs import PROGRESS_LIMIT
+from ropeway.client.schedule import ScheduleOptions
 from ropeway.job import codec, durations, failure, names, options
 from ropeway.job.backoff import LONGEST_DELAY
+from ropeway.job.dedupe import LONGEST_KEY
 from ropeway.job.events import EVENTS_KEPT
 from ropeway.job.options import JobOptions, StoredOptions
 from ropeway.job.retention import KEEP_COMPLETED, KEEP_FAILED, Retention
+from ropeway.job.schedules import HISTORY, MOST_MISSED, SHORTEST, Rule, ScheduleState, Template
 from ropeway.store.url import DEFAULT_URL
 from ropeway.store.values import BATCH, StallRules
 from ropeway.stores.sqlite.target import Target
@@ -38,8 +41,28 @@ def job_options() -> str:
         "max_starts": "no limit",
         "keep_logs": f"{stored.keep_logs:,}",
         "stack_traces": f"{stored.stack_traces}",
+        "expires": "never",
+        "dead_letter": "none",
+        "dedupe": "none",
     }
     return _options(JobOptions, defaults)
+
+
+def schedule_options() -> str:
+    state = ScheduleState(Rule(), Template(""))
+    defaults = {
+        "cron": "one of the two",
+        "tz": code(state.rule.tz),
+        "every": "one of the two",
+        "offset": "none",
+        "start": "at once",
+        "end": "never",
+        "limit": "none",
+        "overlap": code(f'"{state.overlap}"'),
+        "missed": code(f'"{state.missed}"'),
+        "immediately": code(False),
+    }
+    return _options(ScheduleOptions, defaults)
 
 
 def worker_options() -> str:
@@ -110,6 +133,10 @@ def limits() -> str:
             ["queue name", "128 letters, digits, `.`, `_`, `-`"],
             ["job id", "255 letters, digits, `.`, `_`, `:`, `-`"],
             ["job name", f"{names.LONGEST_JOB_NAME} characters, no control characters"],
+            ["dedupe key", f"{LONGEST_KEY} characters, no control characters"],
+            ["schedule id", f"{names.LONGEST_SCHEDULE_ID} letters, digits, `.`, `_`, `:`, `-`"],
+            ["`every` of a schedule", f"at least {duration(SHORTEST)}"],
+            ['history of a schedule, ticks made up for by `missed="all"`', f"{HISTORY}, {MOST_MISSED}"],
             ["priority", f"{options.MOST_URGENT:,} to {options.LEAST_URGENT:,}"],
             ["attempts, starts", f"{options.MOST_ATTEMPTS:,}"],
             ["a duration", f"{durations.LONGEST // (366 * 86_400_000)} years"],

@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -23,9 +23,9 @@ from ..store.contract import Store
 from .completing import complete_name, complete_queue
 from .flow_files import read_flow
 from .helping import examples
+from .job_options import with_job_options
 from .options import app_dir_option, duration, json_option, url_option
 from .payloads import read_bulk, read_data
-from .spelling import backoff, instant, keep
 from .stores import on_store, refuse_memory, set_default_store
 from .text import as_json as json_text
 from .text import plural
@@ -43,44 +43,13 @@ def patience(value: str) -> Duration:
     return FOREVER if value == "forever" else duration(value)
 
 
-_JOB_OPTIONS: Final = (
-    click.option("--id", help="An id of your own: a second add of it finds the first job."),
-    click.option("--delay", type=duration, help="Wait this long, as in 90, 5m or '1 hour'."),
-    click.option("--at", type=instant, help="Wait until this instant, as in 2030-01-31T09:00+01:00."),
-    click.option("--priority", type=int, help="Lower goes first; 0 by default."),
-    click.option("--lifo", is_flag=True, default=None, help="Ahead of all others of its priority."),
-    click.option("--tag", "tags", multiple=True, help="A word to find it by; can be repeated."),
-    click.option("--attempts", type=int, help="How often to try, the first time included."),
-    click.option("--backoff", type=backoff, help="Pause before a retry: 5s, exponential:1s,max=1h,jitter=0.5."),
-    click.option("--timeout", type=duration, help="How long one attempt may take."),
-    click.option(
-        "--remove-on-complete", type=keep, metavar="KEEP", help="yes (or 0), no, a count, or an age such as 1h."
-    ),
-    click.option("--remove-on-fail", type=keep, metavar="KEEP", help="The same, for failed and cancelled jobs."),
-)
-
-
-def with_job_options(command: Callable[..., None]) -> Any:
-    """Adds job options to a command; it receives those that were given as `options`, for `Queue.add`."""
-
-    @wraps(command)
-    def packed(**given: Any) -> None:
-        options = {name: given.pop(name) for name in _names}
-        command(options={name: value for name, value in options.items() if value not in (None, ())}, **given)
-
-    decorated: Any = packed
-    for option in reversed(_JOB_OPTIONS):
-        decorated = option(decorated)
-    _names = [parameter.name for parameter in decorated.__click_params__]
-    return decorated
-
-
 @click.command(
     epilog=examples(
         'ropeway add emails send_email \'{"to": "a@example.com"}\' --attempts 5 --backoff exponential:1s',
         "ropeway add emails send_email @letter.json --delay 5m",
         "echo '[1, 2]' | ropeway add sums add - --wait 30s",
         "ropeway add emails send_email @letter.json --app app:queue",
+        "ropeway add emails send_email @letter.json --dedupe welcome-42 --expires 1h",
         "ropeway add emails --bulk letters.jsonl",
         "ropeway add reports --flow report.json --wait",
     )
@@ -126,10 +95,6 @@ def add(
 
     Data is not checked, and the options of a task (attempts, timeout, ...) are not known, unless --app names the app.
     """
-    if "at" in options:
-        if "delay" in options:
-            raise click.UsageError("give --delay or --at, not both")
-        options["delay"] = options.pop("at")
     work: Work = partial(_add, options=options, **given)
     if flow is not None:
         if given["name"] or given["bulk"] is not None or "id" in options:
@@ -227,7 +192,7 @@ async def _add_lines(queue: Queue, calls: dict[int, Call]) -> list[JobHandle]:
 async def _report_result(job: JobHandle, timeout: Duration | None, *, as_json: bool) -> None:
     if not as_json:
         click.echo(job.id, err=True)
-    known = {"id": job.id, "created": job.created}
+    known = _found(job)
     try:
         result = await job.result(timeout)
     except (NoResult, ResultTimeout) as without:
@@ -240,11 +205,17 @@ async def _report_result(job: JobHandle, timeout: Duration | None, *, as_json: b
 
 def _report_one(job: JobHandle, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json_text({"id": job.id, "created": job.created}))
+        click.echo(json_text(_found(job)))
         return
     click.echo(job.id)
-    if not job.created:
+    if job.deduplicated:
+        click.echo("This job holds the dedupe key: no other was added.", err=True)
+    elif not job.created:
         click.echo("It was there already: nothing was added.", err=True)
+
+
+def _found(job: JobHandle) -> dict[str, Any]:
+    return {"id": job.id, "created": job.created, "deduplicated": job.deduplicated}
 
 
 def _report_many(jobs: list[JobHandle], *, as_json: bool) -> None:

@@ -25,7 +25,7 @@ class App(NamedTuple):
         """Refuses a job name that the app cannot run: it is misspelt, or belongs to another app."""
         if self.handled is None:
             return
-        known = [*self.queue.tasks, *self.handled]
+        known = [*self.queue.tasks, *self.queue.pipelines, *self.handled]
         for name in names:
             if name not in known:
                 raise click.UsageError(

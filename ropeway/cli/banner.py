@@ -46,7 +46,9 @@ def _handlers(worker: Worker) -> dict[str, list[str] | None]:
     """By queue, the job names it takes, None for all; the tasks of its queues are taken when it starts."""
     own = worker.info.handlers
     return {
-        queue.name: None if (names := own[queue.name]) is None else list(dict.fromkeys([*names, *queue.tasks]))
+        queue.name: None
+        if (names := own[queue.name]) is None
+        else list(dict.fromkeys([*names, *queue.tasks, *queue.pipelines]))
         for queue in worker.queues
     }
 

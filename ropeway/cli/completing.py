@@ -16,7 +16,7 @@ from .stores import known_queues, opened
 
 
 def complete_queue(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    return _asked(context, known_queues, incomplete)
+    return asked(context, known_queues, incomplete)
 
 
 def complete_name(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -28,10 +28,10 @@ def complete_name(context: click.Context, _: click.Parameter, incomplete: str) -
         queues = {queue} if queue else {each for worker in workers for each in worker.queues}
         return sorted({name for each in queues for name in handled_names(workers, each)})
 
-    return _asked(context, handled, incomplete)
+    return asked(context, handled, incomplete)
 
 
-def _asked(
+def asked(
     context: click.Context, question: Callable[[Store], Coroutine[Any, Any, list[str]]], incomplete: str
 ) -> list[str]:
     """Completions from the store; none if it cannot be read, because errors would disturb the prompt."""

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..job.events import EVENT_NAMES
+from ..job.instants import LAST_INSTANT
 from ..worker.timing import in_words
 from .escaping import one_line
 from .text import instant_time, shown
 
 _TIMES: Final[dict[str, Callable[[int], str]]] = {
-    "due_at": instant_time,
+    "due_at": lambda instant: "when woken" if instant == LAST_INSTANT else instant_time(instant),
     "delay": lambda milliseconds: in_words(milliseconds / 1000),
 }
 

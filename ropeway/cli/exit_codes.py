@@ -27,7 +27,7 @@ MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.OK: "it is done",
     ExitCode.FAILED: "what was asked for failed: a job, a check, a worker",
     ExitCode.USAGE: "the command was wrong: an option, a value, a module path",
-    ExitCode.NOT_FOUND: "there is no such job or queue",
+    ExitCode.NOT_FOUND: "there is no such job, queue or schedule",
     ExitCode.STORE: "the store cannot be reached or used",
     ExitCode.TIMEOUT: "the job did not end in the time given to wait for it",
     ExitCode.APP: "the app's own code raised while it was loaded",

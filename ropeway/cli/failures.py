@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import click
 
-from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, StoreError
+from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, ScheduleNotFound, StoreError
 from ..showing import LONGEST_MESSAGE, shortened
 from .escaping import one_line
 from .exit_codes import ExitCode
@@ -50,7 +50,7 @@ def exit_code_of(error: Exception) -> int:
             return error.exit_code
         case InvalidInput():
             return ExitCode.USAGE
-        case JobNotFound():
+        case JobNotFound() | ScheduleNotFound():
             return ExitCode.NOT_FOUND
         case StoreError():
             return ExitCode.STORE

@@ -21,8 +21,9 @@ from .streams import open_closed_streams
 COMMANDS: Final = {
     "worker": "Run the jobs of an app's queues.",
     "add": "Add a job, a file of jobs or a flow.",
-    "jobs": "List, show, retry, cancel, promote, change and remove jobs.",
+    "jobs": "List, show, retry, signal, cancel, promote, change, redrive and remove jobs.",
     "flows": "Show flows: jobs that wait for other jobs.",
+    "schedules": "List, show, make, pause, resume, run and remove schedules.",
     "queues": "List, pause, resume, limit, clean, drain and obliterate queues.",
     "events": "Show what happened in a queue, and what happens.",
     "top": "Show queues, running jobs, workers, failures and events as they change.",

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from ..client.new_jobs import Call
+from ..errors import InvalidInput
 from ..job.codec import Json, decode
 from ..job.options import JobOptions
 from .interrupts import interruptible
@@ -58,7 +59,7 @@ def _call(text: str, number: int, defaults: Mapping[str, Any]) -> Call:
     try:
         line = msgspec.json.decode(text, type=Line)
         own = {option: option_from_json(option, value) for option, value in line.options.items()}
-    except (msgspec.MsgspecError, RecursionError, click.BadParameter) as error:
+    except (msgspec.MsgspecError, RecursionError, click.BadParameter, InvalidInput) as error:
         raise click.UsageError(f"line {number}: {error}; nothing was added") from None
     # The queue checks the options.
     return Call(line.name, line.data, cast(JobOptions, {**defaults, **own}))

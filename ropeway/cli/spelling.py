@@ -9,6 +9,7 @@ import click
 
 from ..errors import InvalidInput
 from ..job.backoff import Backoff
+from ..job.dedupe import Dedupe
 from ..job.durations import Duration
 from ..job.retention import Keep, KeepOption
 from ..showing import shown
@@ -22,6 +23,19 @@ def instant(text: str) -> datetime:
         raise click.BadParameter(f"{shown(text)} is no instant: use one such as 2030-01-31T09:00:00Z") from None
     # A time without a zone is in the local one.
     return moment if moment.tzinfo else moment.astimezone()
+
+
+def deadline(text: str) -> Duration | datetime:
+    """`90`, `5m`, or an instant."""
+    try:
+        return duration(text)
+    except click.BadParameter:
+        pass
+    try:
+        return instant(text)
+    except click.BadParameter:
+        problem = "is neither a duration, as in 5m, nor an instant, as in 2030-01-31T09:00:00Z"
+        raise click.BadParameter(f"{shown(text)} {problem}") from None
 
 
 def backoff(text: str) -> Backoff:
@@ -69,9 +83,21 @@ def keep(text: str) -> KeepOption:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else Keep(age=duration(text))
 
 
+def _dedupe(given: dict[str, Any]) -> Dedupe:
+    """`{"key": "welcome-42", "mode": "throttle", "ttl": "1h"}`; without a key it is made of name and data."""
+    if unknown := given.keys() - {"key", "mode", "ttl"}:
+        raise click.BadParameter(f"dedupe has the unknown key {shown(min(unknown))}: there are key, mode and ttl")
+    how = {name: value for name, value in given.items() if name != "key"}
+    return Dedupe(given["key"], **how) if "key" in given else Dedupe.by_data(**how)
+
+
 def option_from_json(option: str, value: Any) -> Any:
-    """Parses options from JSON, where backoffs and ages are text as on the command line."""
+    """Parses options from JSON: backoffs and ages are text as on the command line, a dedupe is a key or an object."""
     match option, value:
+        case "dedupe", dict():
+            return _dedupe(value)
+        case "expires", str():
+            return deadline(value)
         case "backoff", str():
             return backoff(value)
         case (("remove_on_complete" | "remove_on_fail"), str()):

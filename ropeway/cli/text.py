@@ -32,7 +32,6 @@ def clock_time(moment: datetime | None) -> str:
 
 def instant_time(instant: Instant) -> str:
     moment = moment_of(instant)
-    assert moment is not None
     return f"{clock_time(moment)}.{instant % 1000:03}"
 
 

@@ -1,4 +1,4 @@
-"""A queue's connection to its store: a handle, and the adds and waiters of each event loop."""
+"""A queue's connection to its store: a handle, and the adds, updates and waiters of each event loop."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from . import portal
 from .adds import Adds
 from .endings import Endings
 from .loading import refuse_while_loading
+from .updates import Updates
 
 
 class OnLoop(NamedTuple):
@@ -22,6 +23,7 @@ class OnLoop(NamedTuple):
 
     store: Store
     adds: Adds
+    updates: Updates
     endings: Endings
 
 
@@ -107,6 +109,10 @@ class Attached:
         return self._on_this_loop.adds
 
     @property
+    def updates(self) -> Updates:
+        return self._on_this_loop.updates
+
+    @property
     def endings(self) -> Endings:
         return self._on_this_loop.endings
 
@@ -122,7 +128,9 @@ class Attached:
                 store = store.sibling()
                 portal.close_with(store, self)
             self._forget_closed_loops()
-            on_loop = self._on_loops[loop] = OnLoop(store, Adds(store), Endings(store, self.name))
+            on_loop = self._on_loops[loop] = OnLoop(
+                store, Adds(store), Updates(store, self.name), Endings(store, self.name)
+            )
         return on_loop
 
     def _forget_closed_loops(self) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from ..errors import DuplicateJob, InvalidInput, InvalidName
+from ..job.flows import Parent
 from ..job.names import job_name
+from ..job.options import with_phases
 from ..job.record import NewJob
 from ..showing import shown
 from ..store.values import Added
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from .queue import Queue
 
 
-def job_of(queue: Queue, call: Call[Any], *, is_alone: bool = True) -> NewJob:
+def job_of(queue: Queue, call: Call[Any], *, is_alone: bool = True, parents: tuple[Parent, ...] = ()) -> NewJob:
     try:
         name = job_name(call.name)
     except InvalidName:
@@ -28,12 +32,17 @@ def job_of(queue: Queue, call: Call[Any], *, is_alone: bool = True) -> NewJob:
         raise
     of_task = queue.tasks.defaults.get(name)
     defaults = queue.defaults if of_task is None else of_task
-    job = new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit)
+    pipeline = queue.pipelines.get(name) if queue.pipelines else None
+    if pipeline is not None:
+        defaults = {**defaults, **pipeline.options}
+    job = new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit, parents)
     if of_task is not None and call.read_result is None:
         # Added by name; the arguments of `task.call(...)` have been checked.
         queue.tasks.check(name, job.data)
         if is_alone and (inputs := queue.tasks.inputs(name, call.data)):
             refuse_unfilled(name, inputs)
+    if pipeline is not None:
+        return replace(job, options=with_phases(job.options, pipeline.pipeline.names))
     return job
 
 
@@ -81,16 +90,13 @@ def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added])
 
 
 def handle_of(queue: Queue, call: Call[R], answer: Added) -> JobHandle[R]:
-    if answer.verdict == "conflict":
+    verdict = answer.verdict
+    if verdict == "created":
+        return JobHandle(queue, answer.id, call.name, call.data, created=True, read_result=call.read_result)
+    if verdict == "conflict":
         raise DuplicateJob(queue.name, answer.id)
-    return JobHandle(
-        queue,
-        answer.id,
-        call.name,
-        call.data,
-        created=answer.verdict == "created",
-        read_result=call.read_result,
-    )
+    is_deduplicated = verdict == "deduplicated"
+    return JobHandle(queue, answer.id, call.name, call.data, deduplicated=is_deduplicated, read_result=call.read_result)
 
 
 def _name_item(error: InvalidInput | DuplicateJob, position: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from ..job.record import NewJob
 from ..showing import shown
 from ..store.values import Added
 from .bundles import job_of
+from .flow_keys import refuse_keys
 from .flows import Flow, FlowHandle, FlowRequest
 from .inputs import taken_from
 from .new_jobs import Call, checked_call
@@ -28,18 +29,23 @@ MOST_NODES: Final = 100_000
 _encode = msgspec.json.Encoder().encode
 
 
-class Node(NamedTuple):
-    """One job of a flow on its way into the store."""
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """One job of a flow on its way into the store.
+
+    `gc=False`: it lives as long as its plan, and nothing that it holds leads back to it.
+    """
 
     call: Call[Any]
     queue: Queue
     job: NewJob
+    """It has the parent by which it was found first; `Plan` knows all."""
     links: Sequence[tuple[FlowRequest, Policy]]
     """Its children, each with the policy for its failure."""
 
 
-Path: TypeAlias = list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]]]]
-"""The nodes from a root down to the current one, each with an iterator over its remaining children."""
+Parents: TypeAlias = tuple[Parent, ...]
+Path: TypeAlias = list[tuple[FlowRequest, Iterator[tuple[FlowRequest, Policy]], Parents]]
+"""The nodes from a root down to the current one, each with its remaining children, and itself as their parent."""
 
 
 class Plan:
@@ -50,7 +56,9 @@ class Plan:
         self._queues: dict[str, Queue] = {}
         self._nodes: dict[int, Node] = {}
         """By the identity of the object that describes it."""
-        self._parents: dict[int, list[Parent]] = {}
+        self._parents: dict[int, Parents] = {}
+        self._are_trees = True
+        """False if a node was found more than once."""
         if isinstance(flows, str | Mapping | Flow | Call) or not isinstance(flows, Iterable):
             raise InvalidInput(f"this takes several flows, and not {shown(flows)}: give a list of Flow(...)")
         self.roots: list[FlowRequest] = list(flows)
@@ -61,12 +69,14 @@ class Plan:
 
     @property
     def bundle(self) -> list[NewJob]:
-        return [self._complete(key) for key in self._order]
+        jobs = [self._complete(key) for key in self._order]
+        refuse_keys(jobs)
+        return jobs
 
     def adopt(self, parent: Parent) -> None:
         """Makes the roots children of a job that exists."""
         for root in self.roots:
-            self._parents.setdefault(id(root), []).append(parent)
+            self._parents[id(root)] = (*self._parents.get(id(root), ()), parent)
 
     def links(self, policy: Policy | None) -> tuple[Child, ...]:
         """The roots, as children of a job that exists; each with its own policy, or this one."""
@@ -90,11 +100,14 @@ class Plan:
                 node.job.name,
                 node.call.data,
                 created=answer.verdict == "created",
+                deduplicated=answer.verdict == "deduplicated",
                 read_result=node.call.read_result,
             )
-            handle.children = tuple(
-                made[id(child)] for child, _ in node.links if handle.created or not self._is_fresh(child)
-            )
+            handle.children = ()
+            if node.links:
+                handle.children = tuple(
+                    made[id(child)] for child, _ in node.links if handle.created or not self._is_fresh(child)
+                )
             made[key] = handle
         return [made[id(root)] for root in self.roots]
 
@@ -106,26 +119,36 @@ class Plan:
         """Depth first, without recursion: flows may be deep."""
         path: Path = []
         on_path: set[int] = set()
+        nodes, parents = self._nodes, self._parents
 
-        def enter(item: FlowRequest, queue: Queue) -> None:
-            if len(self._nodes) == MOST_NODES:
+        def enter(item: FlowRequest, queue: Queue, parents: Parents) -> bool:
+            """Returns whether the item has children, and they come next."""
+            if len(nodes) == MOST_NODES:
                 raise InvalidInput(f"a flow has at most {MOST_NODES:,} jobs: add it in parts")
-            node = self._nodes[id(item)] = self._checked_node(item, queue, path)
-            path.append((item, iter(node.links)))
+            node = nodes[id(item)] = self._checked_node(item, queue, parents, path)
+            if not node.links:
+                return False
+            path.append((item, iter(node.links), (Parent(node.job.queue, node.job.id),)))
             on_path.add(id(item))
+            return True
 
-        if id(root) not in self._nodes:
-            enter(root, self._queue)
+        if id(root) in nodes:
+            self._are_trees = False
+        else:
+            enter(root, self._queue, ())
         while path:
-            item, children = path[-1]
-            node = self._nodes[id(item)]
+            item, children, parent = path[-1]
+            queue = nodes[id(item)].queue
             for child, _ in children:
-                if id(child) in on_path:
+                key = id(child)
+                if key in on_path:
                     raise InvalidInput(f"a flow cannot wait for itself: {_circle(path, child)}")
-                if id(child) not in self._nodes:
-                    enter(child, node.queue)
-                self._parents.setdefault(id(child), []).append(Parent(node.job.queue, node.job.id))
-                if path[-1][0] is child:
+                if key in nodes:
+                    self._are_trees = False
+                    parents[key] = (*parents.get(key, ()), *parent)
+                    continue
+                parents[key] = parent
+                if enter(child, queue, parent):
                     break
             else:
                 path.pop()
@@ -133,6 +156,9 @@ class Plan:
 
     def _sorted(self) -> list[int]:
         """Parents before children, and siblings as they were listed: so they are claimed."""
+        if self._are_trees:
+            # They were walked in this order.
+            return [*self._nodes]
         order: list[int] = []
         unplaced = {key: len(parents) for key, parents in self._parents.items()}
         going = [key for key in dict.fromkeys(map(id, self.roots)) if key not in unplaced][::-1]
@@ -144,12 +170,12 @@ class Plan:
                     going.append(id(child))
         return order
 
-    def _checked_node(self, item: FlowRequest, queue: Queue, path: Path) -> Node:
+    def _checked_node(self, item: FlowRequest, queue: Queue, parents: Parents, path: Path) -> Node:
         """Names the node in the error, if it cannot be added."""
         try:
-            return self._node(item, queue)
+            return self._node(item, queue, parents)
         except InvalidInput as error:
-            items = [*(parent for parent, _ in path), item]
+            items = [*(parent for parent, *_ in path), item]
             error.place = self._place(items)
             if path:
                 number = _position(item, self._children(path[-1][0]))
@@ -166,22 +192,25 @@ class Plan:
     def _children(self, item: FlowRequest) -> list[FlowRequest]:
         return [child for child, _ in self._nodes[id(item)].links]
 
-    def _node(self, item: FlowRequest, parents_queue: Queue) -> Node:
+    def _node(self, item: FlowRequest, parents_queue: Queue, parents: Parents) -> Node:
         if isinstance(item, Call):
             checked_call(item)
             queue = parents_queue if item.queue is None else self._same_store(item.queue)
             earlier: dict[int, tuple[FlowRequest, Policy]] = {}
             for one, policy in item.earlier:
                 earlier[id(one)] = one, policy or DEFAULT_POLICY
-            return Node(item, queue, job_of(queue, item, is_alone=False), [*earlier.values()])
+            return Node(item, queue, job_of(queue, item, is_alone=False, parents=parents), [*earlier.values()])
         if not isinstance(item, Flow):
             raise InvalidInput(f"a flow is made of Flow(...) or task.call(...), and not of {shown(item)}")
         queue = self._queue_of(item.queue, parents_queue)
         call: Call[Any] = Call(item.name, item.data, item.options, inputs=queue.tasks.inputs(item.name, item.data))
+        job = job_of(queue, call, is_alone=False, parents=parents)
+        if not item.children:
+            return Node(call, queue, job, ())
         children: dict[int, tuple[FlowRequest, Policy]] = {}
         for child in item.children:
             children[id(child)] = child, _policy_of(child, item.on_child_failure)
-        return Node(call, queue, job_of(queue, call, is_alone=False), [*children.values()])
+        return Node(call, queue, job, [*children.values()])
 
     def _queue_of(self, given: Queue | str | None, parents: Queue) -> Queue:
         if given is None:
@@ -206,9 +235,11 @@ class Plan:
 
     def _complete(self, key: int) -> NewJob:
         node = self._nodes[key]
-        parents = tuple(dict.fromkeys(self._parents.get(key, ())))
+        parents = self._parents.get(key, ())
+        if len(parents) > 1:
+            parents = tuple(dict.fromkeys(parents))
         if not node.links:
-            return replace(node.job, parents=parents) if parents else node.job
+            return node.job if parents is node.job.parents else replace(node.job, parents=parents)
         jobs = [self._nodes[id(child)].job for child, _ in node.links]
         links = tuple(Child(job.queue, job.id, policy) for job, (_, policy) in zip(jobs, node.links, strict=True))
         options = node.job.options
@@ -220,12 +251,16 @@ class Plan:
     def _refuse_same_ids(self) -> None:
         seen: set[tuple[str, str]] = set()
         for key in self._order:
-            job = self._nodes[key].job
-            if (job.queue, job.id) in seen:
-                raise InvalidInput(f"two jobs of the flow have the id {job.id!r} in {job.queue!r}: give each its own")
-            seen.add((job.queue, job.id))
-            if self._nodes[key].call.inputs and not self._nodes[key].links:
-                taken_from(job.name, self._nodes[key].call.inputs, ())
+            node = self._nodes[key]
+            job = node.job
+            if not job.is_fresh:
+                if (job.queue, job.id) in seen:
+                    raise InvalidInput(
+                        f"two jobs of the flow have the id {job.id!r} in {job.queue!r}: give each its own"
+                    )
+                seen.add((job.queue, job.id))
+            if node.call.inputs and not node.links:
+                taken_from(job.name, node.call.inputs, ())
 
 
 def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
@@ -238,7 +273,7 @@ def _policy_of(child: FlowRequest, parents: Policy | None) -> Policy:
 
 
 def _circle(path: Path, back: FlowRequest) -> str:
-    items = [item for item, _ in path]
+    items = [item for item, *_ in path]
     return _path([*items[_position(back, items) :], back])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from ..errors import InvalidOption
 from ..job.codec import Json
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FlowRequest: TypeAlias = "Flow | Call[Any]"
 """A node of a flow."""
+_USUAL: Final = (tuple, list)
+"""Types of children that need no further check, which would cost more than all else of a node without children."""
 
 
 class Flow:
@@ -44,14 +46,18 @@ class Flow:
         on_failure: Policy | None = None,
         **options: Unpack[JobOptions],
     ) -> None:
-        if isinstance(children, str | Mapping | Flow | Call) or not isinstance(children, Iterable):
+        if type(children) not in _USUAL and (
+            isinstance(children, str | Mapping | Flow | Call) or not isinstance(children, Iterable)
+        ):
             raise InvalidOption("children", f"cannot be {shown(children)}: give a list of Flow(...)")
         self.name = name
         self.data = data
         self.queue = queue
         self.children: list[FlowRequest] = list(children)
-        self.on_child_failure: Policy | None = policy_or_none("on_child_failure", on_child_failure)
-        self.on_failure: Policy | None = policy_or_none("on_failure", on_failure)
+        self.on_child_failure: Policy | None = None
+        if on_child_failure is not None:
+            self.on_child_failure = policy_or_none("on_child_failure", on_child_failure)
+        self.on_failure: Policy | None = None if on_failure is None else policy_or_none("on_failure", on_failure)
         self.options = options
 
     def __repr__(self) -> str:

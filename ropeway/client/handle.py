@@ -35,7 +35,7 @@ class JobHandle(Guided, Generic[R_co]):
     A `JobHandle[str]` has a text result; without a type the result is any JSON.
     """
 
-    __slots__ = ("_data", "_read_result", "_snapshot", "created", "id", "name", "queue")
+    __slots__ = ("_data", "_read_result", "_snapshot", "created", "deduplicated", "id", "name", "queue")
 
     _foreign_names = ON_JOBS
     _twin = "job.sync.{}(...)"
@@ -48,6 +48,7 @@ class JobHandle(Guided, Generic[R_co]):
         data: Json,
         *,
         created: bool = False,
+        deduplicated: bool = False,
         snapshot: Snapshot | None = None,
         read_result: Callable[[Json], R_co] | None = None,
     ) -> None:
@@ -58,6 +59,8 @@ class JobHandle(Guided, Generic[R_co]):
         self._read_result = read_result
         self.created = created
         """True if the add stored a new job, False if it found an existing one."""
+        self.deduplicated = deduplicated
+        """True if the add found this job because it holds the same dedupe key."""
         self._snapshot = snapshot
 
     def __repr__(self) -> str:
@@ -81,6 +84,7 @@ class JobHandle(Guided, Generic[R_co]):
             self.name,
             self._data,
             created=self.created,
+            deduplicated=self.deduplicated,
             snapshot=self._snapshot,
             read_result=read_result,
         )
@@ -174,9 +178,12 @@ class JobHandle(Guided, Generic[R_co]):
         """
         return await self.queue.cancel(self.id, reason, children=children)
 
-    async def retry(self, *, reset: bool = False) -> None:
-        """Makes the finished job run once more; `reset` restores all its attempts."""
-        await self.queue.retry(self.id, reset=reset)
+    async def retry(self, *, reset: bool = False, from_phase: str | None = None) -> None:
+        """Makes the finished job run once more; `reset` restores all its attempts.
+
+        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline.
+        """
+        await self.queue.retry(self.id, reset=reset, from_phase=from_phase)
 
     async def promote(self) -> None:
         """Makes the delayed job wait now."""

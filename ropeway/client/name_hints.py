@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+import inspect
+from typing import Any, ClassVar, Final
 
 _ADDS: Final = (
     *("add_job", "apply_async", "defer", "defer_async", "delay", "enqueue", "enqueue_job", "kick", "kiq"),
@@ -23,8 +24,34 @@ _RESULTS: Final = (
 _STATES: Final = ("getState", "get_state", "get_status", "is_failed", "is_finished", "ready", "status", "successful")
 
 
+class Hint:
+    """A name that a class does not have: reading it raises an `AttributeError` that says what to use instead.
+
+    These are descriptors, and not a `__getattr__` of the class, because with one the interpreter does not specialise
+    any read of an attribute, and a worker reads dozens for each job.
+    """
+
+    __slots__ = ("_instead", "_name")
+
+    def __init__(self, name: str, instead: str) -> None:
+        self._name = name
+        self._instead = instead
+
+    def __repr__(self) -> str:
+        return f"<not there: use {self._instead}>"
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        for kind in owner.__mro__:
+            found = kind.__dict__.get(self._name, self)
+            if not isinstance(found, Hint):
+                # A subclass has it from another base.
+                return found.__get__(instance, owner) if hasattr(type(found), "__get__") else found
+        problem = f"{owner.__name__!r} object has no attribute {self._name!r}: use {self._instead}"
+        raise AttributeError(problem, name=self._name, obj=owner if instance is None else instance)
+
+
 class Guided:
-    """Raises, for an unknown attribute, an `AttributeError` that says what to use instead."""
+    """Has a `Hint` for each of `_foreign_names`, and for `<method>_sync` of each method that has a sync twin."""
 
     __slots__ = ()
 
@@ -33,19 +60,17 @@ class Guided:
     _twin: ClassVar[str] = ""
     """How to call the sync twin of an async method; `{}` stands for the method's name."""
 
-    if not TYPE_CHECKING:  # To type checkers every name would be known.
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        own = [name for name in dir(cls) if not name.startswith("_") and hasattr(cls, name)]
+        twins = {f"{name}_sync": cls._twin.format(name) for name in own} if cls._twin else {}
+        for name, instead in {**twins, **cls._foreign_names}.items():
+            if name not in own:
+                setattr(cls, name, Hint(name, instead))
 
-        def __getattr__(self, name: str) -> Any:
-            kind = type(self)
-            if hasattr(kind, name):
-                # A property that raised AttributeError: raises its own error again.
-                return object.__getattribute__(self, name)
-            instead = self._foreign_names.get(name)
-            awaited = name.removesuffix("_sync")
-            if instead is None and awaited != name and self._twin and hasattr(kind, awaited):
-                instead = self._twin.format(awaited)
-            hint = f": use {instead}" if instead else ""
-            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+    def __dir__(self) -> list[str]:
+        kind = type(self)
+        return [name for name in super().__dir__() if not isinstance(inspect.getattr_static(kind, name, None), Hint)]
 
 
 STORE_ELSEWHERE: Final = frozenset(("backend", "broker", "broker_url", "connection", "redis", "redis_url"))

@@ -12,15 +12,18 @@ import msgspec
 from ..errors import InvalidInput, InvalidMove, InvalidOption, JobNotFound
 from ..job.choices import function_or_none, one_of, yes_or_no
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
+from ..job.dedupe import dedupe_key
 from ..job.durations import Duration, milliseconds
 from ..job.events import EVENTS_KEPT, Event
 from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import instant_of
+from ..job.marks import SIGNAL, Mark, Marking, Notice, check_bounds, mark_name
 from ..job.moves import MOVES, MoveName
 from ..job.names import job_id, job_name, queue_name, tag_name
 from ..job.numbers import whole
 from ..job.options import JobOptions, priority_of, read_options
 from ..job.outcomes import Classify
+from ..job.phases import phases_from
 from ..job.record import JobRecord, NewJob
 from ..job.stalls import OnStalled
 from ..job.states import FINAL, OPEN, STATES, State, state_named
@@ -42,8 +45,9 @@ from ..store.values import (
     Settings,
 )
 from .attached import Attached
-from .batches import clean_all, move_all, obliterate_all
+from .batches import NO_LIMIT, clean_all, move_all, obliterate_all
 from .bundles import bundle_of, handle_of, handles_of, job_of
+from .dead_letters import redrive
 from .events import newest_event, read_events
 from .flow_plan import MOST_NODES, Plan
 from .flow_tree import DEEPEST, FlowNode, by_queue, descendants, read_tree, unfinished
@@ -62,8 +66,12 @@ from .new_jobs import (
     reason_text,
     refuse_misplaced,
 )
+from .pipelines import PipelineTask
 from .publishing import event_data, own_event
+from .repeating import add_repeating
 from .results import R
+from .schedule import Schedule, ScheduleOptions
+from .schedules import PutOptions, Schedules
 from .sync_queue import SyncQueue
 from .task_decorator import TaskDecorator
 from .task_maker import TaskMaker
@@ -116,6 +124,8 @@ class Queue(Attached, Guided):
         self.defaults = defaults
         self.tasks = Tasks()
         """Tasks made by `@queue.task`, by job name; `Worker(queue)` runs them."""
+        self.pipelines: dict[str, PipelineTask] = {}
+        """Pipelines given to `queue.task`, by job name; `Worker(queue)` runs them."""
         super().__init__(queue_name(name), url, store)
 
     def __repr__(self) -> str:
@@ -139,16 +149,25 @@ class Queue(Attached, Guided):
         return TaskDecorator(TaskMaker(self))
 
     async def add(
-        self, name: str, data: Json = None, *misplaced: Never, tx: object = None, **options: Unpack[JobOptions]
+        self,
+        name: str,
+        data: Json = None,
+        *misplaced: Never,
+        tx: object = None,
+        repeat: ScheduleOptions | None = None,
+        **options: Unpack[JobOptions],
     ) -> JobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
         If a job with the given `id` exists with the same name and data, that job is returned, with `created` False;
         with other data `DuplicateJob` is raised. With `tx`, your own connection or session to the store's database, the
-        job is part of its transaction: it exists once you commit, and not before.
+        job is part of its transaction: it exists once you commit, and not before. With `repeat`, a schedule is stored
+        instead, under the given `id` or one made of name and rule; the handle is that of its first job to come.
         """
         if misplaced:
             refuse_misplaced(misplaced)
+        if repeat is not None:
+            return await add_repeating(self, name, data, repeat, options, tx)
         # Not by `add_call`, which would cost one more coroutine per add.
         call: Call[Json] = Call(name, data, options)
         [answer] = await self._add([job_of(self, call)], tx)
@@ -213,6 +232,53 @@ class Queue(Attached, Guided):
         committed at the end of the block, and rolled back if the block raises.
         """
         return own_transaction(self.store, self.name)
+
+    # Schedules
+
+    async def schedule(self, schedule: str, /, name: str, data: Json = None, **options: Unpack[PutOptions]) -> Schedule:
+        """Stores a rule that makes jobs, by `cron` or `every`, under an id; a second call with it changes the rule.
+
+        `await queue.schedule("nightly", "report", {"kind": "daily"}, cron="0 9 * * *", tz="America/New_York")`. Job
+        options are those of the jobs that it makes. However many workers and clocks there are, a tick makes one job.
+        """
+        return await self.schedules.put(schedule, name, data, **options)
+
+    @property
+    def schedules(self) -> Schedules:
+        """The schedules of this queue: `list`, `get`, `pause`, `resume`, `run` and `remove`."""
+        return Schedules(self)
+
+    # Dedupe keys and dead letters
+
+    async def dedupe_holder(self, key: str) -> FoundJob | None:
+        """The job that holds a dedupe key; None if it is free, or its job is gone."""
+        holder = await self.store.dedupe(self.name, dedupe_key(key))
+        return None if holder is None else await self.get(holder.id)
+
+    async def release_dedupe(self, key: str) -> bool:
+        """Frees a dedupe key; its job goes on. False if it was free."""
+        return await self.store.release_dedupe(self.name, dedupe_key(key))
+
+    async def redrive(self, *ids: str, limit: int | None = None) -> int:
+        """Sends dead letters in this queue back where they came from: the given ones, or all that nobody dealt with.
+
+        A job that is still there is retried with all its attempts, otherwise it is added again; its letter is removed.
+        Returns how many were sent.
+        """
+        most = NO_LIMIT if limit is None else whole("limit", limit, 1)
+        return await redrive(self, [job_id(id) for id in ids], most)
+
+    # Signals
+
+    async def signal(self, id: str, name: str, data: Json = None) -> None:
+        """Answers a `job.wait_for(name)` of the job, also one that comes later; a second signal replaces the first."""
+        mark = SIGNAL + mark_name(name, SIGNAL)
+        detail = encode({"name": name}, "name", PROGRESS_LIMIT)
+        signal = Mark(mark, encode(data, "data", self.size_limit))
+        check_bounds({each.name: each.value for each in (await self._record(id)).marks}, [signal])
+        marking = Marking((signal,), notices=(Notice("signalled", detail),))
+        [answer] = await self.store.update(self.name, [JobUpdate(job_id(id), marking=marking)])
+        self._expect(id, "signal", answer, OPEN)
 
     # Looking
 
@@ -356,9 +422,14 @@ class Queue(Attached, Guided):
                     await self.store.cancel(queue, ids[start : start + BATCH], text)
         return was_open
 
-    async def retry(self, id: str, *, reset: bool = False) -> None:
-        """Makes a finished job run once more; `reset` restores all its attempts."""
-        [answer] = await self.store.retry(self.name, [job_id(id)], reset=yes_or_no("reset", reset))
+    async def retry(self, id: str, *, reset: bool = False, from_phase: str | None = None) -> None:
+        """Makes a finished job run once more; `reset` restores all its attempts.
+
+        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline.
+        """
+        forgets = () if from_phase is None else phases_from(await self._record(id), from_phase)
+        retried = self.store.retry(self.name, [job_id(id)], reset=yes_or_no("reset", reset), forgets=forgets)
+        [answer] = await retried
         self._expect(id, "retry by hand", answer)
 
     async def promote(self, id: str) -> None:

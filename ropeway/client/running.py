@@ -6,6 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from ..job.extras import Origin
+from ..job.record import JobRecord
+
 RunIn: TypeAlias = Literal["loop", "thread", "process"]
 KIND_GIVEN: Final[dict[RunIn, str]] = {"loop": "Job", "thread": "SyncJob", "process": "ProcessJob"}
 GIVEN: Final = f"async def is given a {KIND_GIVEN['loop']}, def a {KIND_GIVEN['thread']}"
@@ -18,6 +21,17 @@ class RunningJob:
 
     run_in: ClassVar[RunIn]
     """Where handlers that receive this class run."""
+    record: JobRecord
+
+    @property
+    def schedule(self) -> str | None:
+        """The id of the schedule that made it."""
+        return None if self.record.extras is None else self.record.extras.schedule
+
+    @property
+    def origin(self) -> Origin | None:
+        """Of a dead letter: the job that failed."""
+        return None if self.record.extras is None else self.record.extras.origin
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -9,11 +9,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..job.codec import Json, decode
+from ..job.extras import Origin
 from ..job.flows import Parent
 from ..job.instants import moment_of
 from ..job.options import StoredOptions, stored_options
+from ..job.phases import PhaseStatus, phases_of
 from ..job.record import JobRecord
 from ..job.states import State
+from ..job.steps import StepStatus, steps_of
 
 T = TypeVar("T")
 
@@ -52,6 +55,20 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that wait for it."""
     children: int = 0
     """How many children it has, including ended ones; `queue.children(id)` lists them."""
+    start_by: datetime | None = None
+    """It fails unless it was started by then (option `expires`)."""
+    dead_letter: str | None = None
+    """The queue that gets a copy if it fails for good."""
+    dedupe: str | None = None
+    """Its dedupe key."""
+    schedule: str | None = None
+    """The id of the schedule that made it."""
+    origin: Origin | None = None
+    """Of a dead letter: the job that failed."""
+    phases: tuple[PhaseStatus, ...] = ()
+    """The phases of its pipeline, in order; not in lists of jobs."""
+    steps: tuple[StepStatus, ...] = ()
+    """Its steps that have ended, in that order; not in lists of jobs."""
     corrupt: tuple[str, ...] = ()
     """Names of fields that cannot be read, because of damage or another version; they have their defaults here."""
 
@@ -61,9 +78,28 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return fields
 
 
+def _extras(record: JobRecord) -> dict[str, Any]:
+    extras = record.extras
+    if extras is None:
+        return {}
+    return {
+        "start_by": moment_of(extras.deadline(record.created_at)),
+        "dead_letter": extras.dead_letter,
+        "dedupe": None if extras.dedupe is None else extras.dedupe.key,
+        "schedule": extras.schedule,
+        "origin": extras.origin,
+    }
+
+
+def _marks(record: JobRecord, corrupt: list[str]) -> dict[str, Any]:
+    try:
+        return {"phases": phases_of(record), "steps": steps_of(record.marks)}
+    except msgspec.MsgspecError:
+        corrupt.append("marks")
+        return {}
+
+
 def snapshot_of(record: JobRecord) -> Snapshot:
-    created_at = moment_of(record.created_at)
-    assert created_at is not None
     corrupt: list[str] = []
 
     def read(part: str, text: str | None, reader: Callable[[str], T], otherwise: T) -> T:
@@ -85,7 +121,7 @@ def snapshot_of(record: JobRecord) -> Snapshot:
         attempts_made=record.attempts_made,
         attempts_started=record.attempts_started,
         stalled_count=record.stalled_count,
-        created_at=created_at,
+        created_at=moment_of(record.created_at),
         due_at=moment_of(record.due_at),
         started_at=moment_of(record.started_at),
         finished_at=moment_of(record.finished_at),
@@ -99,5 +135,7 @@ def snapshot_of(record: JobRecord) -> Snapshot:
         tags=record.tags,
         parents=record.parents,
         children=record.children,
+        **_extras(record),
+        **(_marks(record, corrupt) if record.marks or '"phases"' in record.options else {}),
         corrupt=tuple(corrupt),
     )

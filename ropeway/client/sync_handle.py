@@ -59,6 +59,11 @@ class SyncJobHandle(Guided, Generic[R_co]):
         return self._job.created
 
     @property
+    def deduplicated(self) -> bool:
+        """True if the add found this job because it holds the same dedupe key."""
+        return self._job.deduplicated
+
+    @property
     def snapshot(self) -> Snapshot | None:
         """The job as of its last read; None after an add until `refresh`."""
         return self._job.snapshot
@@ -112,9 +117,12 @@ class SyncJobHandle(Guided, Generic[R_co]):
         """
         return run(self._job.cancel(reason, children=children))
 
-    def retry(self, *, reset: bool = False) -> None:
-        """Makes the finished job run once more; `reset` restores all its attempts."""
-        run(self._job.retry(reset=reset))
+    def retry(self, *, reset: bool = False, from_phase: str | None = None) -> None:
+        """Makes the finished job run once more; `reset` restores all its attempts.
+
+        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline.
+        """
+        run(self._job.retry(reset=reset, from_phase=from_phase))
 
     def promote(self) -> None:
         """Makes the delayed job wait now."""

@@ -27,14 +27,17 @@ from .name_hints import ON_SYNC_QUEUES, Guided
 from .new_jobs import Call, JobRequest, Named, Several, checked_call, lone_call, refuse_misplaced
 from .portal import refuse_at_the_end, refuse_on_a_loop, run, run_in_background
 from .results import R
+from .schedule import Schedule, ScheduleOptions
 from .sync_flows import SyncFlowHandle
 from .sync_found import SyncFoundJob, SyncJobPage
 from .sync_handle import SyncJobHandle
+from .sync_schedules import SyncSchedules
 from .transactions import own_transaction_blocking
 from .workers import WorkerInfo
 
 if TYPE_CHECKING:
     from .queue import Queue
+    from .schedules import PutOptions
 
 
 class SyncQueue(Guided):
@@ -79,19 +82,33 @@ class SyncQueue(Guided):
         """Closes the queue, also for its async twin; a store that was passed in by the caller stays open."""
         run(self._queue.close())
 
+    @property
+    def schedules(self) -> SyncSchedules:
+        """The schedules of this queue: `list`, `get`, `pause`, `resume`, `run` and `remove`."""
+        return SyncSchedules(self._queue.schedules)
+
     # Adding
 
     def add(
-        self, name: str, data: Json = None, *misplaced: Never, tx: object = None, **options: Unpack[JobOptions]
+        self,
+        name: str,
+        data: Json = None,
+        *misplaced: Never,
+        tx: object = None,
+        repeat: ScheduleOptions | None = None,
+        **options: Unpack[JobOptions],
     ) -> SyncJobHandle:
         """Stores a job; when this returns, it is as durable as its store promises.
 
         If a job with the given `id` exists with the same name and data, that job is returned, with `created` False;
         with other data `DuplicateJob` is raised. With `tx`, your own connection or session to the store's database, the
-        job is part of its transaction: it exists once you commit, and not before.
+        job is part of its transaction: it exists once you commit, and not before. With `repeat`, a schedule is stored
+        instead, under the given `id` or one made of name and rule; the handle is that of its first job to come.
         """
         if misplaced:
             refuse_misplaced(misplaced)
+        if repeat is not None:
+            return run(self._queue.add(name, data, tx=tx, repeat=repeat, **options)).sync
         return self._add_one(Call(name, data, options), tx, "await queue.add(...)")
 
     def add_call(self, call: Call[R], *, tx: object = None) -> SyncJobHandle[R]:
@@ -202,6 +219,35 @@ class SyncQueue(Guided):
 
     # Written by tools/twins.py: do not edit
 
+    def schedule(self, schedule: str, /, name: str, data: Json = None, **options: Unpack[PutOptions]) -> Schedule:
+        """Stores a rule that makes jobs, by `cron` or `every`, under an id; a second call with it changes the rule.
+
+        `await queue.schedule("nightly", "report", {"kind": "daily"}, cron="0 9 * * *", tz="America/New_York")`. Job
+        options are those of the jobs that it makes. However many workers and clocks there are, a tick makes one job.
+        """
+        return run(self._queue.schedule(schedule, name, data, **options))
+
+    def dedupe_holder(self, key: str) -> SyncFoundJob | None:
+        """The job that holds a dedupe key; None if it is free, or its job is gone."""
+        found = run(self._queue.dedupe_holder(key))
+        return None if found is None else found.sync
+
+    def release_dedupe(self, key: str) -> bool:
+        """Frees a dedupe key; its job goes on. False if it was free."""
+        return run(self._queue.release_dedupe(key))
+
+    def redrive(self, *ids: str, limit: int | None = None) -> int:
+        """Sends dead letters in this queue back where they came from: the given ones, or all that nobody dealt with.
+
+        A job that is still there is retried with all its attempts, otherwise it is added again; its letter is removed.
+        Returns how many were sent.
+        """
+        return run(self._queue.redrive(*ids, limit=limit))
+
+    def signal(self, id: str, name: str, data: Json = None) -> None:
+        """Answers a `job.wait_for(name)` of the job, also one that comes later; a second signal replaces the first."""
+        run(self._queue.signal(id, name, data))
+
     def get(self, id: str) -> SyncFoundJob | None:
         """The job with its snapshot; None if it does not exist."""
         found = run(self._queue.get(id))
@@ -290,9 +336,12 @@ class SyncQueue(Guided):
         """
         return run(self._queue.cancel(id, reason, children=children))
 
-    def retry(self, id: str, *, reset: bool = False) -> None:
-        """Makes a finished job run once more; `reset` restores all its attempts."""
-        run(self._queue.retry(id, reset=reset))
+    def retry(self, id: str, *, reset: bool = False, from_phase: str | None = None) -> None:
+        """Makes a finished job run once more; `reset` restores all its attempts.
+
+        Results of steps and completed phases stay; `from_phase` begins again at that phase of a pipeline.
+        """
+        run(self._queue.retry(id, reset=reset, from_phase=from_phase))
 
     def promote(self, id: str) -> None:
         """Makes a delayed job wait now."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unpack, overload
 
-from ..job.options import JobOptions
+from .pipelines import Pipeline, PipelineTask
 from .running import RunningJob
+from .schedule import TaskOptions, split_options
 from .task_maker import InProcessOnly, TaskMaker
 from .tasks import AnyTask, TaskFunction
 
@@ -27,7 +28,9 @@ class TaskDecorator:
     def __init__(self, maker: TaskMaker) -> None:
         self._maker = maker
 
-    # The first three are for `Any`, which matches everything and would be taken for a job or a coroutine.
+    @overload
+    def __call__(self, function: Pipeline, /, *, name: str, **options: Unpack[TaskOptions]) -> PipelineTask: ...
+    # The next three are for `Any`, which matches everything and would be taken for a job or a coroutine.
     @overload
     def __call__(self, function: Callable[Concatenate[_Unlike, ...], Any], /) -> AnyTask: ...
     @overload
@@ -53,11 +56,11 @@ class TaskDecorator:
         context: Literal[True],
         name: str | None = None,
         run_in: InProcessOnly = None,
-        **options: Unpack[JobOptions],
+        **options: Unpack[TaskOptions],
     ) -> ContextTaskDecorator: ...
     @overload
     def __call__(
-        self, *, name: str | None = None, run_in: InProcessOnly = None, **options: Unpack[JobOptions]
+        self, *, name: str | None = None, run_in: InProcessOnly = None, **options: Unpack[TaskOptions]
     ) -> TaskDecorator: ...
     def __call__(
         self,
@@ -66,11 +69,13 @@ class TaskDecorator:
         context: bool = False,
         name: str | None = None,
         run_in: InProcessOnly = None,
-        **options: Unpack[JobOptions],
+        **options: Unpack[TaskOptions],
     ) -> Any:
+        if isinstance(function, Pipeline):
+            return self._maker.add_pipeline(function, name, *split_options(options))
         if function is not None:
             return self._maker.make(function)
-        maker = TaskMaker(self._maker.queue, name, context, run_in, options)
+        maker = TaskMaker(self._maker.queue, name, context, run_in, *split_options(options))
         maker.check()
         return ContextTaskDecorator(maker) if context else TaskDecorator(maker)
 

@@ -15,6 +15,7 @@ from .inputs import Input, unfilled
 from .name_hints import ON_TASKS, Guided
 from .new_jobs import Call
 from .portal import refuse_on_a_loop, run
+from .schedule import TaskSchedule
 from .signature import NotYetDefined, TaskSignature
 from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
@@ -105,6 +106,8 @@ class TaskFunction(Task[P, R], Generic[CallP, CallR, P, R]):
     def __init__(self, queue: Queue, name: str, signature: TaskSignature, options: JobOptions) -> None:
         super().__init__(queue, name, signature, options)
         self.function: Callable[CallP, CallR] = signature.function
+        self.schedule: TaskSchedule = {}
+        """The rule by which workers of its queue make jobs of it, if its decorator gives one."""
         update_wrapper(self, self.function, updated=())
 
     def __call__(self, *args: CallP.args, **kwargs: CallP.kwargs) -> CallR:

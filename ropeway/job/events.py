@@ -24,7 +24,11 @@ NOTICES: Final[tuple[str, ...]] = (
     "cleaned",
     "changed",
     "duplicated",
+    "deduplicated",
     "lock-lost",
+    "phase-started",
+    "phase-completed",
+    "signalled",
 )
 """Events about a job or a queue that are not moves."""
 

@@ -14,6 +14,7 @@ from ..errors import RopewayError
 REASON_LIMIT: Final = 2_000
 TRACE_LIMIT: Final = 32 * 1024
 UNKNOWN_REASON: Final = "Unknown reason"
+EXPIRED_REASON: Final = "expired: it was not started in time"
 _PACKAGE: Final = f"{Path(__file__).parents[1]}{os.sep}"
 
 

@@ -31,6 +31,7 @@ ENDS: Final[dict[str, ChildEnd]] = {
     "fail": "failed",
     "give up": "failed",
     "fail by child": "failed",
+    "expire": "failed",
     "cancel": "cancelled",
     "remove": "removed",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, overload
 
 from ..errors import InvalidDuration
 
@@ -27,5 +27,9 @@ def instant_of(moment: datetime, option: str | None = None) -> Instant:
     return round(moment.timestamp() * 1000)
 
 
+@overload
+def moment_of(instant: Instant) -> datetime: ...
+@overload
+def moment_of(instant: Instant | None) -> datetime | None: ...
 def moment_of(instant: Instant | None) -> datetime | None:
     return None if instant is None else _BEGINNING + timedelta(milliseconds=instant)

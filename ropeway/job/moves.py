@@ -22,6 +22,7 @@ MoveName: TypeAlias = Literal[
     "stall",
     "give up",
     "fail by child",
+    "expire",
     "cancel",
     "retry by hand",
     "remove",
@@ -103,6 +104,13 @@ MOVES: Final[dict[str, Move]] = {
             announces=("stalled",),
         ),
         Move("fail by child", ("waiting-children",), ("failed",), "by the child-failure policy"),
+        Move(
+            "expire",
+            ("waiting", "waiting-children", "delayed"),
+            ("failed",),
+            "not started by the end of its `expires`",
+            announces=("expired",),
+        ),
         Move(
             "cancel",
             ("waiting", "waiting-children", "delayed", "active"),

@@ -1,4 +1,4 @@
-"""Checks of queue names, job ids, job names and tags."""
+"""Checks of the names and ids that users choose."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import Final
 
 from ..errors import InvalidName
 
-_QUEUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,255}")
-_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+LONGEST_ID: Final = 255
 LONGEST_JOB_NAME: Final = 255
+LONGEST_SCHEDULE_ID: Final = 200
 LONGEST_TAG: Final = 64
+_QUEUE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def queue_name(given: object) -> str:
     if isinstance(given, str) and _QUEUE.fullmatch(given):
-        return _plain(given)
+        return plain(given)
     raise InvalidName(
         "queue name", given, "use 1 to 128 letters, digits, '.', '_' or '-', starting with a letter or digit"
     )
@@ -24,8 +26,15 @@ def queue_name(given: object) -> str:
 
 def job_id(given: object) -> str:
     if isinstance(given, str) and _ID.fullmatch(given):
-        return _plain(given)
+        return plain(given)
     raise InvalidName("job id", given, "use text of 1 to 255 letters, digits, '.', '_', ':' or '-'")
+
+
+def schedule_id(given: object) -> str:
+    if isinstance(given, str) and len(given) <= LONGEST_SCHEDULE_ID and _ID.fullmatch(given):
+        return plain(given)
+    allowed = f"use text of 1 to {LONGEST_SCHEDULE_ID} letters, digits, '.', '_', ':' or '-'"
+    raise InvalidName("schedule id", given, allowed)
 
 
 def job_name(given: object) -> str:
@@ -34,16 +43,21 @@ def job_name(given: object) -> str:
         and 0 < len(given) <= LONGEST_JOB_NAME
         and (given.isalnum() or not _UNPRINTABLE.search(given))
     ):
-        return _plain(given)
+        return plain(given)
     raise InvalidName("job name", given, f"use text of 1 to {LONGEST_JOB_NAME} characters without control characters")
 
 
 def tag_name(given: object) -> str:
     if isinstance(given, str) and 0 < len(given) <= LONGEST_TAG and not _UNPRINTABLE.search(given):
-        return _plain(given)
+        return plain(given)
     raise InvalidName("tag", given, f"use text of 1 to {LONGEST_TAG} characters without control characters")
 
 
-def _plain(given: str) -> str:
+def plain(given: str) -> str:
     """Plain `str` instead of a subclass, which stores could not encode."""
     return given if type(given) is str else str.__str__(given)
+
+
+def is_printable(text: str) -> bool:
+    """True without control characters, and with nothing that a store could not hold."""
+    return text.isprintable() or not _UNPRINTABLE.search(text)

@@ -10,15 +10,17 @@ from itertools import islice
 from typing import Any, Final, TypedDict
 
 import msgspec
+from msgspec.structs import replace
 
 from ..errors import InvalidDuration, InvalidOption
 from ..showing import LONGEST_VALUE, shown
 from .backoff import Backoff
 from .choices import yes_or_no
 from .codec import JsonText
+from .dedupe import Dedupe, DedupeRule, dedupe_key
 from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
-from .names import job_id, tag_name
+from .names import job_id, queue_name, tag_name
 from .numbers import whole
 from .retention import KeepOption, Retention, retention
 
@@ -59,6 +61,12 @@ class JobOptions(TypedDict, total=False):
     """Number of log lines kept with the job, the newest."""
     stack_traces: int
     """Number of failed attempts kept with the job, the newest."""
+    expires: Duration | datetime | None
+    """Time, from the add, or the instant by which it must be started: otherwise it fails."""
+    dead_letter: str | None
+    """The queue that gets a copy of the job if it fails for good."""
+    dedupe: Dedupe | str | None
+    """Adds it only if no other job holds the same key: a `Dedupe`, or a key to hold until the job is final."""
 
 
 class Taken(msgspec.Struct, frozen=True, array_like=True):
@@ -85,10 +93,12 @@ class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     stack_traces: int = STACK_TRACES
     takes: dict[str, Taken] | None = None
     """The parameters that are filled with results of the job's children."""
+    phases: tuple[str, ...] | None = None
+    """The phases of its pipeline, if that was known where it was added; for readers, until it starts."""
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """The options that stores read when a job is added: its id, position and tags."""
+    """The options that stores read: a job's id, position and tags, and those that become its `Extras`."""
 
     id: str | None = None
     delay: Milliseconds = 0
@@ -96,6 +106,23 @@ class Placement(msgspec.Struct, frozen=True):
     priority: int = 0
     lifo: bool = False
     tags: tuple[str, ...] = ()
+    start_within: Milliseconds | None = None
+    start_by: Instant | None = None
+    dead_letter: str | None = None
+    dedupe: Dedupe | DedupeRule | None = None
+    """A rule if the key alone was given, because most are."""
+
+    @property
+    def has_extras(self) -> bool:
+        return (
+            self.dedupe is not None
+            or self.start_within is not None
+            or self.start_by is not None
+            or self.dead_letter is not None
+        )
+
+
+_PLACED: Final = frozenset(Placement.__struct_fields__)
 
 
 def priority_of(given: object) -> int:
@@ -103,6 +130,7 @@ def priority_of(given: object) -> int:
 
 
 _NO_OPTIONS: Final = (Placement(), "{}")
+"""What `read_options` returns for none."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(StoredOptions).decode
 
@@ -120,11 +148,21 @@ def read_options(options: Mapping[str, Any], *, beside_data: bool = False) -> tu
         try:
             reader = _READERS[option]
         except KeyError:
-            tail = " (what the handler needs goes into data)" if beside_data else ""
-            raise InvalidOption(option, f"is unknown{_suggestion(option)}{tail}") from None
+            raise _unknown(option, beside_data=beside_data) from None
         field, read = reader(option, value)
-        (placed if field in Placement.__struct_fields__ else stored)[field] = read
+        (placed if field in _PLACED else stored)[field] = read
     return Placement(**placed), _encode(StoredOptions(**stored)).decode() if stored else "{}"
+
+
+def refuse_unknown(options: Iterable[str], *, also: Iterable[str], beside_data: bool = False) -> None:
+    """For calls that take further options, `also`: an option that is misspelt may have been meant as one of these."""
+    for option in options:
+        if option not in _READERS:
+            raise _unknown(option, also, beside_data=beside_data)
+
+
+def with_phases(options: JsonText, phases: tuple[str, ...]) -> JsonText:
+    return _encode(replace(_decode(options), phases=phases)).decode()
 
 
 @lru_cache(maxsize=1024)
@@ -147,13 +185,18 @@ _ELSEWHERE: Final = {
     "_job_id": "id",
     "at_front": "lifo",
     "countdown": "delay",
+    "crontab": "cron",
+    "deduplication": "dedupe",
     "eta": "delay",
+    "expire": "expires",
     "failure_ttl": "remove_on_fail",
+    "interval": "every",
     "jobId": "id",
     "job_id": "id",
     "keep_result": "remove_on_complete",
     "max_attempts": "attempts",
     "max_retries": "attempts",
+    "pattern": "cron",
     "result_expires": "remove_on_complete",
     "result_ttl": "remove_on_complete",
     "retries": "attempts",
@@ -161,16 +204,21 @@ _ELSEWHERE: Final = {
     "run_at": "delay",
     "task_id": "id",
     "time_limit": "timeout",
+    "timezone": "tz",
+    "unique": "dedupe",
+    "unique_key": "dedupe",
 }
 """Names of options in other job queues."""
 
 
-def _suggestion(option: object) -> str:
+def _unknown(option: object, also: Iterable[str] = (), *, beside_data: bool) -> InvalidOption:
+    known = [*also, *_READERS]
     word = option[:LONGEST_VALUE] if isinstance(option, str) else ""
     known_as = _ELSEWHERE.get(word)
-    near = [known_as] if known_as else difflib.get_close_matches(word, _READERS, n=1)
-    known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_READERS)}"
-    return f"; {known}"
+    near = [known_as] if known_as in known else difflib.get_close_matches(word, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    tail = " (what the handler needs goes into data)" if beside_data else ""
+    return InvalidOption(str(option), f"is unknown; {hint}{tail}")
 
 
 def _whole(least: int, most: int) -> Callable[[str, Any], tuple[str, Any]]:
@@ -184,7 +232,7 @@ def _read_delay(option: str, value: Any) -> tuple[str, Any]:
     return option, 0 if value is None else milliseconds(value, option)
 
 
-def _read_backoff(option: str, value: Any) -> tuple[str, Any]:
+def read_backoff(option: str, value: Any) -> tuple[str, Backoff | None]:
     if value is None or isinstance(value, Backoff):
         return option, value
     if callable(value):
@@ -219,13 +267,30 @@ def _read_tags(option: str, value: Any) -> tuple[str, Any]:
     return option, tags
 
 
+def _read_expires(option: str, value: Any) -> tuple[str, Any]:
+    if isinstance(value, datetime):
+        return "start_by", min(max(instant_of(value, option), 0), LAST_INSTANT)
+    limit = None if value is None else milliseconds(value, option)
+    if limit == 0:
+        raise InvalidOption(option, f"cannot be {shown(value)}: use at least 1 ms, or leave it out")
+    return "start_within", limit
+
+
+def _read_dedupe(option: str, value: Any) -> tuple[str, Any]:
+    if value is None or isinstance(value, Dedupe):
+        return option, value
+    if isinstance(value, str):
+        return option, DedupeRule(dedupe_key(value))
+    raise InvalidOption(option, f"cannot be {shown(value)}: use a key, or Dedupe(key, mode=..., ttl=...)")
+
+
 _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "id": lambda option, value: (option, None if value is None else job_id(value)),
     "delay": _read_delay,
     "priority": lambda option, value: (option, priority_of(value)),
     "lifo": lambda option, value: (option, yes_or_no(option, value)),
     "attempts": _whole(1, MOST_ATTEMPTS),
-    "backoff": _read_backoff,
+    "backoff": read_backoff,
     "timeout": _read_timeout,
     "remove_on_complete": lambda option, value: ("keep_completed", retention(option, value)),
     "remove_on_fail": lambda option, value: ("keep_failed", retention(option, value)),
@@ -233,4 +298,7 @@ _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "max_starts": _whole(1, MOST_ATTEMPTS),
     "keep_logs": _whole(0, 100_000),
     "stack_traces": _whole(0, 1_000),
+    "expires": _read_expires,
+    "dead_letter": lambda option, value: (option, None if value is None else queue_name(value)),
+    "dedupe": _read_dedupe,
 }

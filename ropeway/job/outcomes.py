@@ -12,6 +12,7 @@ from ..showing import shown
 from .codec import JsonText
 from .failure import Failure
 from .instants import Milliseconds
+from .marks import Marking
 from .options import StoredOptions
 from .record import NewJob
 from .retention import KEEP_COMPLETED, Retention
@@ -42,6 +43,10 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     """Jobs added in the same step, if the outcome is accepted; a job whose id exists is left unchanged."""
     awaits_children: bool = False
     """For `postpone`: waits for the children that have not ended, instead of a delay."""
+    marking: Marking | None = None
+    """Marks written in the same step, if the outcome is accepted."""
+    awaits: str | None = None
+    """For `postpone`: the delay ends when there is a mark of this name, and there is none if it is there already."""
 
 
 def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> bool:

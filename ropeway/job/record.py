@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from .codec import Json, JsonText, decode
+from .extras import Extras
 from .flows import Child, Parent
 from .instants import Instant, Milliseconds
+from .marks import Mark
 from .options import StoredOptions, stored_options
 from .states import State
 
@@ -31,6 +33,7 @@ class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Jobs that wait for it: added in the same bundle, before it, or by the `JobUpdate` that adds it."""
     children: tuple[Child, ...] = ()
     """Jobs that it waits for, which are in the same bundle, behind it. Its delay then begins when they have ended."""
+    extras: Extras | None = None
 
 
 class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -74,6 +77,9 @@ class JobRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     parents: tuple[Parent, ...] = ()
     children: int = 0
     """How many children it has, including ended ones; `ReadChildren` lists them."""
+    extras: Extras | None = None
+    marks: tuple[Mark, ...] = ()
+    """By name. `Find` leaves them out."""
 
     def read_data(self) -> Json:
         return decode(self.data)

@@ -16,6 +16,7 @@ METRICS_OF: Final[dict[str, tuple[MetricName, ...]]] = {
     "retry": ("retried",),
     "fail": ("failed",),
     "fail by child": ("failed",),
+    "expire": ("failed",),
     "stall": ("stalled",),
     "give up": ("failed", "stalled"),
     "cancel": ("cancelled",),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from ..job.states import State
-from .values import Answer
+from .values import AddVerdict, Answer
 
-ADDED: Final[dict[str, Literal["created", "found", "conflict", "skipped"]]] = {
+ADDED: Final[dict[str, AddVerdict]] = {
     "c": "created",
     "f": "found",
     "x": "conflict",
     "s": "skipped",
+    "d": "deduplicated",
 }
 _VERDICTS: Final[dict[str, Literal["done", "lost", "missing", "refused"]]] = {
     "d": "done",

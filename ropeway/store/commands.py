@@ -29,6 +29,7 @@ from .values import (
     History,
     JobChange,
     JobUpdate,
+    KeyHolder,
     Lock,
     LogPage,
     Metric,
@@ -36,9 +37,12 @@ from .values import (
     Record,
     Remembered,
     Revoked,
+    ScheduleWrite,
+    ScheduleWritten,
     Settings,
     Settled,
     StallRules,
+    StoredSchedule,
     Ticked,
 )
 
@@ -58,7 +62,10 @@ class Command(msgspec.Struct, Generic[A], frozen=True, tag=_verb, tag_field="ver
 
 
 class Add(Command[list[list[Added]]], frozen=True):
-    """Stores each bundle completely or not at all; bundles do not depend on each other."""
+    """Stores each bundle completely or not at all; bundles do not depend on each other.
+
+    A job whose dedupe key is held counts as stored: it is answered `deduplicated`.
+    """
 
     bundles: Sequence[Sequence[NewJob]]
 
@@ -69,7 +76,7 @@ class Add(Command[list[list[Added]]], frozen=True):
 class Claim(Command[Claimed], frozen=True):
     """Gives the most urgent waiting jobs to one worker, each to no other.
 
-    Due jobs are promoted first. Paused queues and names give nothing.
+    Due jobs are promoted first, and jobs that were not started in time expire. Paused queues and names give nothing.
     """
 
     queue: str
@@ -130,9 +137,10 @@ class Update(Command[list[Answer]], frozen=True):
 
 
 class Tick(Command[Ticked], frozen=True):
-    """Promotes due jobs, recovers stalled ones, removes those whose retention has ended, trims events.
+    """Promotes due jobs, recovers stalled ones, fails those that expired, removes old ones, finds due schedules.
 
-    At most `BATCH` jobs of each kind.
+    Old jobs are those whose retention has ended. Old events and dedupe keys are removed too. At most `BATCH` jobs of
+    each kind.
     """
 
     queue: str
@@ -151,11 +159,13 @@ class Cancel(Command[list[Answer]], frozen=True):
 
 
 class Retry(Command[list[Answer]], frozen=True):
-    """Makes finished jobs wait again, for one more run; `reset` sets their counters to 0."""
+    """Makes finished jobs wait again, for one more run; `reset` sets their counters to 0. Their marks stay."""
 
     queue: str
     ids: Sequence[str]
     reset: bool = False
+    forgets: tuple[str, ...] = ()
+    """Names of marks that they lose."""
 
 
 class Promote(Command[list[Answer]], frozen=True):
@@ -190,6 +200,26 @@ class Configure(Command[Settings], frozen=True):
     max_active: int | None = None
 
 
+class WriteSchedules(Command[list[ScheduleWritten]], frozen=True):
+    """Creates, changes, moves on or removes schedules of a queue, and adds the jobs of their ticks.
+
+    Each write is one atomic step that compares the version, so that of several callers one makes a tick's jobs.
+    """
+
+    queue: str
+    writes: Sequence[ScheduleWrite]
+
+
+class ReleaseDedupe(Command[bool], frozen=True):
+    """Frees a dedupe key, whatever holds it; a job that waits for its holder by `keep-last` waits in line now.
+
+    Answers False if nothing held it.
+    """
+
+    queue: str
+    key: str
+
+
 class ClearLog(Command[Answer], frozen=True):
     """Drops all but the newest `keep` log lines of a job, in any state."""
 
@@ -219,7 +249,8 @@ class TrimEvents(Command[None], frozen=True):
 class Clean(Command[Cleaned], frozen=True):
     """Removes jobs that finished (or, if not final, were added) at least `older_than` ago, oldest first.
 
-    Active jobs are never cleaned. Announces `cleaned` when it removed any.
+    Active jobs are never cleaned, nor are jobs of schedules before they are final. Announces `cleaned` when it removed
+    any.
     """
 
     queue: str
@@ -295,6 +326,22 @@ class ReadChildren(Command[Children | None], frozen=True):
     after: str | None = None
     """The `next` of the page before."""
     limit: int = 1_000
+
+
+class ReadSchedules(Command[list[StoredSchedule]], frozen=True):
+    """Schedules of a queue by id: those with the given ids, or a page of all after an id."""
+
+    queue: str
+    ids: Sequence[str] | None = None
+    after: str | None = None
+    limit: int = 1_000
+
+
+class ReadDedupe(Command[KeyHolder | None], frozen=True):
+    """The job that holds a dedupe key now."""
+
+    queue: str
+    key: str
 
 
 class ReadLog(Command[LogPage | None], frozen=True):

@@ -38,6 +38,7 @@ from .values import (
     History,
     JobChange,
     JobUpdate,
+    KeyHolder,
     Lock,
     LogPage,
     Metric,
@@ -45,9 +46,12 @@ from .values import (
     Record,
     Remembered,
     Revoked,
+    ScheduleWrite,
+    ScheduleWritten,
     Settings,
     Settled,
     StallRules,
+    StoredSchedule,
     Ticked,
     Topic,
 )
@@ -101,7 +105,10 @@ class Store(ABC):
 
     @abstractmethod
     def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
-        """A listener. `jobs`: a claim may find more; `events`: there are new entries; `revoked`: new revoked locks.
+        """A listener to a topic of some queues.
+
+        `jobs`: a claim may find more; `events`: there are new entries; `revoked`: new revoked locks; `schedules`: some
+        were written.
 
         With a `worker`, for `jobs` of one queue: that worker's waiting claims on this handle wait by this listener.
         So they need not look for jobs before the next wake-up (claim first), and use up the wake-ups that they see.
@@ -153,9 +160,15 @@ class Store(ABC):
         return self.do(commands.Cancel(queue, ids, reason), now)
 
     def retry(
-        self, queue: str, ids: Sequence[str], *, reset: bool = False, now: Instant | None = None
+        self,
+        queue: str,
+        ids: Sequence[str],
+        *,
+        reset: bool = False,
+        forgets: tuple[str, ...] = (),
+        now: Instant | None = None,
     ) -> Doing[list[Answer]]:
-        return self.do(commands.Retry(queue, ids, reset), now)
+        return self.do(commands.Retry(queue, ids, reset, forgets), now)
 
     def promote(self, queue: str, ids: Sequence[str], *, now: Instant | None = None) -> Doing[list[Answer]]:
         return self.do(commands.Promote(queue, ids), now)
@@ -179,6 +192,14 @@ class Store(ABC):
         now: Instant | None = None,
     ) -> Doing[Settings]:
         return self.do(commands.Configure(queue, pause, pause_names, resume_names, max_active), now)
+
+    def write_schedules(
+        self, queue: str, writes: Sequence[ScheduleWrite], *, now: Instant | None = None
+    ) -> Doing[list[ScheduleWritten]]:
+        return self.do(commands.WriteSchedules(queue, writes), now)
+
+    def release_dedupe(self, queue: str, key: str, *, now: Instant | None = None) -> Doing[bool]:
+        return self.do(commands.ReleaseDedupe(queue, key), now)
 
     def clear_log(self, queue: str, id: str, *, keep: int = 0, now: Instant | None = None) -> Doing[Answer]:
         return self.do(commands.ClearLog(queue, id, keep), now)
@@ -233,6 +254,14 @@ class Store(ABC):
         limit: int = 1_000,
     ) -> Doing[Children | None]:
         return self.do(commands.ReadChildren(queue, id, states, after, limit))
+
+    def schedules(
+        self, queue: str, ids: Sequence[str] | None = None, *, after: str | None = None, limit: int = 1_000
+    ) -> Doing[list[StoredSchedule]]:
+        return self.do(commands.ReadSchedules(queue, ids, after, limit))
+
+    def dedupe(self, queue: str, key: str, *, now: Instant | None = None) -> Doing[KeyHolder | None]:
+        return self.do(commands.ReadDedupe(queue, key), now)
 
     def log(
         self, queue: str, id: str, after: int | None = None, *, limit: int = 100, newest_first: bool = False

@@ -23,6 +23,8 @@ class ForkAware(Protocol):
 _followed: Final[WeakSet[ForkAware]] = WeakSet()
 _inherited: Final[list[object]] = []
 _pid = os.getpid()
+count = 0
+"""Forks between the process that imported this and the current one: to compare it costs less than `os.getpid()`."""
 
 
 def follow(holder: ForkAware) -> None:
@@ -37,8 +39,9 @@ def notice() -> None:
 
 
 def _reset_all() -> None:
-    global _pid  # noqa: PLW0603 - there is one process
+    global _pid, count  # noqa: PLW0603 - there is one process
     _pid = os.getpid()
+    count += 1
     _inherited.extend([holder.reset_after_fork() for holder in [*_followed]])
 
 

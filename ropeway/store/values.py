@@ -11,6 +11,7 @@ from ..job.codec import JsonText
 from ..job.events import Entry
 from ..job.flows import Child, ChildState, Policy
 from ..job.instants import Instant, Milliseconds
+from ..job.marks import Marking
 from ..job.record import JobRecord, NewJob
 from ..job.stalls import OnStalled
 from ..job.states import State
@@ -18,9 +19,15 @@ from ..job.states import State
 BATCH: Final = 1_000
 """Most jobs of each kind that one call of `tick`, `clean` or `obliterate` processes."""
 
-Topic: TypeAlias = Literal["jobs", "events", "revoked"]
+DUE_SCHEDULES: Final = 200
+"""Most due schedules that one `tick` answers."""
+
+Topic: TypeAlias = Literal["jobs", "events", "revoked", "schedules"]
 Why: TypeAlias = Literal["cancelled", "removed"]
 """Why the lock of a running job was revoked."""
+
+
+AddVerdict: TypeAlias = Literal["created", "found", "conflict", "skipped", "deduplicated"]
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -40,8 +47,12 @@ class Added(msgspec.Struct, frozen=True, gc=False):
     """The answer for one job of a bundle. With any `conflict`, nothing of its bundle was stored."""
 
     id: str
-    verdict: Literal["created", "found", "conflict", "skipped"]
-    """`found`: the id exists with the same name and data; `conflict`: with others; `skipped`: another job conflicts."""
+    verdict: AddVerdict
+    """`found`: the id exists with the same name and data; `conflict`: with others; `skipped`: another job conflicts.
+
+    `deduplicated`: the job with this `id` holds the key, and nothing new was stored. Of a flow whose first job is
+    deduplicated, the others are `skipped`.
+    """
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -80,6 +91,8 @@ class JobUpdate(msgspec.Struct, frozen=True):
     """Children that an active job gets; those it has already are left as they are."""
     adds: tuple[NewJob, ...] = ()
     """These children and their descendants, as in a bundle. If an id exists, the answer is `refused`."""
+    marking: Marking | None = None
+    """Without a token it promotes the job, if that is delayed until there is one of these marks (`Outcome.awaits`)."""
 
 
 class JobChange(msgspec.Struct, frozen=True):
@@ -101,6 +114,53 @@ class StallRules(msgspec.Struct, frozen=True):
     """How worker processes ended (see `job.stalls.process_of`), such as "was killed by SIGKILL"."""
 
 
+class StoredSchedule(msgspec.Struct, frozen=True):
+    """A schedule as stores have it: only `next_at` and `version` mean something to them."""
+
+    id: str
+    value: JsonText
+    next_at: Instant | None = None
+    """When it is due; None if it is paused or has ended."""
+    version: int = 0
+
+
+class ScheduleWrite(msgspec.Struct, frozen=True):
+    """A new value of a schedule, with the jobs that its ticks make."""
+
+    id: str
+    value: JsonText | None
+    """None removes the schedule."""
+    next_at: Instant | None = None
+    expect: int | None = None
+    """Only if this is its version now (0: it does not exist); None: whatever it is."""
+    adds: tuple[NewJob, ...] = ()
+    """Jobs of the same queue, added one by one in the same step."""
+    removes: tuple[str, ...] = ()
+    """Ids of jobs to remove in the same step; active and final ones stay."""
+
+
+class ScheduleWritten(msgspec.Struct, frozen=True):
+    verdict: Literal["done", "lost"]
+    """`lost`: the version is another one, and nothing happened."""
+    schedule: StoredSchedule | None = None
+    """The schedule after the call; None if it does not exist."""
+    added: list[Added] = []
+
+
+class KeyHolder(msgspec.Struct, frozen=True):
+    """The job that holds a dedupe key."""
+
+    id: str
+    until: Instant | None = None
+    """Until then a `throttle` holds it, whatever becomes of the job."""
+    next: str | None = None
+    """The job that waits for its end, by `keep-last`."""
+
+    def is_over(self, now: Instant) -> bool:
+        """True if its time has passed: the key is free, though the store still has it."""
+        return self.until is not None and self.until <= now
+
+
 class Ticked(msgspec.Struct, frozen=True):
     promoted: int = 0
     stalled: list[str] = []
@@ -114,6 +174,9 @@ class Ticked(msgspec.Struct, frozen=True):
     now: Instant = 0
     reset: bool = False
     """True if the store was emptied since this handle ticked last: the jobs that the worker held are gone."""
+    expired: int = 0
+    schedules: list[StoredSchedule] = []
+    """Schedules that are due, the earliest first, at most `DUE_SCHEDULES`. They stay due until they are written."""
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ..job.codec import Json, decode
+from ..job.codec import LARGEST_SIZE_LIMIT, Json, decode, encode
+from ..job.dedupe import Dedupe, DedupeRule
+from ..job.extras import Extras
 from ..job.flows import Child, Parent
 from ..job.instants import Instant, Milliseconds
 from ..job.options import StoredOptions, read_options, stored_options
@@ -15,6 +17,10 @@ from ..job.record import NewJob
 
 _FIELDS: Final = {"remove_on_complete": "keep_completed", "remove_on_fail": "keep_failed"}
 """Options that are stored under another name."""
+
+
+_OWN_FIELDS: Final = ("id", "delay", "priority", "lifo", "tags", "expires", "dead_letter", "dedupe")
+"""Options that are beside the stored ones."""
 
 
 class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,10 +42,14 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of its flow that wait for it."""
     children: tuple[Child, ...] = ()
     """Jobs of its flow that it waits for, each with the policy for its failure."""
+    expires: timedelta | None = None
+    """Time from the add by which it must be started."""
+    dead_letter: str | None = None
+    dedupe: DedupeRule | None = None
 
     def option(self, option: str) -> Any:
         """The value of an option, as it is stored."""
-        if option in ("id", "delay", "priority", "lifo", "tags"):
+        if option in _OWN_FIELDS:
             return getattr(self, option)
         return getattr(self.options, _FIELDS.get(option, option))
 
@@ -49,8 +59,15 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
         match option:
             case "delay":
                 return _delay(placement.delay, placement.due_at, self.added_at)
-            case "id" | "priority" | "lifo" | "tags":
-                return getattr(placement, option)
+            case "expires":
+                return _expires(Extras(placement.start_within, placement.start_by), self.added_at)
+            case "dedupe":
+                rule = placement.dedupe
+                if isinstance(rule, Dedupe):
+                    return rule.rule(self.name, encode(self.data, "data", LARGEST_SIZE_LIMIT))
+                return rule
+        if option in _OWN_FIELDS:
+            return getattr(placement, option)
         return getattr(stored_options(stored), _FIELDS.get(option, option))
 
     def __str__(self) -> str:
@@ -59,6 +76,9 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
             "priority": self.priority,
             "lifo": self.lifo,
             "tags": self.tags,
+            "expires": str(self.expires) if self.expires else None,
+            "dead_letter": self.dead_letter,
+            "dedupe": None if self.dedupe is None else f"{self.dedupe.key} ({self.dedupe.mode})",
         }
         kept = msgspec.to_builtins(self.options)
         said = "".join(f" {option}={value}" for option, value in {**placed, **kept}.items() if value)
@@ -66,6 +86,7 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def added_job(job: NewJob, at: Instant) -> AddedJob:
+    extras = Extras() if job.extras is None else job.extras
     return AddedJob(
         queue=job.queue,
         id=job.id,
@@ -79,7 +100,15 @@ def added_job(job: NewJob, at: Instant) -> AddedJob:
         added_at=at,
         parents=job.parents,
         children=job.children,
+        expires=_expires(extras, at),
+        dead_letter=extras.dead_letter,
+        dedupe=extras.dedupe,
     )
+
+
+def _expires(extras: Extras, at: Instant) -> timedelta | None:
+    deadline = extras.deadline(at)
+    return None if deadline is None else timedelta(milliseconds=max(0, deadline - at))
 
 
 def _delay(delay: Milliseconds, due_at: Instant | None, at: Instant) -> timedelta:

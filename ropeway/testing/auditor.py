@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Self, TypeVar
 
+from msgspec.structs import replace
+
 from ..job.flows import CHILD_STATES
 from ..job.instants import Instant
 from ..job.outcomes import Outcome
@@ -14,6 +16,7 @@ from ..job.states import FINAL, STATES
 from ..store.commands import Claim, Command, Configure, Find, Obliterate, Settle, Tick, TrimEvents
 from ..store.contract import Store
 from ..store.values import Answer, Claimed, Cleaned, Settings, Settled
+from .extras_audit import KeyLog, dead_letter_queues, wrong_keys, wrong_letters
 from .ledger import Ledger
 from .proxy import StoreProxy
 
@@ -31,6 +34,7 @@ class AuditLog:
         """By token and job (queue and id): the start that the token was given for."""
         self.accepted: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         """By job: the tokens whose completion was acknowledged."""
+        self.key_log = KeyLog()
         self.problems: list[str] = []
 
     def note(self, command: Command[Any], answer: Any) -> None:
@@ -86,8 +90,10 @@ class AuditedStore(StoreProxy):
 
     async def do(self, command: Command[A], now: Instant | None = None) -> A:
         await self._prepare(command)
+        self.audit_log.key_log.note_sent(command)
         answer = await super().do(command, now)
         self.audit_log.note(command, answer)
+        self.audit_log.key_log.note_answered(command, answer)
         return answer
 
     async def _prepare(self, command: Command[Any]) -> None:
@@ -97,14 +103,19 @@ class AuditedStore(StoreProxy):
     async def check(self) -> None:
         """Raises AssertionError with all inconsistencies."""
         problems = list(self.audit_log.problems)
-        for queue in sorted({*self.audit_log.ledgers, *await self.inner.queues()}):
+        queues = sorted({*self.audit_log.ledgers, *await self.inner.queues()})
+        found = {queue: [job async for job in self._all_jobs(queue)] for queue in queues}
+        # A queue whose jobs are all gone is not listed, and may have had dead letters.
+        for queue in {*queues, *dead_letter_queues(found.values())}:
             await self._catch_up(queue)
-            jobs = [job async for job in self._all_jobs(queue)]
+        for queue, jobs in found.items():
             ledger = self.audit_log.ledgers[queue]
             problems += [
                 *ledger.problems,
                 *_unlike_the_stream(ledger, jobs),
                 *_broken(jobs),
+                *wrong_letters(jobs, self.audit_log.ledgers),
+                *await wrong_keys(self.inner, queue, jobs, self.audit_log.key_log),
                 *self._completed_twice(queue),
                 *await self._miscounted(queue, jobs),
                 *await self._unlike_get(queue, jobs),
@@ -125,6 +136,10 @@ class AuditedStore(StoreProxy):
                 ledger.read(stored.entry)
             ledger.cursor = page.cursor
             if not page.entries:
+                # Not between the entries of one step, which may announce an add before the end that made it possible.
+                for problem in self.audit_log.key_log.held_twice(queue, ledger):
+                    if problem not in ledger.problems:
+                        ledger.problems.append(problem)
                 return
 
     async def _all_jobs(self, queue: str) -> AsyncIterator[JobRecord]:
@@ -167,7 +182,7 @@ class AuditedStore(StoreProxy):
         return problems
 
     async def _unlike_get(self, queue: str, jobs: list[JobRecord]) -> Iterable[str]:
-        got = await self.inner.get(queue, [job.id for job in jobs])
+        got = [one and replace(one, marks=()) for one in await self.inner.get(queue, [job.id for job in jobs])]
         return [f"find says {job!r}, get says {other!r}" for job, other in zip(jobs, got, strict=True) if job != other]
 
 

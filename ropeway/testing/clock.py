@@ -7,11 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import RLock
+from typing import Protocol
+from weakref import WeakSet
 
 from ..client.portal import refuse_on_a_loop
 from ..job.durations import Duration, milliseconds
 from ..job.instants import Instant, Milliseconds, instant_of, moment_of
 from .fake_loop import FakeLoop, Jump, Pace, fake_loop_of
+
+
+class OnClock(Protocol):
+    """A store that lives by the clock."""
+
+    def next_instant(self) -> Instant | None: ...
 
 
 class FakeClock:
@@ -26,15 +34,14 @@ class FakeClock:
         self._elapsed: Milliseconds = 0
         self._lock = RLock()
         self._loops: list[FakeLoop] = []
+        self._stores: WeakSet[OnClock] = WeakSet()
 
     def __repr__(self) -> str:
         return f"<FakeClock {self.now().isoformat()}>"
 
     def now(self) -> datetime:
         """The current time in UTC, in whole milliseconds."""
-        moment = moment_of(self.instant)
-        assert moment is not None
-        return moment
+        return moment_of(self.instant)
 
     @property
     def instant(self) -> Instant:
@@ -45,6 +52,15 @@ class FakeClock:
     def elapsed(self) -> Milliseconds:
         return self._elapsed
 
+    def follow(self, store: OnClock) -> None:
+        """Takes what comes next in a store into account when the clock is advanced."""
+        self._stores.add(store)
+
+    @property
+    def next_instant(self) -> Instant | None:
+        """When something happens in one of its stores by itself: the past if a job runs, None if nothing will."""
+        return min((at for store in self._stores if (at := store.next_instant()) is not None), default=None)
+
     async def advance(self, by: Duration = 0) -> None:
         """Advances the clock: timers fire in order, and the code waiting for one runs before the next fires.
 
@@ -52,7 +68,7 @@ class FakeClock:
         for. Advancing by 0 runs what is due now.
         """
         with self.controlling_loop() as fake_loop:
-            advance = Advance(self, milliseconds(by, "by"))
+            advance = Advance(self, fake_loop, milliseconds(by, "by"))
             with fake_loop.paced_by(advance):
                 await advance.done
 
@@ -90,19 +106,30 @@ class FakeClock:
 
 
 class Advance(Pace):
-    """Jumps from timer to timer, up to an instant."""
+    """Jumps from timer to timer, up to an instant.
+
+    While no job runs, the polls of workers are passed over: the next jump leads to what comes next in a store, or to a
+    timer of the test.
+    """
 
     urgent = True
 
-    def __init__(self, clock: FakeClock, by: Milliseconds) -> None:
+    def __init__(self, clock: FakeClock, fake_loop: FakeLoop, by: Milliseconds) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._clock = clock
+        self._fake_loop = fake_loop
         self._until = clock.elapsed + by
 
     def idle(self, distance: Milliseconds | None) -> Jump:
         left = self._until - self._clock.elapsed
         if distance is not None and distance <= left:
-            return Jump(distance)
+            return Jump(max(distance, min(left, self._quiet_for())))
         if left <= 0 and not self.done.done():
             self.done.set_result(None)
         return Jump(max(0, left))
+
+    def _quiet_for(self) -> Milliseconds:
+        """For how long neither a store nor a timer of the test needs the clock."""
+        at = self._clock.next_instant
+        distances = [self._until if at is None else at - self._clock.instant, self._fake_loop.next_timer]
+        return min(distance for distance in distances if distance is not None)

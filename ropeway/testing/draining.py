@@ -13,7 +13,7 @@ from ..client.portal import refuse_on_a_loop
 from ..client.queue import Queue
 from ..errors import InvalidOption, RopewayError
 from ..job.durations import Duration, milliseconds
-from ..job.instants import Instant, Milliseconds
+from ..job.instants import LAST_INSTANT, Instant, Milliseconds
 from ..job.numbers import whole
 from ..store.commands import Find
 from ..store.values import BATCH
@@ -131,7 +131,8 @@ class Draining(Pace):
             delayed = await queue.store.find(Find(queue.name, ("delayed",), limit=1))
             active = await queue.store.find(Find(queue.name, ("active",), limit=BATCH))
             instants += [job.due_at for job in delayed.jobs] + [job.lock_until for job in active.jobs]
-        return min((instant for instant in instants if instant is not None), default=None)
+        # One at the end of time waits for a signal, or for the job that holds its dedupe key.
+        return min((instant for instant in instants if instant is not None and instant < LAST_INSTANT), default=None)
 
     def idle(self, distance: Milliseconds | None) -> Jump | Wait:
         assert self._fake_loop is not None

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from ..client.jobtype import JobType
+from ..client.pipelines import PipelineTask
 from ..client.queue import Queue
 from ..client.tasks import Task
 from ..errors import InvalidOption
@@ -19,7 +20,7 @@ from ..showing import shown
 from .adds import AddedJob
 from .matching import differences
 
-Target: TypeAlias = Queue | Task[..., Any]
+Target: TypeAlias = Queue | Task[..., Any] | PipelineTask
 
 
 class Expected(NamedTuple):
@@ -53,13 +54,17 @@ def expected_of(
     data: Any = msgspec.UNSET,
     keywords: Mapping[str, Any] | None = None,
 ) -> Expected:
-    """Builds the expectation. Keywords are options; for a task, its arguments."""
+    """Builds the expectation. Keywords are options; for a task of a function, its arguments."""
     keywords = keywords or {}
     if isinstance(target, Task):
         if name is not None:
             raise InvalidOption("name", f"is that of the task, {target.name!r}: give its arguments as keywords")
         arguments = _arguments(target, data, keywords)
         return Expected(target.queue, target.name, arguments, target.used_options, _reader(target))
+    if isinstance(target, PipelineTask):
+        if name is not None:
+            raise InvalidOption("name", f"is that of the pipeline, {target.name!r}: leave it out")
+        return Expected(target.queue, target.name, data, keywords, lambda data: data)
     if not isinstance(target, Queue):
         raise InvalidOption("target", f"cannot be {shown(target)}: give a queue or a task")
     if isinstance(name, JobType):

@@ -11,6 +11,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ..job.codec import JsonText
+from ..job.dedupe import DedupeMode, DedupeRule
+from ..job.extras import Extras
 from ..job.failure import Failure
 from ..job.flows import DEFAULT_POLICY, Child, Parent, Policy
 from ..job.instants import Instant, Milliseconds
@@ -50,12 +52,19 @@ def new_job(  # noqa: PLR0913 - it stands for all that can be said of a job
     tags: tuple[str, ...] = (),
     parents: tuple[Parent, ...] = (),
     children: tuple[Child, ...] = (),
+    extras: Extras | None = None,
     **options: Any,
 ) -> NewJob:
     """A new job. `options` are `JobOptions` that are stored with the job, as users write them."""
     _, stored = read_options(options)
     id = id or f"job-{next(_numbers)}"
-    return NewJob(queue, id, name, data, stored, priority, lifo, delay, due_at, is_fresh, tags, parents, children)
+    placed = priority, lifo, delay, due_at, is_fresh, tags, parents, children, extras
+    return NewJob(queue, id, name, data, stored, *placed)
+
+
+def keyed(key: str = "key", mode: DedupeMode = "until-final", ttl: Milliseconds = 0, **job: Any) -> NewJob:
+    """A new job with a dedupe key."""
+    return new_job(extras=Extras(dedupe=DedupeRule(key, mode, ttl)), **job)
 
 
 def new_flow(root: NewJob, *children: NewJob | tuple[NewJob, Policy]) -> list[NewJob]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ..errors import RopewayError
 from ..job.instants import Milliseconds
+from ..worker.service import OF_WORKER
 
 if TYPE_CHECKING:
     from .clock import FakeClock
@@ -79,6 +80,8 @@ class FakeLoop:
         self.loop = loop
         self.sleeps: list[asyncio.TimerHandle] = []
         """A heap of the timers of `asyncio.sleep`, without those of maintenance services."""
+        self._timers: list[asyncio.TimerHandle] = []
+        """A heap of all timers but those of a worker itself, which polls its stores in any case."""
         self._selector: Any = selector
         self._clock: FakeClock | None = None
         self._users = 0
@@ -111,6 +114,7 @@ class FakeLoop:
         vars(self.loop)["time"] = lambda: real_time() + ahead
         self._clock = None
         self.sleeps.clear()
+        self._timers.clear()
         return True
 
     @contextmanager
@@ -130,6 +134,13 @@ class FakeLoop:
         return self.sleeps[0] if self.sleeps else None
 
     @property
+    def next_timer(self) -> Milliseconds | None:
+        """The distance to the next timer that is not a worker's own."""
+        while self._timers and (self._timers[0].cancelled() or self._timers[0].when() <= self._time()):
+            heappop(self._timers)
+        return max(1, math.ceil((self._timers[0].when() - self._time()) * 1000 - 1e-6)) if self._timers else None
+
+    @property
     def _pace(self) -> Pace:
         return next((pace for pace in reversed(self._paces) if pace.urgent), self._paces[-1])
 
@@ -147,6 +158,8 @@ class FakeLoop:
         # The callback of `asyncio.sleep`; timeouts and timers of libraries have others.
         if getattr(callback, "__name__", "") == "_set_result_unless_cancelled" and not IN_MAINTENANCE.get():
             heappush(self.sleeps, timer)
+        if not OF_WORKER.get() and not IN_MAINTENANCE.get():
+            heappush(self._timers, timer)
         return timer
 
     def _select(self, timeout: float | None = None) -> Any:

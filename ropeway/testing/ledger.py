@@ -20,6 +20,13 @@ class Ledger:
         self.gone: set[str] = set()
         self.max_active: int | None = None
         self.completions: Counter[str] = Counter()
+        self.added: set[str] = set()
+        """Every job that was ever added."""
+        self.failed: set[str] = set()
+        """Every job that ever failed."""
+        self.started: set[str] = set()
+        self.retried: set[str] = set()
+        """Jobs that were retried by hand."""
         self.problems: list[str] = []
         self._has_begun = False
         self._trails: defaultdict[str, list[str]] = defaultdict(list)
@@ -35,6 +42,8 @@ class Ledger:
             # Nothing can happen to a job before it is added: the first entries were trimmed unread.
             self.lose_track()
         self._has_begun = True
+        if entry.what == "deduplicated":
+            self._read_discarded(entry)
         if entry.what in (*NOTICES, PUBLISHED):
             return
         for id, _ in entry.jobs:
@@ -49,11 +58,32 @@ class Ledger:
         is_known = source is not None or id in self.gone or self.is_whole
         if is_known and not is_legal(entry.what, source, entry.to):
             self.problems.append(f"{id} was {source or 'not there'}, and then: {', '.join(self._trails[id])}")
-        if entry.what == "complete":
-            self.completions[id] += 1
+        if entry.what == "expire" and id in self.started:
+            self.problems.append(f"{id} expired, and had been started")
+        self._note(id, entry.what, entry.to)
         if entry.to is None:
             self.states.pop(id, None)
             self.gone.add(id)
         else:
             self.states[id] = entry.to
             self.gone.discard(id)
+
+    def _note(self, id: str, what: str, to: State | None) -> None:
+        if what == "add":
+            self.added.add(id)
+            self.started.discard(id)
+            self.retried.discard(id)
+        elif what == "claim":
+            self.started.add(id)
+        elif what == "retry by hand":
+            self.retried.add(id)
+        elif what == "complete":
+            self.completions[id] += 1
+        if to == "failed":
+            self.failed.add(id)
+
+    def _read_discarded(self, entry: Entry) -> None:
+        for _, detail in entry.jobs:
+            id = (detail or {}).get("discarded")
+            if id in self.states:
+                self.problems.append(f"{id} was discarded for its dedupe key, and is {self.states[id]}")

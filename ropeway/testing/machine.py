@@ -15,21 +15,23 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec.structs import replace
 
 from ..job.events import expand
+from ..job.extras import Extras
 from ..job.failure import Failure
 from ..job.flows import Child, Parent, Policy
-from ..job.instants import Milliseconds
+from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
-from ..job.states import STATES, State
+from ..job.states import OPEN, STATES, State
 from ..store import commands
 from ..store.commands import Claim, Command, Find
 from ..store.contract import Store
 from ..store.url import connect
-from ..store.values import Claimed, JobChange, JobUpdate, Lock, Page, Settled, StallRules, Ticked
+from ..store.values import Claimed, JobChange, JobUpdate, Lock, Page, ScheduleWrite, Settled, StallRules, Ticked
 from .auditor import AuditedStore, AuditLog
 from .conformance.fixtures import NewHandle
-from .factories import ELSEWHERE, FOREIGN, MINUTE, NOW, QUEUE, claim_request, new_job, token_of
+from .extra_steps import KEYS
+from .factories import DAY, ELSEWHERE, FOREIGN, MINUTE, NOW, QUEUE, claim_request, keyed, new_job, token_of
 from .steps import WEIGHED_STEPS
 
 A = TypeVar("A")
@@ -70,6 +72,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     def add_flows(self, flows: list[list[NewJob]]) -> None:
         self.add(flows)
+
+    def add_with_extras(self, bundles: list[list[NewJob]]) -> None:
+        self.add(bundles)
+
+    def add_a_flow_with_extras(self, flow: list[NewJob]) -> None:
+        self.add([flow])
 
     def add_children(self, id: str, aim: Aim, held: Held, ids: list[str], queue: str, policy: Policy) -> None:
         [parent] = self._aimed([id], aim)
@@ -112,8 +120,8 @@ class StoreMachine(RuleBasedStateMachine):
         self._claim(claim_request(**request))
 
     def claim_again_after_a_lost_answer(self) -> None:
-        # The contract does not say whether a repeat promotes: with nothing due the difference is invisible.
-        is_due = any(job.due_at is not None and job.due_at <= self.now for job in self._jobs("delayed"))
+        # The contract does not say whether a repeat promotes and expires: with nothing due the difference is invisible.
+        is_due = any(_is_due(job, self.now) for job in self._jobs(*OPEN))
         if self.last_claim and not is_due:
             self._claim(replace(self.last_claim, repeat=True))
 
@@ -153,6 +161,22 @@ class StoreMachine(RuleBasedStateMachine):
         ]
         self.last_settle = outcomes
         self._settle(outcomes, claim_request(**then) if then else None)
+
+    def settle_and_add(self, move: SettlingMove, adds: tuple[NewJob, ...]) -> None:
+        """One outcome: the contract does not say which keys are free when the jobs of several are added."""
+        self.ids |= {job.id for job in adds}
+        for job in self._jobs("active")[:1]:
+            self._settle([Outcome(job.id, token_of(job), move, failure=Failure("no luck"), adds=adds)], None)
+
+    def a_job_follows_an_active_one(self, ids: list[str], key: str) -> None:
+        for id in ids:
+            self.add([[keyed(key, "keep-last", id=id)]])
+            self._claim(claim_request(3))
+
+    def a_job_with_a_dead_letter_fails(self, id: str) -> None:
+        self.add([[new_job(id, extras=Extras(dead_letter=ELSEWHERE))]])
+        self._claim(claim_request(3))
+        self.settle([id], "any", "current", "fail", 0, Retention(age=DAY), None)
 
     def settle_again_after_a_lost_answer(self) -> None:
         self._settle(self.last_settle, None)
@@ -215,6 +239,32 @@ class StoreMachine(RuleBasedStateMachine):
     def clean(self, state: State, older_than: Milliseconds, limit: int) -> None:
         self.do(commands.Clean(QUEUE, state, older_than, limit))
 
+    # Schedules and dedupe keys
+
+    def write_schedules(self, writes: list[dict[str, Any]]) -> None:
+        self.do(commands.WriteSchedules(QUEUE, [self._write(**write) for write in writes]))
+
+    def _write(
+        self, id: str, due_in: int | None, expect: Literal["right", "wrong"] | None, **rest: Any
+    ) -> ScheduleWrite:
+        found = self.run(self.reference.schedules(QUEUE, [id]))
+        version = found[0].version if found else 0
+        expected = None if expect is None else version + (expect == "wrong")
+        next_at = None if due_in is None else self.now + due_in
+        self.ids |= {job.id for job in rest["adds"]}
+        return ScheduleWrite(id, next_at=next_at, expect=expected, **rest)
+
+    def read_schedules(self, after: str | None, limit: int) -> None:
+        self.do(commands.ReadSchedules(QUEUE, after=after, limit=limit))
+
+    def read_dedupe(self) -> None:
+        for queue in QUEUES:
+            for key in KEYS:
+                self.do(commands.ReadDedupe(queue, key))
+
+    def release_dedupe(self, key: str) -> None:
+        self.do(commands.ReleaseDedupe(QUEUE, key))
+
     # Time and accidents
 
     def tick(self, rules: StallRules) -> None:
@@ -264,6 +314,8 @@ class StoreMachine(RuleBasedStateMachine):
             self.do(commands.ReadLog(QUEUE, id, limit=3))
             for queue in QUEUES:
                 self.read_children(id, queue, 2)
+        self.read_dedupe()
+        self.do(commands.ReadSchedules(QUEUE))
         self.do(commands.ReadMetrics(QUEUE))
         self.do(commands.CountWaiting(QUEUE, [-1, 0, 1]))
         for queue in QUEUES:
@@ -318,14 +370,24 @@ def _comparable(command: Command[Any], answer: Any) -> Any:
     return answer
 
 
+def _is_due(job: JobRecord, now: Instant) -> bool:
+    """True if a claim would promote it, or let it expire."""
+    deadline = job.extras.deadline(job.created_at) if job.extras and not job.attempts_started else None
+    return any(at is not None and at <= now for at in (job.due_at, deadline))
+
+
 def _unnumbered(jobs: Sequence[JobRecord]) -> list[JobRecord]:
     return [replace(job, order=0) for job in jobs]
 
 
-async def _announced(store: Store, queue: str) -> dict[str | None, list[Any]]:
-    """The events of each job, in order, and of the whole queue, however the store grouped them in entries."""
-    announced: defaultdict[str | None, list[Any]] = defaultdict(list)
+async def _announced(store: Store, queue: str) -> dict[tuple[str | None, str], list[Any]]:
+    """The events of each job, in order, and of the whole queue, however the store grouped them in entries.
+
+    Jobs found by their ids and by their keys are apart: in one call a store may announce either first.
+    """
+    announced: defaultdict[tuple[str | None, str], list[Any]] = defaultdict(list)
     for stored in (await store.events(queue, limit=100_000)).entries:
         for event in expand(queue, stored.id, stored.entry):
-            announced[event.job_id].append((event.name, event.at, event.data))
+            apart = event.name if event.name in ("duplicated", "deduplicated") else ""
+            announced[event.job_id, apart].append((event.name, event.at, event.data))
     return announced

@@ -12,6 +12,7 @@ from ..job.record import NewJob
 from ..job.retention import Keep, Retention
 from ..job.states import STATES
 from ..store.values import StallRules
+from .extra_steps import EXTRA_STEPS, with_extras
 from .factories import DAY, ELSEWHERE, MINUTE, QUEUE, SECOND, new_job
 
 # Few different values, so that calls hit the same jobs again and again.
@@ -85,6 +86,8 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     # Stores may have a separate implementation for it.
     "add_a_plain_job": (3, {"id": _ids, "name": _names}),
     "add_flows": (5, {"flows": st.lists(_flows(), min_size=1, max_size=2)}),
+    # One at a time: its jobs are not found by another flow of the same call if they are discarded.
+    "add_a_flow_with_extras": (3, {"flow": _flows().flatmap(with_extras)}),
     "add_children": (
         2,
         {
@@ -123,8 +126,8 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
             "awaits_children": st.booleans(),
         },
     ),
-    "settle_again_after_a_lost_answer": (2, {}),
-    "renew": (2, {"ids": _some_ids, "aim": _aims, "held": _held, "lock": _locks}),
+    "settle_again_after_a_lost_answer": (3, {}),
+    "renew": (3, {"ids": _some_ids, "aim": _aims, "held": _held, "lock": _locks}),
     "update": (
         1,
         {
@@ -157,7 +160,7 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "pause_or_resume_a_name": (1, {"pause": _seldom, "name": _names}),
     "limit": (1, {"max_active": st.sampled_from([0, 0, 0, 1, 2])}),
     "clean": (
-        1,
+        2,
         {
             "state": st.sampled_from([state for state in STATES if state != "active"]),
             "older_than": st.sampled_from([0, SECOND, DAY]),
@@ -166,9 +169,10 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     ),
     "tick": (3, {"rules": _rules}),
     # A job that stalls repeatedly is rare otherwise, and stores judge it by its history.
-    "workers_die_again_and_again": (2, {"request": _requests, "rules": _rules, "times": st.integers(1, 3)}),
+    "workers_die_again_and_again": (3, {"request": _requests, "rules": _rules, "times": st.integers(1, 3)}),
     "time_passes": (4, {"by": st.sampled_from([1, SECOND - 1, SECOND, SECOND, MINUTE, MINUTE, DAY])}),
     "a_handle_is_closed_and_another_opened": (1, {"which": st.integers(0, 1)}),
+    **EXTRA_STEPS,
 }
 """Names of the machine's methods, each with its weight and its arguments."""
 

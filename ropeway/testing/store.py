@@ -11,15 +11,15 @@ from ..client.queue import Queue
 from ..errors import InvalidOption
 from ..job.instants import Instant
 from ..job.record import NewJob
-from ..store.commands import Add, Claim, Command, Update
+from ..store.commands import Add, Claim, Command, Update, WriteSchedules
 from ..store.contract import Listener, Store
 from ..store.offers import Offers
 from ..store.url import connect
-from ..store.values import Added, Answer, Topic
+from ..store.values import Added, Answer, ScheduleWritten, Topic
 from ..store.waiting import ClaimListener, ClaimListeners
 from ..worker.maintenance.thread import CleanUp, MaintenanceThread, MakeServices
 from .adds import AddedJob, added_job
-from .clock import FakeClock
+from .clock import FakeClock, OnClock
 from .maintenance import LoopMaintenance
 from .proxy import StoreProxy
 from .transactions.inside import BlockingInside, Inside
@@ -48,6 +48,7 @@ class FakeStore(StoreProxy, StoresAtCommit):
         super().__init__(connect("memory://") if like is None else like.inner.sibling())
         self.url = "memory:// (of a test)"
         self.time = time or FakeClock()
+        self.time.follow(self)
         self.jobs_added: list[AddedJob] = [] if like is None else like.jobs_added
         """Every job that was ever added to any queue of this store, in order."""
         self.database: Database = Database() if like is None else like.database
@@ -55,6 +56,10 @@ class FakeStore(StoreProxy, StoresAtCommit):
 
     def now(self, given: Instant | None) -> Instant:
         return self.time.instant if given is None else given
+
+    def next_instant(self) -> Instant | None:
+        """When something happens by itself: a delay, a deadline, a retention or a tick; the past while a job runs."""
+        return cast(OnClock, self.inner).next_instant()
 
     def sibling(self) -> Self:
         return type(self)(self.time, like=self)
@@ -80,6 +85,10 @@ class FakeStore(StoreProxy, StoresAtCommit):
             for update, verdict in zip(command.updates, cast(list[Answer], answer), strict=True):
                 if verdict.verdict == "done":
                     self._note_children(update.adds, at)
+        elif isinstance(command, WriteSchedules):
+            for write, written in zip(command.writes, cast(list[ScheduleWritten], answer), strict=True):
+                if written.verdict == "done":
+                    self._note(write.adds, written.added, at)
         return answer
 
     def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import random
 import time
 from collections.abc import Callable
@@ -13,23 +12,27 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from ..client.pipelines import Phase
 from ..errors import AttemptTimeout, HandlerError, InvalidOption, NoHandler, Postponed
 from ..job.backoff import Backoff, custom_delay
 from ..job.codec import LARGEST_SIZE_LIMIT, encode
 from ..job.failure import Failure, failure_of
 from ..job.instants import Milliseconds
+from ..job.marks import Marking
 from ..job.options import StoredOptions, stored_options
 from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry, verdict_of
+from ..job.phases import failed
 from ..job.retention import NOT_AT_ALL, Retention
 from .completing import committed
 from .context import CurrentJob, isolated
 from .failures import PayloadRefused
-from .handlers import Handler, Handlers
+from .handlers import Handler, Handlers, InProcess
 from .inputs import fill_inputs
 from .job import REVOKED, Job, SyncJob
 from .options import Rules
-from .processes import Processes
-from .service import end_if_forked, log
+from .pipeline_run import PhaseContext, PipelineRun, SyncPhaseContext
+from .processes import Processes, source_of
+from .service import log
 from .threads import Threads
 
 _UNREADABLE: Final = StoredOptions()
@@ -53,7 +56,6 @@ class Attempts:
         self._processes = processes
         self._rules = rules
         self._overdue = overdue
-        self._pid = os.getpid()
         self.current = CurrentJob()
         self.deadlines: dict[Job, float] = {}
         """When the attempts that have a timeout are overdue, on the monotonic clock."""
@@ -68,18 +70,27 @@ class Attempts:
     async def run(self, job: Job) -> Outcome | None:
         """Runs the handler; never raises, whatever the handler does. None if this worker has nothing to settle."""
         try:
-            result = await self._call(job)
+            handler, options = self._prepare(job)
+            if handler.is_plain and options.timeout is None and not options.takes:
+                # Most jobs. Each coroutine in between would cost as much as a call of the handler.
+                result = await isolated(handler.function(job), job, self.current)
+                if handler.dump is not None:
+                    result = handler.dump(result)
+            else:
+                result = await self._call(handler, options, job)
         except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
             if (outcome := committed(job)) is not None:
                 return self._committed_before(job, outcome, None, error)
             return await self.outcome_of(job, error)
-        if (outcome := committed(job)) is not None:
+        if job.completion is not None and (outcome := committed(job)) is not None:
             return self._committed_before(job, outcome, result)
         if job.signal == "timeout":
             return await self.outcome_of(job, self.overtime(job))
-        if job.signal in REVOKED:
-            return None
-        return await self.completion(job, result)
+        try:
+            return None if job.signal in REVOKED else self._completed(job, result)
+        except Exception as error:  # noqa: BLE001 - any object may raise when it is encoded; its effects have happened
+            job.discarded = True
+            return await self.outcome_of(job, error)
 
     def _committed_before(
         self, job: Job, outcome: Outcome, returned: Any, error: BaseException | None = None
@@ -102,8 +113,8 @@ class Attempts:
             case "timeout", asyncio.CancelledError():
                 error = self.overtime(job)
             case _, Postponed():
-                awaits = error.awaits_children
-                return Outcome(job.id, job.token, "postpone", delay=error.delay, awaits_children=awaits)
+                children, mark = error.awaits_children, error.awaits
+                return Outcome(job.id, job.token, "postpone", delay=error.delay, awaits_children=children, awaits=mark)
         job.error = error
         exhausted = not attempts_remain(options, job.record.attempts_made)
         delay: Milliseconds | None = None
@@ -126,15 +137,24 @@ class Attempts:
             return self._final(job, failure, options, exhausted)
         return self._retry(job, failure, options, BROKEN_BACKOFF.after(job.attempt, 0))
 
-    async def _call(self, job: Job) -> Any:
-        job.options = options = _options(job)
+    def _prepare(self, job: Job) -> tuple[Handler, StoredOptions]:
+        """Reads the job's options and finds its handler, or raises why it cannot be run."""
+        try:
+            job.options = options = stored_options(job.record.options)
+        except msgspec.MsgspecError as damage:
+            job.discarded = True
+            raise HandlerError(f"corrupt record: its options cannot be read: {damage}") from None
         job.keep = options.keep_completed or self._rules.keep_completed
-        if (refusal := started_too_often(job)) is not None:
+        if options.max_starts is not None and (refusal := started_too_often(job)) is not None:
             raise refusal
-        handler = self._handlers.find(job.queue.name, job.name)
+        queue = job.queue.name
+        handler = self._handlers.find(queue, job.name)
         if handler is None:
-            raise NoHandler(job.name, self._handlers.names(job.queue.name) or ())
+            raise NoHandler(job.name, self._handlers.names(queue) or ())
         job.dump = handler.dump
+        return handler, options
+
+    async def _call(self, handler: Handler, options: StoredOptions, job: Job) -> Any:
         if options.takes:
             await fill_inputs(job, options.takes)
         if options.timeout is None:
@@ -147,12 +167,28 @@ class Attempts:
             timer.cancel()
             del self.deadlines[job]
 
+    async def call_phase(self, phase: Phase, job: Job, context: PhaseContext) -> Any:
+        """Calls the function of a phase, where it has to run."""
+        function = phase.function
+        if phase.is_async:
+            return await function(job, context)
+        if isinstance(function, InProcess):
+            return await self._processes.run(source_of(function.function), job, context)
+        await self._threads.engage()
+        job.threaded = True
+        try:
+            twin = SyncJob(job, asyncio.get_running_loop())
+            result = await self._threads.run(lambda each: function(each, SyncPhaseContext(context, each)), twin)
+        finally:
+            job.threaded = False
+        # As of `lambda job, ctx: download(job, ctx, db)`.
+        return await result if inspect.isawaitable(result) else result
+
     async def _invoke(self, handler: Handler, job: Job) -> Any:
+        if handler.pipeline is not None:
+            return await isolated(PipelineRun(handler.pipeline, job, self).run(), job, self.current)
         if handler.run_in == "loop":
-            try:
-                return handler.json_of(await isolated(handler.function(job), job, self.current))
-            finally:
-                end_if_forked(self._pid)
+            return handler.json_of(await isolated(handler.function(job), job, self.current))
         if handler.source is not None:
             return await self._processes.run(handler.source, job)
         return await self._in_thread(handler, job)
@@ -181,13 +217,6 @@ class Attempts:
 
         return call
 
-    async def completion(self, job: Job, result: Any) -> Outcome | None:
-        try:
-            return self._completed(job, result)
-        except Exception as error:  # noqa: BLE001 - any object may raise when it is encoded; its effects have happened
-            job.discarded = True
-            return await self.outcome_of(job, error)
-
     def completed_in_thread(self, job: Job) -> Outcome | None:
         """The completion of a job whose handler has returned in its thread, before the loop has seen it.
 
@@ -202,10 +231,18 @@ class Attempts:
 
     def _completed(self, job: Job, result: Any) -> Outcome:
         text = None if result is None else encode(result, "result", job.queue.size_limit)
-        return Outcome(job.id, job.token, "complete", text, keep=job.keep)
+        return Outcome(job.id, job.token, "complete", text, keep=job.keep, marking=job.marking)
 
     def _retry(self, job: Job, failure: Failure, options: StoredOptions, delay: Milliseconds) -> Outcome:
-        return Outcome(job.id, job.token, "retry", failure=failure, delay=delay, stack_traces=options.stack_traces)
+        return Outcome(
+            job.id,
+            job.token,
+            "retry",
+            failure=failure,
+            delay=delay,
+            stack_traces=options.stack_traces,
+            marking=_failed_phase(job, failure),
+        )
 
     def _final(self, job: Job, failure: Failure, options: StoredOptions, exhausted: bool) -> Outcome:
         return Outcome(
@@ -216,6 +253,7 @@ class Attempts:
             keep=options.keep_failed or self._rules.keep_failed,
             exhausted=exhausted,
             stack_traces=options.stack_traces,
+            marking=_failed_phase(job, failure),
         )
 
     def _may_retry(self, job: Job, error: BaseException) -> bool:
@@ -257,6 +295,10 @@ def started_too_often(job: Job) -> HandlerError | None:
     return HandlerError(f"job started more than allowable limit: max_starts is {limit}; retry(reset=True) starts over")
 
 
+def _failed_phase(job: Job, failure: Failure) -> Marking | None:
+    return None if job.phase is None else failed(job.phase, failure.reason)
+
+
 def _guarded(classify: Classify) -> Classify:
     def ask(error: BaseException, job: Any) -> bool | None:
         try:
@@ -266,14 +308,6 @@ def _guarded(classify: Classify) -> Classify:
             return None
 
     return ask
-
-
-def _options(job: Job) -> StoredOptions:
-    try:
-        return stored_options(job.record.options)
-    except msgspec.MsgspecError as damage:
-        job.discarded = True
-        raise HandlerError(f"corrupt record: its options cannot be read: {damage}") from None
 
 
 def _text(returned: Any) -> str | None:

@@ -14,32 +14,46 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import reduce
 from queue import SimpleQueue
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+import msgspec
 
 from ..client.flows import FlowRequest
 from ..client.loading import LOADED_AS
 from ..client.running import RunIn, RunningJob
 from ..client.tasks import TaskFunction
-from ..errors import InvalidPayload, JobFinished, Postponed, RopewayError, Unrecoverable
+from ..errors import InvalidPayload, JobFinished, Postponed, RopewayError, SignalTimeout, Unrecoverable
 from ..job.codec import Json, decode, encode
 from ..job.durations import Duration, milliseconds
 from ..job.failure import failure_of
 from ..job.flows import ChildState, Policy, policy_or_none
+from ..job.marks import Mark
+from ..job.phases import overall, result_of_phase
+from .blocking_steps import BlockingStep
 from .described_flows import describe
 from .failures import PayloadRefused
 from .process_protocol import (
     AddChildren,
     Ended,
     FromProcess,
+    Gather,
+    PhaseProgress,
+    PhaseStart,
     ReadFamily,
     Reply,
     Request,
+    Sleep,
     Start,
     Update,
+    Waited,
+    WaitFor,
     encode_line,
     read_order,
 )
+from .step_marks import StepMarks
 from .typed import call_task, dump_result
+
+T = TypeVar("T")
 
 
 class Link:
@@ -105,6 +119,57 @@ class ProcessJob(RunningJob):
         self.ended = False
         self.attempt = start.record.attempts_made + 1
         self.data: Json = start.record.read_data()
+        self._marks = StepMarks(start.record)
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., T],
+        /,
+        *args: Any,
+        attempts: int = 1,
+        timeout: Duration | None = None,
+        **kwargs: Any,
+    ) -> T:
+        """Runs a function once in effect, in this process: its result is stored, and the answer in later attempts.
+
+        Nothing can stop it: that it took longer than `timeout` is noticed when it has ended.
+        """
+
+        def write(mark: Mark) -> None:
+            self._ask(Update(self.token, marks=self._marks.checked(mark)))
+            self._marks.written(mark)
+
+        step = BlockingStep(name, function, args, kwargs, attempts, timeout)
+        result: T = step.run(self._marks, write, self._size_limit)
+        return result
+
+    def sleep(self, duration: Duration, *, name: str | None = None) -> None:
+        """Gives the slot back for a time; the handler begins again afterwards."""
+        postponed = self._ask(Sleep(self.token, milliseconds(duration, "duration"), name))
+        if postponed is not None:
+            raise Postponed(postponed)
+
+    def wait_for(self, name: str, *, timeout: Duration | None = None) -> Json:
+        """Waits for a signal, and answers its data; gives the slot back meanwhile."""
+        limit = None if timeout is None else milliseconds(timeout, "timeout")
+        waited = msgspec.convert(self._ask(WaitFor(self.token, name, limit)), Waited)
+        if waited.is_late:
+            raise SignalTimeout(self.record.queue, self.id, name)
+        if waited.postponed is not None:
+            raise Postponed(waited.postponed, awaits=waited.awaits)
+        return waited.data
+
+    def gather(self, *calls: FlowRequest) -> list[Any]:
+        """Adds jobs as children, gives the slot back until all have ended, and answers their results in order."""
+        results = self._ask(Gather(self.token, describe(calls, self._size_limit)))
+        if results is None:
+            raise Postponed(0, awaits_children=True)
+        return list(results)
+
+    def report_phase(self, percent: float) -> None:
+        """`ctx.progress` of a phase in this process."""
+        self._ask(PhaseProgress(self.token, percent))
 
     def progress(self, value: Json) -> None:
         self._ask(Update(self.token, progress=encode(value, "progress", self._size_limit)))
@@ -151,15 +216,45 @@ class ProcessJob(RunningJob):
         return self._link.ask(request)
 
 
-def attempt(handler: Callable[[ProcessJob], Any], start: Start, link: Link) -> Ended:
+class ProcessPhaseContext:
+    """The context of a phase in a process: `progress` blocks until it is stored."""
+
+    def __init__(self, job: ProcessJob, phase: PhaseStart) -> None:
+        self._job = job
+        self._phase = phase
+        self.last_progress = phase.last_progress
+        self.overall = overall(phase.number, 0, phase.total)
+
+    @property
+    def name(self) -> str:
+        return self._phase.name
+
+    def progress(self, percent: float) -> None:
+        self._job.report_phase(percent)
+        self.last_progress = percent
+        self.overall = overall(self._phase.number, percent, self._phase.total)
+
+    def phase_result(self, name: str) -> Json:
+        return result_of_phase(self._phase.results, name, self.name)
+
+    def phase_results(self) -> dict[str, Json]:
+        return dict(self._phase.results)
+
+
+def attempt(handler: Callable[..., Any], start: Start, link: Link) -> Ended:
     token = start.record.token or ""
     job: ProcessJob | None = None
     try:
         job = ProcessJob(start, link)
-        result = handler(job)
+        result = handler(job) if start.phase is None else handler(job, ProcessPhaseContext(job, start.phase))
         return Ended(token, None if result is None else encode(result, "result", start.size_limit))
     except Postponed as postponed:
-        return Ended(token, postponed=postponed.delay, awaits_children=postponed.awaits_children)
+        return Ended(
+            token,
+            postponed=postponed.delay,
+            awaits_children=postponed.awaits_children,
+            awaits=postponed.awaits,
+        )
     except BaseException as error:  # noqa: BLE001 - SystemExit too fails the job, not the process
         fatal = isinstance(error, Unrecoverable | InvalidPayload)
         return Ended(token, failure=failure_of(error), fatal=fatal, refused=isinstance(error, PayloadRefused))
@@ -184,8 +279,8 @@ def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
 
 
 def _awaited(function: Callable[[ProcessJob], Any], dump: Callable[[Any], Json] | None) -> Callable[[ProcessJob], Any]:
-    def handler(job: ProcessJob) -> Any:
-        result = function(job)
+    def handler(*args: Any) -> Any:
+        result = function(*args)
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
         return result if dump is None else dump(result)

@@ -109,6 +109,8 @@ def complete_with(job: Job, result: Json) -> None:
 def _begin(job: Job) -> Completion:
     if job.ended:
         raise JobFinished(job.queue.name, job.id)
+    if job.phase is not None:
+        raise InvalidInput("a phase cannot complete its job: use a transaction of your own, and return the result")
     if job.completion is not None:
         if job.completion.outcome is not None:
             raise InvalidMove(job.queue.name, job.id, "complete", "completed", ("active",))

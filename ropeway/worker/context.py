@@ -8,6 +8,9 @@ from time import monotonic
 from types import coroutine
 from typing import TYPE_CHECKING, Any
 
+from ..store import forks
+from .service import end_forked_child
+
 if TYPE_CHECKING:
     from .job import Job
 
@@ -15,9 +18,10 @@ if TYPE_CHECKING:
 class CurrentJob:
     """The job whose handler is executing on the loop right now, and since when: the suspect if the loop is blocked."""
 
-    __slots__ = ("job", "since")
+    __slots__ = ("forks", "job", "since")
 
     def __init__(self) -> None:
+        self.forks = forks.count
         self.job: Job | None = None
         self.since = 0.0
 
@@ -51,3 +55,5 @@ def isolated(work: Coroutine[Any, Any, Any], job: Job, current: CurrentJob) -> G
         return done.value
     finally:
         current.job = None
+        if forks.count != current.forks:
+            end_forked_child()

@@ -16,6 +16,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import Final
 
 from msgspec.structs import replace
@@ -37,6 +38,7 @@ from .slots import Slots
 from .turns import TRIPS_AT_ONCE, Reservation, Turns
 
 SAFETY_POLL: Final = 5.0
+_stalled_count: Final = attrgetter("stalled_count")
 LATE: Final = 0.5
 """Seconds after which an unanswered claim gives up its reserved slots to other domains."""
 
@@ -56,7 +58,7 @@ class Dispatcher:
         worker: str,
         lock: Milliseconds,
         names: Callable[[str], tuple[str, ...] | None],
-        settled: Callable[[Job, Outcome, Answer], None],
+        settled: Callable[[list[tuple[Job, Outcome]], list[Answer]], None],
         claimed: Callable[[list[Job]], None],
     ) -> None:
         self.feeds = [QueueFeed(queue, self._on_wake) for queue in queues]
@@ -123,9 +125,7 @@ class Dispatcher:
 
     def note_answers(self, ended: list[tuple[Job, Outcome]], answers: list[Answer]) -> None:
         """Records the answers to outcomes that another thread settled."""
-        for (job, outcome), answer in zip(ended, answers, strict=True):
-            self.unsettled.pop(job, None)
-            self._settled(job, outcome, answer)
+        self._settle(ended, answers)
         self._state_changed.set()
         self.slots_changed()
 
@@ -332,11 +332,17 @@ class Dispatcher:
             elif claimed.jobs:
                 # The slots of a late claim may be taken.
                 self._receive(feed, claimed.jobs, started, max(0, self._slots.free) if reservation.is_late else wanted)
-        for (job, outcome), answer in zip(ended, answers, strict=True):
-            self.unsettled.pop(job, None)
+        if repeated:
             # Missing on a repeat: the first call settled it and retention took it; only the answer was lost.
-            self._settled(job, outcome, DONE if repeated and answer.verdict == "missing" else answer)
+            answers = [DONE if answer.verdict == "missing" else answer for answer in answers]
+        self._settle(ended, answers)
         self._quarantine.check()
+
+    def _settle(self, ended: list[tuple[Job, Outcome]], answers: list[Answer]) -> None:
+        forget = self.unsettled.pop
+        for job, _ in ended:
+            forget(job, None)
+        self._settled(ended, answers)
 
     def _receive(self, feed: QueueFeed, records: list[JobRecord], started: float, room: int) -> None:
         queue = feed.queue
@@ -348,7 +354,7 @@ class Dispatcher:
             if not room:
                 return
             jobs = jobs[:room]
-        if self._quarantine.is_alert or any(job.record.stalled_count for job in jobs):
+        if self._quarantine.is_alert or any(map(_stalled_count, records)):
             self._receive_suspects(jobs)
         else:
             self._claimed(jobs)

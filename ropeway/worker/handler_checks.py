@@ -11,8 +11,8 @@ from ..client.signature import evaluated, names_of
 from ..errors import InvalidOption
 
 
-def refuse_other_calls(name: str, function: Callable[..., Any]) -> None:
-    """Refuses functions that cannot take a single job: one error where the worker is made, instead of failing jobs."""
+def refuse_other_calls(name: str, function: Callable[..., Any], arguments: int = 1) -> None:
+    """Refuses functions that cannot take a job, or a job and a context: one error where the worker is made."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         problem = f"for {name!r} is a generator, whose values nothing would consume: return a list"
         raise InvalidOption("handler", problem)
@@ -23,11 +23,13 @@ def refuse_other_calls(name: str, function: Callable[..., Any]) -> None:
         # Some callables written in C have no signature.
         return
     try:
-        signature.bind(None)
+        signature.bind(*[None] * arguments)
     except TypeError:
-        problem = (
-            f"for {name!r} takes {signature}, but is called with the job alone: for typed arguments use @queue.task"
-        )
+        problem = f"for {name!r} takes {signature}, but is called with "
+        if arguments == 1:
+            problem += "the job alone: for typed arguments use @queue.task"
+        else:
+            problem += "the job and the context of its phase"
         raise InvalidOption("handler", problem) from None
 
 

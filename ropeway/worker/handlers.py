@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from ..client.jobtype import JobType
+from ..client.pipelines import Pipeline
 from ..client.queue import Queue
 from ..client.running import RunIn, is_async
 from ..client.tasks import AnyTask, TaskFunction
 from ..errors import InvalidOption
 from ..job.names import job_name
 from ..showing import shown
-from .child import ProcessJob
+from .child import ProcessJob, ProcessPhaseContext
 from .handler_checks import refuse_other_calls, refuse_other_jobs
 from .job import Job, SyncJob
 from .processes import Source, source_of, source_of_task
@@ -22,7 +23,8 @@ from .typed import Dump, call_handler, call_task, dump_result
 AsyncHandler: TypeAlias = Callable[[Job], Awaitable[Any]]
 SyncHandler: TypeAlias = Callable[[SyncJob], Any]
 ProcessHandler: TypeAlias = Callable[[ProcessJob], Any]
-HandlerFunction: TypeAlias = "AsyncHandler | SyncHandler | InProcess | AnyTask"
+ProcessPhase: TypeAlias = Callable[[ProcessJob, ProcessPhaseContext], Any]
+HandlerFunction: TypeAlias = "AsyncHandler | SyncHandler | InProcess | AnyTask | Pipeline"
 
 EVERY_NAME: Final = "*"
 
@@ -30,11 +32,11 @@ EVERY_NAME: Final = "*"
 class InProcess(NamedTuple):
     """A function marked by `in_process`."""
 
-    function: ProcessHandler
+    function: ProcessHandler | ProcessPhase
 
 
-def in_process(function: ProcessHandler) -> InProcess:
-    """Makes a handler run in separate processes, which can crash or be killed without harming the worker.
+def in_process(function: ProcessHandler | ProcessPhase) -> InProcess:
+    """Makes a handler or a phase run in separate processes, which can crash or be killed without harming the worker.
 
     Use it as in `Worker(queue, {"crunch": in_process(crunch)})`. The function, `def` or `async def`, must be defined at
     the top of a module. A cancel or a timeout kills its process.
@@ -45,12 +47,15 @@ def in_process(function: ProcessHandler) -> InProcess:
 
 
 class Handler(NamedTuple):
-    function: Callable[[Any], Any]
+    function: Callable[..., Any]
     run_in: RunIn
     source: Source | None = None
     dump: Dump | None = None
     """Converts its results to JSON; None if they are JSON already."""
     task: AnyTask | None = None
+    pipeline: Pipeline | None = None
+    is_plain: bool = False
+    """True if it is a coroutine function of the job, to be called on the loop."""
 
     def json_of(self, result: Any) -> Any:
         return result if self.dump is None else self.dump(result)
@@ -87,6 +92,7 @@ class Handlers:
         taken: dict[str, dict[str, Handler]] = {}
         for queue in queues:
             taken[queue.name] = {name: of_task(task) for name, task in queue.tasks.items()}
+            taken[queue.name] |= {name: of_pipeline(task.pipeline) for name, task in queue.pipelines.items()}
             for name, handler in self._by_name.items():
                 _refuse_both(queue.name, name, taken[queue.name].get(name), handler)
             if not (taken[queue.name] or self._by_name or self._other):
@@ -116,6 +122,8 @@ def handler_of(name: str, function: HandlerFunction) -> Handler:
             problem = f"is {function!r}: Worker(queue) runs the tasks of its queue by itself"
             raise InvalidOption("handler", problem)
         return of_task(function)
+    if isinstance(function, Pipeline):
+        return of_pipeline(function)
     if isinstance(function, InProcess):
         refuse_other_calls(name, function.function)
         refuse_other_jobs(name, function.function, "process")
@@ -124,7 +132,7 @@ def handler_of(name: str, function: HandlerFunction) -> Handler:
         run_in = _place_of(function)
         refuse_other_calls(name, function)
         refuse_other_jobs(name, function, run_in)
-        return Handler(function, run_in)
+        return Handler(function, run_in, is_plain=run_in == "loop")
     raise InvalidOption("handler", f"for {shown(name)} is {shown(function)}: give a function that takes a job")
 
 
@@ -134,7 +142,25 @@ def of_task(task: AnyTask) -> Handler:
     if signature.run_in == "process":
         # The child process calls it, and sends its result as JSON.
         return Handler(call, "process", source_of_task(task), task=task)
-    return Handler(call, signature.run_in, dump=dump_result(signature.result), task=task)
+    is_plain = signature.run_in == "loop"
+    return Handler(call, signature.run_in, dump=dump_result(signature.result), task=task, is_plain=is_plain)
+
+
+def of_pipeline(pipeline: Pipeline) -> Handler:
+    for phase in pipeline.phases:
+        function = phase.function
+        if isinstance(function, InProcess):
+            source_of(function.function)
+            refuse_other_calls(phase.name, function.function, 2)
+            refuse_other_jobs(phase.name, function.function, "process")
+        else:
+            refuse_other_calls(phase.name, function, 2)
+            refuse_other_jobs(phase.name, function, _place_of(function))
+    return Handler(_not_called, "loop", pipeline=pipeline)
+
+
+def _not_called(_: Job) -> NoReturn:
+    raise AssertionError("a pipeline is run by its phases")
 
 
 def of_job_type(job_type: JobType[Any, Any], function: Any) -> Handler:
@@ -144,7 +170,7 @@ def of_job_type(job_type: JobType[Any, Any], function: Any) -> Handler:
     call, dump = call_handler(job_type, function), dump_result(job_type.result)
     run_in = _place_of(function)
     refuse_other_jobs(job_type.name, function, run_in)
-    return Handler(call, run_in, dump=dump)
+    return Handler(call, run_in, dump=dump, is_plain=run_in == "loop")
 
 
 def _place_of(function: Callable[..., Any]) -> RunIn:

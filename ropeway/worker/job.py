@@ -17,16 +17,20 @@ from ..client.new_jobs import PROGRESS_LIMIT
 from ..client.queue import Queue
 from ..client.running import RunIn, RunningJob
 from ..client.sync_flows import SyncFlowHandle
-from ..errors import DuplicateJob, HandlerError, JobFinished, LockLost, Postponed
+from ..errors import DuplicateJob, HandlerError, JobFinished, LockLost, Postponed, StoreUnavailable
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
 from ..job.flows import ChildState, Parent, Policy, policy_or_none
+from ..job.marks import Mark, Marking
 from ..job.options import StoredOptions
 from ..job.record import JobRecord
 from ..job.retention import KEEP_COMPLETED
 from ..store.values import Added, Answer, JobUpdate
+from .blocking_steps import BlockingStep
 from .completing import Completion, complete_with, completing, completing_blocking
+from .durable import Durable
 from .service import until_answered
+from .step_marks import StepMarks
 
 if TYPE_CHECKING:
     from .slots import Slot
@@ -45,7 +49,7 @@ SendSignal: TypeAlias = "Callable[[Job, Signal], None]"
 """Delivers a signal to a running job, from any thread."""
 
 
-class Job(JobHandle[Any], RunningJob):
+class Job(Durable, JobHandle[Any], RunningJob):
     """The job as an `async def` handler receives it. Its calls are refused once the handler has ended."""
 
     run_in: ClassVar[RunIn] = "loop"
@@ -60,11 +64,14 @@ class Job(JobHandle[Any], RunningJob):
         "ended",
         "error",
         "keep",
+        "marking",
         "options",
+        "phase",
         "progressed",
         "record",
         "signal",
         "slot",
+        "step_marks",
         "threaded",
         "timing",
         "token",
@@ -74,7 +81,7 @@ class Job(JobHandle[Any], RunningJob):
         self.queue = queue
         self.id = record.id
         self.name = record.name
-        self.created = False
+        self.created = self.deduplicated = False
         self._snapshot = None
         self._read_result = None
         self.record = record
@@ -92,6 +99,11 @@ class Job(JobHandle[Any], RunningJob):
         """The error of its attempt, until it is reported."""
         self.discarded = False
         self.slot: Slot | None = None
+        self.step_marks: StepMarks | None = None
+        self.marking: Marking | None = None
+        """Marks to be stored with its completion."""
+        self.phase: str | None = None
+        """The phase of its pipeline that runs now."""
         self.threaded = False
         """True while its handler is in a thread, where it cannot be cancelled."""
         self.progressed: Callable[[Job, Json], None] | None = None
@@ -114,6 +126,12 @@ class Job(JobHandle[Any], RunningJob):
                 raise HandlerError(f"corrupt record: its data cannot be read: {damage}") from None
             self._decoded = True
         return self._data
+
+    @property
+    def _known_marks(self) -> StepMarks:
+        if self.step_marks is None:
+            self.step_marks = StepMarks(self.record)
+        return self.step_marks
 
     @property
     def attempt(self) -> int:
@@ -175,7 +193,7 @@ class Job(JobHandle[Any], RunningJob):
         waits as `on_child_failure` says.
         """
         if (await self.queue.children(self.id, limit=1)).awaited:
-            raise Postponed(0, awaits_children=True)
+            await self._give_back(Postponed(0, awaits_children=True))
 
     def discard(self) -> None:
         """If this attempt fails, there will be no other."""
@@ -197,15 +215,20 @@ class Job(JobHandle[Any], RunningJob):
     async def _update(self, change: JobUpdate) -> Answer:
         if self.ended:
             raise JobFinished(self.queue.name, self.id)
-        [answer] = await self._store_update(change)
+        answer = await self._store_update(change)
         if answer.verdict in ("lost", "missing"):
             raise LockLost(self.queue.name, self.id)
         return answer
 
-    async def _store_update(self, change: JobUpdate) -> list[Answer]:
-        store, queue = self.queue.store, self.queue.name
+    async def _store_update(self, change: JobUpdate) -> Answer:
+        updates = self.queue.updates
+        try:
+            return await updates.send(change)
+        except StoreUnavailable:
+            if self.cancelled:
+                raise
         # A short outage of the store must not fail a handler; in a long one its lock is lost.
-        return await until_answered(lambda _: store.update(queue, [change]), "update", unless=lambda: self.cancelled)
+        return await until_answered(lambda _: updates.send(change), "update", unless=lambda: self.cancelled)
 
 
 class SyncJob(RunningJob):
@@ -267,6 +290,41 @@ class SyncJob(RunningJob):
     def wait_for_children(self) -> None:
         """Returns if all children have ended; otherwise leaves the handler, which begins again then."""
         return self._wait(self._job.wait_for_children)
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., T],
+        /,
+        *args: Any,
+        attempts: int = 1,
+        timeout: Duration | None = None,
+        **kwargs: Any,
+    ) -> T:
+        """Runs a function once in effect, in this thread: its result is stored, and the answer in later attempts.
+
+        Nothing can stop it: that it took longer than `timeout` is noticed when it has ended.
+        """
+
+        def write(mark: Mark) -> None:
+            self._wait(lambda: self._job._write_marks(mark))  # noqa: SLF001 - a part of the job
+
+        step = BlockingStep(name, function, args, kwargs, attempts, timeout)
+        marks = self._job._known_marks  # noqa: SLF001 - a part of the job
+        result: T = step.run(marks, write, self.queue.size_limit)
+        return result
+
+    def sleep(self, duration: Duration, *, name: str | None = None) -> None:
+        """Gives the slot back for a time; the handler begins again afterwards."""
+        return self._wait(lambda: self._job.sleep(duration, name=name))
+
+    def wait_for(self, name: str, *, timeout: Duration | None = None) -> Json:
+        """Waits for a signal, and answers its data; gives the slot back meanwhile."""
+        return self._wait(lambda: self._job.wait_for(name, timeout=timeout))
+
+    def gather(self, *calls: FlowRequest) -> list[Any]:
+        """Adds jobs as children, gives the slot back until all have ended, and answers their results in order."""
+        return self._wait(lambda: self._job.gather(*calls))
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
         self._job.postpone(delay)

@@ -42,6 +42,7 @@ from .completing import is_completing
 from .failures import HandlerFailed
 from .handlers import Handlers
 from .job import Job
+from .maintenance.firing import fire_schedules
 from .options import Rules
 from .processes import Processes
 from .service import log
@@ -95,24 +96,19 @@ class ClaimedJob(Job):
         """Gives the job back, to be claimed after the delay; uses no attempt."""
         await self._settle(await self._attempts.outcome_of(self, Postponed(milliseconds(delay, "delay"))))
 
-    async def wait_for_children(self) -> None:
-        """Returns if all children have ended; otherwise gives the job back, to be claimed then, and raises `Postponed`.
-
-        That uses no attempt. If a child has failed, the job fails, goes on or waits as `on_child_failure` says.
-        """
-        try:
-            await super().wait_for_children()
-        except Postponed as postponed:
-            await self._settle(await self._attempts.outcome_of(self, postponed))
-            raise
-
     async def release(self) -> None:
         """Gives the job back at once; uses no attempt."""
         await self._settle(Outcome(self.id, self.token, "hand back"))
 
-    async def _store_update(self, change: JobUpdate) -> list[Answer]:
+    async def _give_back(self, postponed: Postponed) -> None:
+        """`wait_for_children`, `sleep` and `wait_for` give the job back, to be claimed then, and raise `Postponed`."""
+        await self._settle(await self._attempts.outcome_of(self, postponed))
+        raise postponed
+
+    async def _store_update(self, change: JobUpdate) -> Answer:
         # The caller decides how long to wait for a store that cannot be reached.
-        return await self.queue.store.update(self.queue.name, [change])
+        [answer] = await self.queue.store.update(self.queue.name, [change])
+        return answer
 
     async def _settle(self, outcome: Outcome | None) -> None:
         assert outcome is not None
@@ -132,7 +128,8 @@ _giving_back: set[asyncio.Task[None]] = set()
 class Sweeps:
     """Times of the last recovery of stalled jobs, per queue.
 
-    Where all jobs are claimed manually, no worker ticks the queue, and stalled jobs would stay active for ever.
+    Where all jobs are claimed manually, no worker ticks the queue: stalled jobs would stay active for ever, and no
+    schedule would fire.
     """
 
     def __init__(self, interval: float) -> None:
@@ -145,6 +142,8 @@ class Sweeps:
     async def sweep(self, queue: Queue, stalls: StallRules) -> Ticked:
         ticked = await queue.store.tick(queue.name, stalls)
         self._last[queue.name] = time.monotonic()
+        if ticked.schedules:
+            await fire_schedules(queue.store, queue.name, ticked.schedules, ticked.now)
         return ticked
 
 

@@ -6,12 +6,25 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..job.codec import JsonText
+from ..job.codec import Json, JsonText
 from ..job.failure import Failure
 from ..job.flows import Policy
 from ..job.instants import Milliseconds
+from ..job.marks import Mark
 from ..job.record import JobRecord
 from .described_flows import Graph
+
+
+class PhaseStart(msgspec.Struct, frozen=True):
+    """A phase that runs in the process."""
+
+    name: str
+    number: int
+    """From 0."""
+    total: int
+    results: dict[str, Json] = {}
+    """Of the phases before it."""
+    last_progress: Json = None
 
 
 class Start(msgspec.Struct, tag="start", frozen=True):
@@ -19,6 +32,8 @@ class Start(msgspec.Struct, tag="start", frozen=True):
 
     record: JobRecord
     size_limit: int
+    phase: PhaseStart | None = None
+    """Only this phase of its pipeline."""
 
 
 class Reply(msgspec.Struct, tag="reply", frozen=True):
@@ -36,6 +51,46 @@ class Update(msgspec.Struct, tag="update", frozen=True):
     progress: JsonText | None = None
     log: str | None = None
     data: JsonText | None = None
+    marks: tuple[Mark, ...] = ()
+    """Results of steps."""
+
+
+class PhaseProgress(msgspec.Struct, tag="phase", frozen=True):
+    """From the process: how far the phase is."""
+
+    token: str
+    percent: float
+
+
+class Sleep(msgspec.Struct, tag="sleep", frozen=True):
+    """From the process: sleep. The answer is by how long to postpone the job; None if the time is over."""
+
+    token: str
+    duration: Milliseconds
+    name: str | None = None
+
+
+class WaitFor(msgspec.Struct, tag="wait", frozen=True):
+    """From the process: wait for a signal. The answer is a `Waited`."""
+
+    token: str
+    name: str
+    timeout: Milliseconds | None = None
+
+
+class Waited(msgspec.Struct, frozen=True):
+    data: Json = None
+    postponed: Milliseconds | None = None
+    awaits: str | None = None
+    is_late: bool = False
+    """True if the timeout has passed."""
+
+
+class Gather(msgspec.Struct, tag="gather", frozen=True):
+    """From the process: add children and wait for them. The answer are their results; None if they have not ended."""
+
+    token: str
+    flows: Graph
 
 
 class ReadFamily(msgspec.Struct, tag="family", frozen=True):
@@ -65,9 +120,11 @@ class Ended(msgspec.Struct, tag="ended", frozen=True):
     postponed: Milliseconds | None = None
     awaits_children: bool = False
     """True if it is postponed until its children have ended."""
+    awaits: str | None = None
+    """The mark until which it is postponed."""
 
 
-Request: TypeAlias = Update | ReadFamily | AddChildren
+Request: TypeAlias = Update | PhaseProgress | Sleep | WaitFor | Gather | ReadFamily | AddChildren
 ToProcess: TypeAlias = Start | Reply
 FromProcess: TypeAlias = Request | Ended
 

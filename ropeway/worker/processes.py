@@ -13,23 +13,30 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from ..client.tasks import AnyTask
-from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, WorkerCrashed
+from ..errors import InvalidOption, InvalidTask, Postponed, RopewayError, SignalTimeout, WorkerCrashed
 from ..job.codec import Json, decode
 from ..showing import shown
 from .described_flows import rebuild
 from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
+from .pipeline_run import PhaseContext
 from .process_protocol import (
     LINE_LIMIT,
     AddChildren,
     Ended,
+    Gather,
+    PhaseProgress,
     ReadFamily,
     Reply,
     Request,
+    Sleep,
     Start,
     Update,
+    Waited,
+    WaitFor,
     encode_line,
     read_report,
 )
@@ -164,14 +171,19 @@ class HandlerProcess:
     def is_alive(self) -> bool:
         return self._process.returncode is None
 
-    async def run(self, job: Job) -> Any:
+    async def run(self, job: Job, context: PhaseContext | None = None) -> Any:
         try:
-            return await self._run(job)
+            return await self._run(job, context)
         except ConnectionError as broken:
             raise WorkerCrashed(f"the handler's process ended: {await self._cause()}") from broken
 
-    async def _run(self, job: Job) -> Any:
-        self._writer.write(encode_line(Start(job.record, job.queue.size_limit)))
+    async def _run(self, job: Job, context: PhaseContext | None) -> Any:
+        start = Start(job.record, job.queue.size_limit)
+        if context is not None:
+            # With the marks that the attempt has written since it was claimed.
+            record = replace(job.record, marks=job._known_marks.marks)  # noqa: SLF001 - a part of the job
+            start = replace(start, record=record, phase=context.description)
+        self._writer.write(encode_line(start))
         while True:
             said = await self._reader.readline()
             if not said.endswith(b"\n"):
@@ -181,7 +193,7 @@ class HandlerProcess:
                     if ended.token == job.token:
                         return _result(ended)
                 case request:
-                    self._writer.write(encode_line(await _reply(job, request)))
+                    self._writer.write(encode_line(await _reply(job, request, context)))
 
     async def end(self) -> None:
         """Kills it and the processes it started; returns when none is left."""
@@ -215,11 +227,11 @@ class Processes:
         self._idle: dict[Source, list[HandlerProcess]] = {}
         self._shortage = Shortage()
 
-    async def run(self, source: Source, job: Job) -> Any:
+    async def run(self, source: Source, job: Job, context: PhaseContext | None = None) -> Any:
         process = await self._engage(source)
         reusable = False
         try:
-            result = await process.run(job)
+            result = await process.run(job, context)
             reusable = True
             return result
         except (HandlerFailed, Postponed):
@@ -263,7 +275,7 @@ class Processes:
             await asyncio.wait(ending)
 
 
-async def _reply(job: Job, request: Request) -> Reply:
+async def _reply(job: Job, request: Request, context: PhaseContext | None) -> Reply:
     if request.token != job.token:
         return Reply("the job has ended, and is no longer held by this process")
     try:
@@ -271,6 +283,12 @@ async def _reply(job: Job, request: Request) -> Reply:
             case Update():
                 await _update(job, request)
                 return Reply()
+            case PhaseProgress(percent=percent):
+                assert context is not None, "only phases report it"
+                await context.progress(percent)
+                return Reply()
+            case Sleep() | WaitFor() | Gather():
+                answer = await _durable(job, request)
             case ReadFamily():
                 answer = await _family(job, request)
             case AddChildren():
@@ -290,6 +308,28 @@ async def _update(job: Job, update: Update) -> None:
         await job.log(update.log)
     if update.data is not None:
         await job.update_data(decode(update.data))
+    if update.marks:
+        await job._write_marks(*update.marks)  # noqa: SLF001 - the process is a part of the job
+
+
+async def _durable(job: Job, request: Sleep | WaitFor | Gather) -> Any:
+    """A call of `Durable`, for the process: it leaves its handler by itself if the job is postponed."""
+    try:
+        match request:
+            case Sleep(duration=duration, name=name):
+                await job.sleep(duration / 1000, name=name)
+                return None
+            case WaitFor(name=name, timeout=timeout):
+                waited = await job.wait_for(name, timeout=None if timeout is None else timeout / 1000)
+                return msgspec.to_builtins(Waited(waited))
+            case Gather(flows=flows):
+                return await job.gather(*rebuild(flows, job.queue))
+    except SignalTimeout:
+        return msgspec.to_builtins(Waited(is_late=True))
+    except Postponed as postponed:
+        if isinstance(request, WaitFor):
+            return msgspec.to_builtins(Waited(postponed=postponed.delay, awaits=postponed.awaits))
+        return postponed.delay if isinstance(request, Sleep) else None
 
 
 async def _family(job: Job, request: ReadFamily) -> Json:
@@ -306,7 +346,7 @@ async def _family(job: Job, request: ReadFamily) -> Json:
 
 def _result(ended: Ended) -> Any:
     if ended.postponed is not None:
-        raise Postponed(ended.postponed, awaits_children=ended.awaits_children)
+        raise Postponed(ended.postponed, awaits_children=ended.awaits_children, awaits=ended.awaits)
     if ended.failure is not None:
         kind = PayloadRefused if ended.refused else HandlerFailedForGood if ended.fatal else HandlerFailed
         raise kind(ended.failure)

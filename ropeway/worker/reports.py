@@ -65,6 +65,14 @@ class Reports:
         if job.signal == "cancelled":
             self._listeners.emit("cancelled", job)
 
+    def settled_all(self, ended: list[tuple[Job, Outcome]], answers: list[Answer]) -> None:
+        """Reports the answers to the outcomes of one trip."""
+        wants_completed = self._listeners.hears("completed")
+        for (job, outcome), answer in zip(ended, answers, strict=True):
+            is_plain = outcome.move == "complete" and answer.verdict == "done" and answer.state != "cancelled"
+            if not is_plain or wants_completed or job.timing is not None:
+                self.settled(job, outcome, answer)
+
     def settled(self, job: Job, outcome: Outcome, answer: Answer) -> None:
         # An error references its frames, and these the job: kept on the job, it would be a reference cycle.
         error, job.error = job.error, None

@@ -19,7 +19,6 @@ from ..job.outcomes import Outcome
 from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
-from .completing import committed
 from .dispatcher import Dispatcher
 from .domains import Domain, domains_of, late_ones
 from .follower import Follower
@@ -95,7 +94,7 @@ class Runtime:
             worker_id,
             rules.lock,
             handlers.names,
-            reports.settled,
+            reports.settled_all,
             reports.claimed,
         )
         self._siblings: dict[int, Store] = {}
@@ -172,6 +171,7 @@ class Runtime:
         await until_answered(lambda _: queue.store.open(), f"opening {queue.store.url}")
         if limit is not None:
             await until_answered(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
+        await until_answered(lambda _: queue.schedules.declare(), "storing schedules")
 
     def run_on_loop(self, action: Callable[[], None]) -> None:
         """Runs it on the worker's loop: at once if this is the loop's thread, else soon."""
@@ -408,8 +408,9 @@ class Runtime:
                 await asyncio.gather(*withdrawing, return_exceptions=True)
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:
-        if (done := committed(job)) is not None:
-            self._reports.settled(job, done, DONE)
+        completion = job.completion
+        if completion is not None and completion.outcome is not None:
+            self._reports.settled(job, completion.outcome, DONE)
             self.dispatcher.slots_changed()
         elif outcome is None:
             self._reports.dropped(job)

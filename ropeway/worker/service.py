@@ -6,7 +6,8 @@ import asyncio
 import os
 import random
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, TypeVar
+from contextvars import ContextVar
+from typing import Final, NoReturn, TypeVar
 
 from .. import logger
 from ..errors import StoreUnavailable
@@ -15,6 +16,8 @@ log: Final = logger.log
 
 T = TypeVar("T")
 
+OF_WORKER: Final[ContextVar[bool]] = ContextVar("ropeway_of_worker", default=False)
+"""Set in a worker's own services, so that tests can tell their timers from those of the application."""
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
 
@@ -84,6 +87,7 @@ class Services:
                 running.close()
 
     async def run(self) -> None:
+        OF_WORKER.set(True)
         try:
             async with self._group:
                 self._is_running = True
@@ -111,8 +115,7 @@ async def until_answered(
             await asyncio.sleep(pause)
 
 
-def end_if_forked(pid: int) -> None:
+def end_forked_child() -> NoReturn:
     """Ends a forked child that returned from its handler: it would go on as a second worker."""
-    if os.getpid() != pid:
-        log.error("a process that a handler forked returned from the handler: it is ended by os._exit(1)")
-        os._exit(1)
+    log.error("a process that a handler forked returned from the handler: it is ended by os._exit(1)")
+    os._exit(1)

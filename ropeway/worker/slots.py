@@ -169,25 +169,9 @@ class Slots:
         log.error("a slot broke off in %r", slot.job, exc_info=error)
 
     async def _work(self, slot: Slot) -> None:
-        clock = asyncio.get_running_loop().time
         self._waking = False
         while not self._closed and slot in self._slots:
-            since = clock()
-            while self._ready and not self._closed:
-                try:
-                    job = self._ready.popleft()
-                except IndexError:
-                    break  # Another thread took it meanwhile.
-                if self._ready:
-                    self._wake_slot()
-                if job.ended:
-                    continue
-                await self._run(slot, job)
-                if slot not in self._slots:
-                    break
-                if clock() - since > LOOP_SHARE:
-                    await self._pause(asyncio.sleep(0))
-                    since = clock()
+            await self._run_ready(slot)
             if slot not in self._slots or len(self._slots) > self.size:
                 break
             idle = asyncio.get_running_loop().create_future()
@@ -197,24 +181,36 @@ class Slots:
         self._slots.discard(slot)
         self._abandoned.discard(slot)
 
-    async def _run(self, slot: Slot, job: Job) -> None:
-        task = slot.task
+    async def _run_ready(self, slot: Slot) -> None:
+        """Runs jobs in a slot until none is ready, or the slot was replaced."""
+        task, ready, run = slot.task, self._ready, self._attempts.run
         assert task is not None
-        job.slot = slot
-        slot.job = job
-        if job.timing is not None:
-            job.timing.began = monotonic()
-        outcome = None
-        if job.signal is None:
-            outcome = await self._attempts.run(job)
-        elif job.signal in ("shutdown", "lost"):
-            outcome = Outcome(job.id, job.token, "hand back")
-        if task.cancelling():
-            # A cancel that the handler requested itself may still be pending: it must not hit the next job.
-            await self._pause(asyncio.sleep(0))
-            _forget_cancels(task)
-        if slot in self._slots:
+        clock = asyncio.get_running_loop().time
+        since = clock()
+        while ready and not self._closed:
+            try:
+                job = ready.popleft()
+            except IndexError:
+                return  # Another thread took it meanwhile.
+            if ready and not self._waking:
+                self._wake_slot()
+            if job.ended:
+                continue
+            job.slot = slot
+            slot.job = job
+            if job.timing is not None:
+                job.timing.began = monotonic()
+            outcome = await run(job) if job.signal is None else _unstarted(job)
+            if task.cancelling():
+                # A cancel that the handler requested itself may still be pending: it must not hit the next job.
+                await self._pause(asyncio.sleep(0))
+                _forget_cancels(task)
+            if slot not in self._slots:
+                return
             self._end(job, outcome)
+            if clock() - since > LOOP_SHARE:
+                await self._pause(asyncio.sleep(0))
+                since = clock()
 
     def _end(self, job: Job, outcome: Outcome | None = None) -> None:
         job.ended = True
@@ -242,6 +238,11 @@ class Slots:
             if self._closed or task is None:
                 raise
             _forget_cancels(task)
+
+
+def _unstarted(job: Job) -> Outcome | None:
+    """The outcome of a job that was signalled before its handler was called."""
+    return Outcome(job.id, job.token, "hand back") if job.signal in ("shutdown", "lost") else None
 
 
 def _forget_cancels(task: asyncio.Task[Any]) -> None:

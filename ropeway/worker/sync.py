@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -12,6 +12,7 @@ from ..client.sync_flows import SyncFlowHandle
 from ..client.sync_handle import SyncJobHandle
 from ..job.codec import Json
 from ..job.durations import Duration
+from ..job.extras import Origin
 from ..job.flows import Policy
 from .completing import completing_blocking
 
@@ -42,6 +43,16 @@ class SyncClaimedJob(SyncJobHandle):
     def cancelled(self) -> bool:
         return self._claimed.cancelled
 
+    @property
+    def schedule(self) -> str | None:
+        """The id of the schedule that made it."""
+        return self._claimed.schedule
+
+    @property
+    def origin(self) -> Origin | None:
+        """Of a dead letter: the job that failed."""
+        return self._claimed.origin
+
     def postpone(self, delay: Duration = 0) -> NoReturn:
         self._claimed.postpone(delay)
 
@@ -59,6 +70,45 @@ class SyncClaimedJob(SyncJobHandle):
         self._claimed.complete_with(result)
 
     # Written by tools/twins.py: do not edit
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        /,
+        *args: Any,
+        attempts: int = 1,
+        timeout: Duration | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Runs a function once in effect: its result is stored, and is the answer in every later attempt.
+
+        `name` is its own in this handler; in a loop use `f"page-{n}"`. The result is JSON, or of the type that the
+        function's annotation says. A `def` function runs in a thread. `attempts` and `timeout` are those of the step.
+        """
+        return run(self._claimed.step(name, function, *args, attempts=attempts, timeout=timeout, **kwargs))
+
+    def sleep(self, duration: Duration, *, name: str | None = None) -> None:
+        """Gives the slot back for a time, even of days; the handler begins again afterwards. Uses no attempt.
+
+        Sleeps are told apart by their order in the handler or phase, or by `name` if that order changes.
+        """
+        run(self._claimed.sleep(duration, name=name))
+
+    def wait_for(self, name: str, *, timeout: Duration | None = None) -> Json:
+        """Waits for a signal, `await queue.signal(id, name, data)`, and answers its data.
+
+        Gives the slot back meanwhile. Raises `SignalTimeout` after `timeout`, which begins with the first wait. A
+        signal that came first is answered at once, and the same one in every later attempt.
+        """
+        return run(self._claimed.wait_for(name, timeout=timeout))
+
+    def gather(self, *calls: Any) -> list[Any]:
+        """Adds jobs as children, gives the slot back until all have ended, and answers their results in order.
+
+        If one fails, this job fails with it, unless its `on_child_failure` says otherwise; then its result is None.
+        """
+        return run(self._claimed.gather(*calls))
 
     def progress(self, value: Json) -> None:
         """Stores the job's progress: any JSON value; a number from 0 to 100 is shown as a bar."""
@@ -83,9 +133,10 @@ class SyncClaimedJob(SyncJobHandle):
         return [job.sync for job in run(self._claimed.add_children(flows, on_child_failure=on_child_failure))]
 
     def wait_for_children(self) -> None:
-        """Returns if all children have ended; otherwise gives the job back, to be claimed then, and raises `Postponed`.
+        """Returns if all children have ended; otherwise gives the slot back, and the handler begins again then.
 
-        That uses no attempt. If a child has failed, the job fails, goes on or waits as `on_child_failure` says.
+        That uses no attempt. It leaves the handler by an exception. If a child has failed, the job fails, goes on or
+        waits as `on_child_failure` says.
         """
         run(self._claimed.wait_for_children())
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
-from .service import end_if_forked
+from ..store import forks
+from .service import end_forked_child
 from .shortage import Shortage
 
 _Ended: TypeAlias = "asyncio.Future[tuple[Any, BaseException | None]]"
@@ -29,7 +29,7 @@ class Threads:
         self._idle = 0
         self._started = 0
         self._shortage = Shortage()
-        self._pid = os.getpid()
+        self._forks = forks.count
 
     async def engage(self) -> None:
         """Reserves a thread, idle or new, for the `run` that must follow at once.
@@ -72,7 +72,8 @@ class Threads:
                 result = context.run(function, argument)
             except BaseException as raised:  # noqa: BLE001 - SystemExit too fails the job, not the thread
                 error = raised
-            end_if_forked(self._pid)
+            if forks.count != self._forks:
+                end_forked_child()
             try:
                 loop.call_soon_threadsafe(self._deliver, answer, result, error)
             except RuntimeError:

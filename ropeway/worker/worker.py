@@ -366,7 +366,8 @@ class Worker(Guided):
 
 def _given(queue: Queue) -> dict[str, tuple[str, ...]]:
     """The names of the options that its tasks give their jobs."""
-    return {name: tuple(given) for name, given in queue.tasks.defaults.items() if given}
+    of_pipelines = {name: {**queue.defaults, **task.options} for name, task in queue.pipelines.items()}
+    return {name: tuple(given) for name, given in {**queue.tasks.defaults, **of_pipelines}.items() if given}
 
 
 def _checked_queues(given: Queue | Iterable[Queue]) -> list[Queue]:

@@ -91,8 +91,8 @@ def test_an_id_that_is_there_is_found_and_another_job_under_it_is_refused(ropewa
     aloud = ropeway("add", QUEUE, "send", "1", "--id", "a")
     other = ropeway("add", QUEUE, "send", "2", "--id", "a")
 
-    assert first.json == {"id": "a", "created": True}
-    assert again.json == {"id": "a", "created": False}
+    assert first.json == {"id": "a", "created": True, "deduplicated": False}
+    assert again.json == {"id": "a", "created": False, "deduplicated": False}
     assert "there already" in aloud.err
     assert (other.code, other.out) == (ExitCode.FAILED, "")
 
@@ -204,7 +204,7 @@ def test_waiting_prints_the_result(ropeway: Ropeway, arrange: Arrange):
     document = ropeway("add", QUEUE, "send", "--id", done.id, "--wait", "5s", "--json")
 
     assert (ran.code, ran.out) == (ExitCode.OK, '"sent"\n')
-    assert document.json == {"id": done.id, "created": False, "result": "sent"}
+    assert document.json == {"id": done.id, "created": False, "deduplicated": False, "result": "sent"}
 
 
 def test_waiting_for_a_failed_job_fails_with_its_reason(ropeway: Ropeway, arrange: Arrange):
@@ -227,7 +227,7 @@ def test_a_program_is_told_the_id_of_a_job_without_a_result(ropeway: Ropeway):
     ran = ropeway("add", QUEUE, "send", "--id", "slow", "--wait", "0.01", "--json")
 
     assert ran.code == ExitCode.TIMEOUT
-    assert ran.json.keys() == {"id", "created", "error"}
+    assert ran.json.keys() == {"id", "created", "deduplicated", "error"}
     assert (ran.json["id"], ran.json["created"]) == ("slow", True)
     assert ran.json["error"].startswith("job 'slow' did not finish within 0.01 s: it is waiting, and no worker runs")
 

@@ -44,7 +44,7 @@ def test_a_flow_comes_from_a_file_or_standard_input(ropeway: Ropeway, arrange: A
 
     ran = ropeway("add", "--flow", place, "--json", given=json.dumps(REPORT))
 
-    assert (ran.code, ran.json) == (ExitCode.OK, {"id": "report-42", "created": True})
+    assert (ran.code, ran.json) == (ExitCode.OK, {"id": "report-42", "created": True, "deduplicated": False})
     opened: tuple[Any, ...] = ("etl", "open", "waiting", "fail", [])
     assert described(flow_of(arrange)) == (
         *("reports", "report", "waiting-children", None),

@@ -16,7 +16,7 @@ from ropeway.job.backoff import Backoff
 from .conftest import Arrange, Ropeway
 
 APP = """
-from ropeway import Queue, Worker
+from ropeway import Phase, Pipeline, Queue, Worker
 
 emails = Queue("emails", priority=3)
 other = Queue("other")
@@ -24,6 +24,8 @@ here_only = Queue("here", "memory://")
 
 @emails.task(attempts=5, backoff=10, timeout=60)
 async def send_email(to: str, subject: str = "Hello") -> None: ...
+
+emails.task(Pipeline([Phase("write", print)]), name="letters", attempts=4)
 
 queues = [emails, other]
 worker = Worker(emails, {"print": print})
@@ -54,6 +56,14 @@ def test_a_job_has_the_options_of_its_task(ropeway: Ropeway, arrange: Arrange, t
     assert (options.attempts, options.backoff, options.timeout) == (5, Backoff.fixed(10), 5_000)
     assert job.priority == 3
     assert "own options" not in ran.err
+
+
+@pytest.mark.parametrize("target", ["mail_app:emails", "mail_app:worker"])
+def test_a_pipeline_of_the_queue_is_known_as_its_tasks_are(ropeway: Ropeway, arrange: Arrange, target: str):
+    ran = ropeway("add", "emails", "letters", "--app", target)
+
+    assert ran.code == ExitCode.OK, ran.err
+    assert added(arrange, ran.out.strip()).read_options().attempts == 4
 
 
 def test_a_bulk_has_them_too(ropeway: Ropeway, arrange: Arrange):

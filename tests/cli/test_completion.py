@@ -38,7 +38,7 @@ def test_every_shell_gets_its_script(ropeway: Ropeway, shell: str):
 
 def test_commands_and_states_are_completed(url: str):
     assert offered("jo") == ["jobs"]
-    assert offered("jobs", "re") == ["remove", "retry"]
+    assert offered("jobs", "re") == ["redrive", "remove", "retry"]
     assert offered("jobs", "list", "--state", "waiting-") == ["waiting-children"]
 
 

@@ -11,8 +11,10 @@ import pytest
 from ropeway.cli.doctor.examining import examine_clock
 from ropeway.cli.exit_codes import ExitCode
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
+from ropeway.job.extras import Extras, Origin
+from ropeway.job.schedules import Rule, ScheduleState, Template
 from ropeway.store.contract import Store
-from ropeway.store.values import Record
+from ropeway.store.values import Record, ScheduleWrite
 from ropeway.testing.arrange import job_in
 from ropeway.testing.factories import MINUTE, NOW, QUEUE
 
@@ -142,3 +144,74 @@ def test_a_limit_that_is_used_up_is_a_warning(ropeway: Ropeway, arrange: Arrange
 @pytest.mark.parametrize(("ahead", "level"), [(0, "ok"), (4_000, "ok"), (60_000, "warning"), (-60_000, "warning")])
 def test_a_clock_that_disagrees_is_a_warning(ahead: int, level: str):
     assert examine_clock(NOW + ahead, NOW).level == level
+
+
+class TestSchedules:
+    def test_one_that_is_late_is_a_problem(self, ropeway: Ropeway, arrange: Arrange):
+        write_schedule(arrange, -5 * MINUTE)
+        serve(arrange)
+
+        assert about_queue(ropeway) == [("problem", "schedule nightly is late, by 5m")]
+
+    def test_one_that_is_due_is_well(self, ropeway: Ropeway, arrange: Arrange):
+        write_schedule(arrange, MINUTE)
+        serve(arrange)
+
+        assert about_queue(ropeway) == [("ok", "1 worker, 0 waiting, 0 active")]
+
+    def test_one_that_cannot_be_read_is_a_problem(self, ropeway: Ropeway, arrange: Arrange):
+        write_schedule(arrange, MINUTE, "{}")
+
+        [(level, what)] = about_queue(ropeway)
+
+        assert level == "problem"
+        assert what.startswith("schedule nightly cannot be read, and makes no jobs: ")
+
+    def test_one_in_an_unknown_zone_is_a_problem(self, ropeway: Ropeway, arrange: Arrange):
+        state = ScheduleState(Rule("@daily", "Mars/Olympus"), Template("report"))
+        write_schedule(arrange, MINUTE, msgspec.json.encode(state).decode())
+
+        [(level, what)] = about_queue(ropeway)
+
+        assert level == "problem"
+        assert "Mars/Olympus" in what
+
+    def test_one_whose_jobs_no_worker_handles_is_a_problem(self, ropeway: Ropeway, arrange: Arrange):
+        write_schedule(arrange, MINUTE)
+        serve(arrange, "send")
+
+        [(level, what)] = about_queue(ropeway)
+
+        assert level == "problem"
+        assert "jobs named 'report'" in what
+
+    def test_one_without_a_worker_is_a_warning(self, ropeway: Ropeway, arrange: Arrange):
+        write_schedule(arrange, MINUTE)
+
+        assert about_queue(ropeway) == [("warning", "1 schedule and no worker: nothing makes their jobs")]
+
+    def test_of_many_only_a_few_are_named(self, ropeway: Ropeway, arrange: Arrange):
+        for number in range(7):
+            write_schedule(arrange, -5 * MINUTE, id=f"s{number}")
+
+        findings = about_queue(ropeway)
+
+        assert len(findings) == 6
+        assert findings[-1] == ("problem", "2 more schedules: late")
+
+
+def test_dead_letters_without_a_worker_are_a_warning(ropeway: Ropeway, arrange: Arrange):
+    origin = Origin("emails", "a", "no address", 1, NOW)
+    arrange.job(extras=Extras(origin=origin))
+
+    assert about_queue(ropeway) == [("warning", "it has 1 dead letter")]
+
+
+def write_schedule(arrange: Arrange, due_in: int, value: str | None = None, id: str = "nightly") -> None:
+    state = ScheduleState(Rule(every=MINUTE), Template("report"))
+    text = msgspec.json.encode(state).decode() if value is None else value
+
+    async def write(store: Store) -> None:
+        await store.write_schedules(QUEUE, [ScheduleWrite(id, text, await store.clock() + due_in)])
+
+    arrange.on_store(write)

@@ -88,7 +88,7 @@ def test_a_table_fits_its_terminal_and_keeps_ids_whole(programs: Programs, arran
     assert "waiting" in terminal.text
 
 
-@pytest.mark.parametrize("columns", [40, 80, 100, 160])
+@pytest.mark.parametrize("columns", [40, pytest.param(80, marks=pytest.mark.deep), 100, 160])
 def test_a_list_has_the_whole_reason_of_an_end(programs: Programs, arrange: Arrange, columns: int):
     reason = "the mail server refused the connection: 550 5.1.1 recipient address rejected, user unknown in table"
     job = arrange.job(id=new_id())

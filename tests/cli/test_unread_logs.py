@@ -14,7 +14,8 @@ from .conftest import Arrange
 from .processes import COMMAND, PATIENCE, Programs, until
 from .unread import unread
 
-JOBS = 2_000
+JOBS = 1_200
+"""More than lines may wait in the process, and a pipe is full long before."""
 APP = """
 import logging
 from ropeway import Queue, Worker

@@ -14,7 +14,7 @@ import pytest
 from ropeway import JobFailed, __version__
 from ropeway.cli.exit_codes import ExitCode
 
-from .conftest import Arrange
+from .conftest import Arrange, Ropeway
 from .processes import PATIENCE, Program, Programs, children_of, is_alive, until
 
 STARTED = "> started"
@@ -60,6 +60,23 @@ def test_a_worker_says_what_it_is_runs_jobs_and_ends_in_good_order(
     assert arrange.state_of(held) == "completed"
     for told in (f"Ropeway {__version__}", url, "queues       letters\n", "send, hold, deaf", "concurrency  3"):
         assert told in worker.err
+
+
+def test_two_processes_make_one_job_for_each_tick_of_a_schedule(programs: Programs, ropeway: Ropeway, arrange: Arrange):
+    worker = programs.start("worker", "app:make", "--processes", "2")
+    worker.says(STARTED, times=2)
+
+    ropeway("schedules", "add", "letters", "pulse", "send", '"you"', "--every", "1s", "--limit", "3")
+
+    def completed() -> int:
+        return int(arrange.on_queue(lambda queue: queue.counts(), "letters")["completed"])
+
+    until(lambda: completed() == 3, "three ticks")
+    shown = ropeway("schedules", "show", "pulse", "--json").json["schedule"]
+    worker.signal(signal.SIGTERM)
+    assert worker.exit_code() == ExitCode.OK
+    assert (shown["state"], shown["fired"], len({tick["job"] for tick in shown["history"]})) == ("ended", 3, 3)
+    assert completed() == 3
 
 
 @pytest.mark.parametrize(
@@ -250,13 +267,15 @@ def test_a_job_that_kills_its_process_fails_with_a_reason_that_says_how(
 ):
     app.write_text(app.read_text().replace("LOCK = 30.0", "LOCK = 1.5"))
     worker = programs.start("worker", "app:make", "--processes", "2")
-    worker.says(STARTED)
+    worker.says(STARTED, times=2)
 
     with pytest.raises(JobFailed) as failed:
         result(arrange, "die", data)
 
     assert failed.value.reason.startswith("stalled more than allowable limit: worker ")
     assert f" {how} and last renewed its lock at " in failed.value.reason
+    # It was started twice. A process that is not there again when it shall end would leave the exit code of its death.
+    worker.says(STARTED, times=4)
     worker.signal(signal.SIGTERM)
     assert worker.exit_code() == ExitCode.OK
 
@@ -302,10 +321,11 @@ def test_the_banner_tells_handlers_by_queue_where_they_differ(programs: Programs
 
 def test_a_queue_runs_its_tasks(programs: Programs, arrange: Arrange, app: Path):
     app.write_text(
-        "from ropeway import Queue\nletters = Queue('letters')\n@letters.task\ndef double(n: int): return 2 * n"
+        "from ropeway import Queue\nletters = Queue('letters')\n@letters.task\ndef double(n: int): return 2 * n\n"
+        "from ropeway import Phase, Pipeline\nletters.task(Pipeline([Phase('half', print)]), name='halve')"
     )
     worker = programs.start("worker", "app:letters")
-    worker.says("handlers     double\n")
+    worker.says("handlers     double, halve\n")
 
     assert result(arrange, "double", {"n": 21}) == 42
 

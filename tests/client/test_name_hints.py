@@ -98,6 +98,27 @@ def test_any_other_name_is_an_attribute_error_as_everywhere(queue: Queue):
         _ = it.nothing
 
 
+def test_hints_are_not_listed_among_the_attributes(queue: Queue):
+    assert "add" in dir(queue)
+    assert "enqueue" not in dir(queue)
+    assert "add_sync" not in dir(queue)
+
+
+def test_a_subclass_may_have_such_a_name_of_its_own():
+    class Mixin:
+        def enqueue(self) -> str:
+            return "mixin"
+
+    class Odd(Queue, Mixin):
+        def send(self) -> str:
+            return "own"
+
+    queue = Odd("letters", "memory://")
+    queue.push = "set"  # type: ignore[attr-defined]
+
+    assert (queue.enqueue(), queue.send(), queue.push) == ("mixin", "own", "set")  # type: ignore[attr-defined]
+
+
 def test_an_error_inside_a_property_is_not_hidden():
     class Odd(Queue):
         @property

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -181,18 +182,24 @@ class TestFork:
     say(queue.sync.counts()["waiting"])
     """
 
+    BEFORE: ClassVar = {
+        "unused": "",
+        "called": "queue.sync.add('import-time')",
+        "awaited": "asyncio.run(queue.add('import-time'))",
+        "waiting": "threading.Thread(target=queue.sync.add('import-time').result, daemon=True).start()",
+    }
+
+    # What was done before the fork matters to the client alone: on one store it is shown for all.
     @pytest.mark.parametrize(
-        "before",
+        ("place", "use"),
         [
-            "",
-            "queue.sync.add('import-time')",
-            "asyncio.run(queue.add('import-time'))",
-            "threading.Thread(target=queue.sync.add('import-time').result, daemon=True).start()",
+            *(("sqlite", use) for use in BEFORE),
+            ("redis", "called"),
+            *(pytest.param("redis", use, marks=pytest.mark.deep) for use in ("unused", "awaited", "waiting")),
         ],
-        ids=["unused", "called", "awaited", "waiting"],
     )
-    @pytest.mark.parametrize("place", ["sqlite", "redis"])
-    def test_a_preforking_server_has_one_queue_for_all_its_processes(self, place: str, before: str, tmp_path: Path):
+    def test_a_preforking_server_has_one_queue_for_all_its_processes(self, place: str, use: str, tmp_path: Path):
+        before = self.BEFORE[use]
         code, said, warnings = programs.run(self.PREFORK.format(before=before), PLACES[place](tmp_path))
         # The servers of tests have no disk, and the store says so once in each process.
         complaints = [line for line in warnings.splitlines() if "keeps nothing on disk" not in line]
@@ -276,8 +283,16 @@ say("busy" if counts["waiting"] + counts["active"] else "calm")
 """
 
 
-@pytest.mark.parametrize("base", ["KeyboardInterrupt", "TimeoutError"])
-@pytest.mark.parametrize("place", PLACES)
+# Which class a signal raises matters to the client alone: on one store it is shown for both.
+@pytest.mark.parametrize(
+    ("place", "base"),
+    [
+        *((place, "KeyboardInterrupt") for place in PLACES),
+        ("sqlite", "TimeoutError"),
+        pytest.param("memory", "TimeoutError", marks=pytest.mark.deep),
+        pytest.param("redis", "TimeoutError", marks=pytest.mark.deep),
+    ],
+)
 def test_signals_at_any_moment_leave_everything_in_order(place: str, base: str, tmp_path: Path):
     ended = programs.run(STORM.replace("{base}", base), PLACES[place](tmp_path))
     assert (ended.code, ended.said) == (0, ["calm"]), ended.complaints

@@ -27,6 +27,7 @@ LIFE = {
     "stall": ((ACTIVE,), (WAITING,)),
     "give up": ((ACTIVE,), (FAILED,)),
     "fail by child": ((CHILDREN,), (FAILED,)),
+    "expire": ((WAITING, CHILDREN, DELAYED), (FAILED,)),
     "cancel": ((WAITING, CHILDREN, DELAYED, ACTIVE), (CANCELLED,)),
     "retry by hand": ((FAILED, COMPLETED, CANCELLED), (WAITING, CHILDREN)),
     "remove": ((WAITING, CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED), NOTHING),

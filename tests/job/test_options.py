@@ -5,6 +5,7 @@ import pytest
 
 from ropeway.errors import InvalidDuration, InvalidInput, InvalidName, InvalidOption
 from ropeway.job.backoff import Backoff
+from ropeway.job.dedupe import DedupeRule
 from ropeway.job.instants import LAST_INSTANT
 from ropeway.job.options import JobOptions, Placement, StoredOptions, read_options, stored_options
 from ropeway.job.retention import FOREVER, KEEP_COMPLETED, KEEP_FAILED, NOT_AT_ALL, Keep, Retention
@@ -51,11 +52,16 @@ def test_every_option_is_read():
         "max_starts": 9,
         "keep_logs": 0,
         "stack_traces": 3,
+        "expires": "1h",
+        "dead_letter": "graves",
+        "dedupe": "user:7",
     }
 
     assert options.keys() == JobOptions.__annotations__.keys()
     placement, text = read_options(options)
-    assert placement == Placement("a", 5_000, None, -3, True, ("urgent", "tenant:7"))
+    assert placement == Placement(
+        "a", 5_000, None, -3, True, ("urgent", "tenant:7"), 3_600_000, None, "graves", DedupeRule("user:7")
+    )
     assert stored_options(text) == StoredOptions(
         4, Backoff.exponential(1, jitter=0.5), 60_000, NOT_AT_ALL, Retention(3_600_000, 5), 9, 0, 3
     )

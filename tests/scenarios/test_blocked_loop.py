@@ -81,9 +81,20 @@ async def test_outcomes_that_were_known_are_settled(queue: Queue, fleet: Fleet, 
     assert len(fleet.starts(job.id)) == 1
 
 
-@pytest.mark.parametrize("loop", ["auto", "asyncio"])
-@pytest.mark.parametrize("blocks", ["block-after", "block-in-c-after"])
-@pytest.mark.parametrize("grace", [0.5, 600])
+@pytest.mark.parametrize(
+    ("grace", "blocks", "loop"),
+    [
+        # Every two of them together; a deep run has the rest.
+        (0.5, "block-after", "auto"),
+        (0.5, "block-in-c-after", "asyncio"),
+        (600, "block-after", "asyncio"),
+        (600, "block-in-c-after", "auto"),
+        pytest.param(0.5, "block-after", "asyncio", marks=pytest.mark.deep),
+        pytest.param(0.5, "block-in-c-after", "auto", marks=pytest.mark.deep),
+        pytest.param(600, "block-after", "auto", marks=pytest.mark.deep),
+        pytest.param(600, "block-in-c-after", "asyncio", marks=pytest.mark.deep),
+    ],
+)
 async def test_sigterm_ends_a_worker_whose_loop_is_blocked(
     grace: float, blocks: str, loop: str, queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
 ):

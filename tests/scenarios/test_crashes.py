@@ -64,7 +64,6 @@ async def test_a_job_that_kills_its_workers_takes_no_other_along(
     await check_counters(queue)
 
 
-@pytest.mark.every_store
 async def test_a_job_that_kills_many_workers_takes_no_other_along(queue: Queue, fleet: Fleet, chronicle: Chronicle):
     """They take over from each other while it happens, and each is started again when it has died."""
     others = await queue.add_many([("nap", 0.01) for _ in range(15)])

@@ -15,13 +15,12 @@ from .producer_app import BUNDLE
 
 pytestmark = pytest.mark.every_store
 
-PRODUCERS = 12
 
-
-async def test_a_bundle_of_a_killed_producer_is_there_whole_or_not_at_all(queue: Queue, fleet: Fleet):
+@pytest.mark.parametrize("producers", [6, pytest.param(20, marks=pytest.mark.deep)])
+async def test_a_bundle_of_a_killed_producer_is_there_whole_or_not_at_all(queue: Queue, fleet: Fleet, producers: int):
     random = Random(8)
     acknowledged: set[str] = set()
-    for number in range(PRODUCERS):
+    for number in range(producers):
         producer = fleet.start_producer(f"p{number}")
         await _has_added(producer, random.randrange(1, 12))
         producer.kill()

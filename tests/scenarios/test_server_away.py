@@ -78,6 +78,7 @@ async def end(worker: AppProcess) -> float:
     return took
 
 
+@pytest.mark.parametrize("leave", ["killed", pytest.param("stopped", marks=pytest.mark.deep)], indirect=True)
 async def test_a_worker_that_just_starts_ends_in_time(fleet: Fleet, leave: Callable[[], None]):
     worker = await fleet.start(grace=GRACE).ready()
     leave()
@@ -85,6 +86,7 @@ async def test_a_worker_that_just_starts_ends_in_time(fleet: Fleet, leave: Calla
     assert worker.exit_code == 0
 
 
+@pytest.mark.parametrize("leave", ["stopped", pytest.param("killed", marks=pytest.mark.deep)], indirect=True)
 async def test_an_idle_worker_ends_in_time(queue: Queue, fleet: Fleet, leave: Callable[[], None]):
     job = await queue.add("touch")
     worker = fleet.start(grace=GRACE)
@@ -94,6 +96,16 @@ async def test_an_idle_worker_ends_in_time(queue: Queue, fleet: Fleet, leave: Ca
     assert worker.exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("server", "leave"),
+    [
+        ("redis", "stopped"),
+        ("postgres", "killed"),
+        pytest.param("redis", "killed", marks=pytest.mark.deep),
+        pytest.param("postgres", "stopped", marks=pytest.mark.deep),
+    ],
+    indirect=True,
+)
 async def test_a_worker_whose_outcomes_cannot_be_settled_says_so_and_ends_in_time(
     queue: Queue, fleet: Fleet, gate: Gate, leave: Callable[[], None]
 ):

@@ -88,7 +88,7 @@ async def test_a_stop_shorter_than_the_lock_has_no_effect(queue: Queue, fleet: F
 
 @pytest.mark.every_store
 async def test_after_all_workers_stood_still_everything_is_done_once(queue: Queue, fleet: Fleet, chronicle: Chronicle):
-    jobs = await queue.add_many([("nap", 0.2) for _ in range(100)])
+    jobs = await queue.add_many([("nap", 0.2) for _ in range(60)])
     workers = await fleet.start_many(3, concurrency=4, lock_duration=1)
     await until(lambda: all(worker.wrote("end") for worker in workers), "work in every worker")
     stopped = {worker: worker.stop() for worker in workers}

@@ -8,7 +8,7 @@ import msgspec
 
 from ropeway.job.instants import Instant
 from ropeway.job.record import NewJob
-from ropeway.store.commands import Add
+from ropeway.store.commands import Add, Settle, Update, WriteSchedules
 from ropeway.stores.sqlite import SQLiteStore
 
 
@@ -18,8 +18,12 @@ class FreshStore(SQLiteStore):
     seen: set[tuple[str, str]]
 
     async def do(self, command: Any, now: Instant | None = None) -> Any:
-        if isinstance(command, Add):
-            command = Add([[self._marked(job) for job in bundle] for bundle in command.bundles])
+        match command:
+            case Add(bundles=bundles):
+                command = Add([[self._marked(job) for job in bundle] for bundle in bundles])
+            case Settle(outcomes=parts) | Update(updates=parts) | WriteSchedules(writes=parts):
+                # Ids that come with other commands were made for nobody else either.
+                self.seen.update((job.queue, job.id) for part in parts for job in part.adds)
         return await super().do(command, now)
 
     def _marked(self, job: NewJob) -> NewJob:

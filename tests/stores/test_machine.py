@@ -18,9 +18,9 @@ SEARCHES: Final = "ROPEWAY_EXAMPLES" in os.environ
 
 # To shorten a failure takes minutes: it is done when somebody searches, not in every run.
 SEARCH: Final = settings(stateful_step_count=50, phases=[Phase.generate, Phase.shrink])
-EVERY_RUN: Final = SEARCH if SEARCHES else settings(SEARCH, max_examples=25, phases=[Phase.generate])
+EVERY_RUN: Final = SEARCH if SEARCHES else settings(SEARCH, max_examples=15, phases=[Phase.generate])
 # A step takes PostgreSQL several times as long as it takes the others.
-ON_POSTGRES: Final = SEARCH if SEARCHES else settings(EVERY_RUN, max_examples=10)
+ON_POSTGRES: Final = SEARCH if SEARCHES else settings(EVERY_RUN, max_examples=6)
 
 
 @pytest.mark.parametrize("place", [*PLACES, "sqlite-inbox"])

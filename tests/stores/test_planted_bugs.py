@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -12,13 +13,35 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from msgspec.structs import replace
 
+from ropeway.job.dedupe import ACTIONS
 from ropeway.job.instants import Instant
-from ropeway.store.commands import Add, Claim, Count, Find, Promote, ReadEvents, Renew, Settle, Tick, Update, Withdraw
+from ropeway.job.record import JobRecord, NewJob
+from ropeway.store.commands import (
+    Add,
+    Cancel,
+    Claim,
+    Clean,
+    Command,
+    Count,
+    Find,
+    Promote,
+    ReadEvents,
+    ReleaseDedupe,
+    Remove,
+    Renew,
+    Settle,
+    Tick,
+    Update,
+    Withdraw,
+    WriteSchedules,
+)
 from ropeway.store.contract import Listener, Store
 from ropeway.store.url import connect
-from ropeway.store.values import Answer, Children, JobChange, Lock, Settled, Topic
+from ropeway.store.values import Answer, Children, JobChange, Lock, Settled, StoredSchedule, Topic
+from ropeway.stores.memory.verbs.storing import store as store_job
 from ropeway.testing import conformance as suite
 from ropeway.testing.auditor import AuditedStore
+from ropeway.testing.conformance.dedupe import ENDINGS
 from ropeway.testing.conformance.fixtures import NewHandle
 from ropeway.testing.factories import MINUTE, complete
 from ropeway.testing.machine import StoreMachine
@@ -255,6 +278,147 @@ class TakesJobsWhenWithdrawn(Spoiled):
         return await super().spoil(command, now)
 
 
+class Patched(Spoiled):
+    """Part of the memory store is replaced while it executes certain commands."""
+
+    during: tuple[type[Command[Any]], ...]
+    part: str
+    """Below the verbs of the memory store."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.target = f"ropeway.stores.memory.verbs.{self.part}"
+
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if not isinstance(command, self.during):
+            return await super().spoil(command, now)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.target, self.instead)
+            return await super().spoil(command, now)
+
+    @staticmethod
+    def instead(*_: Any, **__: Any) -> Any:
+        """Does nothing."""
+
+
+class KeepsKeysOfSettled(Patched):
+    during, part = (Settle,), "ending.free_key"
+
+
+class KeepsKeysOfCancelled(Patched):
+    during, part = (Cancel,), "ending.free_key"
+
+
+class KeepsKeysOfRemoved(Patched):
+    during, part = (Remove,), "ending.free_key"
+
+
+class KeepsKeysOfGivenUp(Patched):
+    during, part = (Tick,), "ending.free_key"
+
+
+class FreesThrottledKeys(Patched):
+    """A key is free when its job has ended, though it is held for a time."""
+
+    during, part = (Settle,), "ending.free_key"
+
+    @staticmethod
+    def instead(step: Any, job: JobRecord, key: str) -> None:
+        queue = step.queue(job.queue)
+        queue.assign(queue.held_keys, key, None)
+
+
+class HasTwoHolders(Patched):
+    """A key counts as free while its job runs."""
+
+    during, part = (Add,), "dedupe.ACTIONS"
+    instead: Any = MappingProxyType({**ACTIONS, "until-final": {**ACTIONS["until-final"], "active": "take"}})
+
+
+class LeavesFollowersBehind(Patched):
+    during, part = (Settle, Cancel, Remove, Tick), "dedupe_keys.start_next"
+
+
+class ReleasesWithoutTheFollower(Patched):
+    during, part = (ReleaseDedupe,), "dedupe.start_next"
+
+
+class SupersedesUnseen(Patched):
+    """The worker that runs the superseded job is not told."""
+
+    during, part = (Add,), "dedupe.revoke"
+
+
+class StartsWhatExpired(Patched):
+    during, part = (Claim,), "claim.expire_due"
+
+    @staticmethod
+    def instead(*_: Any) -> int:
+        return 0
+
+
+class ExpiresWhatWasStarted(Spoiled):
+    """The deadline of a job is kept when it is claimed."""
+
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            if isinstance(command, Claim):
+                patch.setattr("ropeway.stores.memory.start_deadlines.StartDeadlines.remove", lambda *_: None)
+            return await super().spoil(command, now)
+
+
+class LosesLetters(Patched):
+    during, part = (Settle,), "ending.store"
+
+
+class DoublesLetters(Patched):
+    """Each add of a letter has an id of its own, and is repeated."""
+
+    during, part = (Settle,), "ending.store"
+
+    @staticmethod
+    def instead(step: Any, letter: NewJob) -> None:
+        for id in (letter.id, f"{letter.id}-again"):
+            store_job(step, replace(letter, id=id))
+
+
+class WritesStaleSchedules(Spoiled):
+    """The last writer wins, whatever it had read."""
+
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        if isinstance(command, WriteSchedules):
+            command = replace(command, writes=[replace(write, expect=None) for write in command.writes])
+        return await super().spoil(command, now)
+
+
+class ForgetsDueSchedules(Spoiled):
+    """A schedule is answered when it is due for the first time, and not again."""
+
+    answered: frozenset[StoredSchedule] = frozenset()
+
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        answer = await super().spoil(command, now)
+        if not isinstance(command, Tick):
+            return answer
+        due = [schedule for schedule in answer.schedules if schedule not in self.answered]
+        self.answered |= {*due}
+        return replace(answer, schedules=due)
+
+
+class AnswersNoSchedules(Spoiled):
+    async def spoil(self, command: Any, now: Instant | None) -> Any:
+        answer = await super().spoil(command, now)
+        return replace(answer, schedules=[]) if isinstance(command, Tick) else answer
+
+
+class CleansScheduledJobs(Patched):
+    during, part = (Clean,), "clean._without_scheduled"
+
+    @staticmethod
+    def instead(_: Any, keys: Any, before: tuple[int], most: int) -> Any:
+        return keys.first(most, before=before)
+
+
 class Bench(NamedTuple):
     store: AuditedStore
     sibling: AuditedStore
@@ -269,6 +433,11 @@ class Bug(NamedTuple):
     broken: Promise
     """The test of the suite that must notice."""
     is_seen_by_the_machine: bool = True
+    """False if it cannot see it, or only after too many runs."""
+
+
+async def _frees_its_key(on: Bench, ending: str) -> None:
+    await suite.TestDedupe().test_however_the_job_goes_the_key_is_free(on.store, ENDINGS[ending])
 
 
 BUGS: Final = [
@@ -345,6 +514,57 @@ BUGS: Final = [
     Bug(AwaitsNoChildren, lambda on: suite.TestAwaited().test_until_the_last_child_has_ended(on.store)),
     Bug(ReleasesParentsEarly, lambda on: suite.TestAddFlow().test_a_parent_waits_for_its_children(on.store)),
     Bug(ForgetsAnEvent, lambda on: suite.TestCancel().test_a_cancelled_job_is_never_claimed(on.store)),
+    Bug(KeepsKeysOfSettled, lambda on: _frees_its_key(on, "failed")),
+    Bug(KeepsKeysOfCancelled, lambda on: _frees_its_key(on, "cancelled")),
+    Bug(KeepsKeysOfRemoved, lambda on: _frees_its_key(on, "removed by force"), is_seen_by_the_machine=False),
+    Bug(KeepsKeysOfGivenUp, lambda on: _frees_its_key(on, "given up")),
+    Bug(
+        FreesThrottledKeys,
+        lambda on: suite.TestThrottle().test_the_key_is_held_for_its_time_whatever_becomes_of_the_job(on.store),
+    ),
+    Bug(
+        HasTwoHolders,
+        lambda on: suite.TestDedupe().test_the_table_says_what_a_second_add_does(on.store, "until-final", "active"),
+    ),
+    Bug(
+        LeavesFollowersBehind,
+        lambda on: suite.TestKeepLast().test_it_goes_on_when_the_active_one_is_given_up(on.store),
+    ),
+    Bug(
+        ReleasesWithoutTheFollower,
+        lambda on: suite.TestReleaseDedupe().test_a_job_that_waits_for_the_holder_goes_on(on.store),
+        is_seen_by_the_machine=False,
+    ),
+    Bug(
+        SupersedesUnseen,
+        lambda on: suite.TestSupersede().test_the_running_job_is_revoked(on.store),
+        is_seen_by_the_machine=False,
+    ),
+    Bug(StartsWhatExpired, lambda on: suite.TestExpiry().test_a_claim_fails_a_job_that_is_too_old(on.store)),
+    Bug(
+        ExpiresWhatWasStarted,
+        lambda on: suite.TestExpiry().test_a_job_that_was_started_does_not_expire(on.store),
+        is_seen_by_the_machine=False,
+    ),
+    Bug(LosesLetters, lambda on: suite.TestDeadLetters().test_it_outlives_a_job_that_is_removed_at_once(on.store)),
+    Bug(DoublesLetters, lambda on: suite.TestDeadLetters().test_a_repeated_settle_leaves_no_second(on.store)),
+    Bug(
+        WritesStaleSchedules,
+        lambda on: suite.TestWriteSchedules().test_a_write_with_another_version_does_nothing(on.store),
+    ),
+    Bug(
+        ForgetsDueSchedules,
+        lambda on: suite.TestTickSchedules().test_they_are_due_until_they_are_written(on.store),
+    ),
+    Bug(
+        AnswersNoSchedules,
+        lambda on: suite.TestTickSchedules().test_a_tick_answers_those_that_are_due_the_earliest_first(on.store),
+    ),
+    Bug(
+        CleansScheduledJobs,
+        lambda on: suite.TestWriteSchedules().test_clean_leaves_jobs_of_schedules_until_they_are_final(on.store),
+        is_seen_by_the_machine=False,
+    ),
 ]
 every_bug: Final = pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.store.__name__)
 
@@ -392,8 +612,8 @@ def test_the_machine_catches_the_bug(bug: Bug) -> None:
         anchor = connect("memory://")
         return StoreMachine(lambda: bug.store(anchor.sibling()))
 
-    # Whether it is found matters here, not its shortest form.
-    search = settings(stateful_step_count=50, phases=[Phase.generate], report_multiple_bugs=False)
+    # Whether it is found matters here, not its shortest form, nor how soon: few bugs take more than 50 runs.
+    search = settings(max_examples=200, stateful_step_count=50, phases=[Phase.generate], report_multiple_bugs=False)
 
     with pytest.raises(AssertionError):
         run_state_machine_as_test(new_machine, settings=search)  # type: ignore[arg-type]  # takes any maker

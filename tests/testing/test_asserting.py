@@ -13,7 +13,7 @@ import msgspec
 import pydantic
 import pytest
 
-from ropeway import Backoff, InvalidInput, Job, JobType, Keep, Queue
+from ropeway import Backoff, Dedupe, InvalidInput, Job, JobType, Keep, Queue
 from ropeway.testing import FakeClock, FakeStore, added, assert_added, assert_not_added, drain
 
 
@@ -96,6 +96,18 @@ class TestAssertAdded:
 
         assert_added(queue, "letter", delay="1 day")
         assert_added(queue, "letter", delay=tomorrow)
+
+    async def test_a_job_is_found_by_its_expiry_dead_letter_and_dedupe_key(self, queue: Queue, clock: FakeClock):
+        throttle = Dedupe("k", "throttle", ttl=5)
+        await queue.add("letter", expires="1 hour", dead_letter="dead", dedupe=throttle)
+        await queue.add("parcel", {"a": 1, "b": 2}, dedupe=Dedupe.by_data())
+
+        assert_added(queue, "letter", expires=3600, dead_letter="dead", dedupe=throttle)
+        assert_added(queue, "letter", expires=clock.now() + timedelta(hours=1))
+        assert_added(queue, "parcel", dedupe=Dedupe.by_data(), expires=None, dead_letter=None)
+        assert_not_added(queue, "letter", expires="2 hours")
+        assert_not_added(queue, "letter", dead_letter="other")
+        assert_not_added(queue, "letter", dedupe="k")
 
     async def test_they_are_counted(self, queue: Queue):
         await queue.add_many(["letter", "letter", "parcel"])

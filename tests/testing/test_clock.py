@@ -135,6 +135,14 @@ class TestWithARealWorker:
 
             assert await job.state() == "completed"
 
+    async def test_a_second_worker_lives_by_it_when_the_first_has_ended(self, queue: Queue, clock: FakeClock):
+        for number in range(2):
+            async with Worker(queue, echo):
+                job = await queue.add("letter", number, delay="3 hours")
+                await clock.advance("4 hours")
+
+                assert await job.state() == "completed"
+
     async def test_attempts_follow_their_backoff(self, queue: Queue, clock: FakeClock):
         tried: list[float] = []
         start = clock.now()

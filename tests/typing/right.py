@@ -9,6 +9,7 @@ from typing import Any, assert_type
 from ropeway import (
     Backoff,
     Call,
+    Dedupe,
     Flow,
     FlowHandle,
     FlowNode,
@@ -18,16 +19,23 @@ from ropeway import (
     JobOptions,
     JobRequest,
     JobType,
+    Phase,
+    PhaseContext,
+    Pipeline,
     ProcessJob,
+    ProcessPhaseContext,
     Queue,
+    Schedule,
     Snapshot,
     SyncFlowHandle,
     SyncFoundJob,
     SyncJob,
     SyncJobHandle,
+    SyncPhaseContext,
     Task,
     Worker,
     chain,
+    in_process,
     result_of,
     results_of,
 )
@@ -90,6 +98,15 @@ async def sweep(job: Any, folder: str) -> int:
 
 @queue.task
 async def ping() -> None: ...
+
+
+@queue.task(cron="*/5 * * * *", tz="Europe/Berlin", overlap="skip", missed="none", attempts=3)
+async def tidy(deep: bool = False) -> int:
+    return int(deep)
+
+
+@queue.task(every="30 seconds", context=True, expires="1 hour", dead_letter="graves", dedupe=Dedupe.by_data())
+def beat(job: Any) -> None: ...
 
 
 @queue.task
@@ -160,6 +177,37 @@ async def direct_calls(job: Job, sync_job: SyncJob) -> None:
     assert_type(await report(job, "Title"), Receipt)
     assert_type(send(sync_job, Email("you")), Receipt)
     print(whatever("a")["key"])
+
+
+async def schedules(moment: datetime) -> None:
+    assert_type(await tidy.add(deep=True), JobHandle[int])
+    assert_type(await beat.add(), JobHandle[None])
+    made = await queue.schedule("nightly", "report", {"kind": "daily"}, cron="0 9 * * *", tz="UTC", attempts=3)
+    assert_type(made, Schedule)
+    assert_type(made.upcoming(3, after=moment), list[datetime])
+    assert_type(made.next_at, datetime | None)
+    every = await queue.schedule("pulse", "ping", every=30, offset="5 s", start=moment, end=moment, limit=100)
+    assert_type(every.history[0].skipped, str | None)
+    assert_type(await queue.schedules.put("pulse", "ping", every=30, overlap="cancel", immediately=True), Schedule)
+    assert_type(await queue.schedules.list(), list[Schedule])
+    assert_type(await queue.schedules.get("pulse"), Schedule | None)
+    assert_type(await queue.schedules.pause("pulse"), Schedule)
+    assert_type(await queue.schedules.run("pulse"), JobHandle[Any])
+    assert_type(await queue.schedules.remove("pulse"), bool)
+    assert_type(await queue.add("report", {}, repeat={"cron": "0 9 * * *", "tz": "UTC"}, attempts=3), JobHandle[Any])
+    assert_type(queue.sync.schedule("pulse", "ping", every=30), Schedule)
+    assert_type(queue.sync.schedules.list(), list[Schedule])
+    assert_type(queue.sync.schedules.run("pulse"), SyncJobHandle[Any])
+
+
+async def keys() -> None:
+    job = await queue.add("send", dedupe=Dedupe("user:7", "throttle", ttl="5 minutes"), expires=60)
+    assert_type(job.deduplicated, bool)
+    assert_type(await queue.add("send", dedupe="user:7", dead_letter="graves"), JobHandle[Any])
+    assert_type(await queue.dedupe_holder("user:7"), FoundJob[Any] | None)
+    assert_type(await queue.release_dedupe("user:7"), bool)
+    assert_type(await queue.redrive("a", "b", limit=5), int)
+    assert_type(queue.sync.redrive(), int)
 
 
 def takes_any_task(task: Task[..., str]) -> None:
@@ -313,3 +361,62 @@ def flows_without_a_loop(job: SyncJob) -> None:
     assert_type(queue.sync.add_flow(Flow("report")), SyncFlowHandle[Any])
     assert_type(measure.call().after(download.call("a")).add_sync().result(), int)
     assert_type(job.add_children([Flow("report")])[0].children, tuple[SyncFlowHandle[Any], ...])
+
+
+async def get_file(job: Job, ctx: PhaseContext) -> list[Receipt]:
+    await ctx.progress(50)
+    assert_type(ctx.overall, int)
+    return []
+
+
+def process(job: SyncJob, ctx: SyncPhaseContext) -> int:
+    ctx.progress(12.5)
+    return 1
+
+
+def upload(job: ProcessJob, ctx: ProcessPhaseContext) -> None:
+    ctx.progress(100)
+
+
+pipeline = Pipeline(
+    [
+        Phase("download", get_file),
+        Phase("process", process, attempts=3, timeout=60, backoff=Backoff.fixed(1)),
+        Phase("upload", in_process(upload)),
+    ]
+)
+imports = queue.task(pipeline, name="import", attempts=3)
+Worker(queue, {"import": pipeline})
+
+
+async def with_phases() -> None:
+    job = await imports.add({"file": "a.csv"}, delay=5)
+    assert_type(job, JobHandle[Any])
+    await job.retry(from_phase="process")
+    assert_type((await job.refresh()).phases[0].name, str)
+    await queue.signal(job.id, "payment", {"euro": 5})
+    queue.sync.signal(job.id, "payment")
+
+
+async def a_page(number: int) -> Receipt:
+    return Receipt(number)
+
+
+def a_row(number: int) -> Receipt:
+    return Receipt(number)
+
+
+async def with_steps(job: Job) -> None:
+    assert_type(await job.step("page", a_page, 1, attempts=3, timeout="1 minute"), Receipt)
+    assert_type(await job.step("row", a_row, number=1), Receipt)
+    await job.sleep("1 day")
+    payment: dict[str, int] = await job.wait_for("payment", timeout="3 days")
+    assert payment
+    assert_type(await job.gather(resize.call("a.jpg"), resize.call("b.jpg")), list[str])
+    assert_type(await job.gather(Flow("resize"), Flow("fetch")), list[Any])
+
+
+def with_blocking_steps(job: SyncJob) -> None:
+    assert_type(job.step("row", a_row, 1, attempts=3), Receipt)
+    job.sleep(5, name="nap")
+    assert_type(job.gather(Flow("resize")), list[Any])

@@ -8,10 +8,13 @@ import ropeway
 import ropeway.testing
 from ropeway import (
     Call,
+    Dedupe,
     Flow,
     Job,
     JobHandle,
     JobType,
+    Phase,
+    Pipeline,
     ProcessJob,
     Queue,
     SyncJob,
@@ -238,3 +241,49 @@ async def wrong_flows(job: Job) -> None:
     await queue.flow("id", deep=3)  # wrong
     result_of("download")  # wrong
     print(text)
+
+
+async def schedules() -> None:
+    await queue.schedule("pulse")  # wrong
+    await queue.schedule("pulse", "ping", every=30, overlap="twice")  # wrong
+    await queue.schedule("pulse", "ping", every=30, missed="some")  # wrong
+    await queue.schedule("pulse", "ping", cron=5)  # wrong
+    await queue.schedule("pulse", "ping", cron="@daily", start="tomorrow")  # wrong
+    await queue.schedule("pulse", "ping", cron="@daily", timezone="UTC")  # wrong
+    await queue.add("report", repeat={"pattern": "@daily"})  # wrong
+    await queue.add("report", repeat="@daily")  # wrong
+    queue.task(cron=5)  # wrong
+    queue.task(every="1 hour", overlap="twice")  # wrong
+    queue.task(every="1 hour", limit=5)  # wrong
+    Dedupe("k", "sometimes")  # wrong
+    Dedupe("k", "throttle", 5)  # wrong
+    await queue.add("send", dedupe=5)  # wrong
+    await queue.add("send", dead_letter=queue)  # wrong
+
+
+async def a_page(number: int) -> Receipt:
+    return Receipt(number)
+
+
+def a_row(number: int) -> Receipt:
+    return Receipt(number)
+
+
+async def with_steps(job: Job) -> None:
+    text: str = await job.step("page", a_page, 1)  # wrong
+    await job.step(5, a_page, 1)  # wrong
+    await job.step("page", a_page, 1, attempts="3")  # wrong
+    await job.sleep(None)  # wrong
+    await job.wait_for(5)  # wrong
+    print(text)
+    await queue.signal(5, "payment")  # wrong
+
+
+def with_blocking_steps(job: SyncJob) -> None:
+    text: str = job.step("row", a_row, 1)  # wrong
+    assert text
+
+
+Pipeline([a_row])  # wrong
+Phase("download")  # wrong
+queue.task(Pipeline([Phase("download", a_row)]))  # wrong

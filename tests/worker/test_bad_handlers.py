@@ -200,7 +200,6 @@ async def test_a_result_may_take_exactly_the_limit_and_not_a_byte_more(make_queu
     assert (await job.refresh()).attempts_made == 1
 
 
-@pytest.mark.every_store
 async def test_a_handler_that_blocks_the_loop_keeps_its_lock_and_is_named(tampered_queue: Queue, tampering: Tampering):
     """The locks of all jobs are renewed in a thread that no handler can block."""
     renewed = threading.Semaphore(0)

@@ -131,7 +131,6 @@ class _Warned(logging.Handler):
         return self._has_come.wait(PATIENCE)
 
 
-@pytest.mark.every_store
 async def test_a_job_does_not_wait_for_an_idle_worker_whose_loop_is_blocked(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ):
@@ -171,7 +170,6 @@ async def test_a_job_does_not_wait_for_an_idle_worker_whose_loop_is_blocked(
     assert set(ear.names) == {"slow-loop"}
 
 
-@pytest.mark.every_store
 async def test_a_worker_in_a_thread_hands_back_its_jobs_when_its_shutdown_is_over(queue: Queue):
     begun, close_soon = asyncio.Event(), threading.Event()
     here = asyncio.get_running_loop()

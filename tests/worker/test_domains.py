@@ -17,8 +17,6 @@ from tests.client.tampering import Door, Outage, Tampering, tampered
 
 from .watching import PATIENCE, Counting, Gate, entered, told
 
-pytestmark = pytest.mark.every_store
-
 
 @pytest.fixture
 async def other_handle(new_handle: NewHandle) -> AsyncIterator[Store]:
@@ -38,6 +36,7 @@ def fine(make_queue: MakeQueue, other_handle: Store) -> Queue:
     return make_queue("fine", other_handle)
 
 
+@pytest.mark.every_store
 async def test_a_claim_that_is_not_answered_leaves_the_only_place_to_others(
     stuck: Queue, fine: Queue, tampering: Tampering
 ):

@@ -14,13 +14,12 @@ from tests.client.tampering import Door, Outage, Tampering
 
 from .watching import PATIENCE, Ear, Gate, entered
 
-pytestmark = pytest.mark.every_store
-
 
 async def fine(job: Job) -> str:
     return "fine"
 
 
+@pytest.mark.every_store
 async def test_what_happens_in_a_queue_is_heard_whoever_brings_it_about(queue: Queue):
     worker = Worker(queue, {"mine": fine})
     ear = Ear(worker, *OF_QUEUES)
@@ -49,6 +48,7 @@ async def test_what_happens_in_a_queue_is_heard_whoever_brings_it_about(queue: Q
     assert all(event.job is None for event in ear.events)
 
 
+@pytest.mark.every_store
 async def test_what_happened_before_the_worker_started_is_not_heard(queue: Queue):
     await queue.pause()
     worker = Worker(queue, fine)
@@ -59,6 +59,7 @@ async def test_what_happened_before_the_worker_started_is_not_heard(queue: Queue
     assert ear.names == ["resumed"]
 
 
+@pytest.mark.every_store
 async def test_a_queue_that_is_emptied_last_of_all_is_heard_of(queue: Queue):
     gate = Gate()
     worker = Worker(queue, gate)
@@ -102,6 +103,7 @@ async def test_nobody_reads_events_that_nobody_listens_to(tampered_queue: Queue,
     assert tampering.calls["events"] == 0
 
 
+@pytest.mark.every_store
 async def test_a_store_that_is_away_for_a_while_hides_nothing(tampered_queue: Queue, tampering: Tampering):
     worker = Worker(tampered_queue, fine)
     ear = Ear(worker, "paused", "resumed")

@@ -14,8 +14,6 @@ from tests.client.tampering import Door, Tampering
 
 from .watching import PATIENCE, entered
 
-pytestmark = pytest.mark.every_store
-
 
 async def test_a_worker_that_is_not_running_is_idle(queue: Queue):
     await asyncio.wait_for(Worker(queue).idle(), PATIENCE)
@@ -29,6 +27,7 @@ async def test_an_idle_worker_is_not_waited_for(queue: Queue):
         await asyncio.wait_for(worker.idle(), PATIENCE)
 
 
+@pytest.mark.every_store
 async def test_it_is_idle_when_its_last_job_is_settled(tampered_queue: Queue, tampering: Tampering):
     door = Door()
     tampering.before["settle"] = door.pass_through
@@ -47,6 +46,7 @@ async def test_it_is_idle_when_its_last_job_is_settled(tampered_queue: Queue, ta
         assert (await job.refresh()).state == "completed"
 
 
+@pytest.mark.every_store
 async def test_after_a_pause_it_gets_no_more_jobs(queue: Queue):
     begun: list[str] = []
 

@@ -20,8 +20,6 @@ from tests.client.tampering import Door, Tampering
 from . import process_handlers
 from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
 
-pytestmark = pytest.mark.every_store
-
 RULES = StallRules()
 
 
@@ -57,6 +55,7 @@ async def test_it_waits_for_its_neighbours_to_end_and_nobody_starts_beside_it(qu
     assert await suspect.state() == "completed"
 
 
+@pytest.mark.every_store
 async def test_it_is_blamed_if_it_stalls_while_it_is_alone(queue: Queue):
     alone = Gate()
     [suspect] = await suspects(queue)
@@ -85,6 +84,7 @@ async def test_a_job_that_may_stall_again_runs_beside_others(queue: Queue):
         gate.opened.set()
 
 
+@pytest.mark.every_store
 async def test_a_stall_that_would_use_the_last_attempt_makes_a_suspect_too(queue: Queue):
     gate = Gate()
     await suspects(queue, attempts=1)
@@ -214,6 +214,7 @@ async def test_handlers_in_processes_are_no_neighbours(queue: Queue):
         await beside.cancel()
 
 
+@pytest.mark.every_store
 async def test_its_mark_stays_until_its_outcome_is_stored(tampered_queue: Queue, tampering: Tampering):
     queue = tampered_queue
     [suspect] = await suspects(queue)
@@ -246,6 +247,7 @@ async def test_a_shutdown_hands_it_back_while_it_waits(queue: Queue):
     assert plain.runs == 1
 
 
+@pytest.mark.every_store
 async def test_it_can_be_cancelled_while_it_waits(queue: Queue):
     plain = Gate()
     [suspect] = await suspects(queue)

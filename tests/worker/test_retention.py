@@ -13,8 +13,6 @@ from tests.client.ledgers import Ledger, ledger
 
 from .watching import PATIENCE, told
 
-pytestmark = pytest.mark.every_store
-
 __all__ = ["ledger"]
 
 HOUR = 3_600_000
@@ -25,6 +23,7 @@ async def handle(job: Job) -> None:
         raise ValueError("no luck")
 
 
+@pytest.mark.every_store
 async def test_a_worker_says_it_for_jobs_that_do_not(queue: Queue):
     async with Worker(queue, handle, remove_on_complete=Keep(age="1h"), remove_on_fail=Keep(age="2h")):
         jobs = [await queue.add("send"), await queue.add("fail")]
@@ -53,6 +52,7 @@ async def test_it_holds_for_jobs_that_a_transaction_completes(ledger: Ledger):
         assert await _kept(ledger.queue, await ledger.queue.add("pay")) == [HOUR]
 
 
+@pytest.mark.every_store
 async def test_it_holds_for_claims_by_hand(queue: Queue):
     worker = Worker(queue, remove_on_complete=Keep(age="1h"), remove_on_fail=Keep(age="2h"))
     jobs = [await queue.add("send"), await queue.add("send")]

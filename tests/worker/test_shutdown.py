@@ -16,8 +16,6 @@ from tests.client.tampering import Door, Outage, Tampering
 
 from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
 
-pytestmark = pytest.mark.every_store
-
 
 @pytest.fixture(autouse=True)
 def _no_threads_are_left() -> Iterator[None]:
@@ -40,6 +38,7 @@ async def ended(running: asyncio.Task[None], seconds: float = PATIENCE) -> None:
     await asyncio.wait_for(running, seconds)
 
 
+@pytest.mark.every_store
 async def test_a_stopped_worker_waits_for_its_handlers(queue: Queue):
     gate = Gate()
     worker = Worker(queue, gate)
@@ -70,6 +69,7 @@ async def test_locks_are_renewed_while_a_shutdown_waits(tampered_queue: Queue, t
     assert (seen.state, seen.stalled_count) == ("completed", 0)
 
 
+@pytest.mark.every_store
 async def test_when_the_grace_is_over_jobs_are_handed_back_without_using_an_attempt(queue: Queue):
     gate = Gate()
     worker = Worker(queue, gate, grace=0.05)
@@ -232,6 +232,7 @@ async def test_an_error_in_the_block_ends_the_worker_in_good_order(queue: Queue)
     assert await job.state() == "waiting"
 
 
+@pytest.mark.every_store
 async def test_a_worker_can_be_run_again(queue: Queue):
     worker = Worker(queue, fine)
     for _ in range(3):
@@ -262,6 +263,7 @@ async def test_stopping_what_does_not_run_does_nothing(queue: Queue):
     worker.stop()
 
 
+@pytest.mark.every_store
 async def test_a_cancelled_run_ends_in_good_order(queue: Queue):
     gate = Gate()
     running = run(Worker(queue, gate, grace=0.05))
@@ -386,6 +388,7 @@ async def test_a_worker_can_be_stopped_while_it_waits_for_its_store(tampered_que
     await ended(running, 5)
 
 
+@pytest.mark.every_store
 async def test_what_a_claim_still_brings_after_the_stop_is_handed_back_untouched(
     tampered_queue: Queue, tampering: Tampering
 ):
@@ -404,6 +407,7 @@ async def test_what_a_claim_still_brings_after_the_stop_is_handed_back_untouched
     assert (seen.state, seen.attempts_made, seen.stalled_count) == ("waiting", 0, 0)
 
 
+@pytest.mark.every_store
 async def test_an_idle_worker_does_not_wait_for_a_store_that_is_gone(tampered_queue: Queue, tampering: Tampering):
     worker = Worker(tampered_queue, fine)
     running = run(worker)
@@ -418,6 +422,7 @@ async def test_an_idle_worker_does_not_wait_for_a_store_that_is_gone(tampered_qu
     tampering.before.clear()
 
 
+@pytest.mark.every_store
 async def test_a_shutdown_waits_for_outcomes_only_as_long_as_their_locks_last(
     tampered_queue: Queue, tampering: Tampering, caplog: pytest.LogCaptureFixture
 ):
@@ -478,6 +483,7 @@ async def test_a_worker_whose_store_is_closed_ends_with_that_error():
         await ended(running)
 
 
+@pytest.mark.every_store
 async def test_drained_is_told_once_the_last_job_is_done(queue: Queue):
     async with Worker(queue, fine):
         await queue.add_many(["send"] * 5)

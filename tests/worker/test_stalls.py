@@ -17,8 +17,6 @@ from tests.client.tampering import Tampering
 
 from .watching import PATIENCE, Ear, Gate, told
 
-pytestmark = pytest.mark.every_store
-
 SOON: dict[str, Any] = {"stalled_interval": 0.05}
 
 
@@ -35,6 +33,7 @@ async def lost(queue: Queue, **options: Any) -> tuple[JobHandle, ClaimedJob]:
     return job, claimed
 
 
+@pytest.mark.every_store
 async def test_a_job_whose_worker_died_is_run_by_another(queue: Queue):
     job, claimed = await lost(queue)
     worker = Worker(queue, fine, **SOON)
@@ -50,6 +49,7 @@ async def test_a_job_whose_worker_died_is_run_by_another(queue: Queue):
     assert "stalled" in (await queue.history(job.id)).failures[0].reason
 
 
+@pytest.mark.every_store
 async def test_a_stalled_job_keeps_its_place_ahead_of_newer_ones(queue: Queue):
     order = []
 
@@ -67,6 +67,7 @@ async def test_a_stalled_job_keeps_its_place_ahead_of_newer_ones(queue: Queue):
     assert order == [None, "newer"]
 
 
+@pytest.mark.every_store
 async def test_a_job_that_stalls_too_often_is_given_up(queue: Queue):
     job, claimed = await lost(queue, attempts=5)
     async with Worker(queue, fine, max_stalled_count=0, **SOON):
@@ -164,6 +165,7 @@ async def test_a_long_job_does_not_stall(tampered_queue: Queue, tampering: Tampe
     assert (seen.stalled_count, seen.attempts_started) == (0, 1)
 
 
+@pytest.mark.every_store
 async def test_a_late_result_is_refused_and_the_other_workers_result_stands(queue: Queue, store: Store):
     job, late = await lost(queue)
     gate = Gate()
@@ -179,6 +181,7 @@ async def test_a_late_result_is_refused_and_the_other_workers_result_stands(queu
     assert (await told(queue, "lock-lost", job)).data == {"move": "complete"}
 
 
+@pytest.mark.every_store
 async def test_a_late_result_is_refused_even_if_nobody_has_taken_the_job_again(queue: Queue):
     job, late = await lost(queue)
     async with Worker(queue, {"other": fine}, **SOON):
@@ -188,6 +191,7 @@ async def test_a_late_result_is_refused_even_if_nobody_has_taken_the_job_again(q
     assert await job.state() == "waiting"
 
 
+@pytest.mark.every_store
 async def test_a_damaged_job_that_stalls_holds_up_no_other(queue: Queue, store: Store):
     await store.add([[NewJob(queue.name, "damaged", "send", "{not json", "{not json")]])
     await Worker(queue, lock_duration=0.1).claim()
@@ -199,6 +203,7 @@ async def test_a_damaged_job_that_stalls_holds_up_no_other(queue: Queue, store: 
     assert failed.id == "damaged"
 
 
+@pytest.mark.every_store
 async def test_the_slot_of_a_dead_worker_comes_back_with_its_lock(queue: Queue):
     await queue.set_global_concurrency(1)
     job, _ = await lost(queue)

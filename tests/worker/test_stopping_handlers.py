@@ -16,8 +16,6 @@ from ropeway.store.values import StallRules
 
 from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
 
-pytestmark = pytest.mark.every_store
-
 LONG_AGO = 3_600_000
 
 
@@ -197,6 +195,7 @@ async def test_a_worker_with_too_many_leaks_ends_with_an_error_and_settles_the_r
         await entered(handler.left)
 
 
+@pytest.mark.every_store
 async def test_cancelling_a_job_stops_its_async_handler(queue: Queue):
     gate = Gate()
     worker = Worker(queue, gate)
@@ -234,6 +233,7 @@ async def test_removing_a_job_by_force_stops_its_handler_and_is_told_as_a_remova
     assert gate.runs == 1
 
 
+@pytest.mark.every_store
 async def test_cancelling_a_job_is_seen_by_its_thread(queue: Queue):
     gate = ThreadGate()
     worker = Worker(queue, gate)
@@ -247,6 +247,7 @@ async def test_cancelling_a_job_is_seen_by_its_thread(queue: Queue):
     assert await job.state() == "cancelled"
 
 
+@pytest.mark.every_store
 async def test_the_first_job_of_a_worker_can_be_cancelled_at_once(queue: Queue):
     """What is revoked while the worker starts is not missed."""
     job = await queue.add("send")
@@ -264,6 +265,7 @@ async def test_the_first_job_of_a_worker_can_be_cancelled_at_once(queue: Queue):
     assert await job.state() == "cancelled"
 
 
+@pytest.mark.every_store
 async def test_the_result_of_a_cancelled_job_is_dropped(queue: Queue):
     async def handle(_: Job) -> str:
         try:
@@ -283,6 +285,7 @@ async def test_the_result_of_a_cancelled_job_is_dropped(queue: Queue):
     assert "completed" not in ear.names
 
 
+@pytest.mark.every_store
 async def test_removing_a_running_job_by_force_stops_its_handler(queue: Queue):
     gate = Gate()
     async with Worker(queue, gate):
@@ -293,6 +296,7 @@ async def test_removing_a_running_job_by_force_stops_its_handler(queue: Queue):
     assert await queue.get(job.id) is None
 
 
+@pytest.mark.every_store
 async def test_one_cancelled_job_disturbs_no_other(queue: Queue):
     gate = Gate()
     async with Worker(queue, gate, concurrency=3):
@@ -326,6 +330,7 @@ async def test_a_slot_whose_job_was_cancelled_serves_the_next_as_new(queue: Queu
         assert await second.result(timeout=PATIENCE) == "timed out as it should"
 
 
+@pytest.mark.every_store
 async def test_a_lost_lock_stops_the_handler_and_its_result_is_not_taken(queue: Queue, store: Store):
     gate = Gate()
 
@@ -382,6 +387,7 @@ async def test_a_coroutine_that_a_thread_answers_too_late_is_not_begun(queue: Qu
     assert begun == []
 
 
+@pytest.mark.every_store
 async def test_a_handler_that_lost_its_lock_can_store_nothing_more(queue: Queue, store: Store):
     errors: list[BaseException] = []
 

@@ -14,8 +14,6 @@ from tests.client.tampering import Outage, Tampering
 
 from .watching import PATIENCE, Counting, Ear, Gate, told
 
-pytestmark = pytest.mark.every_store
-
 VERBS = ("claim", "settle", "renew", "tick", "revoked", "remember", "count", "find")
 """All that a running worker asks of its store."""
 
@@ -55,6 +53,7 @@ async def test_a_verb_that_fails_for_a_while_stops_nothing_for_good(queue: Queue
     assert handler.runs == dict.fromkeys(range(40), 1)
 
 
+@pytest.mark.every_store
 async def test_lost_calls_and_lost_answers_lose_no_job_and_run_none_twice(queue: Queue, tampering: Tampering):
     handler = Counting()
     for verb in ("claim", "settle"):
@@ -74,6 +73,7 @@ def claims(tampering: Tampering) -> list[Claim]:
     return requests + [then for _, _, then in tampering.given_to("settle") if then is not None]
 
 
+@pytest.mark.every_store
 async def test_a_claim_whose_answer_was_lost_is_repeated_with_its_token(queue: Queue, tampering: Tampering):
     handler = Counting()
     await queue.add("send", "once")
@@ -94,6 +94,7 @@ async def test_a_new_claim_has_a_new_token(queue: Queue, tampering: Tampering):
     assert len(tokens) == len(set(tokens)) >= 5
 
 
+@pytest.mark.every_store
 async def test_an_outcome_whose_answer_was_lost_counts_once(queue: Queue, tampering: Tampering):
     tampering.after["settle"] = Outage(2)
     worker = Worker(queue, Counting())
@@ -106,6 +107,7 @@ async def test_an_outcome_whose_answer_was_lost_counts_once(queue: Queue, tamper
     assert sum(metric.completed for metric in await queue.metrics()) == 1
 
 
+@pytest.mark.every_store
 async def test_a_failed_attempt_whose_answer_was_lost_counts_once(queue: Queue, tampering: Tampering):
     async def handle(job: Job) -> None:
         raise ValueError
@@ -136,6 +138,7 @@ async def test_a_short_trouble_with_renewing_disturbs_no_handler(queue: Queue, t
     assert (await job.refresh()).attempts_started == 1
 
 
+@pytest.mark.every_store
 async def test_a_worker_that_cannot_renew_stops_its_handlers_before_others_run_the_job_twice(
     queue: Queue, tampering: Tampering
 ):

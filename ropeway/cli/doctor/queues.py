@@ -13,6 +13,7 @@ from ...store.contract import Store
 from ...store.inspection import Finding
 from ...store.values import BATCH, Settings
 from ..text import length, plural
+from .schedules import examine_schedules
 
 PATIENCE: Final = 10_000
 """Milliseconds after which a worker should have handled a due job, or one whose lock has expired."""
@@ -25,13 +26,16 @@ async def examine_queue(store: Store, name: str, workers: Sequence[WorkerInfo], 
     waiting = (await store.find(Find(name, ("waiting",), limit=SAMPLE))).jobs
     delayed = (await store.find(Find(name, ("delayed",), limit=SAMPLE))).jobs
     active = (await store.find(Find(name, ("active",), limit=BATCH))).jobs
+    letters = bool(waiting) and all(job.extras is not None and job.extras.origin is not None for job in waiting)
     findings = [
         *_paused(name, settings, counts["waiting"]),
-        *_unserved(name, counts["waiting"] + counts["delayed"], workers),
+        *_letters(name, counts["waiting"] if letters and not workers else 0),
+        *_unserved(name, counts["delayed"] + (0 if letters else counts["waiting"]), workers),
         *_unhandled(name, waiting, workers),
         *_overdue(name, delayed, now),
         *_stalled(name, active, now),
         *_full(name, settings, counts["active"], counts["waiting"]),
+        *await examine_schedules(store, name, workers, now),
     ]
     served = f"{plural(len(workers), 'worker')}, {counts['waiting']:,} waiting, {counts['active']:,} active"
     return findings or [Finding(f"queue {name}", "ok", served)]
@@ -48,6 +52,13 @@ def _paused(name: str, settings: Settings, waiting: int) -> Iterator[Finding]:
     for job_name in settings.paused_names:
         remedy = f"ropeway queues resume {name} --name {job_name}"
         yield Finding(f"queue {name}", "warning", f"jobs named {job_name!r} are paused", remedy)
+
+
+def _letters(name: str, number: int) -> Iterator[Finding]:
+    """Dead letters may wait without a worker: somebody should look at them."""
+    if number:
+        remedy = f"ropeway jobs list --queue {name}; then send them back: ropeway jobs redrive {name}"
+        yield Finding(f"queue {name}", "warning", f"it has {plural(number, 'dead letter')}", remedy)
 
 
 def _unserved(name: str, left: int, workers: Sequence[WorkerInfo]) -> Iterator[Finding]:

@@ -9,7 +9,9 @@ from .changing import change
 from .job_log import clear_logs, logs
 from .listing import list_jobs
 from .moving import cancel, promote, remove, retry
+from .redriving import redrive
 from .showing import show
+from .signalling import signal
 
 
 @click.group(
@@ -20,8 +22,8 @@ from .showing import show
     )
 )
 def jobs() -> None:
-    """List, show, retry, cancel, promote, change and remove jobs."""
+    """List, show, retry, signal, cancel, promote, change, redrive and remove jobs."""
 
 
-for command in (list_jobs, show, logs, clear_logs, retry, cancel, promote, change, remove):
+for command in (list_jobs, show, logs, clear_logs, retry, signal, cancel, promote, change, redrive, remove):
     jobs.add_command(command)

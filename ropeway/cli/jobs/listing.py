@@ -128,4 +128,12 @@ def _about(job: Snapshot) -> str:
             return f"{job.worker or ''}{done}"
         case "waiting-children":
             return "1 child" if job.children == 1 else f"{job.children:,} children"
-    return shown(job.data)
+    return _about_waiting(job)
+
+
+def _about_waiting(job: Snapshot) -> str:
+    if job.origin is not None:
+        return Wrapped(f"from {job.origin.queue}: {job.origin.reason}")
+    left = age(job.start_by)
+    # A retry by hand gives it time: an instant that has passed means nothing then.
+    return f"expires {left}  {shown(job.data)}" if left.startswith("+") else shown(job.data)

@@ -7,6 +7,7 @@ import click
 from ...client.new_jobs import reason_text
 from ...client.queue import Queue
 from ...job.moves import MOVES
+from ...job.phases import phases_from
 from ...job.states import OPEN, State
 from ...store.contract import Store
 from ...store.values import Answer
@@ -21,17 +22,31 @@ from .trees import on_trees
         "ropeway jobs retry 4e5f6a7b welcome-42",
         "ropeway jobs retry --queue emails --name send_email --yes",
         "ropeway jobs retry --state cancelled --reset",
+        "ropeway jobs retry import-42 --from-phase process",
     )
 )
 @chosen_by("default: failed")
 @click.option("--reset", is_flag=True, help="Give all attempts again, not one.")
+@click.option("--from-phase", metavar="PHASE", help="Begin again at this phase of their pipeline.")
 @on_store()
-async def retry(store: Store, reset: bool, selection: Selection, yes: bool, as_json: bool) -> int:
-    """Let finished jobs run once more, by id or by filter."""
+async def retry(
+    store: Store, reset: bool, from_phase: str | None, selection: Selection, yes: bool, as_json: bool
+) -> int:
+    """Let finished jobs run once more, by id or by filter; a pipeline goes on at the phase that failed."""
     verb = Verb("retry", "retried", MOVES["retry by hand"].sources, ("failed",))
-    return await move(
-        store, verb, lambda queue, ids: store.retry(queue, ids, reset=reset), selection, yes=yes, as_json=as_json
-    )
+
+    async def from_there(queue: str, ids: list[str]) -> list[Answer]:
+        records = await store.get(queue, ids)
+        forgets = {
+            record.id: phases_from(record, from_phase) if from_phase else () for record in records if record is not None
+        }
+        return [(await store.retry(queue, [id], reset=reset, forgets=forgets.get(id, ())))[0] for id in ids]
+
+    async def at_once(queue: str, ids: list[str]) -> list[Answer]:
+        return await store.retry(queue, ids, reset=reset)
+
+    act = at_once if from_phase is None else from_there
+    return await move(store, verb, act, selection, yes=yes, as_json=as_json)
 
 
 @click.command(

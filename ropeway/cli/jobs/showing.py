@@ -10,7 +10,9 @@ import click
 
 from ...client.snapshot import Snapshot
 from ...errors import JobNotFound
+from ...job.extras import Origin
 from ...job.flows import ChildState
+from ...job.instants import LAST_INSTANT, moment_of
 from ...store.contract import Store
 from ...store.values import History, LogLine
 from ..escaping import one_line, printable
@@ -23,6 +25,7 @@ from ..text import as_json as json_text
 from ..text import clock_time, instant_time, iso, plural, shown
 from .job_log import log_document, log_line
 from .locating import locate_one
+from .phase_lines import phase_lines, step_lines
 from .timeline import Step, timeline_of
 
 _LOG_LINES = 20
@@ -41,7 +44,7 @@ _PARENTS = 5
 @json_option
 @on_store()
 async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
-    """Show all that is known of a job: its timeline, log lines and the trace of its last failure.
+    """Show all that is known of a job: its phases, steps, timeline, log lines and the trace of its last failure.
 
     `ropeway flows show` shows its children one by one.
     """
@@ -58,6 +61,9 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
         click.echo(json_text(document))
         return
     _show_facts(snapshot, counts or {})
+    now = moment_of(await store.clock()) if snapshot.phases else None
+    for line in (*(() if now is None else phase_lines(snapshot, now)), *step_lines(snapshot)):
+        click.echo(line)
     _show_timeline(steps, snapshot)
     _show_log(history.log[-_LOG_LINES:], history)
     if history.failures and history.failures[-1].trace:
@@ -75,7 +81,8 @@ def _show_facts(job: Snapshot, children: Mapping[ChildState, int]) -> None:
         "attempts": f"{job.attempts_made} of {job.attempts} failed, {job.attempts_started} started",
         "stalled": job.stalled_count or "",
         "added": clock_time(job.created_at),
-        "due": clock_time(job.due_at),
+        "due": "when it is woken" if job.due_at == moment_of(LAST_INSTANT) else clock_time(job.due_at),
+        "start by": clock_time(job.start_by) if job.started_at is None else "",
         "started": clock_time(job.started_at),
         "finished": clock_time(job.finished_at),
         "kept until": clock_time(job.expires_at),
@@ -83,6 +90,10 @@ def _show_facts(job: Snapshot, children: Mapping[ChildState, int]) -> None:
         "locked until": clock_time(job.lock_until),
         "parents": _parents(job),
         "children": ", ".join(f"{count:,} {state}" for state, count in children.items() if count),
+        "schedule": job.schedule or "",
+        "dedupe key": one_line(job.dedupe or ""),
+        "dead letter": job.dead_letter or "",
+        "origin": _origin(job.origin),
         "data": shown(job.data),
         "progress": "" if job.progress is None else shown(job.progress),
         "result": shown(job.result) if job.state == "completed" else "",
@@ -92,6 +103,14 @@ def _show_facts(job: Snapshot, children: Mapping[ChildState, int]) -> None:
     for name, value in facts.items():
         if value:
             click.echo(f"  {name:<13} {value}")
+
+
+def _origin(origin: Origin | None) -> str:
+    """Of a dead letter: the job that failed."""
+    if origin is None:
+        return ""
+    failed = f"failed at {instant_time(origin.at)} after {plural(origin.attempts, 'attempt')}"
+    return f"{origin.queue}/{origin.id} · {failed}: {one_line(origin.reason)}"
 
 
 def _parents(job: Snapshot) -> str:

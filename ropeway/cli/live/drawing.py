@@ -33,11 +33,15 @@ class View(NamedTuple):
 
 def draw(picture: Picture, view: View, width: int, height: int, glyphs: Glyphs) -> RenderableType:
     """The drawing, with exactly the given width and height."""
-    layout = plan(width, height, len(picture.queues), events=view.interval is not None)
+    layout = plan(
+        width, height, len(picture.queues), events=view.interval is not None, next_runs=bool(picture.next_runs)
+    )
     drawing = Drawing(picture, view, layout, glyphs)
     regions = [Layout(drawing.header(), size=1), Layout(drawing.queues(), size=layout.queues)]
     if layout.chart:
         regions.append(Layout(drawing.chart(), size=layout.chart))
+    if layout.next_runs:
+        regions.append(Layout(drawing.next_runs(), size=1))
     if layout.running and layout.side_by_side:
         regions.append(Layout(size=layout.running))
         regions[-1].split_row(
@@ -142,6 +146,10 @@ class Drawing:
             steps, (self._inner(layout.width) - 8) * max((queue.throughput_step for queue in chosen), default=1)
         )
         return self._panel(f"completed/s in the last {seconds(shown)}", lines, layout.width)
+
+    def next_runs(self) -> RenderableType:
+        picture = self._narrowed
+        return panels.next_runs(picture.next_runs, self._layout.width, self._glyphs)
 
     def running(self, width: int) -> RenderableType:
         picture = self._narrowed

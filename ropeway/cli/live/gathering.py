@@ -96,6 +96,7 @@ class Gatherer:
             tuple(
                 sorted((failure for watch in watches for failure in watch.failures()), key=lambda failure: failure.at)
             )[-FAILURES:],
+            tuple(sorted((run for watch in watches for run in watch.next_runs(now)), key=lambda run: run.at)),
             more,
             tuple(queue for queue in self._asked if queue not in known),
         )

@@ -9,6 +9,8 @@ WIDE: Final = 110
 """Width from which panels are placed side by side."""
 HIGH: Final = 30
 """Height from which there is a panel of workers; the header counts them anyway."""
+NEXT_RUNS: Final = 14
+"""Height from which there is a line of the next runs of schedules."""
 BOXED: Final = (56, 18)
 """The smallest terminal in which panels have frames; in smaller ones they have a title only."""
 
@@ -23,6 +25,8 @@ class Plan(NamedTuple):
     footer: int
     queues: int
     chart: int
+    next_runs: int
+    """A line without a frame; 0 also if there are none."""
     running: int
     failures: int
     events: int
@@ -60,13 +64,14 @@ _SIDE_BY_SIDE: Final = (
 )
 
 
-def plan(width: int, height: int, queues: int, *, events: bool = True) -> Plan:
+def plan(width: int, height: int, queues: int, *, events: bool = True, next_runs: bool = False) -> Plan:
     """Without `events`, which a single picture does not have, other panels get their rows."""
     boxed = width >= BOXED[0] and height >= BOXED[1]
     frame = 2 if boxed else 1
     side_by_side = boxed and width >= WIDE and height >= 24
     footer = 1 if height >= 10 else 0
-    body = max(0, height - 1 - footer)
+    next_row = 1 if next_runs and height >= NEXT_RUNS else 0
+    body = max(0, height - 1 - footer - next_row)
     # The column names take a row; a title would add nothing.
     around = frame + 1 if boxed else 1
     queue_rows = min(body, around + min(max(1, queues), max(1, body // 3)))
@@ -83,6 +88,7 @@ def plan(width: int, height: int, queues: int, *, events: bool = True) -> Plan:
         footer,
         body - sum(rows.values()),
         rows.get("chart", 0),
+        next_row,
         rows.get("running", 0),
         beside or rows.get("failures", 0),
         rows.get("events", 0),

@@ -30,7 +30,7 @@ async def follow(gatherer: Gatherer, interval: float, written: Callable[[Picture
 
 def json_line(picture: Picture) -> str:
     document = msgspec.to_builtins(picture)
-    for dated in (document, *document["events"], *document["failures"]):
+    for dated in (document, *document["events"], *document["failures"], *document["next_runs"]):
         dated["at"] = iso(dated["at"])
     return f"{as_json(document)}\n"
 

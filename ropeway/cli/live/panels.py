@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from ..cells import cut
@@ -13,9 +14,21 @@ from ..ids import short_id
 from .figures import heights
 from .glyphs import Glyphs, columns, line
 from .grid import Column, Grid
-from .picture import Failure, HappenedEvent, QueuePicture, RunningJob, WorkerPicture, throughput_of
+from .picture import (
+    Failure,
+    HappenedEvent,
+    NextRun,
+    QueuePicture,
+    RunningJob,
+    RunningPhase,
+    WorkerPicture,
+    throughput_of,
+)
 from .texts import number, one_line, percent, rate, seconds, short_worker, time_of_day
 
+SHORTEST_BAR: Final = 6
+LATE: Final = 2.0
+"""Seconds after which a run is late: a worker sees it at once, and this view at the next look."""
 EVENT_STYLES: Final = {
     "added": "blue",
     "active": "cyan",
@@ -45,6 +58,27 @@ def chart(queues: Sequence[QueuePicture], width: int, rows: int, glyphs: Glyphs)
         scale = rate(top) if row == 0 and top else "0" if row == rows - 1 else ""
         lines.append(Text.assemble((f"{scale:>6} ", "dim"), (drawn.rjust(room), "green"), " "))
     return lines
+
+
+def next_runs(runs: Sequence[NextRun], width: int, glyphs: Glyphs) -> Text:
+    """As many of the next runs of schedules as fit on a line."""
+    line = Text(" next runs ", "dim", no_wrap=True)
+    if not runs:
+        line.append(" none", "dim")
+    for position, run in enumerate(runs):
+        is_late = run.seconds < -LATE
+        when = (
+            f"{seconds(-run.seconds)} late" if is_late else "now" if run.seconds < 1 else f"in {seconds(run.seconds)}"
+        )
+        gap = f" {glyphs.separator} " if position else " "
+        room = width - line.cell_len - len(gap) - len(when) - 2
+        name = one_line(run.schedule, glyphs.encoding)
+        if room < (cell_len(name) if position else 4):
+            break
+        line.append(gap, "dim").append(cut(name, room, glyphs.ellipsis), "bold")
+        line.append(f" {when}", "yellow" if is_late else "cyan")
+    line.truncate(width)
+    return line
 
 
 def running(jobs: Sequence[RunningJob], width: int, several_queues: bool, glyphs: Glyphs) -> list[Text]:
@@ -84,13 +118,28 @@ def running(jobs: Sequence[RunningJob], width: int, several_queues: bool, glyphs
 
 def progress_bar(job: RunningJob, width: int, glyphs: Glyphs) -> Text:
     share = percent(job.progress)
+    if share is not None and job.phase is not None:
+        return _phase_bar(job.phase, share, width, glyphs)
     if share is None:
         said = "" if job.progress is None else one_line(_said(job.progress), glyphs.encoding)
         return Text(cut(said, width, glyphs.ellipsis), "italic")
-    room = max(1, width - 5)
+    return Text.assemble(*_bar(share, max(1, width - 5), glyphs), f" {share:3.0f}%")
+
+
+def _phase_bar(phase: RunningPhase, share: float, width: int, glyphs: Glyphs) -> Text:
+    """`2/3 process ━━━───  42 %`, without the bar where there is little room."""
+    said = f" {share:.0f} %"
+    label = one_line(f"{phase.number}/{phase.of} {phase.name}", glyphs.encoding)
+    room = width - cell_len(label) - len(said) - 1
+    if room < SHORTEST_BAR:
+        return Text.assemble(cut(label, width - len(said), glyphs.ellipsis), said)
+    return Text.assemble(label, " ", *_bar(share, room, glyphs), said)
+
+
+def _bar(share: float, room: int, glyphs: Glyphs) -> tuple[tuple[str, str], tuple[str, str]]:
     halves = round(share / 100 * room * 2)
     full = glyphs.bar * (halves // 2) + (glyphs.half if halves % 2 else "")
-    return Text.assemble((full, "cyan"), (glyphs.rest * (room - len(full)), "bright_black"), f" {share:3.0f}%")
+    return (full, "cyan"), (glyphs.rest * (room - len(full)), "bright_black")
 
 
 def _said(progress: object) -> str:

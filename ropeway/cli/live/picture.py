@@ -42,6 +42,15 @@ class QueuePicture(msgspec.Struct, frozen=True):
     """True if not all recent events were read. Counts and rates are exact all the same."""
 
 
+class RunningPhase(msgspec.Struct, frozen=True):
+    """The phase of a pipeline that runs now."""
+
+    name: str
+    number: int
+    """From 1."""
+    of: int
+
+
 class RunningJob(msgspec.Struct, frozen=True):
     queue: str
     id: str
@@ -51,6 +60,7 @@ class RunningJob(msgspec.Struct, frozen=True):
     attempt: int
     attempts: int
     progress: Json = None
+    phase: RunningPhase | None = None
 
 
 class WorkerPicture(msgspec.Struct, frozen=True):
@@ -78,6 +88,17 @@ class HappenedEvent(msgspec.Struct, frozen=True):
     note: str = ""
 
 
+class NextRun(msgspec.Struct, frozen=True):
+    """The next run of a schedule."""
+
+    at: Instant
+    queue: str
+    schedule: str
+    name: str
+    seconds: float
+    """Time until then; negative if it is late."""
+
+
 class Failure(msgspec.Struct, frozen=True):
     at: Instant
     queue: str
@@ -96,6 +117,8 @@ class Picture(msgspec.Struct, frozen=True):
     workers: tuple[WorkerPicture, ...] = ()
     events: tuple[HappenedEvent, ...] = ()
     failures: tuple[Failure, ...] = ()
+    next_runs: tuple[NextRun, ...] = ()
+    """Of the schedules, the earliest first."""
     more_queues: int = 0
     """Number of queues that are not watched, because there are too many; use --queue to select."""
     unknown_queues: tuple[str, ...] = ()
@@ -113,6 +136,7 @@ class Picture(msgspec.Struct, frozen=True):
             workers=tuple(worker for worker in self.workers if queue in worker.queues),
             events=tuple(event for event in self.events if event.queue == queue),
             failures=tuple(failure for failure in self.failures if failure.queue == queue),
+            next_runs=tuple(run for run in self.next_runs if run.queue == queue),
         )
 
 

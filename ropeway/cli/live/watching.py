@@ -19,7 +19,9 @@ from ...store.values import Counts, Settings
 from .event_lines import happened, notable
 from .figures import MINUTE, Meter, Moves, Tally, completed_by_minute, rates_of_last_minute
 from .memory import JobMemory
-from .picture import Failure, HappenedEvent, QueuePicture, Rates, RunningJob
+from .next_runs import NextRuns
+from .picture import Failure, HappenedEvent, NextRun, QueuePicture, Rates, RunningJob
+from .running_phases import RunningPhases
 from .stream import EventStream, Heard
 
 RUNNING: Final = 20
@@ -47,9 +49,11 @@ class QueueWatch:
         self._settings = Settings()
         self._waiting: list[JobRecord] = []
         self._active: list[JobRecord] = []
+        self._phases = RunningPhases()
         self._failed: list[JobRecord] = []
         self._notable: deque[Entry] = deque(maxlen=EVENTS)
         self._trend: deque[float] = deque(maxlen=TREND)
+        self._next_runs = NextRuns()
         self._looked_at: Instant = 0
         self._read_at: Instant = 0
         self._missed_at: Instant = -MISSED_SHOWN
@@ -58,6 +62,9 @@ class QueueWatch:
         heard = await self._stream.read(store)
         for entry in heard.entries:
             self._memory.hear(entry)
+            self._phases.hear(entry)
+        if heard.missed:
+            self._phases.forget()
         self._notable.extend(reversed(list(notable(heard.entries, EVENTS))))
         if heard.missed:
             self._missed_at = now
@@ -65,6 +72,7 @@ class QueueWatch:
         if heard.is_news or now - self._read_at > SAFETY_LOOK:
             moves = await self._read(store, now, heard)
             self._read_at = now
+        await self._next_runs.look(store, self.name, now)
         self._meter.feed(now, moves)
         if not heard.first:
             self._trend.append(moves.per_second(now - self._looked_at).completed)
@@ -75,6 +83,7 @@ class QueueWatch:
         self._counts = counts
         moves = await self._count_moves(store, now, first=heard.first)
         self._active = await self._find(store, "active", RUNNING) if self._counts["active"] else []
+        await self._phases.look(store, self.name, self._active)
         await self._look_for_oldest(store)
         happenings = {entry.what for entry in heard.entries}
         unsure = heard.first or heard.missed
@@ -145,6 +154,7 @@ class QueueWatch:
                 job.attempts_made + 1,
                 _options(job).attempts,
                 _progress(job),
+                self._phases.of(job.id),
             )
             for job in self._active
         ]
@@ -156,6 +166,9 @@ class QueueWatch:
 
     def events(self) -> list[HappenedEvent]:
         return [happened(self.name, entry, self._memory.name) for entry in self._notable]
+
+    def next_runs(self, now: Instant) -> list[NextRun]:
+        return self._next_runs.upcoming(self.name, now)
 
     def failures(self) -> list[Failure]:
         return [

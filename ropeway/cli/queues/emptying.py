@@ -71,10 +71,10 @@ async def drain(store: Store, queue: str, delayed: bool, yes: bool, as_json: boo
 @json_option
 @on_store()
 async def obliterate(store: Store, queue: str, force: bool, yes: bool, as_json: bool) -> None:
-    """Remove a queue and all that is in it: jobs, settings, events, metrics."""
+    """Remove a queue and all that is in it: jobs, schedules, settings, events, metrics."""
     found = await known_queue(store, queue)
     number = sum((await found.counts()).values())
-    confirm(f"Remove the queue {queue} with {plural(number, 'job')}, its settings and its events", yes=yes)
+    confirm(f"Remove the queue {queue} with {plural(number, 'job')}, its schedules, settings and events", yes=yes)
     try:
         removed = await found.obliterate(force=force)
     except QueueBusy as busy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
@@ -14,14 +14,17 @@ from ...job.flows import Child
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...job.states import FINAL, STATES, State
-from ...store.values import Settings
+from ...store.values import KeyHolder, Settings, StoredSchedule
 from .deadlines import Deadlines
 from .families import Family, Key
 from .history import Histories
 from .keys import SortedKeys
 from .metrics import Metrics
+from .start_deadlines import StartDeadlines
 from .state_index import StateIndex
 from .stream import Draft, Stream
+
+V = TypeVar("V")
 
 NO_SETTINGS: Final = Settings()
 
@@ -43,6 +46,11 @@ class QueueData:
         """Jobs that stalled before and now run alone, with the token of that attempt."""
         self.families: dict[str, Family] = {}
         """Parents with their children."""
+        self.held_keys: dict[str, KeyHolder] = {}
+        """Dedupe keys."""
+        self.schedules: dict[str, StoredSchedule] = {}
+        self.awaited_marks: dict[str, str] = {}
+        """Delayed jobs that are postponed until there is a mark, with its name."""
         self._indexes: dict[State, StateIndex] = {state: StateIndex(state, self.jobs) for state in STATES}
         self._locks = Deadlines(attrgetter("lock_until"))
         self._expiries = Deadlines(attrgetter("expires_at"))
@@ -54,12 +62,13 @@ class QueueData:
         self._drafts: dict[tuple[str, State | None], Draft] = {}
         self._after: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._undo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
-        """How to undo the changes of this step to families, newest last."""
+        """How to undo the changes of this step to all but jobs, newest last."""
+        self.deadlines = StartDeadlines(self._note_undo)
         self._was_busy = False
 
     @property
     def is_listed(self) -> bool:
-        return bool(self.jobs) or self.settings != NO_SETTINGS
+        return bool(self.jobs) or bool(self.schedules) or self.settings != NO_SETTINGS
 
     @property
     def is_blank(self) -> bool:
@@ -94,11 +103,15 @@ class QueueData:
         self._original.setdefault(job.id, before)
         self._indexed.setdefault(job.id, before)
         self.jobs[job.id] = job
+        if self.awaited_marks and job.state != "delayed" and job.id in self.awaited_marks:
+            self.assign(self.awaited_marks, job.id, None)
 
     def drop(self, id: str) -> None:
         job = self.jobs.pop(id)
         self._original.setdefault(id, job)
         self._indexed.setdefault(id, job)
+        if id in self.awaited_marks:
+            self.assign(self.awaited_marks, id, None)
         if id in self.families:
             self._undo.append((self.families.__setitem__, (id, self.families.pop(id))))
 
@@ -112,6 +125,20 @@ class QueueData:
         for field, value in fields.items():
             self._undo.append((setattr, (part, field, getattr(part, field))))
             setattr(part, field, value)
+
+    def assign(self, table: dict[str, V], key: str, value: V | None) -> None:
+        """Changes an item of a table, or deletes it (None), until the step is rolled back."""
+        if key in table:
+            self._undo.append((table.__setitem__, (key, table[key])))
+        else:
+            self._undo.append((table.pop, (key, None)))
+        if value is None:
+            table.pop(key, None)
+        else:
+            table[key] = value
+
+    def _note_undo(self, act: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._undo.append((act, args))
 
     def adopt(self, family: Family, children: Sequence[Child]) -> None:
         self._undo.append((setattr, (family, "links", dict(family.links))))
@@ -129,6 +156,11 @@ class QueueData:
         if draft is None:
             draft = self._drafts[what, to] = Draft(what, to, detail, [])
         return draft.jobs
+
+    def separate(self, id: str) -> None:
+        """Begins new event entries if this step changed the job before: what happens to it next is announced later."""
+        if id in self._original:
+            self._drafts = {(f"{draft.what} {place}", None): draft for place, draft in enumerate(self._drafts.values())}
 
     def removals(self) -> list[tuple[str, dict[str, Any] | None]]:
         """As `entry`, for removals, which come after whatever else happened to the job in this step."""

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ...job.instants import Instant
-from ...job.record import JobRecord
+from ...job.record import JobRecord, NewJob
 from ...job.retention import Retention
 from ...store.values import RevokedLock, Topic
 from .queue_data import QueueData
@@ -23,7 +23,7 @@ class Step:
     `now` is the same instant for everything in it.
     """
 
-    __slots__ = ("_queues", "_reads_clock", "_revoked", "_wakes", "ended", "news", "now", "shared")
+    __slots__ = ("_queues", "_reads_clock", "_revoked", "_wakes", "ended", "letters", "news", "now", "shared")
 
     def __init__(self, shared: SharedState, now: Instant | None) -> None:
         self.shared = shared
@@ -31,6 +31,8 @@ class Step:
         self._reads_clock = now is None
         self.ended: list[tuple[JobRecord, Retention]] = []
         """Jobs that became final in this step, with their retention."""
+        self.letters: list[NewJob] = []
+        """Dead letters of jobs that failed in this step, not yet added."""
         self.news: deque[News] = deque()
         """Ends of children that their parents were not told of yet."""
         self._queues: dict[str, QueueData] = {}
@@ -65,9 +67,9 @@ class Step:
         self._revoked.append((queue, lock))
         self._wakes.add(("revoked", queue))
 
-    def wake(self, queue: str) -> None:
-        """Announces, at the commit, that a claim may find more jobs."""
-        self._wakes.add(("jobs", queue))
+    def wake(self, queue: str, topic: Topic = "jobs") -> None:
+        """Wakes, at the commit, those that listen to a topic; by default, because a claim may find more jobs."""
+        self._wakes.add((topic, queue))
 
     def _commit(self) -> None:
         try:

@@ -21,6 +21,7 @@ from .shared_state import REGISTRY, SharedState
 from .step import Step
 from .verbs import VERBS
 from .verbs.find import Search
+from .verbs.tick import next_at
 from .wake import MemoryListener
 
 A = TypeVar("A")
@@ -111,6 +112,20 @@ class MemoryStore(Store):
                 page = search.look(shared.queue(command.queue))
             if page is not None:
                 return page
+
+    def next_instant(self) -> Instant | None:
+        """When something happens by itself, for fake clocks; 0 while a job is active, None if nothing is to come.
+
+        None for a closed handle, too: those of the same jobs that are open tell.
+        """
+        if not self._guard.is_open:
+            return None
+        shared = self._usable()
+        with shared.lock:
+            queues = shared.queues.values()
+            if any(queue.index("active") for queue in queues):
+                return 0
+            return min((at for queue in queues if (at := next_at(queue)) is not None), default=None)
 
     def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> MemoryListener:
         listener = self._listen(topic, queues)

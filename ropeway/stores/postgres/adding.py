@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ...errors import InvalidOption
 from ...job.record import NewJob
 from ...store.answer_codes import ADDED
 from ...store.values import Added, JobUpdate
-from .encoding import as_json
+from .encoding import as_json, extras_text
 from .flows import flow_of
 from .parameters import Parameter, booleans, numbers, text, texts
 
@@ -32,6 +32,10 @@ class Arguments(NamedTuple):
     dues: list[int | None] | None
     tags: list[str | None] | None
     flow: str | None
+    extras: list[str | None] | None
+    keys: list[str | None] | None
+    modes: list[str | None] | None
+    ttls: list[int | None] | None
 
     def parameters(self) -> tuple[Parameter, ...]:
         return (
@@ -48,12 +52,28 @@ class Arguments(NamedTuple):
             numbers(self.dues),
             texts(self.tags),
             text(self.flow),
+            texts(self.extras),
+            texts(self.keys),
+            texts(self.modes),
+            numbers(self.ttls),
         )
 
 
 def arguments_of(bundles: Bundles) -> Arguments:
     jobs = [job for bundle in bundles for job in bundle]
-    is_flow = any(job.parents or job.children for job in jobs)
+    # Mostly there are none, and one pass is enough.
+    unusual = [
+        job
+        for job in jobs
+        if job.tags
+        or job.parents
+        or job.children
+        or job.lifo
+        or job.delay
+        or job.due_at is not None
+        or job.extras is not None
+    ]
+    is_flow = any(job.parents or job.children for job in unusual)
     named = {job.queue for job in jobs}
     if is_flow:
         named.update(parent.queue for job in jobs for parent in job.parents)
@@ -69,20 +89,42 @@ def arguments_of(bundles: Bundles) -> Arguments:
         [job.data for job in jobs],
         [job.options for job in jobs] if any(job.options != "{}" for job in jobs) else None,
         [job.priority for job in jobs] if any(job.priority for job in jobs) else None,
-        [job.lifo for job in jobs] if any(job.lifo for job in jobs) else None,
-        [job.delay for job in jobs] if any(job.delay for job in jobs) else None,
-        [job.due_at for job in jobs] if any(job.due_at is not None for job in jobs) else None,
-        [as_json(job.tags).decode() if job.tags else None for job in jobs] if any(job.tags for job in jobs) else None,
+        [job.lifo for job in jobs] if any(job.lifo for job in unusual) else None,
+        [job.delay for job in jobs] if any(job.delay for job in unusual) else None,
+        [job.due_at for job in jobs] if any(job.due_at is not None for job in unusual) else None,
+        [as_json(job.tags).decode() if job.tags else None for job in jobs]
+        if any(job.tags for job in unusual)
+        else None,
         flow_of(jobs, places) if is_flow else None,
+        [extras_text(job.extras) for job in jobs] if any(job.extras is not None for job in unusual) else None,
+        *_rules(jobs if any(job.extras is not None and job.extras.dedupe is not None for job in unusual) else []),
     )
 
 
-def answers_of(bundles: Bundles, letters: str) -> list[list[Added]]:
-    """Reads the letters that `sql/add.sql` returns."""
-    if letters.count("c") == len(letters):
+def _rules(jobs: Sequence[NewJob]) -> tuple[list[str | None] | None, list[str | None] | None, list[int | None] | None]:
+    """The keys of dedupe rules, their modes and ttls."""
+    rules = [None if job.extras is None else job.extras.dedupe for job in jobs]
+    if not rules:
+        return None, None, None
+    return (
+        [None if rule is None else rule.key for rule in rules],
+        [None if rule is None else rule.mode for rule in rules],
+        [None if rule is None else rule.ttl for rule in rules],
+    )
+
+
+def answers_of(bundles: Bundles, answer: str) -> list[list[Added]]:
+    """Reads what `sql/add.sql` returns."""
+    if answer.count("c") == len(answer):
         return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
-    verdicts = iter(letters)
-    return [[Added(job.id, ADDED[next(verdicts)]) for job in bundle] for bundle in bundles]
+    letters, *found = answer.split(" ")
+    verdicts, holders = iter(letters), iter(found)
+    return [[_added(job, next(verdicts), holders) for job in bundle] for bundle in bundles]
+
+
+def _added(job: NewJob, letter: str, holders: Iterator[str]) -> Added:
+    verdict = ADDED[letter]
+    return Added(next(holders) if verdict == "deduplicated" else job.id, verdict)
 
 
 def children_given(updates: Sequence[JobUpdate]) -> str | None:

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
+from ...job.extras import Extras
 from ...job.flows import Parent
 from ...job.instants import LAST_INSTANT, Instant
+from ...job.marks import Mark
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
@@ -36,9 +38,16 @@ DEFAULTS: Final[Parameter] = numbers(
 GIVEN_UP_FOR: Final[Parameter] = texts([GIVEN_UP["too often"], GIVEN_UP["last attempt"], GIVEN_UP["at once"]])
 """Beginnings of the reasons of jobs that are given up, as `sql/lib/recover_stalled.sql` takes them."""
 
-_Past = tuple[int, int, int, str | None, str | None, tuple[str, ...] | None, tuple[Parent, ...] | None, int | None]
+_Past = tuple[
+    int, int, int, str | None, str | None, tuple[str, ...] | None, tuple[Parent, ...] | None, int | None, Extras | None,
+    tuple[Mark, ...] | None,
+]  # fmt: skip
 _past: Final[Callable[[str], _Past]] = msgspec.json.Decoder(_Past).decode
-_FRESH: Final[_Past] = (0, 1, 0, None, None, None, None, None)
+_FRESH: Final[_Past] = (0, 1, 0, None, None, None, None, None, None, None)
+
+
+def extras_text(extras: Extras | None) -> str | None:
+    return None if extras is None else as_json(extras).decode()
 
 
 def request_of(request: Claim | None) -> tuple[Parameter, ...]:
@@ -75,7 +84,8 @@ def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Seq
         )
     found: list[JobRecord] = []
     for n, id in enumerate(ids):
-        made, started, stalled, reason, progress, tags, parents, children = _past(pasts[n]) if pasts else _FRESH
+        past = _past(pasts[n]) if pasts else _FRESH
+        made, started, stalled, reason, progress, tags, parents, children, extras, marks = past
         started_at, renewed_at, lock_until = held[n] if held else (now, now, until)
         found.append(
             JobRecord(
@@ -105,6 +115,8 @@ def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Seq
                 tags or (),
                 parents or (),
                 children or 0,
+                extras,
+                marks or (),
             )
         )
     return Claimed(found, now, again_at)

@@ -27,7 +27,9 @@ class Executor:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.scan_starts = ScanStarts()
-        self._per_loop: loops.PerLoop[PostgresResources] = loops.PerLoop(partial(PostgresResources, target))
+        self._per_loop: loops.PerLoop[PostgresResources] = loops.PerLoop(
+            partial(PostgresResources, target, self.scan_starts)
+        )
         self._statements: dict[str, Statement] = {}
         self._steps: dict[str, int] = {}
         self._is_closed = False

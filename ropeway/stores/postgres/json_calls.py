@@ -15,6 +15,7 @@ from ...store.values import Added, Answer
 from .adding import answers_of as added_of
 from .adding import arguments_of
 from .failures import NO_FUNCTION
+from .marking import marks_written
 from .settling import jobs_added
 from .statements import function
 from .target import Target
@@ -52,6 +53,7 @@ class JsonCalls:
         return added_of([jobs], self._checked("tx", answer))[0]
 
     def complete(self, queue: str, outcome: Outcome) -> Call:
+        markings, values = marks_written([outcome.marking])
         return self._call(
             "complete_json",
             queue=queue,
@@ -61,6 +63,8 @@ class JsonCalls:
             age=outcome.keep.age,
             count=outcome.keep.count,
             adds=jobs_added([outcome]),
+            markings=markings,
+            mark_values=values,
         )
 
     def completed(self, answer: str) -> Answer:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
+from ...job.dead_letters import letter_id
+from ...job.dedupe import ACTIONS, SUPERSEDED, DedupeAction
 from ...job.events import NOTICES, PUBLISHED
+from ...job.failure import EXPIRED_REASON
 from ...job.flows import CHILD_STATES, EFFECTS, OWED, Effect, reason_for_parents
 from ...job.instants import LAST_INSTANT, Milliseconds
 from ...job.moves import MOVES
@@ -14,7 +17,7 @@ from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
 from ...job.stalls import stall_reason
 from ...job.states import FINAL, STATES
-from ...store.values import BATCH
+from ...store.values import BATCH, DUE_SCHEDULES
 
 MINUTE: Final[Milliseconds] = 60_000
 METRICS_KEPT: Final[Milliseconds] = 14 * 24 * 60 * MINUTE
@@ -26,13 +29,26 @@ FOLD_BATCH: Final = 5_000
 CLOCK_SLACK: Final[Milliseconds] = 1_000
 """How far a renewal may lie ahead before the server's clock counts as set back: calls under way may be that old."""
 
+BRIEFLY: Final[Milliseconds] = 200
+"""How long a call waits for what it locks in another order than others; the server notices deadlocks after a second."""
+
 CARRIED: Final = (
     "attempts_made", "attempts_started", "stalled_count", "logged", "id", "name", "started_at", "renewed_at", "token",
-    "worker", "progress", "has_parents",
+    "worker", "progress", "has_ties",
 )  # fmt: skip
 """Columns that a move copies from one of the tables of states to another. The reason, too, unless the job completes."""
 CARRIERS: Final = ("a", "gone", "held", "job")
 """Aliases, in statements, of the rows that these columns are copied from."""
+
+PLANNING: Final = {
+    # The functions are called with few jobs and with many: a plan of each call's own would cost more than it runs.
+    "PLANNED_ONCE": ("plan_cache_mode = force_generic_plan", "jit = off"),
+    # A plan is kept. One that was made while a table was small must not read or join the whole of it later.
+    "BY_INDEX": ("enable_seqscan = off",),
+    "IN_ORDER": ("enable_bitmapscan = off",),
+    "BY_KEY": ("enable_hashjoin = off", "enable_mergejoin = off"),
+}
+"""Settings of functions, for the time that they run: those of the caller's session may be any."""
 
 _RECORD_TYPES: Final = {
     **dict.fromkeys(("priority", "attempts_made", "attempts_started", "stalled_count", "children"), "integer"),
@@ -48,7 +64,10 @@ def values() -> Mapping[str, object]:
     """The value of each placeholder, by name."""
     return {
         "BATCH": BATCH,
+        "BRIEFLY": BRIEFLY,
         "CLOCK_SLACK": CLOCK_SLACK,
+        "DUE_SCHEDULES": DUE_SCHEDULES,
+        "EXPIRED_REASON": EXPIRED_REASON,
         "FOLD_BATCH": FOLD_BATCH,
         "FUNCTIONS_KEPT": FUNCTIONS_KEPT,
         "LAST_INSTANT": LAST_INSTANT,
@@ -61,8 +80,10 @@ def values() -> Mapping[str, object]:
         **{_name(notice): notice for notice in (*NOTICES, PUBLISHED)},
         **_stall_reasons(),
         **_flows(),
+        **_dedupe(),
         **_carried(),
         **_record(),
+        **{name: " ".join(f"SET {setting}" for setting in settings) for name, settings in PLANNING.items()},
     }
 
 
@@ -116,6 +137,20 @@ def _flows() -> dict[str, str]:
     }
 
 
+def _dedupe() -> dict[str, str]:
+    """The table of actions as branches of a CASE, its words, and the format of dead letters' ids."""
+    table = [f"WHEN '{mode} {state}' THEN '{action}'" for mode, row in ACTIONS.items() for state, action in row.items()]
+    return {
+        "DEDUPE_ACTIONS": " ".join(table),
+        "FINDING_MODES": _quoted(mode for mode, row in ACTIONS.items() if set(row.values()) == {"find"}),
+        "LOCKING_MODES": _quoted(mode for mode, row in ACTIONS.items() if set(row.values()) != {"find"}),
+        **{f"MODE_{_name(mode)}": mode for mode in ACTIONS},
+        **{f"ACTION_{_name(action)}": action for action in get_args(DedupeAction)},
+        "SUPERSEDED": SUPERSEDED,
+        "LETTER_ID": letter_id("%1$s", "%2$s", 0).removesuffix("0") + "%3$s",
+    }
+
+
 def _carried() -> dict[str, str]:
     """The columns as a list, qualified by each alias, and as assignments from `job` to `r`."""
     of_rows = {f"CARRIED_OF_{row.upper()}": _columns(row, CARRIED) for row in CARRIERS}
@@ -124,11 +159,14 @@ def _carried() -> dict[str, str]:
 
 
 def _record() -> dict[str, str]:
-    """The fields of a record as typed columns of an answer, and as columns of `whole_job` under the alias p."""
+    """The fields of a record as typed columns of an answer, and as columns of `whole_job` under the alias p.
+
+    The latter without the last one, the marks, which are rows of their own.
+    """
     columns = ["ord" if field == "order" else field for field in JobRecord.__struct_fields__]
     typed = ", ".join(f"{column} {_RECORD_TYPES.get(column, 'text')}" for column in columns)
     # The queue's name is not in its row, and the state is an enum.
-    of_whole_job = _columns("p", [column for column in columns if column != "queue"]).replace(
+    of_whole_job = _columns("p", [column for column in columns if column not in ("queue", "marks")]).replace(
         "p.state", "p.state::text"
     )
     return {"RECORD": typed, "RECORD_OF_WHOLE_JOB": f"queue_name, {of_whole_job}"}

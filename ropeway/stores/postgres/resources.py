@@ -9,6 +9,7 @@ from ...errors import StoreError
 from ...store import loops
 from .notifier import Notifier
 from .pool import LinkPool
+from .scan_starts import ScanStarts
 from .target import Target
 from .transaction_connections import TransactionConnections
 from .wake_connection import WakeConnection
@@ -17,11 +18,11 @@ from .wake_connection import WakeConnection
 class PostgresResources(loops.LoopResources):
     """The connections of a handle on one loop, and what notifies and listens through them."""
 
-    def __init__(self, target: Target, owner: loops.PerLoop[PostgresResources]) -> None:
+    def __init__(self, target: Target, scan_starts: ScanStarts, owner: loops.PerLoop[PostgresResources]) -> None:
         super().__init__(owner)
         self.pool = LinkPool(target)
         self.notifier = Notifier(target, self.pool)
-        self.wakes = WakeConnection(target)
+        self.wakes = WakeConnection(target, scan_starts)
         self.transaction_connections = TransactionConnections(target)
         self._warming: asyncio.Task[None] | None = None
 

@@ -7,7 +7,9 @@ older transaction is open that may still see them: then every claim passes all o
                ^ from the very start               ^ behind the last job that was claimed
 
 A handle that notices it starts behind the job it claimed last, and scans from the very start once a second only. A job
-that was inserted before that position, such as one of a higher priority, then waits up to a second.
+that was inserted before that position, such as one of a higher priority, then waits up to a second. Not so parents that
+are released, which are always in front of their children: the settle that releases them claims from the very start, and
+the notification says `ahead`, so that the next claim of any handle that listens does so too.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ class ScanStart(msgspec.Struct):
     scanned: float = 0.0
     """The loop's time of it."""
     is_needed: bool = False
+    is_reset: bool = False
+    """Whether the next scan must be one from the very start."""
 
 
 class ScanStarts:
@@ -53,10 +57,22 @@ class ScanStarts:
     def parameters(self, request: Claim | None) -> tuple[Parameter, ...]:
         """The priority, order and due time to start from; nulls for the very start."""
         start = None if request is None else self._starts.get((request.queue, request.names))
-        if start is None or not start.is_needed or asyncio.get_running_loop().time() - start.scanned >= PAUSE:
+        if start is None:
+            return NULL, NULL, NULL
+        is_reset, start.is_reset = start.is_reset, False
+        if is_reset or not start.is_needed or asyncio.get_running_loop().time() - start.scanned >= PAUSE:
             return NULL, NULL, NULL
         due = number(max(0, start.scanned_at - LATE))
         return (NULL, NULL, due) if start.last is None else (number(start.last[0]), number(start.last[1]), due)
+
+    def reset(self, queue: str) -> None:
+        """Lets the next claims from a queue scan from the very start: jobs may have come into line ahead of others.
+
+        Also if a claim is under way, which may have been too early to see them.
+        """
+        for (of, _), start in [*self._starts.items()]:
+            if of == queue:
+                start.is_reset = True
 
     def note(self, request: Claim, claimed: Claimed, passed: int | None, *, was_whole: bool) -> Claimed:
         """Records a claim, and how many dead entries it passed. `was_whole`: it scanned from the very start.

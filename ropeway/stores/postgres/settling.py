@@ -8,11 +8,13 @@ from typing import Final
 
 from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT
+from ...job.marks import Marking
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
 from ...store.answer_codes import answers_of
 from ...store.values import Answer
-from .encoding import HELD, as_json
+from .encoding import HELD, as_json, extras_text
+from .marking import marks_written
 from .parameters import NULL, Parameter, booleans, number, numbers, text, texts
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
@@ -43,8 +45,14 @@ class Settlement:
         done.sort()
         self._done = [position for _, position in done]
         self._others = others
-        adds = jobs_added([outcomes[position] for position in (*self._done, *self._others)])
-        self.parameters = (*_done(outcomes, self._done, keep), *_others(outcomes, self._others), text(adds))
+        in_order = [outcomes[position] for position in (*self._done, *self._others)]
+        adds = jobs_added(in_order)
+        self.parameters = (
+            *_done(outcomes, self._done, keep),
+            *_others(outcomes, self._others),
+            text(adds),
+            *_marks(in_order),
+        )
         self.queues: Final = {job.queue for outcome in outcomes for job in outcome.adds} if adds else set[str]()
         """The queues of the jobs that are added."""
 
@@ -99,6 +107,23 @@ def _delay(outcome: Outcome) -> int:
     return -1 - delay if outcome.awaits_children and outcome.move == "postpone" else delay
 
 
+def _marks(outcomes: Sequence[Outcome]) -> tuple[Parameter, Parameter]:
+    if not any(outcome.marking is not None or outcome.awaits is not None for outcome in outcomes):
+        return NULL, NULL
+    markings: list[Marking | None] = []
+    awaits: list[tuple[int, str]] = []
+    seen: set[tuple[str, str]] = set()
+    for position, outcome in enumerate(outcomes, 1):
+        # Of several outcomes of one lock, the first one is accepted.
+        is_first = (outcome.id, outcome.token) not in seen
+        seen.add((outcome.id, outcome.token))
+        markings.append(outcome.marking if is_first else None)
+        if is_first and outcome.awaits is not None and outcome.move == "postpone":
+            awaits.append((position, outcome.awaits))
+    given, values = marks_written(markings, awaits)
+    return text(given), texts(values)
+
+
 def jobs_added(outcomes: Sequence[Outcome]) -> str | None:
     """The jobs that outcomes add, as `sql/lib/add_of_outcomes.sql` takes them; None if there are none."""
     if not any(outcome.adds for outcome in outcomes):
@@ -116,8 +141,13 @@ def jobs_added(outcomes: Sequence[Outcome]) -> str | None:
             "delay": job.delay,
             "due_at": job.due_at,
             "tags": as_json(job.tags).decode() if job.tags else None,
+            "extras": extras_text(job.extras),
+            "key": rule and rule.key,
+            "mode": rule and rule.mode,
+            "ttl": rule and rule.ttl,
         }
         for position, outcome in enumerate(outcomes)
         for job in outcome.adds
+        for rule in [job.extras and job.extras.dedupe]
     ]
     return as_json(jobs).decode()

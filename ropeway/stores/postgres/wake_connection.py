@@ -9,7 +9,8 @@ The lock costs writers a look and no row, and the server releases it when the co
 subscribed while they wait, and for a short time after: a busy worker claims by itself.
 
 A wake-up may be lost while a listener is not subscribed yet, or its connection is broken. So listeners are woken
-whenever their subscription is made, and look again shortly after.
+whenever their subscription is made, and look again shortly after. Then, and when a notification says `ahead`,
+claims scan from the very start (`scan_starts.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ...store.values import Topic
 from .connection import FIRST_PAUSE, open_link
 from .link import Link, Row, Statement
 from .parameters import number, text
+from .scan_starts import ScanStarts
 from .statements import in_schema
 from .target import Target
 
@@ -65,8 +67,9 @@ class Subscription:
 class WakeConnection:
     """Keeps one connection that listens, and the subscriptions on it."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, scan_starts: ScanStarts) -> None:
         self._target = target
+        self._scan_starts = scan_starts
         self._subscriptions: dict[Channel, Subscription] = {}
         self._link: Link | None = None
         self._task: asyncio.Task[None] | None = None
@@ -133,7 +136,7 @@ class WakeConnection:
                 self._unsubscribe(subscription)
                 return
             # What happened before was not received.
-            subscription.wake()
+            self._wake(subscription, is_ahead=True)
             for pause in CHECKS_AGAIN:
                 self._loop.call_later(pause, self._check_again, subscription, link)
 
@@ -144,7 +147,7 @@ class WakeConnection:
             subscription.wake()
             return
         asked = link.ask(self._has_work, (number(subscription.queue_id),))
-        asked.add_done_callback(lambda done: subscription.wake() if _is_true(done) else None)
+        asked.add_done_callback(lambda done: self._wake(subscription, is_ahead=True) if _is_true(done) else None)
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         subscription.unsubscribing = None
@@ -216,9 +219,16 @@ class WakeConnection:
             subscription.wake()
 
     def _on_notification(self, payload: str) -> None:
+        topic, queue_id, *ahead = payload.split(":")
         for subscription in [*self._subscriptions.values()]:
-            if subscription.queue_id is not None and payload == f"{subscription.channel[0]}:{subscription.queue_id}":
-                subscription.wake()
+            if subscription.channel[0] == topic and str(subscription.queue_id) == queue_id:
+                self._wake(subscription, is_ahead=bool(ahead))
+
+    def _wake(self, subscription: Subscription, *, is_ahead: bool) -> None:
+        topic, queue = subscription.channel
+        if is_ahead and topic == "jobs":
+            self._scan_starts.reset(queue)
+        subscription.wake()
 
 
 def _is_true(answered: asyncio.Future[list[Row]]) -> bool:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
-from msgspec.structs import astuple
 
+from ...job.dedupe import DedupeRule
+from ...job.extras import Extras
 from ...job.flows import Child
 from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.answer_codes import ADDED
-from ...store.values import Added
-from .constants import POLICY_CODES
+from ...store.values import Added, AddVerdict
+from .constants import CHUNK_OF_KEYS, POLICY_CODES
 from .encoding import as_json, as_text, given, pack
-from .ids import all_shortened, shortened
+from .ids import all_shortened, shortened, text_of
 from .keys import Keys
 from .link import Argument
 
@@ -24,6 +25,11 @@ Bundle: TypeAlias = Sequence[NewJob]
 Bundles: TypeAlias = Sequence[Bundle]
 
 _text: Final = msgspec.msgpack.Encoder().encode
+DEFAULT_MODE: Final = DedupeRule("").mode
+
+
+Rare: TypeAlias = tuple[Any, ...]
+"""What some jobs of a call have rarely, in the order of lua/lib/rare_fields.lua; fields at the end may be missing."""
 
 
 class JobPacker:
@@ -35,9 +41,11 @@ class JobPacker:
         self._numbers = {queue: number for number, queue in enumerate(queues, 1)}
         self._names: dict[str, int] = {}
         self._texts: list[bytes] = []
-        self.rare: list[tuple[msgspec.Raw, Any]] = []
-        """Extras and parents, for each kind of job that has any."""
-        self._rare_numbers: dict[tuple[Any, ...], int] = {}
+        self._ids: tuple[list[str], list[str]] = [], []
+        self.rare: list[Rare] = []
+        self._shared: dict[bytes, list[int]] = {}
+        """Numbers of jobs that have the same extras."""
+        self._last_shared: tuple[NewJob | None, list[int]] = None, []
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -46,6 +54,13 @@ class JobPacker:
     @property
     def texts(self) -> bytes:
         return b"".join(self._texts)
+
+    def all(self, bundles: Bundles) -> list[list[tuple[Any, ...]]]:
+        """The jobs of bundles as scripts take them."""
+        ids = [job.id for bundle in bundles for job in bundle]
+        self._ids = ids, all_shortened(ids)
+        left = iter(self._ids[1])
+        return [[self.job(job, id) for job, id in zip(bundle, left)] for bundle in bundles]  # noqa: B905 - `left` goes on
 
     def job(self, job: NewJob, id: str) -> tuple[Any, ...]:
         """One job as scripts take it; `id` is its id, shortened."""
@@ -59,39 +74,94 @@ class JobPacker:
         # An array of three begins with one byte; what follows are the three texts themselves.
         text = _text((job.name, job.data, job.options))[1:]
         self._texts.append(text)
-        if not _is_plain(job):
-            due_at = False if job.due_at is None else job.due_at
-            rare = self._rare_number(job) if job.tags or job.parents or job.children else False
-            packed = id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at, rare
-            return (*packed, links_of(job.children)) if job.children else packed
-        return id, len(text), name, queue
+        if job.extras is not None or job.tags or job.parents or job.children:
+            self._note_rare(job)
+        if not (job.priority or job.lifo or job.delay or job.due_at is not None or job.children):
+            return id, len(text), name, queue
+        due_at = False if job.due_at is None else job.due_at
+        packed = id, len(text), name, queue, job.priority, job.lifo, job.delay, due_at
+        return (*packed, links_of(job.children, self._short_ids)) if job.children else packed
 
-    def _rare_number(self, job: NewJob) -> int:
-        """The number of what a job has rarely, which its siblings share."""
-        key = job.tags, job.parents, len(job.children)
-        number = self._rare_numbers.get(key)
-        if number is None:
-            parents = [(self._numbers.get(queue, 0), shortened(id), queue) for queue, id in map(astuple, job.parents)]
-            self.rare.append((_extras(job), parents or False))
-            number = self._rare_numbers[key] = len(self.rare)
-        return number
+    def _note_rare(self, job: NewJob) -> None:
+        """Notes for the newest job what it has rarely."""
+        number = len(self._texts)
+        if job.extras is not None and job.extras.dedupe is not None:
+            # Hardly another job has the same.
+            parents = self._parents_of(job)
+            self.rare.append(self._rare_of(job, parents, _extras(job, parents), number))
+            return
+        last, jobs = self._last_shared
+        # Siblings of a flow share their parents' tuple, so they are told by its identity.
+        if (
+            last is None
+            or last.parents is not job.parents
+            or last.extras is not job.extras
+            or last.tags != job.tags
+            or last.children
+            or job.children
+        ):
+            parents = self._parents_of(job)
+            extras = _extras(job, parents)
+            if extras not in self._shared:
+                self._shared[extras] = []
+                self.rare.append(self._rare_of(job, parents, extras, self._shared[extras]))
+            jobs = self._shared[extras]
+            self._last_shared = job, jobs
+        if jobs and jobs[-1] == number - 1:
+            jobs[-1] = number
+        else:
+            jobs.extend((number, number))
+
+    @cached_property
+    def _short_ids(self) -> dict[str, str]:
+        """Ids of jobs that were given together: those of flows are needed again, in links."""
+        return dict(zip(*self._ids, strict=True))
+
+    def _parents_of(self, job: NewJob) -> Sequence[tuple[str, str]]:
+        if not job.parents:
+            return ()
+        return [(parent.queue, self._short_ids.get(parent.id) or shortened(parent.id)) for parent in job.parents]
+
+    def _rare_of(self, job: NewJob, parents: Sequence[tuple[str, str]], extras: bytes, jobs: list[int] | int) -> Rare:
+        numbered = [(self._numbers.get(queue, 0), id, queue) for queue, id in parents] if parents else False
+        return as_text(extras), numbered, jobs, *_rules(job.extras)
 
 
-def _extras(job: NewJob) -> msgspec.Raw:
+def _extras(job: NewJob, parents: Sequence[tuple[str, str]]) -> bytes:
     """Rarely used fields, as `JobRecord` has them; ids are shortened."""
-    parents = [(parent.queue, shortened(parent.id)) for parent in job.parents]
-    fields = (job.tags, parents, len(job.children)) if job.children else (job.tags, parents) if parents else (job.tags,)
-    return as_text(pack(fields))
+    fields: tuple[Any, ...] = (job.tags,)
+    if job.extras is not None:
+        fields = job.tags, parents, len(job.children), job.extras
+    elif job.children:
+        fields = job.tags, parents, len(job.children)
+    elif parents:
+        fields = job.tags, parents
+    return pack(fields)
 
 
-def links_of(children: Sequence[Child]) -> list[str]:
-    """The key of each child and the letter of its policy, in turn."""
-    ids = all_shortened([child.id for child in children])
-    return [
-        part
-        for child, id in zip(children, ids, strict=True)
-        for part in (f"{child.queue}/{id}", POLICY_CODES[child.policy])
-    ]
+def _rules(extras: Extras | None) -> tuple[Any, ...]:
+    """What scripts need of it when they add a job."""
+    if extras is None:
+        return ()
+    rule = extras.dedupe
+    if extras.start_within is None and extras.start_by is None:
+        return () if rule is None else (rule.key,) if rule.mode == DEFAULT_MODE else (rule.key, rule.mode, rule.ttl)
+    key = (False, False, 0) if rule is None else (rule.key, rule.mode, rule.ttl)
+    return *key, *(False if limit is None else limit for limit in (extras.start_within, extras.start_by))
+
+
+def links_of(children: Sequence[Child], short_ids: Mapping[str, str]) -> tuple[str, list[msgspec.Raw]]:
+    """Children as scripts take them: letters of policies, or one if all have the same, and their keys in chunks."""
+    keys = [f"{child.queue}/{short_ids.get(child.id) or shortened(child.id)}" for child in children]
+    codes = [POLICY_CODES[child.policy] for child in children]
+    if len({*keys}) < len(keys):
+        # Of a child that is named twice the first policy holds.
+        first = dict(zip(reversed(keys), reversed(codes), strict=True))
+        keys = [*dict.fromkeys(keys)]
+        codes = [first[key] for key in keys]
+    letters = codes[0] if len({*codes}) == 1 else "".join(codes)
+    chunks = [as_text(pack(keys[at : at + CHUNK_OF_KEYS])) for at in range(0, len(keys), CHUNK_OF_KEYS)]
+    return letters, chunks
 
 
 class Load:
@@ -99,43 +169,47 @@ class Load:
 
     def __init__(self, keys: Keys, bundles: Bundles, now: Instant | None, *, looks: bool = False) -> None:
         packer = JobPacker()
-        ids = iter(all_shortened([job.id for bundle in bundles for job in bundle]))
-        packed = [[packer.job(job, next(ids)) for job in bundle] for bundle in bundles]
+        packed = packer.all(bundles)
         self.queues = packer.queues
         self.keys = tuple(map(keys.queue, self.queues))
         self.arguments = pack((given(now), packer.names, packed, len(self.queues), looks, packer.rare)), packer.texts
 
 
-def _is_plain(job: NewJob) -> bool:
-    """True without priority, LIFO, delay and rarely used fields."""
-    return not (
-        job.priority or job.lifo or job.delay or job.due_at is not None or job.tags or job.parents or job.children
-    )
-
-
 def alone(bundles: Bundles) -> NewJob | None:
-    """The only job of the call, if it is plain: it has a script of its own, `add_one`."""
+    """The only job of the call, if it waits like most and has no family: it has a script of its own, `add_one`."""
     if len(bundles) != 1 or len(bundles[0]) != 1:
         return None
     job = bundles[0][0]
-    return job if _is_plain(job) else None
+    is_usual = not (job.priority or job.lifo or job.delay or job.due_at is not None or job.parents or job.children)
+    return job if is_usual else None
 
 
 def arguments_of(job: NewJob, now: Instant | None) -> tuple[Argument, ...]:
     """The arguments of `add_one`."""
     arguments = shortened(job.id), job.name, _quoted(job.name), _text((job.name, job.data, job.options))[1:]
+    if job.tags or job.extras is not None:
+        rare = as_text(_extras(job, ())), False, 1, *_rules(job.extras)
+        return *arguments, "" if now is None else str(now), pack(rare)
     return arguments if now is None else (*arguments, str(now))
 
 
 _quoted: Final = lru_cache(maxsize=1024)(as_json)
 
 
-def answers_of(bundles: Bundles, codes: str) -> list[list[Added]]:
+def answers_of(bundles: Bundles, codes: str, holders: Sequence[bytes] = ()) -> list[list[Added]]:
+    """Reads codes; `holders` are the jobs that hold the keys of those that were deduplicated."""
     if codes.count("c") == len(codes):
         return [[Added(job.id, "created") for job in bundle] for bundle in bundles]
     answers: list[list[Added]] = []
     at = 0
+    found = iter(holders)
     for bundle in bundles:
-        answers.append([Added(job.id, ADDED[codes[at + n]]) for n, job in enumerate(bundle)])
+        verdicts: list[AddVerdict] = [ADDED[code] for code in codes[at : at + len(bundle)]]
+        answers.append(
+            [
+                Added(text_of(next(found)) if verdict == "deduplicated" else job.id, verdict)
+                for job, verdict in zip(bundle, verdicts, strict=True)
+            ]
+        )
         at += len(bundle)
     return answers

@@ -19,7 +19,7 @@ from ...store import commands
 from ...store.commands import Add, Claim, Settle, Tick, Update
 from ...store.values import Added, Answer, Claimed, Settled, Ticked
 from .additions import entries_of, pack_additions
-from .births import births_over_slots, pack_births
+from .child_updates import child_updates_over_slots, pack_child_updates
 from .constants import ACCEPTED
 from .executor import Executor
 from .multi_slot import add_over_slots
@@ -37,6 +37,9 @@ BRIEFLY: Final = 1.0
 
 
 class ClusterExecutor(Executor):
+    async def deliver(self, queue: str, posted: Sequence[bytes], now: Instant | None) -> None:
+        await _briefly(_deliver(self, queue, now, posted))
+
     async def register(self, queues: Sequence[str]) -> None:
         new = [queue for queue in queues if queue not in self.registered]
         if new and await (await self.ready()).queue_list.note(new):
@@ -65,7 +68,7 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     else:
         answer = await run.ask_to_settle(on, command.queue, packed, ordered)
     if answer[3]:
-        await _briefly(deliver_posted(on.keys, on.call, command.queue, answer[3], now))
+        await on.deliver(command.queue, answer[3], now)
     return run.settled_of(on, command, ordered, answer)
 
 
@@ -86,25 +89,43 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
     queues = {job.queue for update in updates for job in update.adds} - {queue}
     if not queues:
         return await run.update(on, command, now)
-    births = await births_over_slots(on.keys, on.call, queue, updates, now)
+    judged = await child_updates_over_slots(on.keys, on.call, queue, updates, now)
     await on.register([*queues])
-    answers = await run.update_with(on, run.packed_updates(command, now), pack_births(on.keys, queue, updates, births))
-    await _briefly(deliver(on.keys, on.call, queue, now))
+    answers = await run.update_with(
+        on, run.packed_updates(command, now), pack_child_updates(on.keys, queue, updates, judged)
+    )
+    await _briefly(_deliver(on, queue, now))
     return answers
 
 
+async def _deliver(on: Executor, queue: str, now: Instant | None, posted: Sequence[bytes] | None = None) -> None:
+    """Delivers what is in the outbox of a queue, or only what is known to be there, and lists the queues it created."""
+    if posted is None:
+        new = await deliver(on.keys, on.call, queue, now)
+    else:
+        new = await deliver_posted(on.keys, on.call, queue, posted, now)
+    await on.notice_new(new)
+
+
 def then_deliver(verb: Verb) -> Verb:
-    """The verb, and then the delivery of what it put into the outbox for parents and children in other slots."""
+    """The verb, and then the delivery of what it put into the outbox for other slots."""
 
     async def act(on: Executor, command: Any, now: Instant | None) -> Any:
         answer = await verb(on, command, now)
-        await _briefly(deliver(on.keys, on.call, command.queue, now))
+        await _briefly(_deliver(on, command.queue, now))
         return answer
 
     return act
 
 
-OPERATIONS: Final = commands.Cancel, commands.Retry, commands.Remove, commands.Clean, commands.Obliterate
+OPERATIONS: Final = (
+    commands.Cancel,
+    commands.Retry,
+    commands.Remove,
+    commands.Clean,
+    commands.Obliterate,
+    commands.WriteSchedules,
+)
 
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
@@ -120,7 +141,7 @@ async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
         on.registered.clear()
     *_, in_outbox = answer
     if in_outbox:
-        await _briefly(deliver(on.keys, on.call, queue, now))
+        await _briefly(_deliver(on, queue, now))
     more = await _briefly(forget_senders(on.keys, on.call, queue, now))
     return replace(ticked, more=True) if more else ticked
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, get_args
 
+from ...job.dedupe import ACTIONS, MODES, SUPERSEDED, DedupeAction, DedupeRule
 from ...job.events import DOUBLE_MOVES, EVENTS_KEPT, NOTICES, PUBLISHED
+from ...job.failure import EXPIRED_REASON
 from ...job.flows import CHILD_NOT_ADDED, EFFECTS, ENDS, OWED, ChildEnd, ChildState, Effect, Policy, reason_for_parents
 from ...job.instants import LAST_INSTANT, Milliseconds
 from ...job.moves import MOVES
@@ -17,7 +19,7 @@ from ...job.rules import METRICS_OF, MetricName
 from ...job.stalls import GIVEN_UP, StallVerdict, stall_reason
 from ...job.states import FINAL, STATES, State
 from ...store.answer_codes import ADDED, ANSWERS
-from ...store.values import BATCH
+from ...store.values import BATCH, DUE_SCHEDULES
 from .encoding import DEFAULTS
 
 METRICS: Final[tuple[MetricName, ...]] = get_args(MetricName)
@@ -39,6 +41,8 @@ CHILD_CODES: Final[Mapping[ChildState | ChildEnd, str]] = {
     "cancelled": "x",
     "removed": "r",
 }
+CHUNK_OF_KEYS: Final = 500
+"""How many children of a parent are listed in one field."""
 POLICY_CODES: Final[Mapping[Policy, str]] = {"fail": "f", "ignore": "i", "remove": "r", "continue": "c", "wait": "w"}
 
 
@@ -76,7 +80,9 @@ def _words() -> dict[str, str]:
 def _codes() -> dict[str, str]:
     """Answer codes: one letter for a verdict, and two where the state belongs to it."""
     of_verdicts = {name_of(verdict): code for verdict, code in VERDICT_CODES.items()}
-    return {**of_verdicts, "MISSING": MISSING, "ACCEPTED": ACCEPTED, **{name_of(ADDED[c]): c for c in ADDED}}
+    # One of them is the name of an event too.
+    added = {name_of(verdict) + "_CODE" * (verdict in NOTICES): code for code, verdict in ADDED.items()}
+    return {**of_verdicts, "MISSING": MISSING, "ACCEPTED": ACCEPTED, **added}
 
 
 def _reason_pieces() -> dict[str, Any]:
@@ -122,6 +128,19 @@ def _flow_pieces() -> dict[str, Any]:
     }
 
 
+def _dedupe_pieces() -> dict[str, Any]:
+    actions: tuple[DedupeAction, ...] = get_args(DedupeAction)
+    return {
+        **{f"ACTION_{name_of(action)}": action for action in actions},
+        **{f"MODE_{name_of(mode)}": mode for mode in MODES},
+        "DEFAULT_MODE": DedupeRule("").mode,
+        "ACTIONS": literal(ACTIONS),
+        # Modes for which the state of the holder does not matter.
+        "ALWAYS_FINDS": literal(_set(mode for mode in MODES if {*ACTIONS[mode].values()} == {"find"})),
+        "SUPERSEDED": SUPERSEDED,
+    }
+
+
 _settling: Final[tuple[SettlingMove, ...]] = get_args(SettlingMove)
 _first, _second = ({move: kinds[n] for move, kinds in METRICS_OF.items() if len(kinds) > n} for n in (0, 1))
 
@@ -130,9 +149,13 @@ VALUES: Final[Mapping[str, object]] = {
     **_codes(),
     **_reason_pieces(),
     **_flow_pieces(),
+    **_dedupe_pieces(),
+    "CHUNK_OF_KEYS": CHUNK_OF_KEYS,
     "DEFAULTS": literal(DEFAULTS),
     "LAST_INSTANT": LAST_INSTANT,
     "BATCH": BATCH,
+    "DUE_SCHEDULES": DUE_SCHEDULES,
+    "EXPIRED_REASON": EXPIRED_REASON,
     "EVENTS_KEPT": EVENTS_KEPT,
     "METRICS_KEPT": METRICS_KEPT,
     "REVOKED_KEPT": REVOKED_KEPT,

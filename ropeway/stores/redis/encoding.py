@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec.structs import force_setattr
 
 from ...job.flows import Parent
 from ...job.instants import LAST_INSTANT, Instant
+from ...job.marks import Mark, Marking
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
@@ -47,7 +49,7 @@ def records(packed: bytes) -> list[JobRecord]:
     for record in found:
         force_setattr(record, "id", text_of(record.id))
         if record.parents:
-            _name_parents(record)
+            force_setattr(record, "parents", _in_full(record.parents))
     return found
 
 
@@ -57,13 +59,20 @@ def records_or_none(packed: bytes) -> list[JobRecord | None]:
         if record is not None:
             force_setattr(record, "id", text_of(record.id))
             if record.parents:
-                _name_parents(record)
+                force_setattr(record, "parents", _in_full(record.parents))
+            if record.marks:
+                force_setattr(record, "marks", _by_name(record.marks))
     return found
 
 
-def _name_parents(record: JobRecord) -> None:
-    """Replaces the shortened ids of parents."""
-    force_setattr(record, "parents", tuple(Parent(parent.queue, text_of(parent.id)) for parent in record.parents))
+def _by_name(marks: Iterable[Mark]) -> tuple[Mark, ...]:
+    """Marks in their order: scripts cannot compare texts by bytes."""
+    return tuple(sorted(marks, key=attrgetter("name")))
+
+
+def _in_full(parents: Iterable[Parent]) -> tuple[Parent, ...]:
+    """Parents whose ids are shortened."""
+    return tuple(Parent(parent.queue, text_of(parent.id)) for parent in parents)
 
 
 def answers_of(codes: bytes) -> list[Answer]:
@@ -91,8 +100,15 @@ def update_of(update: JobUpdate) -> tuple[Any, ...]:
     progress = False if update.progress is None else update.progress
     data = False if update.data is None else update.data
     # A text, because Lua leaves out what is nil and has no third truth.
-    mark = "" if update.alone is None else "alone" if update.alone else "beside"
-    return shortened(update.id), update.token or False, progress, data, update.log, update.keep_logs, mark
+    company = "" if update.alone is None else "alone" if update.alone else "beside"
+    packed = shortened(update.id), update.token or False, progress, data, update.log, update.keep_logs, company
+    return packed if update.marking is None else (*packed, marking_of(update.marking))
+
+
+def marking_of(marking: Marking) -> tuple[Any, ...]:
+    """Names and values in turn, names to delete, events and their details in turn: see lua/lib/marking.lua."""
+    marks = [text for mark in marking.marks for text in (mark.name, mark.value)]
+    return marks, marking.forgets, [text for notice in marking.notices for text in (notice.what, notice.detail)]
 
 
 _ARRAY: Final = b"\xdd"
@@ -118,26 +134,36 @@ def claimed_of(request: Claim, answer: Sequence[Any]) -> Claimed:
     fresh = pack(
         (0, 1, 0, None, request.token, request.worker, now, now, now + min(request.lock, LAST_INSTANT), *_NOTHING_YET)
     )[1:]
-    ran_before = {number - 1: rest for number, rest in rests} if rests else {}
     queue = pack(request.queue)
-    plain_head = head = _RECORD + _FIELDS + queue
-    rest = fresh
+    head = _RECORD + _FIELDS + queue
     pieces = [_ARRAY, len(ids).to_bytes(4, "big")]
-    for number, (stored, value) in enumerate(zip(ids, values, strict=True)):
-        if ran_before:
-            head, rest = plain_head, fresh
-            if packed := ran_before.get(number):
-                head, rest = _RECORD + packed[:1] + queue, packed[1:]
+    done = 0
+    for first, last, rest in rests or ():
+        _add_pieces(pieces, head, ids[done : first - 1], values[done : first - 1], fresh)
+        _add_pieces(pieces, _RECORD + rest[:1] + queue, ids[first - 1 : last], values[first - 1 : last], rest[1:])
+        done = last
+    _add_pieces(pieces, head, ids[done:] if done else ids, values[done:] if done else values, fresh)
+    jobs = _records(b"".join(pieces))
+    for first, last, _ in rests or ():
+        if jobs[first - 1].parents:
+            parents = _in_full(jobs[first - 1].parents)
+            for job in jobs[first - 1 : last]:
+                force_setattr(job, "parents", parents)
+        if jobs[first - 1].marks:
+            marks = _by_name(jobs[first - 1].marks)
+            for job in jobs[first - 1 : last]:
+                force_setattr(job, "marks", marks)
+    return Claimed(jobs, now, again_at)
+
+
+def _add_pieces(pieces: list[bytes], head: bytes, ids: Sequence[bytes], values: Sequence[bytes], rest: bytes) -> None:
+    """Appends the pieces of records that begin and end alike."""
+    for stored, value in zip(ids, values, strict=True):
         id = in_full(stored)
         if value[-16:-12] == _PLAIN:
             pieces += (head, _TEXT[len(id)], id, value[:-16], _PLAIN_ACTIVE, value[-12:-6], _INSTANT, value[-6:], rest)
         else:
             pieces += (head, _TEXT[len(id)], id, value[:-16], _ACTIVE, _tail(value), rest)
-    jobs = _records(b"".join(pieces))
-    for number in ran_before:
-        if jobs[number].parents:
-            _name_parents(jobs[number])
-    return Claimed(jobs, now, again_at)
 
 
 def _tail(value: bytes) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import StoreClosed
+from ...job.instants import Instant
 from ...store import forks
 from ...store.doubt import in_doubt
 from .encoding import pack
@@ -62,6 +63,9 @@ class Executor:
 
     async def run_packed(self, queue: str, script: str, *arguments: bytes) -> Any:
         return await self.call(script, (self.keys.queue(queue),), *arguments)
+
+    async def deliver(self, queue: str, posted: Sequence[bytes], now: Instant | None) -> None:
+        """Delivers what a script put into the outbox of a queue, if that is soon done. Only a cluster has outboxes."""
 
     async def register(self, queues: Sequence[str]) -> None:
         """Adds queues to the list of queues that may exist, if this handle has not done so."""

@@ -52,12 +52,16 @@ async def find(run: Run, query: Find) -> Page:
 
 
 async def oldest(run: Run, queue: str, state: State, until: Instant, limit: int) -> list[str]:
-    """Ids of the oldest jobs of a state without an index by age: reads all of them, page by page."""
+    """Ids of the oldest jobs of a state without an index by age, except jobs of schedules: reads all, page by page."""
     found: list[tuple[Instant, int, str]] = []
     after = None
     while True:
         page = await find(run, Find(queue, (state,), limit=BATCH, after=after))
-        old = [(job.created_at, abs(job.order), job.id) for job in page.jobs if job.created_at <= until]
+        old = [
+            (job.created_at, abs(job.order), job.id)
+            for job in page.jobs
+            if job.created_at <= until and (job.extras is None or job.extras.schedule is None)
+        ]
         found = heapq.nsmallest(limit, [*found, *old])
         after = page.next
         if after is None:

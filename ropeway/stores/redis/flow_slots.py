@@ -12,11 +12,14 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from ...errors import StoreUnavailable
 from ...job.flows import Parent
 from ...job.instants import Instant
 from ...job.record import NewJob
-from ...store.values import Added
+from ...store.answer_codes import ADDED
+from ...store.values import Added, AddVerdict
 from .adding import Bundle, Load, answers_of
 from .encoding import pack
 from .ids import all_shortened, shortened
@@ -27,6 +30,10 @@ T = TypeVar("T")
 
 TRIES: Final = 5
 """How often a flow is judged again because somebody added jobs of its ids meanwhile."""
+SENT: Final[dict[AddVerdict, str]] = {
+    verdict: code for code, verdict in ADDED.items() if verdict in ("created", "deduplicated")
+}
+"""Verdicts with which jobs are sent to their queues, which announce those whose key is held; and the codes of these."""
 
 
 class Part(NamedTuple):
@@ -41,51 +48,94 @@ async def add_flow(keys: Keys, call: Call, bundle: Bundle, now: Instant | None, 
     """Adds one bundle; appends the queues that are new to `new`."""
     for _ in range(TRIES):
         began = await clocks(keys, call, {job.queue for job in bundle}, now)
-        codes = await judge_flow(keys, call, bundle, now)
-        created = [job for job, code in zip(bundle, codes, strict=True) if code == "c"]
-        if "x" in codes or not created or await _send(keys, call, created, began, now, new):
-            return answers_of([bundle], codes)[0]
+        answers = await judge_flow(keys, call, bundle, now)
+        judged: list[tuple[NewJob, AddVerdict]] = [
+            (job, answer.verdict) for job, answer in zip(bundle, answers, strict=True)
+        ]
+        verdicts = {verdict for _, verdict in judged}
+        if "conflict" in verdicts or verdicts.isdisjoint(SENT) or await _send(keys, call, judged, began, now, new):
+            return answers
     raise StoreUnavailable(keys.queue(bundle[0].queue), "others keep adding the same jobs")
 
 
-async def judge_flow(keys: Keys, call: Call, bundle: Bundle, now: Instant | None, adopter: Parent | None = None) -> str:
-    """A code for each job, as one server would answer it.
+async def judge_flow(
+    keys: Keys, call: Call, bundle: Bundle, now: Instant | None, adopter: Parent | None = None
+) -> list[Added]:
+    """What one server would answer.
 
     `adopter` is a job that is there, and gets the children that name it as their parent.
     """
-    alone: dict[str, list[NewJob]] = {}
+    alone: dict[str, list[list[NewJob]]] = {}
     for job in bundle:
         if not job.parents:
-            alone.setdefault(job.queue, []).append(job)
-    looks = [Load(keys, [part], now, looks=True) for part in alone.values()]
+            alone.setdefault(job.queue, [[]])[0].append(job)
+        elif _has_key(job):
+            # By itself, for its key only.
+            alone.setdefault(job.queue, [[]]).append([replace(job, parents=(), children=())])
+    looks = [Load(keys, parts, now, looks=True) for parts in alone.values()]
     (there, adopted), seen = await asyncio.gather(
-        _look_for_kin(keys, call, bundle, adopter),
+        _look_for_members(keys, call, bundle, adopter),
         asyncio.gather(*(call("add", look.keys, *look.arguments) for look in looks)),
     )
-    said = {queue: iter(codes.decode()) for queue, (codes, _) in zip(alone, seen, strict=True)}
-    added: set[Parent] = set()
-    codes = []
-    for job in bundle:
-        own = Parent(job.queue, job.id)
-        if job.parents:
-            # A parent that was there before is found as it is, with the children that it has, which may be gone by now.
-            are_new = {parent in added or (parent == adopter and own not in adopted) for parent in job.parents}
-            is_there = own in there or own in added
-            code = "f" if are_new == {False} else "c" if are_new == {True} and not is_there else "x"
-        else:
-            code = next(said[job.queue])
-        if code == "c":
-            added.add(own)
-        codes.append(code)
-    if "x" in codes:
-        codes = [
-            "s" if code != "x" and Parent(job.queue, job.id) not in there else code
-            for job, code in zip(bundle, codes, strict=True)
+    said: dict[Parent, list[Added]] = {}
+    for parts, (codes, _, holders, _) in zip(alone.values(), seen, strict=True):
+        for part, answers in zip(parts, answers_of(parts, codes.decode(), holders), strict=True):
+            for job, answer in zip(part, answers, strict=True):
+                said.setdefault(Parent(job.queue, job.id), []).append(answer)
+    verdicts = _Verdicts(there, adopted, adopter)
+    judged = [verdicts.of(job, said) for job in bundle]
+    if any(answer.verdict == "conflict" for answer in judged):
+        judged = [
+            Added(job.id, "skipped")
+            if answer.verdict != "conflict" and Parent(job.queue, job.id) not in there
+            else answer
+            for job, answer in zip(bundle, judged, strict=True)
         ]
-    return "".join(codes)
+    return judged
 
 
-async def _look_for_kin(
+class _Verdicts:
+    """Judges the jobs of a bundle one after the other."""
+
+    def __init__(self, there: set[Parent], adopted: set[Parent], adopter: Parent | None) -> None:
+        self._there = there
+        self._adopted = adopted
+        self._adopter = adopter
+        self._added: set[Parent] = set()
+        self._dropped: set[Parent] = set()
+        """Jobs that are not added because of a dedupe key."""
+
+    def of(self, job: NewJob, said: dict[Parent, list[Added]]) -> Added:
+        """`said` has the answers of servers for jobs without parents, and for the keys of others."""
+        own = Parent(job.queue, job.id)
+        alone = said[own].pop(0) if own in said else None
+        answer = Added(job.id, self._in_family(job, own)) if job.parents or alone is None else alone
+        is_new = answer.verdict in ("created", "deduplicated")
+        if is_new and job.parents and self._dropped.issuperset(job.parents):
+            answer = Added(job.id, "skipped")
+        elif is_new and alone is not None and alone.verdict == "deduplicated":
+            answer = alone
+        if is_new:
+            self._added.add(own)
+            if answer.verdict != "created":
+                self._dropped.add(own)
+        return answer
+
+    def _in_family(self, job: NewJob, own: Parent) -> AddVerdict:
+        """The verdict of a job with parents. One that was there before is found, with the children that it has."""
+        are_new = {
+            parent in self._added or (parent == self._adopter and own not in self._adopted) for parent in job.parents
+        }
+        if are_new == {False}:
+            return "found"
+        return "created" if are_new == {True} and own not in self._there | self._added else "conflict"
+
+
+def _has_key(job: NewJob) -> bool:
+    return job.extras is not None and job.extras.dedupe is not None
+
+
+async def _look_for_members(
     keys: Keys, call: Call, bundle: Bundle, adopter: Parent | None
 ) -> tuple[set[Parent], set[Parent]]:
     """Which of these jobs are there, and which of them the adopter has as children."""
@@ -104,7 +154,7 @@ async def _look_for_kin(
             shortened(adopter.id) if adopter is not None else "",
             [f"{child.queue}/{shortened(child.id)}" for child in own],
         )
-        calls.append(call("kin", (keys.queue(queue),), pack(arguments)))
+        calls.append(call("flow_members", (keys.queue(queue),), pack(arguments)))
     there: set[Parent] = set()
     adopted: set[Parent] = set()
     for jobs, (are_there, has) in zip(asked.values(), await asyncio.gather(*calls), strict=True):
@@ -151,14 +201,21 @@ def parcels_of(keys: Keys, parts: Iterable[Part], now: Instant | None) -> list[P
 
 
 async def _send(
-    keys: Keys, call: Call, jobs: Sequence[NewJob], began: dict[str, Instant], now: Instant | None, new: list[str]
+    keys: Keys,
+    call: Call,
+    judged: Sequence[tuple[NewJob, AddVerdict]],
+    began: dict[str, Instant],
+    now: Instant | None,
+    new: list[str],
 ) -> bool:
     """Stores and delivers; False if the root's queue is no longer as it was seen."""
-    home, *others = parts_of(jobs)
+    skipped = [Parent(job.queue, job.id) for job, verdict in judged if verdict == "skipped"]
+    home, *others = parts_of([job for job, verdict in judged if verdict in SENT], *skipped)
     first = Load(keys, [home.jobs], now)
     entry = Entry.of(home.queue, first.arguments, parcels_of(keys, others, now))
-    expected = "c" * len(home.jobs)
-    codes, is_new = await call("add", first.keys, *first.arguments, entry.name, entry.stored, expected)
+    codes_of = {Parent(job.queue, job.id): SENT[verdict] for job, verdict in judged if verdict in SENT}
+    expected = "".join(codes_of[Parent(job.queue, job.id)] for job in home.jobs)
+    codes, is_new, *_ = await call("add", first.keys, *first.arguments, entry.name, entry.stored, expected)
     if codes.decode() != expected:
         return False
     answers = await hand_over(keys, call, entry, began, now)

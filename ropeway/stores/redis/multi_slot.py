@@ -34,9 +34,9 @@ async def add_over_slots(
     async def add_to(queue: str, numbers: Sequence[int]) -> None:
         own = [bundles[number] for number in numbers]
         load = Load(keys, own, now)
-        codes, is_new = await call("add", load.keys, *load.arguments)
+        codes, is_new, holders, _ = await call("add", load.keys, *load.arguments)
         new.extend(queue for _ in is_new)
-        for number, answer in zip(numbers, answers_of(own, codes.decode()), strict=True):
+        for number, answer in zip(numbers, answers_of(own, codes.decode(), holders), strict=True):
             answers[number] = answer
 
     await asyncio.gather(*(add_to(queue, numbers) for queue, numbers in by_queue.items()))
@@ -56,18 +56,20 @@ async def _add_one(keys: Keys, call: Call, bundle: Bundle, now: Instant | None, 
         clocks(keys, call, parts, now),
         asyncio.gather(*(call("add", look.keys, *look.arguments) for look in looks)),
     )
-    codes = {queue: said.decode() for queue, (said, _) in zip(parts, seen, strict=True)}
+    codes = {queue: said.decode() for queue, (said, *_) in zip(parts, seen, strict=True)}
+    holders = {queue: there for queue, (_, _, there, _) in zip(parts, seen, strict=True)}
     if any("x" in said for said in codes.values()):
         codes = {queue: _beside_a_conflict(parts[queue], said) for queue, said in codes.items()}
     else:
-        codes |= await _send(keys, call, parts, began, now, new)
-    verdicts = {queue: iter(answers_of([parts[queue]], said)[0]) for queue, said in codes.items()}
+        for queue, (said, there) in (await _send(keys, call, parts, began, now, new)).items():
+            codes[queue], holders[queue] = said, there
+    verdicts = {queue: iter(answers_of([parts[queue]], said, holders[queue])[0]) for queue, said in codes.items()}
     return [next(verdicts[job.queue]) for job in bundle]
 
 
 def _beside_a_conflict(part: Sequence[NewJob], codes: str) -> str:
     """The codes of one queue when another has a conflict: nothing is stored, so new jobs are skipped."""
-    new = {job.id for job, code in zip(part, codes, strict=True) if code in "cs"}
+    new = {job.id for job, code in zip(part, codes, strict=True) if code in "csd"}
     return "".join("s" if code != "x" and job.id in new else code for job, code in zip(part, codes, strict=True))
 
 
@@ -78,14 +80,14 @@ async def _send(
     began: dict[str, Instant],
     now: Instant | None,
     new: list[str],
-) -> dict[str, str]:
-    """Stores and delivers; returns the codes of each queue, except where another process delivered first."""
+) -> dict[str, tuple[str, list[bytes]]]:
+    """Stores and delivers; returns codes and holders of keys of each queue, unless another process delivered first."""
     (home, own), *others = parts.items()
     first = Load(keys, [own], now)
     parcels = [Parcel(queue, *Load(keys, [part], now).arguments) for queue, part in others]
     entry = Entry.of(home, first.arguments, parcels)
-    answer = await call("add", first.keys, *first.arguments, entry.name, entry.stored)
-    said = [answer, *await hand_over(keys, call, entry, began, now)]
+    codes, is_new, holders, posted = await call("add", first.keys, *first.arguments, entry.name, entry.stored)
+    said = [[codes, is_new, posted, holders], *await hand_over(keys, call, entry, began, now)]
     answered = {queue: each for queue, each in zip(parts, said, strict=True) if each is not None}
     new.extend(queue for queue, (_, is_new, *_) in answered.items() if is_new)
-    return {queue: codes.decode() for queue, (codes, *_) in answered.items()}
+    return {queue: (codes.decode(), holders) for queue, (codes, _, _, holders) in answered.items()}

@@ -125,14 +125,21 @@ async def hand_over(
     return [answer if isinstance(answer, list) else None for answer in answers]
 
 
-async def deliver(keys: Keys, call: Call, home: str, now: Instant | None) -> None:
-    """Delivers the entries that crashes left in the outbox of a queue, except those for nodes that do not answer."""
-    await deliver_posted(keys, call, home, await call("outbox", (keys.queue(home),)), now)
+async def deliver(keys: Keys, call: Call, home: str, now: Instant | None) -> list[str]:
+    """Delivers the entries that crashes left in the outbox of a queue, except those for nodes that do not answer.
+
+    Returns the queues that are new.
+    """
+    return await deliver_posted(keys, call, home, await call("outbox", (keys.queue(home),)), now)
 
 
-async def deliver_posted(keys: Keys, call: Call, home: str, posted: Sequence[bytes], now: Instant | None) -> None:
-    """Delivers entries, given as names and texts in turn, and what is put into other outboxes on their arrival."""
+async def deliver_posted(keys: Keys, call: Call, home: str, posted: Sequence[bytes], now: Instant | None) -> list[str]:
+    """Delivers entries, given as names and texts in turn, and what is put into other outboxes on their arrival.
+
+    Returns the queues that are new.
+    """
     left = [(home, posted)]
+    new: list[str] = []
     while left:
         home, posted = left.pop()
         seen = _entries(home, posted)
@@ -143,8 +150,11 @@ async def deliver_posted(keys: Keys, call: Call, home: str, posted: Sequence[byt
             if entry.receivers <= began.keys():
                 answers = await hand_over(keys, call, entry, began, now)
                 for parcel, answer in zip(entry.parcels, answers, strict=True):
-                    if answer and len(answer) > 2:
-                        left.append((parcel.to, answer[2]))
+                    if answer:
+                        _, is_new, further, _ = answer
+                        new += [parcel.to for _ in is_new]
+                        left += [(parcel.to, further)] if further else []
+    return new
 
 
 async def clocks_soon(keys: Keys, call: Call, queues: Iterable[str], now: Instant | None) -> dict[str, Instant]:

@@ -81,7 +81,7 @@ class ParkedClaim:
             values.append(message[at : at + of_value])
             at += of_value
             if of_rest:
-                rests.append((len(ids), message[at : at + of_rest]))
+                rests.append((len(ids), len(ids), message[at : at + of_rest]))
                 at += of_rest
         return self._dated(claimed_of(self._request, (now, again_at or None, ids, values, rests)))
 

@@ -1,9 +1,12 @@
 """Loads the scripts of the `lua` folder.
 
-A file is named as its verb. Its comment says what it does, takes and returns, and which files of `lib` it uses: those
-that it uses rarely are made when `rarely()` is first called, and those for parents and children when `in_flows()` is,
-because every function that a script makes costs time in every call. What the domain states is not written again in Lua:
-`{{NAME}}` stands for a value of `constants.py`.
+A file is named as its verb. Its comment says what it does, takes and returns, and which files of `lib` it uses. Every
+function that a script makes costs time in every call, so some are made on first use: those that are used rarely by
+`rarely()`, those for the ends of parents and children by `in_flows()`, those that add flows by `new_flows()`, those for
+jobs that outcomes add by `with_adds()`, those for marks of outcomes by `with_marks()`, and those for jobs with dedupe
+keys, deadlines or dead letters by `with_rules()`. Each of these groups has its own copy of the files that it uses: a
+Lua function has at most 200 local variables. What the domain states is not written again in Lua: `{{NAME}}` stands for
+a value of `constants.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ _USES: Final = re.compile(r"^-- Uses: (.+)$", re.MULTILINE)
 _LATER: Final = {
     "rarely": re.compile(r"^-- Rarely: (.+)$", re.MULTILINE),
     "in_flows": re.compile(r"^-- In flows: (.+)$", re.MULTILINE),
+    "new_flows": re.compile(r"^-- New flows: (.+)$", re.MULTILINE),
+    "with_adds": re.compile(r"^-- With adds: (.+)$", re.MULTILINE),
+    "with_marks": re.compile(r"^-- With marks: (.+)$", re.MULTILINE),
+    "with_rules": re.compile(r"^-- With rules: (.+)$", re.MULTILINE),
 }
 _FUNCTION: Final = re.compile(r"^local function (\w+)", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^\s*--.*\n", re.MULTILINE)

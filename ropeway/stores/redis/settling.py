@@ -11,7 +11,7 @@ from ...job.outcomes import Outcome
 from ...job.retention import Retention
 from ...store.commands import Claim
 from ...store.values import Answer
-from .encoding import as_json, given, pack, request_of
+from .encoding import as_json, given, marking_of, pack, request_of
 from .ids import all_shortened
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
@@ -27,6 +27,7 @@ def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | N
     ordered = [*completed, *others] if completed else outcomes
     keeps: dict[Retention, int] = {}
     completions = [_completion(outcome, keeps) for outcome in completed]
+    markings = [(n, marking_of(each.marking)) for n, each in enumerate(ordered, 1) if each.marking is not None]
     is_plain = len(keeps) == 1 and all(len(completion) == 1 for completion in completions)
     packed = pack(
         (
@@ -37,6 +38,7 @@ def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | N
             [_other(outcome, keeps) for outcome in others],
             request_of(then) if then else False,
             [_keep(keep) for keep in keeps],
+            *((markings,) if markings else ()),
         )
     )
     return packed, ordered
@@ -69,7 +71,8 @@ def _other(outcome: Outcome, keeps: dict[Retention, int]) -> tuple[Any, ...]:
         case "retry":
             return "retry", min(outcome.delay, LAST_INSTANT), *_failure(outcome)
         case move:
-            return move, min(outcome.delay, LAST_INSTANT), outcome.awaits_children
+            awaited = (outcome.awaits,) if outcome.awaits is not None else ()
+            return move, min(outcome.delay, LAST_INSTANT), outcome.awaits_children, *awaited
 
 
 def _failure(outcome: Outcome) -> tuple[str, str, str, int]:

@@ -121,13 +121,13 @@ class ServerStore(RedisStore):
                 return [[] for _ in bundles]
             self._register(load.queues)
             answer, queues = links.run(SCRIPTS["add"], load.keys, *load.arguments), load.queues
-        codes, new = answer
+        codes, new, holders, _ = answer
         if new:
             emptied = [queues[number - 1] for number in new]
             on.registered.difference_update(emptied)
             with in_doubt():
                 self._register(emptied)
-        return adding.answers_of(bundles, codes.decode())
+        return adding.answers_of(bundles, codes.decode(), holders)
 
     def _register(self, queues: Sequence[str]) -> None:
         on = self._executor

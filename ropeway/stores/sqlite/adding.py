@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias
 
 import apsw
 
-from ...job.instants import LAST_INSTANT, Instant
+from ...job.instants import Instant
 from ...job.record import NewJob
-from ...job.states import State
+from ...store.commands import Add
 from ...store.values import Added
-from .decoding import decoder
-from .families import extras_of
+from .deduping import Placing, give_back, take_free
 from .founding import Founding, Key, Known, is_self_contained, known_children
-from .statements import statements
-from .transaction import MINUTE, Arrival, Detail, QueueRow, Transaction, as_json
-
-_SQL: Final = statements("add")
-_existing: Final[Callable[[bytes], list[tuple[str, str, str]]]] = decoder(list[tuple[str, str, str]])
-
-MOST_AT_ONCE: Final = 100_000_000
-"""Characters of data in one statement; SQLite's limit is 10^9 bytes of JSON."""
+from .storing import existing, portions, store
+from .transaction import MINUTE, Detail, QueueRow, Transaction
+from .verbs import writes
 
 _parents: Final = attrgetter("parents")
 _children: Final = attrgetter("children")
+_extras: Final = attrgetter("extras")
 _NOBODY: Final[Mapping[Key, int]] = {}
+_TAKEN: Final = (apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY)
+"""How SQLite says that an id is there already."""
 
 Bundle: TypeAlias = Sequence[NewJob]
 Bundles: TypeAlias = Sequence[Bundle]
 Verdict: TypeAlias = Literal["created", "found", "conflict", "skipped"]
 Existing: TypeAlias = dict[Key, tuple[str, str]]
 """Name and data of jobs, by queue and id."""
-Later: TypeAlias = dict[int, Instant | None]
-"""Due instants of delayed jobs by sequence number, and None for jobs that wait for children."""
 Acknowledged: TypeAlias = tuple[NewJob, Instant]
 """A job that was acknowledged from the inbox, with the instant of that."""
 
 
+@writes(Add)
 def add(tx: Transaction, bundles: Bundles, *, adopted_by: Mapping[Key, int] = _NOBODY) -> list[list[Added]]:
     """Adds bundles of jobs; `adopted_by` has the family of a running job that gets them as children."""
     jobs = [job for bundle in bundles for job in bundle]
@@ -50,25 +46,81 @@ def add(tx: Transaction, bundles: Bundles, *, adopted_by: Mapping[Key, int] = _N
     has_flows = any(map(_parents, jobs)) or any(map(_children, jobs))
     families = Founding(tx, jobs, adopted_by) if has_flows else None
     is_simple = len(rows) == 1 and (not has_flows or is_self_contained(bundles))
-    if is_simple and len(portions := _portions(jobs)) == 1:
-        # Nearly always every id is new. The insert finds out by itself, and then nothing was stored.
-        try:
-            _store(tx, rows[jobs[0].queue], portions[0], now, families)
-            if families:
-                families.store(tx, jobs)
-            return all_created(bundles)
-        except apsw.ConstraintError:
-            pass
+    if is_simple and len(portions(jobs)) == 1 and _store_new(tx, rows[jobs[0].queue], jobs, now, families):
+        return all_created(bundles)
     linked = known_children(tx, jobs) if has_flows else set()
-    answers, created, found = _judge(bundles, _look_up(tx, rows, jobs), linked, adopted_by.keys())
-    for queue, row in rows.items():
-        for portion in _portions([job for job in created if job.queue == queue]):
-            _store(tx, row, portion, now, families)
-        if old := [(job.id, None) for job in found if job.queue == queue]:
-            row.announce("duplicated", now, jobs=old)
-    if families:
-        families.store(tx, created)
+    known = _look_up(tx, rows, jobs)
+    placing = Placing(tx, rows, jobs, now, families)
+    answers = [_add_bundle(bundle, known, linked, adopted_by.keys(), placing) for bundle in bundles]
+    placing.store()
+    # After all adds: a duplicate of a job in the same call must not be announced before that job.
+    for row in rows.values():
+        _announce_duplicates(row, bundles, answers, now)
+    placing.conclude()
     return answers
+
+
+def _store_new(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant, families: Founding | None) -> bool:
+    """Stores jobs of one queue if all ids and dedupe keys are free; otherwise nothing.
+
+    Nearly always they are. The inserts find out by themselves, and then have stored nothing.
+    """
+    has_extras = any(map(_extras, jobs))
+    keys = take_free(tx, row, jobs, now) if has_extras else []
+    if keys is None:
+        return False
+    try:
+        store(tx, row, jobs, now, families, has_extras=has_extras)
+    except apsw.ConstraintError as refused:
+        if getattr(refused, "extendedresult", None) not in _TAKEN:
+            # A value that no column takes: the whole call is undone.
+            raise
+        give_back(tx, row, keys)
+        return False
+    if families:
+        families.store(tx, jobs)
+    return True
+
+
+def _add_bundle(
+    bundle: Bundle, known: Existing, linked: Known, adopters: Collection[Key], placing: Placing
+) -> list[Added]:
+    """Judges a bundle by what exists, and places what is to be stored. That is added to `known`."""
+    own: Existing = {}
+    verdicts: list[Verdict] = [_verdict(job, known, own, linked, adopters) for job in bundle]
+    if "conflict" in verdicts:
+        verdicts = ["skipped" if verdict == "created" else verdict for verdict in verdicts]
+        # What repeats a job of its own bundle is not there either.
+        return [
+            Added(job.id, "skipped" if verdict == "found" and (job.queue, job.id) not in known else verdict)
+            for job, verdict in zip(bundle, verdicts, strict=True)
+        ]
+    dropped: set[Key] = set()
+    answers: list[Added] = []
+    for job, verdict in zip(bundle, verdicts, strict=True):
+        added = placing.place(job, dropped) if verdict == "created" else Added(job.id, verdict)
+        if added.verdict == "created":
+            known[job.queue, job.id] = job.name, job.data
+            linked.update(((job.queue, job.id), (child.queue, child.id)) for child in job.children)
+        answers.append(added)
+    return answers
+
+
+def _announce_duplicates(row: QueueRow, bundles: Bundles, answers: Sequence[Sequence[Added]], now: Instant) -> None:
+    found: list[tuple[str, Detail]] = []
+    deduplicated: list[tuple[str, Detail]] = []
+    for bundle, answered in zip(bundles, answers, strict=True):
+        for job, added in zip(bundle, answered, strict=True):
+            if job.queue != row.name:
+                continue
+            if added.verdict == "found":
+                found.append((job.id, None))
+            elif added.verdict == "deduplicated" and job.extras is not None and job.extras.dedupe is not None:
+                deduplicated.append((added.id, {"key": job.extras.dedupe.key, "discarded": job.id}))
+    if found:
+        row.announce("duplicated", now, jobs=found)
+    if deduplicated:
+        row.announce("deduplicated", now, jobs=deduplicated)
 
 
 def all_created(bundles: Bundles) -> list[list[Added]]:
@@ -87,8 +139,9 @@ def add_acknowledged(tx: Transaction, acknowledged: Sequence[Acknowledged]) -> N
 
 def _add_acknowledged(tx: Transaction, row: QueueRow, acknowledged: Sequence[Acknowledged]) -> None:
     try:
-        # Those of the inbox have neither parents nor children.
-        _store(tx, row, [job for job, _ in acknowledged], acknowledged[-1][1], None, [at for _, at in acknowledged])
+        # Those of the inbox have neither parents nor children, and no extras.
+        jobs, instants = [job for job, _ in acknowledged], [at for _, at in acknowledged]
+        store(tx, row, jobs, instants[-1], None, instants, has_extras=False)
     except apsw.ConstraintError:
         # Some were added again, because an answer was lost.
         for job, at in acknowledged:
@@ -96,202 +149,12 @@ def _add_acknowledged(tx: Transaction, row: QueueRow, acknowledged: Sequence[Ack
             add(tx, [[job]])
 
 
-def _store(
-    tx: Transaction,
-    row: QueueRow,
-    jobs: Sequence[NewJob],
-    now: Instant,
-    families: Founding | None,
-    created_at: Sequence[Instant] | None = None,
-) -> None:
-    """Inserts new jobs and announces them. `created_at` has an instant for each; without it all are created now."""
-    first = tx.take_seqs(len(jobs))
-    later: Later = {
-        seq: due_at
-        for seq, job in enumerate(jobs, first)
-        if (job.delay or job.due_at) and (due_at := _due_at(job, now)) is not None
-    }
-    if families:
-        later |= {seq: None for seq, job in enumerate(jobs, first) if job.children}
-    if len(jobs) == 1:
-        _insert_one(tx, row, jobs[0], first, later, now, families)
-    else:
-        if created_at is not None:
-            _insert_unlike(tx, row, jobs, first, created_at, families)
-        else:
-            _insert(tx, row, jobs, first, now, families)
-        _enqueue(tx, len(jobs), first, later)
-    if tagged := [(seq, job.tags) for seq, job in enumerate(jobs, first) if job.tags]:
-        tx.run(_SQL["tags"], {"queue": row.id, "tags": as_json(tagged)})
-    names: dict[str, Detail] = {job.name: {"name": job.name} for job in jobs}
-    added: dict[State, list[tuple[str, Detail]]] = {
-        "waiting": [(job.id, names[job.name]) for seq, job in enumerate(jobs, first) if seq not in later],
-        "delayed": [],
-        "waiting-children": [],
-    }
-    for seq, due_at in later.items():
-        job = jobs[seq - first]
-        if due_at is None:
-            added["waiting-children"].append((job.id, names[job.name]))
-        else:
-            added["delayed"].append((job.id, {"name": job.name, "due_at": due_at}))
-    for state, those in added.items():
-        if those:
-            row.move(None, state, len(those))
-            row.announce("add", now, state, those)
-    tx.wake("jobs", row)
-
-
-def _insert(
-    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding | None
-) -> None:
-    if _are_alike(jobs, families):
-        _insert_alike(tx, row, jobs, first, now, families)
-    elif jobs[0].children and _are_alike(jobs[1:], families):
-        # A parent before its children.
-        _insert_unlike(tx, row, jobs[:1], first, [now], families)
-        try:
-            _insert_alike(tx, row, jobs[1:], first + 1, now, families)
-        except apsw.ConstraintError:
-            tx.run(_SQL["undo"], {"first": first})
-            raise
-    else:
-        _insert_unlike(tx, row, jobs, first, [now] * len(jobs), families)
-
-
-def _insert_unlike(
-    tx: Transaction,
-    row: QueueRow,
-    jobs: Sequence[NewJob],
-    first: int,
-    created_at: Sequence[Instant],
-    families: Founding | None,
-) -> None:
-    encoded: list[tuple[object, ...]] = [
-        (job.id, job.name, job.options, job.data, job.priority, _order(job, seq), at, extras_of(job))
-        for seq, (job, at) in enumerate(zip(jobs, created_at, strict=True), first)
-    ]
-    if families:
-        encoded = [
-            (*one, families.parents_of(job), families.family_of(job)) for one, job in zip(encoded, jobs, strict=True)
-        ]
-    tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "jobs": as_json(encoded)})
-
-
-def _insert_alike(
-    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding | None
-) -> None:
-    """Inserts jobs that differ only in ids and data."""
-    any_job = jobs[0]
-    values = {
-        "queue": row.id,
-        "first": first,
-        "now": now,
-        "name": any_job.name,
-        "options": any_job.options,
-        "priority": any_job.priority,
-        "sign": -1 if any_job.lifo else 1,
-        "extras": extras_of(any_job),
-        "parents": as_json(families.parents_of(any_job)) if families and any_job.parents else None,
-        "jobs": as_json([(job.id, job.data) for job in jobs]),
-    }
-    tx.run(_SQL["jobs_alike"], values)
-
-
-def _enqueue(tx: Transaction, number: int, first: int, later: Later) -> None:
-    if later:
-        tx.run(_SQL["later"], {"later": as_json(list(later.items()))})
-    if len(later) < number:
-        tx.run(_SQL["waiting"], {"first": first})
-
-
-def _insert_one(
-    tx: Transaction, row: QueueRow, job: NewJob, seq: int, later: Later, now: Instant, families: Founding | None
-) -> None:
-    """Inserts one job, without JSON in between."""
-    values = {
-        "seq": seq,
-        "queue": row.id,
-        "id": job.id,
-        "name": job.name,
-        "options": job.options,
-        "data": job.data,
-        "priority": job.priority,
-        "ord": _order(job, seq),
-        "now": now,
-        "extras": extras_of(job),
-        "parents": as_json(families.parents_of(job)) if families and job.parents else None,
-        "family": families.family_of(job) if families else None,
-    }
-    tx.run(_SQL["job"], values)
-    if later:
-        tx.run(_SQL["later"], {"later": as_json(list(later.items()))})
-    else:
-        tx.arrive(Arrival(job, values))
-
-
-def _are_alike(jobs: Sequence[NewJob], families: Founding | None) -> bool:
-    """True if they differ only in ids, data and tags, and have no children."""
-    if families and (any(map(_children, jobs)) or len(set(map(_parents, jobs))) > 1):
-        return False
-    return len({(job.name, job.options, job.priority, job.lifo, not job.tags) for job in jobs}) == 1
-
-
-def _order(job: NewJob, seq: int) -> int:
-    return -seq if job.lifo else seq
-
-
-def _portions(jobs: Sequence[NewJob]) -> list[Sequence[NewJob]]:
-    """Splits jobs into parts whose data fits into one statement; usually there is one."""
-    if sum(len(job.data) for job in jobs) <= MOST_AT_ONCE:
-        return [jobs] if jobs else []
-    half = len(jobs) // 2
-    return [*_portions(jobs[:half]), *_portions(jobs[half:])] if half else [jobs]
-
-
-def _due_at(job: NewJob, now: Instant) -> Instant | None:
-    if job.children:
-        # Its delay begins when they have ended.
-        return None
-    if job.delay > 0:
-        return min(now + job.delay, LAST_INSTANT)
-    return job.due_at if job.due_at is not None and job.due_at > now else None
-
-
 def _look_up(tx: Transaction, rows: dict[str, QueueRow], jobs: Sequence[NewJob]) -> Existing:
     known: Existing = {}
     for queue, row in rows.items():
-        ids = list({job.id for job in jobs if job.queue == queue})
-        for id, name, data in _existing(tx.get(_SQL["known"], {"queue": row.id, "ids": as_json(ids)})):
+        for id, name, data in existing(tx, row, list({job.id for job in jobs if job.queue == queue})):
             known[queue, id] = name, data
     return known
-
-
-def _judge(
-    bundles: Bundles, known: Existing, linked: Known, adopters: Collection[Key]
-) -> tuple[list[list[Added]], list[NewJob], list[NewJob]]:
-    """Judges bundles by what exists: answers, jobs to store and jobs found. Jobs to store are added to `known`."""
-    answers: list[list[Added]] = []
-    created: list[NewJob] = []
-    found: list[NewJob] = []
-    for bundle in bundles:
-        own: Existing = {}
-        verdicts: list[Verdict] = [_verdict(job, known, own, linked, adopters) for job in bundle]
-        if "conflict" in verdicts:
-            verdicts = ["skipped" if verdict == "created" else verdict for verdict in verdicts]
-            # What repeats a job of its own bundle is not there either.
-            verdicts = [
-                "skipped" if verdict == "found" and (job.queue, job.id) not in known else verdict
-                for job, verdict in zip(bundle, verdicts, strict=True)
-            ]
-        else:
-            known.update(own)
-            new = [job for job, verdict in zip(bundle, verdicts, strict=True) if verdict == "created"]
-            linked.update(((job.queue, job.id), (child.queue, child.id)) for job in new for child in job.children)
-            created += new
-        found += [job for job, verdict in zip(bundle, verdicts, strict=True) if verdict == "found"]
-        answers.append([Added(job.id, verdict) for job, verdict in zip(bundle, verdicts, strict=True)])
-    return answers, created, found
 
 
 def _verdict(job: NewJob, known: Existing, own: Existing, linked: Known, adopters: Collection[Key]) -> Verdict:

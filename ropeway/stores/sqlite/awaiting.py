@@ -35,7 +35,7 @@ def add_children(tx: Transaction, row: QueueRow, job: LocatedJob, update: JobUpd
         tx.run(_SQL["found_families"], {"families": as_json([founded])})
         tx.run(_SQL["become_parent"], {"seq": job.seq, "family": family})
         tx.run(_SQL["become_active_parent"], {"seq": job.seq})
-        job.extras |= HAS_CHILDREN
+        job.has |= HAS_CHILDREN
     _link(tx, family, update)
     return True
 

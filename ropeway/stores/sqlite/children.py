@@ -8,15 +8,18 @@ from typing import Final
 import apsw
 
 from ...job.flows import CHILD_STATES, ChildState
+from ...store.commands import ReadChildren
 from ...store.values import Children, ChildStatus
 from .decoding import decoder
 from .statements import statements
 from .transaction import Transaction, as_json
+from .verbs import reads
 
 _SQL: Final = statements("flows")
 _page: Final[Callable[[bytes], list[tuple[int, ChildStatus]]]] = decoder(list[tuple[int, ChildStatus]])
 
 
+@reads(ReadChildren)
 def children(
     tx: Transaction, queue: str, id: str, states: Sequence[ChildState], after: str | None, limit: int
 ) -> Children | None:

@@ -12,25 +12,40 @@ from msgspec.structs import replace
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...store.commands import Claim
-from ...store.values import Claimed
+from ...store.values import BATCH, Claimed
+from .deadlines import remove_deadlines
 from .decoding import decoder
+from .expiring import expire_due
+from .locating import records, records_of
 from .promoting import promote_due
 from .statements import statements
 from .transaction import Arrival, QueueRow, Transaction, as_json
+from .verbs import writes
 
 _SQL: Final = statements("claim")
-_BY_SEQ: Final = statements("look")["records_by_seq"]
 _seqs: Final[Callable[[bytes], list[int]]] = decoder(list[int])
-records: Final[Callable[[bytes], list[JobRecord]]] = decoder(list[JobRecord])
 _names: Final[Callable[[bytes], list[str]]] = decoder(list[str])
 
 
+@writes(Claim, must_last=False, takes_whole=True)
 def claim(tx: Transaction, request: Claim) -> Claimed:
     row = tx.queue(request.queue)
+    busy = row.busy
+    claimed = claim_jobs(tx, row, request)
+    # Jobs may have expired.
+    tx.notice_drained(row, busy)
+    return claimed
+
+
+def claim_jobs(tx: Transaction, row: QueueRow, request: Claim) -> Claimed:
+    """The verb without the notice that the queue is drained."""
     now = tx.now()
     promote_due(tx, row, now)
     jobs = _held(tx, row, request) if request.repeat else []
     if not jobs:
+        if expire_due(tx, row, now) == BATCH:
+            # There may be more, which must not be started.
+            return Claimed([], now, now)
         jobs = _take(tx, row, request, now)
     again_at = None
     if len(jobs) < request.limit and row.counts["delayed"]:
@@ -64,6 +79,8 @@ def _take(tx: Transaction, row: QueueRow, request: Claim, now: Instant) -> list[
     else:
         tx.flush_arrival()
         jobs = _take_waiting(tx, row, request, values, limit)
+        if row.first_deadline is not None:
+            remove_deadlines(tx, row, [abs(job.order) for job in jobs if job.extras is not None])
     if jobs:
         row.move("waiting", "active", len(jobs))
         tx.remember_claimed(row, ((job.id, abs(job.order)) for job in jobs))
@@ -157,14 +174,4 @@ def _allowed(tx: Transaction, row: QueueRow, request: Claim) -> list[str]:
 
 def _held(tx: Transaction, row: QueueRow, request: Claim) -> list[JobRecord]:
     seqs = tx.get(_SQL["held"], {"queue": row.id, "token": request.token})
-    return records_of(tx, row, _seqs(seqs))
-
-
-def records_of(tx: Transaction, row: QueueRow, seqs: Sequence[int]) -> list[JobRecord]:
-    try:
-        return records(tx.get(_BY_SEQ, {"queue_name": row.name, "seqs": as_json(seqs)}))
-    except apsw.TooBigError:
-        if len(seqs) == 1:
-            raise
-        half = len(seqs) // 2
-        return records_of(tx, row, seqs[:half]) + records_of(tx, row, seqs[half:])
+    return records_of(tx, row, _seqs(seqs), with_marks=True)

@@ -1,7 +1,7 @@
 """The one function by which jobs become final, and the one by which they are removed, a batch at a time.
 
-Whatever follows from the end of a job, or from its removal, belongs here: what becomes of its parents, in the same
-transaction, and what retention removes.
+Whatever follows from the end of a job, or from its removal, belongs here, in the same transaction: what becomes of its
+parents and of jobs that wait for its dedupe key, its dead letter, and what retention removes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from ...job.flows import Effect
 from ...job.instants import LAST_INSTANT, Instant
 from ...job.moves import MOVES, MoveName
 from ...job.options import readable_options
+from ...job.record import NewJob
 from ...job.states import FINAL, State
 from .decoding import decoder
 from .families import Family, News, Notes, read_families
-from .finishing import Ending, Removal, apply_retention, drop, finish, keep_of_failed
+from .finishing import NOTHING, Aftermath, Ending, Removal, apply_retention, drop, finish, keep_of_failed
 from .locating import delete_state_rows, grouped
 from .statements import statements
+from .storing import known_ids, portions, store
 from .transaction import Detail, QueueRow, Transaction, as_json
 
 _SQL: Final = statements("flows")
@@ -38,7 +40,7 @@ def end(
     stalls: int = 0,
     detail: Detail = None,
 ) -> None:
-    """Makes jobs final by one move, announces it, tells their parents, and removes what retention does not keep.
+    """Makes jobs final by one move, announces it, and does what follows from it.
 
     `attempts` and `stalls` are added to those of each job; `detail` is about all of them.
     """
@@ -49,8 +51,9 @@ def end(
 
 def remove(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant, *, quietly: bool = False) -> None:
     """Removes jobs with everything about them, announces it unless that is to be done quietly, and tells parents."""
-    if news := drop(tx, row, jobs, now, quietly=quietly):
-        Ends(tx, row, now, news).conclude()
+    ends = Ends(tx, row, now)
+    ends.remove(jobs, quietly=quietly)
+    ends.conclude()
 
 
 class Child(msgspec.Struct, array_like=True, gc=False):
@@ -60,7 +63,7 @@ class Child(msgspec.Struct, array_like=True, gc=False):
     seq: int
     id: str
     state: State
-    extras: int
+    has: int
     token: str | None
     parents: list[tuple[str, str, int | None]]
     family: int | None
@@ -72,10 +75,14 @@ _children: Final[Callable[[bytes], list[Child]]] = decoder(list[Child])
 class Ends:
     """Jobs of one queue that end in one call, and what follows from that once all of them have."""
 
-    def __init__(self, tx: Transaction, row: QueueRow, now: Instant, news: Sequence[News] = ()) -> None:
+    def __init__(self, tx: Transaction, row: QueueRow, now: Instant) -> None:
         self.tx, self.row, self.now = tx, row, now
-        self._news = [*news]
+        self.promoted: set[int] = set()
+        """Sequence numbers of jobs that waited for the end of others by a dedupe key. Some may have ended since."""
+        self._news: list[News] = []
         """What parents are to be told."""
+        self._letters: list[NewJob] = []
+        """Dead letters to add."""
         self._ended: list[tuple[QueueRow, State, Sequence[Ending]]] = []
         """Jobs whose retention is to be applied."""
         self._awaiting: list[Family] = []
@@ -91,20 +98,41 @@ class Ends:
     ) -> None:
         self._end(self.row, move, jobs, attempts=attempts, stalls=stalls, detail=detail)
 
+    def remove(self, jobs: Sequence[Removal], *, quietly: bool = False) -> None:
+        self._note(drop(self.tx, self.row, jobs, self.now, quietly=quietly))
+
     def begin_to_wait(self, families: Iterable[Family]) -> None:
         """Parents wait for their children since now."""
         self._awaiting += families
 
     def conclude(self) -> None:
-        """Tells parents, which may end too, and applies the retention of all that ended."""
+        """Tells parents, which may end too, adds dead letters, and applies the retention of all that ended."""
         if self._news or self._awaiting:
             self._tell_parents()
+        if self._letters:
+            self._store_letters()
         for row, state, ended in self._ended:
             apply_retention(self.tx, row, state, ended, self.now)
 
     def _end(self, row: QueueRow, move: MoveName, jobs: Sequence[Ending], **more: Any) -> None:
-        self._news += finish(self.tx, row, move, jobs, self.now, **more)
+        self._note(finish(self.tx, row, move, jobs, self.now, **more))
         self._ended.append((row, MOVES[move].targets[0], jobs))
+
+    def _note(self, after: Aftermath) -> None:
+        if after is not NOTHING:
+            self._news += after.news
+            self._letters += after.letters
+            self.promoted |= after.promoted
+
+    def _store_letters(self) -> None:
+        letters, self._letters = self._letters, []
+        for name, group in grouped(letters, lambda letter: letter.queue).items():
+            row = self.tx.queue(name, create=True)
+            # A job that fails twice in one instant leaves one.
+            there = known_ids(self.tx, row, [letter.id for letter in group])
+            new = {letter.id: letter for letter in group if letter.id not in there}
+            for portion in portions(list(new.values())):
+                store(self.tx, row, portion, self.now, None)
 
     def _tell_parents(self) -> None:
         for parent in self._awaiting:
@@ -177,7 +205,7 @@ class Ends:
                 keep_of_failed(readable_options(family.options)),
                 {"reason": reason},
                 reason,
-                extras=family.extras,
+                has=family.has,
             )
             for family, reason in failed
         ]
@@ -185,17 +213,17 @@ class Ends:
 
     def _remove_tree(self, root: Family) -> Sequence[int]:
         """Removes a parent with its unfinished descendants, except those for which another parent waits."""
-        removed = [(root.queue, Removal(root.seq, root.parent, "waiting-children", root.extras))]
+        removed = [(root.queue, Removal(root.seq, root.parent, "waiting-children", root.has))]
         level, families = [root.id], [root.id]
         while level:
             orphans = self._orphan(level)
             removed += [
-                (child.queue, Removal(child.seq, child.id, child.state, child.extras, child.token)) for child in orphans
+                (child.queue, Removal(child.seq, child.id, child.state, child.has, child.token)) for child in orphans
             ]
             level = [child.family for child in orphans if child.family is not None]
             families += level
         for name, jobs in grouped(removed, lambda one: one[0]).items():
-            self._news += drop(self.tx, self._row(name), [job for _, job in jobs], self.now)
+            self._note(drop(self.tx, self._row(name), [job for _, job in jobs], self.now))
         return families
 
     def _orphan(self, families: Sequence[int]) -> list[Child]:

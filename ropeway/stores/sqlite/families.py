@@ -1,7 +1,7 @@
 """Families: parents, and what they know of their children.
 
 A child's row names its parents with their families. A parent's family counts how its children are, so that the end of
-one child costs the same however many there are. Plain jobs have neither, and their `extras` say so.
+one child costs the same however many there are. Plain jobs have neither, and their `has` says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from ...job.flows import EFFECTS, ENDS, OWED, ChildEnd, ChildState, Effect, Poli
 from ...job.instants import Instant, Milliseconds
 from ...job.record import NewJob
 from .decoding import decoder
-from .placeholders import HAS_CHILDREN, HAS_PARENTS, HAS_TAGS
+from .placeholders import (
+    HAS_CHILDREN,
+    HAS_DEAD_LETTER,
+    HAS_DEADLINE,
+    HAS_EXTRAS,
+    HAS_KEY,
+    HAS_PARENTS,
+    HAS_SCHEDULE,
+    HAS_TAGS,
+)
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
 
@@ -46,7 +55,7 @@ class Family(msgspec.Struct, array_like=True):
     queue: str
     parent: str
     seq: int
-    extras: int
+    has: int
     options: str
     waits: int
     """Whether the parent waits for its children."""
@@ -77,9 +86,22 @@ _owned: Final[Callable[[bytes], list[tuple[int, int]]]] = decoder(list[tuple[int
 _places: Final[Callable[[bytes], list[int]]] = decoder(list[int])
 
 
-def extras_of(job: NewJob) -> int:
-    """Bits that say what a new job has beside its row."""
-    return (HAS_TAGS if job.tags else 0) | (HAS_PARENTS if job.parents else 0) | (HAS_CHILDREN if job.children else 0)
+def bits_of(job: NewJob) -> int:
+    """Bits that say what a new job has beside what every job has."""
+    bits = (HAS_TAGS if job.tags else 0) | (HAS_PARENTS if job.parents else 0) | (HAS_CHILDREN if job.children else 0)
+    extras = job.extras
+    if extras is None:
+        return bits
+    bits |= HAS_EXTRAS
+    if extras.dedupe is not None:
+        bits |= HAS_KEY
+    if extras.start_within is not None or extras.start_by is not None:
+        bits |= HAS_DEADLINE
+    if extras.dead_letter is not None:
+        bits |= HAS_DEAD_LETTER
+    if extras.schedule is not None:
+        bits |= HAS_SCHEDULE
+    return bits
 
 
 def read_families(tx: Transaction, ids: Iterable[int]) -> dict[int, Family]:

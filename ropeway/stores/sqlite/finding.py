@@ -14,10 +14,11 @@ from ...job.states import FINAL, State
 from ...store.commands import Find
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
 from ...store.values import Page
-from .claiming import records_of
 from .decoding import decoder
+from .locating import records_of
 from .statements import statements
 from .transaction import QueueRow, Transaction
+from .verbs import reads
 
 FEW: Final = 2_000
 """Jobs with one tag that are sorted at once for a page."""
@@ -64,6 +65,7 @@ _tagged: Final[Callable[[bytes], list[Tagged]]] = decoder(list[Tagged])
 _read_cursor: Final = cursor_reader(PairCursor)
 
 
+@reads(Find, takes_whole=True)
 def find(tx: Transaction, query: Find) -> Page:
     row = tx.queue(query.queue)
     start = _read_cursor(query)

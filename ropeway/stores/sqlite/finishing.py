@@ -1,26 +1,31 @@
-"""Makes jobs final, and removes them, a batch at a time; `ending.py` does that with what follows for their parents."""
+"""Makes jobs final, and removes them, a batch at a time; `ending.py` does that with what follows for other jobs."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
-from operator import attrgetter, or_
-from typing import Any, Final
+from collections.abc import Set as AbstractSet
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ...job.codec import JsonText
+from ...job.dead_letters import letter_of
 from ...job.instants import Instant
 from ...job.moves import MOVES, MoveName
 from ...job.options import StoredOptions
+from ...job.record import NewJob
 from ...job.retention import KEEP_FAILED, Retention
 from ...job.states import FINAL, State
 from ...store.values import BATCH, Why
+from .deadlines import remove_deadlines
 from .decoding import decoder
 from .families import News, news_of
-from .locating import delete_state_rows, grouped
-from .placeholders import HAS_CHILDREN, HAS_PARENTS, HAS_TAGS
+from .held_keys import free_keys
+from .locating import LocatedJob, delete_state_rows, grouped, records_of
+from .placeholders import HAS_CHILDREN, HAS_DEAD_LETTER, HAS_DEADLINE, HAS_KEY, HAS_MARKS, HAS_PARENTS, HAS_TAGS
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
 
@@ -43,7 +48,7 @@ class Ending(msgspec.Struct, frozen=True, gc=False):
     result: JsonText | None = None
     revoked: str | None = None
     """Token of a worker that still runs it; it is revoked."""
-    extras: int = 0
+    has: int = 0
 
 
 class Removal(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -52,12 +57,26 @@ class Removal(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seq: int
     id: str
     state: State
-    extras: int = 0
+    has: int = 0
     token: str | None = None
     """Token of a worker that still runs it; it is revoked."""
 
 
 removals: Final[Callable[[bytes], list[Removal]]] = decoder(list[Removal])
+
+
+class Aftermath(NamedTuple):
+    """What the end or the removal of jobs leaves to do, once all of a call have ended."""
+
+    news: Sequence[News] = ()
+    """What to tell parents."""
+    letters: Sequence[NewJob] = ()
+    """Dead letters to add."""
+    promoted: AbstractSet[int] = frozenset()
+    """Sequence numbers of jobs that waited for the end of others by a dedupe key, and no longer do."""
+
+
+NOTHING: Final = Aftermath()
 
 
 def finish(
@@ -70,12 +89,17 @@ def finish(
     attempts: int = 0,
     stalls: int = 0,
     detail: Detail = None,
-) -> list[News]:
-    """Makes jobs final by one move, and announces it; returns what to tell their parents.
+) -> Aftermath:
+    """Makes jobs final by one move, and announces it.
 
     `attempts` and `stalls` are added to those of each job; `detail` is about all of them.
     """
     [state] = MOVES[move].targets
+    has = _all_bits(jobs)
+    promoted: AbstractSet[int] = frozenset()
+    if has & HAS_KEY:
+        promoted = free_keys(tx, row, [(job.seq, job.id, True) for job in jobs if job.has & HAS_KEY], now)
+        jobs = [_now_waiting(job) if job.seq in promoted else job for job in jobs] if promoted else jobs
     values = {
         "state": state,
         "now": now,
@@ -94,39 +118,84 @@ def finish(
     row.announce(move, now, state, [(job.id, job.detail) for job in jobs], detail)
     if not MOVES[move].fenced:
         _revoke(tx, row, [(job.id, job.revoked) for job in jobs if job.revoked], "cancelled", now)
-    told = [(job.seq, job.id, job.reason, job.result) for job in jobs if job.extras & HAS_PARENTS]
-    return news_of(tx, row, move, told) if told else []
+    if not has:
+        return NOTHING
+    if has & HAS_DEADLINE:
+        remove_deadlines(tx, row, [job.seq for job in jobs if job.has & HAS_DEADLINE])
+    told = [(job.seq, job.id, job.reason, job.result) for job in jobs if job.has & HAS_PARENTS]
+    news = news_of(tx, row, move, told) if told else ()
+    dead = [job.seq for job in jobs if job.has & HAS_DEAD_LETTER] if state == "failed" else []
+    return Aftermath(news, _letters(tx, row, dead, now) if dead else (), promoted)
 
 
-def drop(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant, *, quietly: bool = False) -> list[News]:
-    """Removes jobs with everything about them, and announces it unless that is to be done quietly.
+def _all_bits(jobs: Sequence[Ending] | Sequence[Removal]) -> int:
+    """What any of the jobs has."""
+    bits = 0
+    for job in jobs:
+        bits |= job.has
+    return bits
 
-    Returns what to tell the parents of those that had not ended.
-    """
+
+def _now_waiting(job: Ending) -> Ending:
+    """A job that ends in the same step in which it was promoted."""
+    detail = {**job.detail, "prev": "waiting"} if job.detail and "prev" in job.detail else job.detail
+    return replace(job, source="waiting", detail=detail)
+
+
+def _letters(tx: Transaction, row: QueueRow, seqs: Sequence[int], now: Instant) -> list[NewJob]:
+    return [
+        letter_of(job, job.extras.dead_letter, now)
+        for job in records_of(tx, row, seqs)
+        if job.extras is not None and job.extras.dead_letter is not None
+    ]
+
+
+def drop(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant, *, quietly: bool = False) -> Aftermath:
+    """Removes jobs with everything about them, and announces it unless that is to be done quietly."""
     if not jobs:
-        return []
-    told = [(job.seq, job.id, None, None) for job in jobs if job.extras & HAS_PARENTS and job.state not in FINAL]
-    news = news_of(tx, row, "remove", told) if told else []
+        return NOTHING
+    has = _all_bits(jobs)
+    promoted: AbstractSet[int] = frozenset()
+    if has & HAS_KEY:
+        keyed = [(job.seq, job.id, job.state in FINAL) for job in jobs if job.has & HAS_KEY]
+        promoted = free_keys(tx, row, keyed, now)
+        jobs = [replace(job, state="waiting") if job.seq in promoted else job for job in jobs] if promoted else jobs
+    told = [(job.seq, job.id, None, None) for job in jobs if job.has & HAS_PARENTS and job.state not in FINAL]
+    news = news_of(tx, row, "remove", told) if told else ()
     for state, group in grouped(jobs, _state).items():
         delete_state_rows(tx, state, [job.seq for job in group])
         row.move(state, None, len(group))
         if state == "active":
             _release(tx, row, [job.id for job in group])
             _revoke(tx, row, [(job.id, job.token) for job in group], "removed", now)
+    _delete(tx, row, jobs, has)
+    if not quietly:
+        row.announce("remove", now, None, [(job.id, {"prev": job.state}) for job in jobs])
+    return Aftermath(news, promoted=promoted)
+
+
+def _delete(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], has: int) -> None:
+    """Deletes jobs that are in no state any more, with all that any of them `has`."""
     seqs = {"seqs": as_json([job.seq for job in jobs])}
-    extras = reduce(or_, [job.extras for job in jobs])
-    if extras & HAS_CHILDREN:
+    if has & HAS_CHILDREN:
         tx.run(_REMOVE["links"], seqs)
         tx.run(_REMOVE["families"], seqs)
     tx.run(_REMOVE["jobs"], seqs)
-    if extras & HAS_TAGS:
+    if has & HAS_TAGS:
         tx.run(_REMOVE["tags"], seqs)
+    if has & HAS_MARKS:
+        tx.run(_REMOVE["marks"], seqs)
+    if has & HAS_DEADLINE:
+        remove_deadlines(tx, row, [job.seq for job in jobs if job.has & HAS_DEADLINE])
     for table, has_rows in zip(("failures", "log"), tx.get(_REMOVE["has_more"]), strict=True):
         if has_rows:
             tx.run(_REMOVE[table], seqs)
-    if not quietly:
-        row.announce("remove", now, None, [(job.id, {"prev": job.state}) for job in jobs])
-    return news
+
+
+def cancellation(job: LocatedJob, state: State, options: StoredOptions, reason: str | None) -> Ending:
+    """The end of a job that is cancelled in a state."""
+    token = job.token if state == "active" else None
+    return Ending(job.seq, job.id, state, keep_of_failed(options), {"prev": state}, reason, None, token, job.has)
 
 
 def keep_of_failed(options: StoredOptions) -> Retention:
@@ -142,11 +211,17 @@ def _write(tx: Transaction, source: State, jobs: Sequence[Ending], values: dict[
     """Inserts jobs of one source into `finished`: a statement per expiry, another for those with a reason or result."""
     alike: defaultdict[Instant | None, list[int]] = defaultdict(list)
     others: defaultdict[Instant | None, list[tuple[int, str | None, JsonText | None]]] = defaultdict(list)
+    keep: Retention | None = None
+    expires_at: Instant | None = None
     for job in jobs:
+        if job.keep is not keep:
+            # Most jobs of a batch share one.
+            keep = job.keep
+            expires_at = keep.until(now)
         if job.reason is None and job.result is None and source == "active":
-            alike[job.keep.until(now)].append(job.seq)
+            alike[expires_at].append(job.seq)
         else:
-            others[job.keep.until(now)].append((job.seq, job.reason, job.result))
+            others[expires_at].append((job.seq, job.reason, job.result))
     for expires_at, seqs in alike.items():
         tx.run(_END["alike"], {**values, "expires_at": expires_at, "ended": as_json(seqs)})
     statement = _END["active" if source == "active" else "anywhere"]
@@ -170,8 +245,10 @@ def _revoke(tx: Transaction, row: QueueRow, locks: Iterable[tuple[str, str | Non
 
 def apply_retention(tx: Transaction, row: QueueRow, state: State, ended: Sequence[Ending], now: Instant) -> None:
     """Removes jobs that retention does not keep: at most `BATCH` older ones, the rest when the next job ends."""
-    drop(tx, row, [Removal(job.seq, job.id, state, job.extras) for job in ended if job.keep.removes_at_once], now)
-    counts = [job.keep.count for job in ended if job.keep.count]
+    keeps = {id(job.keep): job.keep for job in ended}.values()
+    if any(keep.removes_at_once for keep in keeps):
+        drop(tx, row, [Removal(job.seq, job.id, state, job.has) for job in ended if job.keep.removes_at_once], now)
+    counts = [keep.count for keep in keeps if keep.count]
     if counts and row.counts[state] > min(counts):
         drop(tx, row, _beyond(tx, row, state, min(counts)), now)
 

@@ -256,7 +256,7 @@ def _eligible(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> l
             for job in bundle:
                 if not job.is_fresh or job.delay or job.due_at is not None or abs(job.priority) > _FAR:
                     return []
-                if job.parents or job.children:
+                if job.parents or job.children or job.extras is not None:
                     return []
                 acknowledged.append((job, at))
     return acknowledged

@@ -1,4 +1,4 @@
-"""Finds the jobs of a batch with their states, and deletes the rows of those states."""
+"""Finds the jobs of a batch with their states, reads them, and deletes the rows of those states."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
+import apsw
 import msgspec
 
 from ...job.options import StoredOptions, readable_options
+from ...job.record import JobRecord
 from ...job.states import State
 from ...store.values import MISSING, Answer
 from .decoding import decoder
@@ -42,10 +44,11 @@ class LocatedJob(msgspec.Struct, array_like=True, gc=False):
     worker: str | None
     attempts_started: int
     logged: int
-    extras: int = 0
+    has: int = 0
 
 
 _located: Final[Callable[[bytes], list[LocatedJob]]] = decoder(list[LocatedJob])
+records: Final[Callable[[bytes], list[JobRecord]]] = decoder(list[JobRecord])
 _options: Final[Callable[[bytes], list[tuple[int, str]]]] = decoder(list[tuple[int, str]])
 
 
@@ -106,3 +109,14 @@ def reach(
 def options_of(tx: Transaction, seqs: Iterable[int]) -> dict[int, StoredOptions]:
     rows = _options(tx.get(_SQL["options"], {"seqs": as_json(list(seqs))}))
     return {seq: readable_options(options) for seq, options in rows}
+
+
+def records_of(tx: Transaction, row: QueueRow, seqs: Sequence[int], *, with_marks: bool = False) -> list[JobRecord]:
+    statement = _SQL["records_by_seq" if with_marks else "listed_by_seq"]
+    try:
+        return records(tx.get(statement, {"queue_name": row.name, "seqs": as_json(seqs)}))
+    except apsw.TooBigError:
+        if len(seqs) == 1:
+            raise
+        half = len(seqs) // 2
+        return [job for part in (seqs[:half], seqs[half:]) for job in records_of(tx, row, part, with_marks=with_marks)]

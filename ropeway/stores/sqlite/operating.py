@@ -1,4 +1,4 @@
-"""cancel, retry, promote, change, remove, clear_log: operations on single jobs."""
+"""cancel, promote, change, remove, clear_log: operations on single jobs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 from ...job.instants import LAST_INSTANT, Instant
-from ...job.options import StoredOptions
 from ...job.states import FINAL, State
+from ...store import commands
 from ...store.values import MISSING, Answer, JobChange
-from . import ending, promoting
-from .ending import end
-from .finishing import Ending, Removal, keep_of_failed
+from . import promoting
+from .ending import Ends
+from .finishing import Removal, cancellation
 from .locating import TABLES, LocatedJob, locate, options_of, reach
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
+from .verbs import writes
 
 _CHANGE: Final = statements("change")
 _UPDATE: Final = statements("update")
@@ -23,15 +24,19 @@ _UPDATE: Final = statements("update")
 Fields: TypeAlias = tuple[int | None, int | None, Instant | None]
 """Priority, order and due_at; None keeps what is there."""
 _KEPT: Final[Fields] = (None, None, None)
+_DONE_DELAYED: Final = Answer("done", "delayed")
 
 
+@writes(commands.Cancel)
 def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy
     answers: list[Answer] = []
     reached: list[tuple[LocatedJob, State]] = []
-    for job in locate(tx, row, ids):
+    found = locate(tx, row, ids)
+    ends = Ends(tx, row, now)
+    for job in found:
         state = job.state
         if state is None:
             answers.append(MISSING)
@@ -44,17 +49,24 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
             answers.append(Answer("refused", state))
     if reached:
         options = options_of(tx, (job.seq for job, _ in reached))
-        ended = [_cancellation(job, state, options[job.seq], reason) for job, state in reached]
-        end(tx, row, "cancel", ended, now, detail=None if reason is None else {"reason": reason})
+        ended = [cancellation(job, state, options[job.seq], reason) for job, state in reached]
+        ends.end("cancel", ended, detail=None if reason is None else {"reason": reason})
+        ends.conclude()
         tx.notice_drained(row, busy)
-    return answers
+    return _in_order(answers, found, ends.promoted)
 
 
-def _cancellation(job: LocatedJob, state: State, options: StoredOptions, reason: str | None) -> Ending:
-    token = job.token if state == "active" else None
-    return Ending(job.seq, job.id, state, keep_of_failed(options), {"prev": state}, reason, None, token, job.extras)
+def _in_order(answers: list[Answer], found: Sequence[LocatedJob], promoted: set[int]) -> list[Answer]:
+    """Answers as if the jobs had been reached one by one: the end of one may have promoted another."""
+    if not promoted:
+        return answers
+    return [
+        Answer("done", "waiting") if job.seq in promoted and answer == _DONE_DELAYED else answer
+        for job, answer in zip(found, answers, strict=True)
+    ]
 
 
+@writes(commands.Promote)
 def promote(tx: Transaction, queue: str, ids: Sequence[str]) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
@@ -64,6 +76,7 @@ def promote(tx: Transaction, queue: str, ids: Sequence[str]) -> list[Answer]:
     return answers
 
 
+@writes(commands.Change)
 def change(tx: Transaction, queue: str, edits: Sequence[JobChange]) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
@@ -103,13 +116,15 @@ def _move(tx: Transaction, moved: dict[str, dict[int, Fields]]) -> None:
             tx.run(_CHANGE["jobs"], values)
 
 
+@writes(commands.Remove)
 def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy
     answers: list[Answer] = []
     reached: list[tuple[LocatedJob, State]] = []
-    for job in locate(tx, row, ids):
+    found = locate(tx, row, ids)
+    for job in found:
         if job.state is None:
             answers.append(MISSING)
         elif job.state == "active" and not force:
@@ -118,11 +133,14 @@ def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list
             answers.append(Answer("done", job.state))
             reached.append((job, job.state))
             job.state = None
-    ending.remove(tx, row, [Removal(job.seq, job.id, state, job.extras, job.token) for job, state in reached], now)
+    ends = Ends(tx, row, now)
+    ends.remove([Removal(job.seq, job.id, state, job.has, job.token) for job, state in reached])
+    ends.conclude()
     tx.notice_drained(row, busy)
-    return answers
+    return _in_order(answers, found, ends.promoted)
 
 
+@writes(commands.ClearLog)
 def clear_log(tx: Transaction, queue: str, id: str, keep: int) -> Answer:
     [job] = locate(tx, tx.queue(queue), [id])
     if job.state is None:

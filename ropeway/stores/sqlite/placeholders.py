@@ -10,6 +10,7 @@ from ...job.instants import LAST_INSTANT
 from ...job.record import JobRecord
 from ...job.rules import MetricName
 from ...job.states import STATES
+from ...store.values import StoredSchedule
 
 METRICS: Final[tuple[str, ...]] = get_args(MetricName)
 STATE_COLUMNS: Final = tuple(state.replace("-", "_") for state in STATES)
@@ -24,7 +25,13 @@ CARRIED: Final = (
 HAS_TAGS: Final = 1
 HAS_PARENTS: Final = 2
 HAS_CHILDREN: Final = 4
-"""Bits of `extras`."""
+HAS_EXTRAS: Final = 8
+HAS_KEY: Final = 16
+HAS_DEADLINE: Final = 32
+HAS_DEAD_LETTER: Final = 64
+HAS_SCHEDULE: Final = 128
+HAS_MARKS: Final = 256
+"""Bits of `has`. Those from `HAS_KEY` to `HAS_SCHEDULE` say which of the extras the store acts on."""
 
 FAMILY: Final = (
     "id", "numbered", "awaited", *CHILD_STATES,
@@ -32,14 +39,19 @@ FAMILY: Final = (
 )  # fmt: skip
 """Columns of a family that change, behind its id."""
 
-EXTRAS: Final = {
-    "tags": """iif({job}.extras & {has_tags}, json((
+RARE: Final = {
+    "tags": """iif({job}.has & {has_tags}, json((
     SELECT json_group_array(tag) FROM (SELECT tag FROM tag WHERE seq = {job}.seq ORDER BY number)
 )), json('[]'))""",
     "parents": "json(coalesce({job}.parents, '[]'))",
     "children": "coalesce((SELECT size FROM family WHERE id = {job}.family), 0)",
+    "extras": "json({job}.extras)",
+    "marks": """iif({job}.has & {has_marks}, json((
+    SELECT json_group_array(json_array(name, value, at))
+    FROM (SELECT name, value, at FROM mark WHERE seq = {job}.seq ORDER BY name)
+)), json('[]'))""",
 }
-"""Last fields of a record, which only jobs with extras have."""
+"""Last fields of a record, which plain jobs do not have."""
 
 _RECORD: Final = {
     **{field: f"whole_job.{field}" for field in JobRecord.__struct_fields__},
@@ -71,11 +83,15 @@ def _carried_but(*changed: str) -> str:
     return _columns(name for name in CARRIED if name not in changed)
 
 
-def _record(job: str, expressions: Mapping[str, str]) -> str:
+def _record(job: str, expressions: Mapping[str, str], *, with_marks: bool = True) -> str:
     """Expression for JSON that reads as a `JobRecord`; plain jobs leave out its last fields."""
-    fields = _columns(expressions[field] for field in JobRecord.__struct_fields__ if field not in EXTRAS)
-    extras = _columns(expression.format(job=job, has_tags=HAS_TAGS) for expression in EXTRAS.values())
-    return f"iif({job}.extras, json_array({fields}, {extras}), json_array({fields}))"
+    fields = _columns(expressions[field] for field in JobRecord.__struct_fields__ if field not in RARE)
+    rare = _columns(
+        expression.format(job=job, has_tags=HAS_TAGS, has_marks=HAS_MARKS)
+        for field, expression in RARE.items()
+        if with_marks or field != "marks"
+    )
+    return f"iif({job}.has, json_array({fields}, {rare}), json_array({fields}))"
 
 
 DOMAIN: Final[Mapping[str, object]] = {
@@ -93,6 +109,7 @@ PLACEHOLDERS: Final[Mapping[str, object]] = {
     "METRIC_PARAMETERS": _columns(METRICS, ":{0}"),
     "ADD_METRICS": _columns(METRICS, "{0} = {0} + excluded.{0}"),
     "METRIC_FIELDS": _columns(("minute", *METRICS), "'{0}', {0}"),
+    "SCHEDULE_FIELDS": _columns(StoredSchedule.__struct_fields__, "'{0}', chosen.{0}"),
     "CARRIED": _columns(CARRIED),
     "CARRIED_BY_CLAIM": _carried_but("attempts_started", "token", "worker", "started_at", "renewed_at"),
     "CARRIED_BY_END": _carried_but("attempts_made", "stalled_count", "token", "reason"),
@@ -102,11 +119,14 @@ PLACEHOLDERS: Final[Mapping[str, object]] = {
         "attempts_made", "attempts_started", "stalled_count", "token", "reason", "progress"
     ),
     "HAS_CHILDREN": HAS_CHILDREN,
+    "HAS_SCHEDULE": HAS_SCHEDULE,
+    "HAS_MARKS": HAS_MARKS,
     "PENDING": f"'{CHILD_STATES[0]}'",
     "FAIL_POLICY": f"'{DEFAULT_POLICY}'",
     "FAMILY": _columns(FAMILY, "family.{0}"),
     "SET_FAMILY": ", ".join(f"{name} = changed.value ->> {place}" for place, name in enumerate(FAMILY) if place),
     "CHILD_COUNTS": _columns(CHILD_STATES, "family.{0}"),
     "RECORD": _record("whole_job", _RECORD),
+    "LISTED_RECORD": _record("whole_job", _RECORD, with_marks=False),
     "CLAIMED_RECORD": _record("job", _CLAIMED),
 }

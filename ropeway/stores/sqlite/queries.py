@@ -9,13 +9,14 @@ import apsw
 
 from ...job.instants import Instant
 from ...job.record import JobRecord
+from ...store import commands
 from ...store.cursors import BEYOND_ALL
 from ...store.values import Counts, FailedAttempt, History, LogLine, LogPage, Metric, Settings
-from .claiming import records
 from .decoding import decoder
-from .locating import locate
+from .locating import locate, records
 from .statements import statements
 from .transaction import Transaction, as_json
+from .verbs import reads
 
 _LOOK: Final = statements("look")
 _QUEUE: Final = statements("queue")
@@ -30,6 +31,7 @@ COUNTED_AT_FIRST: Final = 1_000
 """Jobs of each priority that are counted at first; of those with more, ten times as many in each further step."""
 
 
+@reads(commands.Get)
 def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | None]:
     row = tx.queue(queue)
     try:
@@ -43,10 +45,12 @@ def get(tx: Transaction, queue: str, ids: Sequence[str]) -> list[JobRecord | Non
     return [known.get(id) for id in ids]
 
 
+@reads(commands.Count)
 def count(tx: Transaction, queue: str) -> Counts:
     return tx.queue(queue).counts.copy()
 
 
+@reads(commands.CountWaiting)
 def count_waiting(tx: Transaction, queue: str, priorities: Sequence[int]) -> list[int]:
     # SQLite counts by walking, and most jobs may wait with the same priority: that one has what the others leave.
     row = tx.queue(queue)
@@ -70,6 +74,7 @@ def count_waiting(tx: Transaction, queue: str, priorities: Sequence[int]) -> lis
     return [counted[priority] for priority in priorities]
 
 
+@reads(commands.ReadMetrics)
 def metrics(tx: Transaction, queue: str, since: Instant) -> list[Metric]:
     row = tx.queue(queue)
     found = _metrics(tx.get(_LOOK["metrics"], {"queue": row.id, "since": since}))
@@ -77,6 +82,7 @@ def metrics(tx: Transaction, queue: str, since: Instant) -> list[Metric]:
     return [*found, Metric(**newest)] if newest and newest["minute"] >= since else found
 
 
+@reads(commands.ReadHistory)
 def history(tx: Transaction, queue: str, id: str) -> History | None:
     [job] = locate(tx, tx.queue(queue), [id])
     if job.state is None:
@@ -86,6 +92,7 @@ def history(tx: Transaction, queue: str, id: str) -> History | None:
     return History(failures, log, job.logged - len(log))
 
 
+@reads(commands.ReadLog)
 def log(tx: Transaction, queue: str, id: str, after: int | None, limit: int, newest_first: bool) -> LogPage | None:
     [job] = locate(tx, tx.queue(queue), [id])
     if job.state is None:
@@ -102,14 +109,17 @@ def log(tx: Transaction, queue: str, id: str, after: int | None, limit: int, new
     return LogPage([LogLine(at, text) for _, at, text in page], newest, last)
 
 
+@reads(commands.ReadSettings, sees_inbox=False)
 def settings(tx: Transaction, queue: str) -> Settings:
     return tx.queue(queue).settings
 
 
+@reads(commands.ListQueues)
 def queues(tx: Transaction) -> list[str]:
     return _names(tx.get(_QUEUE["names"]))
 
 
+@reads(commands.ReadClock, sees_inbox=False)
 def clock(tx: Transaction) -> Instant:
     tx.saw(tx.get(_QUEUE["newest_instant"]) or 0)
     return tx.now()

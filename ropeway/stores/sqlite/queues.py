@@ -12,21 +12,26 @@ from ...job.codec import JsonText
 from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, trim_entry
 from ...job.instants import Instant, Milliseconds
 from ...job.states import FINAL, State
+from ...store import commands
 from ...store.values import BATCH, Cleaned, Settings
 from .decoding import decoder
 from .ending import remove
 from .finishing import Removal, removals
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
+from .verbs import writes
 
 TRIMMED_EVERY: Final = 1_000
 """Published events between two trims, in a queue that nobody ticks."""
 
 _SQL: Final = statements("remove")
 _EVENTS: Final = statements("events")
+_FREE_ALL_KEYS: Final = statements("dedupe")["free_all"]
+_DELETE_SCHEDULES: Final = statements("schedules")["delete_all"]
 _entry: Final[Callable[[bytes], Entry]] = decoder(Entry)
 
 
+@writes(commands.Configure)
 def configure(
     tx: Transaction,
     queue: str,
@@ -58,6 +63,7 @@ def configure(
     return after
 
 
+@writes(commands.Publish)
 def publish(tx: Transaction, queue: str, name: str, data: JsonText) -> None:
     row = tx.queue(queue, create=True)
     row.announce(PUBLISHED, tx.now(), detail={"name": name, "data": msgspec.Raw(data)})
@@ -68,6 +74,7 @@ def publish(tx: Transaction, queue: str, name: str, data: JsonText) -> None:
         trim_events(tx, queue, EVENTS_KEPT)
 
 
+@writes(commands.TrimEvents)
 def trim_events(tx: Transaction, queue: str, keep: int) -> None:
     row = tx.queue(queue)
     # Entries of this round may have to go, too.
@@ -104,6 +111,7 @@ def _trim_entry(tx: Transaction, row: QueueRow, gone: int) -> tuple[int, bool]:
     return last, left is not entry
 
 
+@writes(commands.Clean)
 def clean(tx: Transaction, queue: str, state: State, older_than: Milliseconds, limit: int) -> Cleaned:
     if state == "active":
         raise InvalidOption("state", "cannot be 'active': cancel or remove running jobs instead")
@@ -126,6 +134,7 @@ def _oldest(tx: Transaction, row: QueueRow, state: State, until: Instant, limit:
     return removals(tx.get(_SQL[statement], {"queue": row.id, "state": state, "until": until, "limit": limit}))
 
 
+@writes(commands.Obliterate)
 def obliterate(tx: Transaction, queue: str, force: bool) -> Cleaned:
     row = tx.queue(queue)
     if not row.id:
@@ -145,7 +154,8 @@ def obliterate(tx: Transaction, queue: str, force: bool) -> Cleaned:
 
 def _forget(tx: Transaction, row: QueueRow) -> None:
     """Deletes everything about the queue but the number of its newest event."""
-    tx.run(_SQL["metrics"], {"queue": row.id})
+    for statement in (_SQL["metrics"], _FREE_ALL_KEYS, _DELETE_SCHEDULES):
+        tx.run(statement, {"queue": row.id})
     tx.run(_SQL["events"], {"first": row.first_event, "last": row.first_event + row.events})
     row.events_from = row.events
     row.entries = []

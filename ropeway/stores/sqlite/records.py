@@ -6,15 +6,18 @@ from collections.abc import Callable
 from typing import Final
 
 from ...job.instants import LAST_INSTANT, Milliseconds
+from ...store import commands
 from ...store.values import Record, Remembered
 from .decoding import decoder
 from .statements import statements
 from .transaction import Transaction
+from .verbs import reads, writes
 
 _SQL: Final = statements("records")
 _records: Final[Callable[[bytes], list[Record]]] = decoder(list[Record])
 
 
+@writes(commands.Remember)
 def remember(tx: Transaction, record: Record, expect: int | None, lasting: Milliseconds | None) -> Remembered:
     there = recall(tx, record.kind, record.key)
     version = there[0].version if there else 0
@@ -35,9 +38,11 @@ def remember(tx: Transaction, record: Record, expect: int | None, lasting: Milli
     return Remembered("done", written)
 
 
+@reads(commands.Recall, sees_inbox=False)
 def recall(tx: Transaction, kind: str, key: str | None) -> list[Record]:
     return _records(tx.get(_SQL["recall"], {"kind": kind, "key": key, "now": tx.now()}))
 
 
+@writes(commands.Forget)
 def forget(tx: Transaction, kind: str, key: str) -> bool:
     return bool(tx.get(_SQL["forget"], {"kind": kind, "key": key, "now": tx.now()}))

@@ -12,13 +12,15 @@ import msgspec
 from ...job.flows import ChildState
 from ...job.instants import Instant
 from ...job.states import FINAL, State
+from ...store.commands import Retry
 from ...store.values import Answer
 from .decoding import decoder
 from .families import Notes, families_of, read_families
 from .locating import delete_state_rows, grouped, locate, reach
-from .placeholders import HAS_CHILDREN
+from .placeholders import HAS_CHILDREN, HAS_MARKS
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
+from .verbs import writes
 
 _SQL: Final = statements("retry")
 _BROKEN: Final = statements("flows")["broken"]
@@ -30,7 +32,7 @@ class Finished(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seq: int
     id: str
     state: State
-    extras: int
+    has: int
 
 
 class Broken(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -41,7 +43,7 @@ class Broken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seq: int
     id: str
     state: State
-    extras: int
+    has: int
     known: ChildState
     """What the parent knows of it."""
 
@@ -50,17 +52,20 @@ _broken: Final[Callable[[bytes], list[Broken]]] = decoder(list[Broken])
 ByQueue: TypeAlias = defaultdict[str, dict[int, Finished]]
 
 
-def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool) -> list[Answer]:
+@writes(Retry)
+def retry(tx: Transaction, queue: str, ids: Sequence[str], reset: bool, forgets: Sequence[str]) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
     found = locate(tx, row, ids)
-    if len(ids) > 1 and any(job.extras & HAS_CHILDREN for job in found):
+    if len(ids) > 1 and any(job.has & HAS_CHILDREN for job in found):
         # One by one: a parent may bring children back that are asked for, too.
-        return [answer for id in ids for answer in retry(tx, queue, [id], reset)]
+        return [answer for id in ids for answer in retry(tx, queue, [id], reset, forgets)]
     answers, reached = reach(found, FINAL, "waiting")
     again: dict[str, list[Finished]] = {}
     if reached:
-        again[queue] = [Finished(job.seq, job.id, state, job.extras) for job, state in reached]
+        again[queue] = [Finished(job.seq, job.id, state, job.has) for job, state in reached]
+    if forgets and (marked := [job.seq for job, _ in reached if job.has & HAS_MARKS]):
+        tx.run(_SQL["forget_marks"], {"seqs": as_json(marked), "names": as_json(forgets)})
     # A job with two parents may come twice.
     seen: set[int] = set()
     # Level by level, not by recursion: flows may be deep.
@@ -81,7 +86,7 @@ def _retry(
     tx: Transaction, row: QueueRow, jobs: Sequence[Finished], failed: ByQueue, now: Instant, *, reset: bool
 ) -> None:
     """Makes finished jobs of one queue wait again; adds the children that are to be retried with them to `failed`."""
-    held = _await_again(tx, row, [job for job in jobs if job.extras & HAS_CHILDREN], failed)
+    held = _await_again(tx, row, [job for job in jobs if job.has & HAS_CHILDREN], failed)
     targets: dict[State, list[Finished]] = {
         "waiting": [job for job in jobs if job.seq not in held],
         "waiting-children": [job for job in jobs if job.seq in held],
@@ -118,6 +123,6 @@ def _await_again(tx: Transaction, row: QueueRow, parents: Sequence[Finished], fa
         for child in broken:
             notes.await_again(family, child.number, child.known)
             if child.state in FINAL:
-                failed[child.queue][child.seq] = Finished(child.seq, child.id, child.state, child.extras)
+                failed[child.queue][child.seq] = Finished(child.seq, child.id, child.state, child.has)
     notes.write(tx)
     return {family.seq for family in families.values() if family.awaited and not family.is_released}

@@ -4,61 +4,100 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT, Instant
+from ...job.marks import Marking
 from ...job.outcomes import Outcome, SettlingMove
 from ...job.record import NewJob
 from ...job.rules import is_repeat
 from ...job.states import State
-from ...store.commands import Claim
+from ...store.commands import Claim, Settle
 from ...store.values import MISSING, Answer, Settled
 from .adding import add
 from .awaiting import await_children
-from .claiming import claim
+from .claiming import claim_jobs
 from .ending import Ends
 from .finishing import Ending
 from .locating import LocatedJob, delete_state_rows, locate
-from .placeholders import HAS_TAGS
+from .marking import end_waits, write_marks
+from .placeholders import HAS_MARKS, HAS_TAGS
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
+from .verbs import writes
 
 _SQL: Final = statements("settle")
 _DONE: Final = Answer("done", "active")
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
+_adds: Final = attrgetter("adds")
+_awaits: Final = attrgetter("awaits")
 
 Ended: TypeAlias = list[tuple[LocatedJob, Outcome]]
 """Accepted outcomes, with their jobs."""
 
 
+@writes(Settle)
 def settle(tx: Transaction, queue: str, outcomes: Sequence[Outcome], then: Claim | None) -> Settled:
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy
-    answers, ended, lost, adds = _fence(outcomes, locate(tx, row, [outcome.id for outcome in outcomes]))
     ends = Ends(tx, row, now)
-    for move, group in ended.items():
-        _ENDINGS[move](ends, group)
+    answers: list[Answer] = []
+    for portion in _portions(outcomes):
+        answers += _settle(ends, portion)
     ends.conclude()
-    for move, ids in lost.items():
-        row.announce("lock-lost", now, jobs=[(id, {"move": move}) for id in ids])
-    if adds:
-        add(tx, adds)
-    claimed = claim(tx, then) if then else None
+    claimed = claim_jobs(tx, tx.queue(then.queue), then) if then else None
     tx.notice_drained(row, busy)
     return Settled(answers, claimed)
 
 
-def _fence(
-    outcomes: Sequence[Outcome], jobs_found: Sequence[LocatedJob]
-) -> tuple[list[Answer], dict[SettlingMove, Ended], dict[SettlingMove, list[str]], list[list[NewJob]]]:
+def _portions(outcomes: Sequence[Outcome]) -> Sequence[Sequence[Outcome]]:
+    """Outcomes that are settled together: each by itself if what one adds may end another's job, or find its key."""
+    if len(outcomes) == 1 or not any(map(_adds, outcomes)):
+        return [outcomes]
+    has_extras = any(job.extras is not None for outcome in outcomes for job in outcome.adds)
+    return [[outcome] for outcome in outcomes] if has_extras else [outcomes]
+
+
+def _settle(ends: Ends, outcomes: Sequence[Outcome]) -> list[Answer]:
+    tx, row = ends.tx, ends.row
+    jobs_found = locate(tx, row, [outcome.id for outcome in outcomes])
+    if any(map(_awaits, outcomes)):
+        outcomes = end_waits(tx, jobs_found, outcomes)
+    fenced = _fence(outcomes, jobs_found)
+    if fenced.markings:
+        # Those that are sent back take what they have from `job`, and the others leave the tables that say it.
+        write_marks(tx, row, fenced.markings, ends.now)
+    for move, group in fenced.ended.items():
+        _ENDINGS[move](ends, group)
+    for move, ids in fenced.lost.items():
+        row.announce("lock-lost", ends.now, jobs=[(id, {"move": move}) for id in ids])
+    if fenced.adds:
+        add(tx, fenced.adds)
+    return fenced.answers
+
+
+class Fenced(NamedTuple):
+    """Outcomes whose tokens were compared."""
+
+    answers: list[Answer]
+    ended: dict[SettlingMove, Ended]
+    lost: dict[SettlingMove, list[str]]
+    """Ids of jobs whose outcomes are refused."""
+    adds: list[list[NewJob]]
+    markings: list[tuple[LocatedJob, Marking]]
+
+
+def _fence(outcomes: Sequence[Outcome], jobs_found: Sequence[LocatedJob]) -> Fenced:
     answers: list[Answer] = []
     ended: defaultdict[SettlingMove, Ended] = defaultdict(list)
     lost: defaultdict[SettlingMove, list[str]] = defaultdict(list)
     adds: list[list[NewJob]] = []
+    markings: list[tuple[LocatedJob, Marking]] = []
     for outcome, job in zip(outcomes, jobs_found, strict=True):
         state = job.state
         if state is None:
@@ -70,12 +109,14 @@ def _fence(
             if outcome.adds:
                 # Each by itself: one whose id exists keeps none of the others from being added.
                 adds += [[job] for job in outcome.adds]
+            if outcome.marking is not None:
+                markings.append((job, outcome.marking))
         elif is_repeat(outcome.move, state, same_token=job.token == outcome.token):
             answers.append(Answer("done", state))
         else:
             answers.append(Answer("lost", state))
             lost[outcome.move].append(outcome.id)
-    return answers, ended, lost, adds
+    return Fenced(answers, ended, lost, adds, markings)
 
 
 def _target(outcome: Outcome) -> State:
@@ -98,7 +139,7 @@ def _completion(job: LocatedJob, outcome: Outcome) -> Ending:
     result = outcome.result
     # Raw: the result's text goes into the entry as it is, as a value.
     detail = None if result is None or result == "null" else {"result": msgspec.Raw(result)}
-    return Ending(job.seq, job.id, "active", outcome.keep, detail, None, result, extras=job.extras)
+    return Ending(job.seq, job.id, "active", outcome.keep, detail, None, result, has=job.has)
 
 
 def _fail(ends: Ends, group: Ended) -> None:
@@ -111,7 +152,7 @@ def _final_failure(job: LocatedJob, outcome: Outcome) -> Ending:
     detail = {"reason": reason, "attempt": job.attempts_started}
     if outcome.exhausted:
         detail["exhausted"] = True
-    return Ending(job.seq, job.id, "active", outcome.keep, detail, reason, extras=job.extras)
+    return Ending(job.seq, job.id, "active", outcome.keep, detail, reason, has=job.has)
 
 
 def _postpone(ends: Ends, group: Ended) -> None:
@@ -129,13 +170,14 @@ def _send_back(ends: Ends, group: Ended) -> None:
     is_retry = move == "retry"
     if move != "hand back":
         _go_behind(tx, [job for job, outcome in group if _target(outcome) == "waiting"])
-    back: dict[State, list[tuple[int, Instant | None, int, str | None]]] = {"waiting": [], "delayed": []}
+    back: dict[State, list[tuple[int, Instant | None, int, str | None, str | None]]] = {"waiting": [], "delayed": []}
     jobs: dict[State, list[tuple[str, Detail]]] = {"waiting": [], "delayed": []}
     for job, outcome in group:
         target = _target(outcome)
         due_at = min(now + outcome.delay, LAST_INSTANT) if target == "delayed" else None
         reason = (outcome.failure or _NO_FAILURE).reason if is_retry else None
-        back[target].append((job.seq, due_at, int(is_retry), reason))
+        awaits = outcome.awaits if move == "postpone" else None
+        back[target].append((job.seq, due_at, int(is_retry), reason, awaits))
         detail: Detail = None if due_at is None else {"due_at": due_at}
         if is_retry:
             detail = {"reason": reason, "attempt": job.attempts_started, "delay": outcome.delay}
@@ -163,8 +205,10 @@ def _go_behind(tx: Transaction, jobs_found: Sequence[LocatedJob]) -> None:
     renumbered = {"renumbered": as_json([(job.seq, first + n) for n, job in enumerate(jobs_found)])}
     for table in ("job", "active", "failure", "log"):
         tx.run(_SQL[f"renumber_{table}"], renumbered)
-    if any(job.extras & HAS_TAGS for job in jobs_found):
+    if any(job.has & HAS_TAGS for job in jobs_found):
         tx.run(_SQL["renumber_tag"], renumbered)
+    if any(job.has & HAS_MARKS for job in jobs_found):
+        tx.run(_SQL["renumber_mark"], renumbered)
     for n, job in enumerate(jobs_found):
         job.seq = first + n
 

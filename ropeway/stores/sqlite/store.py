@@ -13,7 +13,7 @@ from ...errors import StoreClosed
 from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.commands import Claim, Command, Withdraw
-from ...store.contract import Listener, Store
+from ...store.contract import Doing, Listener, Store
 from ...store.inspection import Inspection
 from ...store.offers import Offers
 from ...store.transactions import BlockingInside, Inside
@@ -29,7 +29,7 @@ from .queries import data_version
 from .shared import SharedFile, acquire, release
 from .target import Target
 from .threads import in_a_thread
-from .verbs import VERBS, WHOLE, Read, Write
+from .verbs import VERBS, Read, Write
 from .wake import FileListener
 
 A = TypeVar("A")
@@ -129,17 +129,20 @@ class SQLiteStore(Store):
                 self._file = acquire(self._target.path)
             return self._file
 
-    async def do(self, command: Command[A], now: Instant | None = None) -> A:
+    def do(self, command: Command[A], now: Instant | None = None) -> Doing[A]:
+        doing: Doing[Any]
         if isinstance(command, Claim) and command.wait:
-            return cast(A, await self._claim_waiting(command))
-        if isinstance(command, Withdraw):
-            return cast(A, await self._withdraw(command))
-        kind = type(command)
-        verb = VERBS[kind]
-        fields = (command,) if kind in WHOLE else msgspec.structs.astuple(command)
-        if isinstance(verb, Read):
-            return cast(A, await self._read(verb, *fields, now=now))
-        return cast(A, await self._write(verb, *fields, now=now))
+            doing = self._claim_waiting(command)
+        elif isinstance(command, Withdraw):
+            doing = self._withdraw(command)
+        else:
+            verb = VERBS[type(command)]
+            fields = (command,) if verb.takes_whole else msgspec.structs.astuple(command)
+            if isinstance(verb, Write):
+                doing = self._write(verb, *fields, now=now)
+            else:
+                doing = self._read(verb, *fields, now=now)
+        return cast("Doing[A]", doing)
 
     async def _write(self, verb: Write, *fields: Any, now: Instant | None = None) -> Any:
         file = await self._opened()

@@ -8,10 +8,12 @@ from typing import Final
 import msgspec
 
 from ...job.events import Entry
+from ...store import commands
 from ...store.values import Entries, Revoked, RevokedLock, StoredEntry, Why
 from .decoding import decoder
 from .statements import statements
 from .transaction import EVENT_BITS, QueueRow, Transaction
+from .verbs import reads
 
 _SQL: Final = statements("events")
 _page: Final[Callable[[bytes], list[tuple[int, str]]]] = decoder(list[tuple[int, str]])
@@ -21,6 +23,7 @@ _revoked: Final[Callable[[bytes], list[tuple[int, str, str, Why]]]] = decoder(li
 _NUMBER: Final = (1 << EVENT_BITS) - 1
 
 
+@reads(commands.ReadEvents)
 def events(tx: Transaction, queue: str, after: str | None, inclusive: bool, limit: int) -> Entries:
     row = tx.queue(queue)
     if after == "now":
@@ -57,6 +60,7 @@ def _read(after: str | None) -> int | None:
     return number if number <= _NUMBER else None
 
 
+@reads(commands.ReadRevoked, sees_inbox=False)
 def revoked(tx: Transaction, queue: str, after: str | None) -> Revoked:
     row = tx.queue(queue)
     if after is None:

@@ -1,4 +1,4 @@
-"""tick: promotes, recovers, expires and trims."""
+"""tick: promotes, recovers, expires, removes and trims, and finds due schedules."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ from ...job.events import EVENTS_KEPT
 from ...job.instants import Instant
 from ...job.options import readable_options
 from ...job.stalls import GIVEN_UP, StallVerdict, judge_stall, stall_reason
+from ...store.commands import Tick
 from ...store.values import BATCH, StallRules, Ticked
+from .deadlines import correct_first_deadline
 from .decoding import decoder
-from .ending import end, remove
+from .ending import Ends, remove
+from .expiring import expire_due
 from .finishing import Ending, keep_of_failed, removals
 from .locating import delete_state_rows
 from .promoting import promote_due
+from .schedules import due_schedules
 from .settling import remember_failures
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
+from .verbs import writes
 
 _SQL: Final = statements("tick")
+_FREE_OLD_KEYS: Final = statements("dedupe")["free_old"]
 METRICS_KEPT: Final = 14 * 86_400_000
 REVOKED_KEPT: Final = 60_000
 EVENTS_TRIMMED: Final = 20 * BATCH
 
 
-class Late(msgspec.Struct, array_like=True):
+class Stalled(msgspec.Struct, array_like=True):
     """An active job whose lock ran out."""
 
     seq: int
@@ -39,37 +45,47 @@ class Late(msgspec.Struct, array_like=True):
     renewed_at: Instant | None
     alone: int
     options: str
-    extras: int
+    has: int
 
 
-_late: Final[Callable[[bytes], list[Late]]] = decoder(list[Late])
+_stalled: Final[Callable[[bytes], list[Stalled]]] = decoder(list[Stalled])
 
 
+@writes(Tick, must_last=False, is_thorough=True)
 def tick(tx: Transaction, queue: str, rules: StallRules) -> Ticked:
     row = tx.queue(queue)
     now = tx.now()
     busy = row.busy
     promoted = promote_due(tx, row, now)
-    stalled, given_up = _recover(tx, row, rules, now)
-    removed = _expire(tx, row, now)
+    ends = Ends(tx, row, now)
+    stalled, given_up = _recover(tx, row, rules, now, ends)
+    expired = expire_due(tx, row, now, ends)
+    # Only now: a parent that has expired does not fail by the child that was given up.
+    ends.conclude()
+    removed = _remove_old(tx, row, now)
     tx.notice_drained(row, busy)
     more = _trim(tx, row, now)
-    ends = [end for end in tx.get(_SQL["next_at"], {"queue": row.id}) if end is not None]
+    correct_first_deadline(tx, row)
+    next_at = [row.first_deadline, *tx.get(_SQL["next_at"], {"queue": row.id})]
     return Ticked(
         promoted,
         stalled,
         given_up,
         removed,
-        min(ends, default=None),
-        more=more or BATCH in {promoted, len(stalled) + len(given_up), removed},
+        min((at for at in next_at if at is not None), default=None),
+        more=more or BATCH in {promoted, len(stalled) + len(given_up), expired, removed},
         now=now,
+        expired=expired,
+        schedules=due_schedules(tx, row, now),
     )
 
 
-def _recover(tx: Transaction, row: QueueRow, rules: StallRules, now: Instant) -> tuple[list[str], list[str]]:
+def _recover(
+    tx: Transaction, row: QueueRow, rules: StallRules, now: Instant, ends: Ends
+) -> tuple[list[str], list[str]]:
     if not row.counts["active"]:
         return [], []
-    late = _late(tx.get(_SQL["stalled"], {"queue": row.id, "now": now, "limit": BATCH}))
+    late = _stalled(tx.get(_SQL["stalled"], {"queue": row.id, "now": now, "limit": BATCH}))
     if not late:
         return [], []
     stalls = [_judged(job, rules) for job in late]
@@ -83,13 +99,13 @@ def _recover(tx: Transaction, row: QueueRow, rules: StallRules, now: Instant) ->
     if kept:
         _stall(tx, row, kept, now)
     if lost:
-        _give_up(tx, row, lost, now, attempts=int(rules.counts_as_attempt))
+        _give_up(ends, lost, attempts=int(rules.counts_as_attempt))
     tx.wake("jobs", row)
     return [stall.job.id for stall in kept], [stall.job.id for stall in lost]
 
 
 class Stall(NamedTuple):
-    job: Late
+    job: Stalled
     verdict: StallVerdict
     reason: str
     uses: int
@@ -100,7 +116,7 @@ class Stall(NamedTuple):
         return {"worker": self.job.worker, "stalled_count": self.job.stalled_count + 1}
 
 
-def _judged(job: Late, rules: StallRules) -> Stall:
+def _judged(job: Stalled, rules: StallRules) -> Stall:
     verdict = judge_stall(
         stalled_count=job.stalled_count,
         attempts_made=job.attempts_made,
@@ -122,7 +138,7 @@ def _stall(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant) ->
     row.announce("stall", now, "waiting", [(stall.job.id, stall.detail) for stall in stalls])
 
 
-def _give_up(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant, *, attempts: int) -> None:
+def _give_up(ends: Ends, stalls: list[Stall], *, attempts: int) -> None:
     ended = [
         Ending(
             stall.job.seq,
@@ -131,11 +147,11 @@ def _give_up(tx: Transaction, row: QueueRow, stalls: list[Stall], now: Instant, 
             keep_of_failed(readable_options(stall.job.options)),
             _end_detail(stall),
             stall.reason,
-            extras=stall.job.extras,
+            has=stall.job.has,
         )
         for stall in stalls
     ]
-    end(tx, row, "give up", ended, now, attempts=attempts, stalls=1)
+    ends.end("give up", ended, attempts=attempts, stalls=1)
 
 
 def _end_detail(stall: Stall) -> Detail:
@@ -143,19 +159,21 @@ def _end_detail(stall: Stall) -> Detail:
     return {**detail, "exhausted": True} if stall.verdict == "last attempt" else detail
 
 
-def _expire(tx: Transaction, row: QueueRow, now: Instant) -> int:
-    expired = removals(tx.get(_SQL["expired"], {"queue": row.id, "now": now, "limit": BATCH}))
-    remove(tx, row, expired, now)
-    return len(expired)
+def _remove_old(tx: Transaction, row: QueueRow, now: Instant) -> int:
+    """Removes jobs whose retention has ended."""
+    old = removals(tx.get(_SQL["old"], {"queue": row.id, "now": now, "limit": BATCH}))
+    remove(tx, row, old, now)
+    return len(old)
 
 
 def _trim(tx: Transaction, row: QueueRow, now: Instant) -> bool:
-    """Trims streams, metrics and records; True if there is more to trim."""
+    """Trims streams, metrics, records and dedupe keys; True if there is more to trim."""
     revoked = {"queue": row.id, "before": now - REVOKED_KEPT, "limit": BATCH}
     _trim_metrics(tx, row, now - METRICS_KEPT)
     trimmed = {
         tx.change(_SQL["trim_revoked"], revoked),
         tx.change(_SQL["trim_records"], {"now": now, "limit": BATCH}),
+        tx.change(_FREE_OLD_KEYS, {"queue": row.id, "now": now, "limit": BATCH}),
     }
     return _trim_events(tx, row) or BATCH in trimmed
 

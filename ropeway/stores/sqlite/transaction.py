@@ -39,8 +39,8 @@ class QueueRow:
     """A queue's settings and counters in this transaction; written before the commit."""
 
     __slots__ = (
-        "at", "counts", "entries", "events", "events_from", "id", "is_changed", "is_configured", "max_active",
-        "metrics", "name", "newest_minute", "paused", "paused_names",
+        "at", "counts", "entries", "events", "events_from", "first_deadline", "id", "is_changed", "is_configured",
+        "max_active", "metrics", "name", "newest_minute", "paused", "paused_names",
     )  # fmt: skip
 
     def __init__(self, name: str, row: Sequence[Any] | None) -> None:
@@ -55,11 +55,14 @@ class QueueRow:
         self.at: Instant
         self.newest_minute: dict[str, int] | None
         """Metrics of the newest minute, with the minute."""
+        self.first_deadline: Instant | None
+        """No job expires before this instant; None if none does at all."""
         if row is None:
             # Id 0 is no queue's: whatever is looked up by it is not there.
-            row = (0, 0, 0, "[]", None, 0, 0, 0, None, *(0 for _ in STATES))
+            row = (0, 0, 0, "[]", None, 0, 0, 0, None, None, *(0 for _ in STATES))
         (
-            self.id, configured, paused, names, self.max_active, self.events, self.events_from, self.at, newest, *counts
+            self.id, configured, paused, names, self.max_active, self.events, self.events_from, self.at, newest,
+            self.first_deadline, *counts
         ) = row  # fmt: skip
         self.is_configured, self.paused = bool(configured), bool(paused)
         self.paused_names = () if names == "[]" else _names(names)
@@ -104,7 +107,7 @@ class QueueRow:
         what: str,
         now: Instant,
         to: State | None = None,
-        jobs: Sequence[tuple[str, Detail]] = (),
+        jobs: Sequence[tuple[str, Detail | msgspec.Raw]] = (),
         detail: Detail = None,
     ) -> None:
         self.events += events_in(what, to, len(jobs))
@@ -239,7 +242,9 @@ class Transaction:
 
     def arrive(self, arrival: Arrival) -> None:
         self.flush_arrival()
-        if self._has_parked_claim and self._has_parked_claim(arrival.job.queue):
+        # A job with extras is claimed as those that wait, where these are read and written.
+        is_plain = arrival.job.extras is None
+        if is_plain and self._has_parked_claim and self._has_parked_claim(arrival.job.queue):
             self.arrival = arrival
         else:
             self.run(_SQL["arrive"], arrival.values)

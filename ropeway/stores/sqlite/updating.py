@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import msgspec
 
 from ...job.instants import Milliseconds
 from ...job.states import FINAL
+from ...store.commands import Renew, Update
 from ...store.values import MISSING, Answer, JobUpdate, Lock
 from .awaiting import add_children
 from .locating import TABLES, LocatedJob, locate
+from .marking import promote_awaiting, write_marks
 from .statements import statements
 from .transaction import Detail, Transaction, as_json
+from .verbs import writes
 
 _RENEW: Final = statements("renew")["renew"]
 _SQL: Final = statements("update")
 
 
+@writes(Renew, must_last=False)
 def renew(tx: Transaction, queue: str, locks: Sequence[Lock], lock: Milliseconds) -> list[Answer]:
     row = tx.queue(queue)
     now = tx.now()
@@ -31,7 +36,10 @@ def renew(tx: Transaction, queue: str, locks: Sequence[Lock], lock: Milliseconds
     return answers
 
 
+@writes(Update)
 def update(tx: Transaction, queue: str, changes: Sequence[JobUpdate]) -> list[Answer]:
+    if len(changes) > 1 and _may_promote_repeated(changes):
+        return [answer for change in changes for answer in update(tx, queue, [change])]
     row = tx.queue(queue)
     now = tx.now()
     jobs_found = locate(tx, row, [change.id for change in changes])
@@ -57,10 +65,21 @@ def update(tx: Transaction, queue: str, changes: Sequence[JobUpdate]) -> list[An
         )
     if logging := [(job, change) for job, change in allowed if change.log]:
         _log(tx, logging, now)
-    if marks := {job.seq: change.alone for job, change in allowed if change.alone is not None}:
-        tx.run(_SQL["mark"], {"marks": as_json(list(marks.items()))})
-    _note(tx, allowed)
+    if alone := {job.seq: change.alone for job, change in allowed if change.alone is not None}:
+        tx.run(_SQL["alone"], {"changes": as_json(list(alone.items()))})
+    if markings := [(job, change.marking) for job, change in allowed if change.marking is not None]:
+        _note(tx, allowed, write_marks(tx, row, markings, now))
+        promote_awaiting(tx, row, allowed, now)
+    else:
+        _note(tx, allowed)
     return answers
+
+
+def _may_promote_repeated(changes: Sequence[JobUpdate]) -> bool:
+    """True if a mark may promote a job of which there is another change."""
+    if not any(change.marking is not None and change.token is None for change in changes):
+        return False
+    return len({change.id for change in changes}) < len(changes)
 
 
 def _log(tx: Transaction, changes: Sequence[tuple[LocatedJob, JobUpdate]], now: int) -> None:
@@ -74,17 +93,22 @@ def _log(tx: Transaction, changes: Sequence[tuple[LocatedJob, JobUpdate]], now: 
     tx.run(_SQL["trim_log"], {"kept": as_json(list(kept.items()))})
 
 
-def _note(tx: Transaction, changes: Sequence[tuple[LocatedJob, JobUpdate]]) -> None:
-    """Writes progress, and the number of lines ever logged, by the table that each job is in."""
-    notes: defaultdict[str, dict[int, tuple[int, str | None, int]]] = defaultdict(dict)
+def _note(
+    tx: Transaction, changes: Sequence[tuple[LocatedJob, JobUpdate]], marked: AbstractSet[int] = frozenset()
+) -> None:
+    """Writes progress, the number of lines ever logged, and what jobs have, by the table that each job is in.
+
+    `marked` are those that have marks since now.
+    """
+    notes: defaultdict[str, dict[int, tuple[int, str | None, int, int]]] = defaultdict(dict)
     for job, change in changes:
         assert job.state is not None, "a missing job is not allowed to change"
-        if change.progress is not None or change.log:
+        if change.progress is not None or change.log or job.seq in marked:
             there = notes[TABLES[job.state]]
             progress = change.progress
             if progress is None and job.seq in there:
                 progress = there[job.seq][1]
-            there[job.seq] = job.seq, progress, job.logged
+            there[job.seq] = job.seq, progress, job.logged, job.has
     for table, there in notes.items():
         tx.run(_SQL[f"note_{table}"], {"notes": as_json(list(there.values()))})
 

@@ -28,7 +28,10 @@ from .claim import (
 from .clean import TestClean
 from .configure import TestConfigure
 from .count import TestCount, TestCountWaiting
+from .dead_letters import TestDeadLetters
+from .dedupe import TestDebounce, TestDedupe, TestKeepLast, TestReleaseDedupe, TestSupersede, TestThrottle
 from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTrimmed, TestPublish, TestTrimEvents
+from .expiry import TestExpiry
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
@@ -47,6 +50,7 @@ from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads
 from .history import TestHistory
 from .listen import TestListen, TestListener
 from .log import TestClearLog, TestLog
+from .marks import TestAwaitedMarks, TestMarks
 from .metrics import TestMetrics
 from .moves import TestMoves
 from .obliterate import TestObliterate
@@ -59,6 +63,7 @@ from .renew import TestRenew
 from .retention import TestKeptForEver, TestSettleRetention, TestTickRetention
 from .retry import TestRetryByHand
 from .revoked import TestRevoked
+from .schedules import TestReadSchedules, TestTickSchedules, TestWriteSchedules
 from .settle import (
     TestSettleBack,
     TestSettleBatch,
@@ -86,6 +91,7 @@ __all__ = [
     "TestAdd",
     "TestAddFlow",
     "TestAwaited",
+    "TestAwaitedMarks",
     "TestCancel",
     "TestCancelledCalls",
     "TestChange",
@@ -105,21 +111,27 @@ __all__ = [
     "TestConfigure",
     "TestCount",
     "TestCountWaiting",
+    "TestDeadLetters",
+    "TestDebounce",
+    "TestDedupe",
     "TestDrained",
     "TestEvents",
     "TestEventsFromAPlace",
     "TestEventsTrimmed",
+    "TestExpiry",
     "TestFind",
     "TestFindPages",
     "TestFork",
     "TestGet",
     "TestHistory",
     "TestIdsThatComeBack",
+    "TestKeepLast",
     "TestKeptForEver",
     "TestListen",
     "TestListener",
     "TestLog",
     "TestLoops",
+    "TestMarks",
     "TestMetrics",
     "TestMoves",
     "TestNamesOfThings",
@@ -128,7 +140,9 @@ __all__ = [
     "TestPromote",
     "TestPublish",
     "TestQueues",
+    "TestReadSchedules",
     "TestRelease",
+    "TestReleaseDedupe",
     "TestRemember",
     "TestRememberForAWhile",
     "TestRememberWithExpectation",
@@ -150,19 +164,23 @@ __all__ = [
     "TestSettleRetention",
     "TestSettleRetry",
     "TestSettleThenClaim",
+    "TestSupersede",
     "TestTags",
     "TestThreads",
+    "TestThrottle",
     "TestTick",
     "TestTickGivesUp",
     "TestTickPromotes",
     "TestTickRecovers",
     "TestTickRetention",
     "TestTickSaysWhy",
+    "TestTickSchedules",
     "TestTickSpares",
     "TestTickTimer",
     "TestTrimEvents",
     "TestUpdate",
     "TestWaitingClaim",
+    "TestWriteSchedules",
     "sibling",
     "store",
 ]

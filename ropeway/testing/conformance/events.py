@@ -6,10 +6,11 @@ import pytest
 
 from ...job.codec import encode
 from ...job.events import EVENTS_KEPT, Event, expand
+from ...job.record import JobRecord
 from ...job.retention import Retention
 from ...store.contract import Store
 from ...store.values import JobUpdate, StallRules, StoredEntry
-from ..arrange import active, add, cancelled, claim_one, completed, delayed, entries
+from ..arrange import active, add, cancelled, claim, claim_one, completed, delayed, entries
 from ..factories import (
     DAY,
     LOCK,
@@ -208,13 +209,24 @@ class TestEventsFromAPlace:
         assert [[id for id, _ in stored.entry.jobs] for stored in page.entries] == [["b"]]
 
 
+async def _held(store: Store) -> list[JobRecord]:
+    """Several: to change one job thousands of times in a step takes some stores long."""
+    await add(store, *new_jobs(100))
+    return await claim(store, 100)
+
+
+async def _announce_too_much(store: Store, held: list[JobRecord]) -> None:
+    """Twice as many events as are kept."""
+    for _ in range(2 * EVENTS_KEPT // 1_000):
+        changes = [JobUpdate(job.id, job.token, progress=str(n)) for n in range(1_000 // len(held)) for job in held]
+        await store.update(QUEUE, changes, now=NOW)
+
+
 class TestEventsTrimmed:
     async def test_old_events_go_and_a_reader_is_told(self, store: Store) -> None:
-        held = await active(store)
+        held = await _held(store)
         [first, *_] = (await store.events(QUEUE)).entries
-        for _ in range(2 * EVENTS_KEPT // 1_000):
-            changes = [JobUpdate(held.id, held.token, progress=str(n)) for n in range(1_000)]
-            await store.update(QUEUE, changes, now=NOW)
+        await _announce_too_much(store, held)
         whole = await store.events(QUEUE, limit=10**6)
 
         while (await store.tick(QUEUE, StallRules(), now=NOW + 1)).more:
@@ -227,10 +239,7 @@ class TestEventsTrimmed:
         assert page.entries == whole.entries[-len(page.entries) :]
 
     async def test_a_reader_who_kept_up_is_not_told_of_a_gap(self, store: Store) -> None:
-        held = await active(store)
-        for _ in range(2 * EVENTS_KEPT // 1_000):
-            changes = [JobUpdate(held.id, held.token, progress=str(n)) for n in range(1_000)]
-            await store.update(QUEUE, changes, now=NOW)
+        await _announce_too_much(store, await _held(store))
         cursor = (await store.events(QUEUE, "now")).cursor
         await store.tick(QUEUE, StallRules(), now=NOW + 1)
         await add(store, new_job("a"))

@@ -8,12 +8,10 @@ import weakref
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias, TypeVar
 
-import pytest
-
 from ...errors import StoreClosed
 from ...store.commands import COMMANDS, Find
 from ...store.contract import Store
-from ...store.values import JobChange, JobUpdate, Lock, Record, StallRules
+from ...store.values import JobChange, JobUpdate, Lock, Record, ScheduleWrite, StallRules
 from ..arrange import add, claim, read
 from ..factories import FOREIGN, NOW, QUEUE, claim_request, complete, new_job, new_jobs
 from .fixtures import NewHandle
@@ -36,6 +34,10 @@ CALLS: Final[dict[str, StoreCall]] = {
     "change": lambda store: store.change(QUEUE, [JobChange("a", priority=1)]),
     "remove": lambda store: store.remove(QUEUE, ["a"]),
     "configure": lambda store: store.configure(QUEUE, pause=True),
+    "write_schedules": lambda store: store.write_schedules(QUEUE, [ScheduleWrite("nightly", "1")]),
+    "schedules": lambda store: store.schedules(QUEUE),
+    "dedupe": lambda store: store.dedupe(QUEUE, "key"),
+    "release_dedupe": lambda store: store.release_dedupe(QUEUE, "key"),
     "clear_log": lambda store: store.clear_log(QUEUE, "a"),
     "publish": lambda store: store.publish(QUEUE, "imported", "{}"),
     "trim_events": lambda store: store.trim_events(QUEUE),
@@ -81,12 +83,15 @@ class TestClosed:
 
         assert CALLS.keys() == verbs | {"open", "listen"}
 
-    @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
-    async def test_a_closed_handle_refuses_every_call(self, store: Store, call: StoreCall) -> None:
+    async def test_a_closed_handle_refuses_every_call(self, store: Store) -> None:
         await store.close()
 
-        with pytest.raises(StoreClosed):
-            await call(store)
+        for verb, call in CALLS.items():
+            try:
+                await call(store)
+            except StoreClosed:
+                continue
+            raise AssertionError(f"{verb} is not refused")
 
     async def test_closing_twice_is_closing_once(self, store: Store) -> None:
         await store.close()

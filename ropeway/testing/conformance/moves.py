@@ -39,13 +39,13 @@ OPERATIONS: Final[dict[MoveName, Operation]] = {
     "remove": lambda store, job: store.remove(QUEUE, [job.id], force=True, now=NOW),
 }
 
-FLOW_MOVES: Final[set[MoveName]] = {"release", "fail by child"}
-"""The store makes them when a child ends: see `flows.py`."""
+STORES_MOVES: Final[set[MoveName]] = {"release", "fail by child", "expire"}
+"""The store makes them by itself, when a child ends or a job expires: see `flows.py` and `expiry.py`."""
 
 
 class TestMoves:
     def test_every_move_and_every_state_is_asked_about(self) -> None:
-        assert OPERATIONS.keys() | FLOW_MOVES == MOVES.keys()
+        assert OPERATIONS.keys() | STORES_MOVES == MOVES.keys()
         assert ARRANGED.keys() == set(STATES)
 
     @pytest.mark.parametrize("operation", OPERATIONS)

@@ -290,12 +290,14 @@ class TestWaitingClaim:
         assert [job.token for job in (await soon(other)).jobs] == ["other"]
 
     async def test_a_repeated_one_answers_the_jobs_that_it_was_given(self, store: Store, sibling: Store) -> None:
-        await add(store, new_job("a"))
         with listening(store, listens=True):
-            given = await store.claim(waiting_request())
+            # Before the listener is there it would wake nobody: the claim would look for it when its wait is over.
+            await add(store, new_job("a"))
+            given = await soon(asyncio.create_task(store.claim(waiting_request())))
 
             again = await asyncio.wait_for(store.claim(waiting_request(repeat=True)), SOON)
 
+        assert [job.id for job in given.jobs] == ["a"]
         assert again.jobs == given.jobs
         elsewhere = await asyncio.wait_for(sibling.claim(waiting_request(repeat=True)), SOON)
         assert elsewhere.jobs == given.jobs

@@ -8,6 +8,7 @@ from ropeway.cli.live.picture import (
     Failure,
     HappenedEvent,
     Latency,
+    NextRun,
     Picture,
     QueuePicture,
     Rates,
@@ -46,6 +47,11 @@ def failure(reason: str = "ValueError: no address", **parts: Any) -> Failure:
     return Failure(reason=reason, **{**given, **parts})
 
 
+def next_run(schedule: str = "nightly", seconds: float = 90, **parts: Any) -> NextRun:
+    given: dict[str, Any] = {"at": NOW, "queue": "emails", "name": "report"}
+    return NextRun(schedule=schedule, seconds=seconds, **{**given, **parts})
+
+
 def worker(name: str = "web-1", **parts: Any) -> WorkerPicture:
     given: dict[str, Any] = {
         "host": "web",
@@ -65,5 +71,6 @@ def picture(**parts: Any) -> Picture:
         "workers": (worker(),),
         "events": (event("added", count=1_000), event()),
         "failures": (failure(),),
+        "next_runs": (next_run(), next_run("weekly", 86_400 * 3, queue="images")),
     }
     return Picture(NOW, "sqlite:///ropeway.db", **{**given, **parts})

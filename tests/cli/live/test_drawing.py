@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -11,9 +12,9 @@ from rich.console import Console
 
 from ropeway.cli.live.drawing import View, draw
 from ropeway.cli.live.glyphs import ASCII, UNICODE, Glyphs, columns, glyphs_for, line
-from ropeway.cli.live.picture import Picture
+from ropeway.cli.live.picture import Picture, RunningPhase
 
-from .factories import NOW, event, failure, picture, queue, running_job, worker
+from .factories import NOW, event, failure, next_run, picture, queue, running_job, worker
 
 SIZES = [(120, 40), (200, 60), (80, 24), (60, 20), (40, 12), (30, 8), (20, 5), (10, 3), (1, 2)]
 
@@ -48,6 +49,7 @@ NASTY = picture(
     failures=(failure("line one\nline two\x1b[2J\r" + "z" * 500),) * 10,
     events=(event("retries-exhausted", names=("ü" * 80,), count=10**6, note="n" * 300),) * 40,
     workers=(worker("日本" * 60, running=10**5, concurrency=10**6, seconds=10**9),) * 5,
+    next_runs=(next_run("日本" * 60, 10**9), next_run("n" * 200, -(10**6))),
 )
 
 
@@ -186,3 +188,32 @@ def test_a_line_shows_zero_too():
 
 def test_columns_grow_from_the_bottom():
     assert columns([0, 4, 8, 12, 16], 2, UNICODE) == ["   ▄█", " ▄███"]
+
+
+def test_a_running_phase_is_named_before_its_bar():
+    job = running_job("import", progress=42, phase=RunningPhase("process", 2, 3))
+    long = running_job("import", progress=42, phase=RunningPhase("p" * 100, 2, 3))
+
+    line = next(line for line in lines_of(picture(running=(job,))) if "2/3" in line)
+    assert re.search(r"2/3 process .*[^ ] 42 %", line)
+    assert re.search(r"2/3 p+… 42 %", text_of(picture(running=(long,))))
+
+
+def test_the_next_runs_are_a_line_with_as_many_as_fit():
+    runs = (next_run("pulse", 0.2), next_run("nightly", 90), next_run("weekly", 86_400 * 3), next_run("x" * 50, 10**6))
+
+    [line] = [line for line in lines_of(picture(next_runs=runs)) if "next runs" in line]
+
+    assert line.rstrip() == " next runs  pulse now · nightly in 1m30s · weekly in 3d00h"
+
+
+def test_a_late_run_says_so():
+    assert "nightly 5m00s late" in text_of(picture(next_runs=(next_run(seconds=-300),)))
+
+
+def test_without_schedules_there_is_no_such_line():
+    assert "next runs" not in text_of(picture(next_runs=()))
+
+
+def test_of_a_selected_queue_only_its_own_runs():
+    assert "weekly" not in text_of(picture(), selected="emails")

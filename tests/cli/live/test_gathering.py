@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,19 +11,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from ropeway import Queue, Unrecoverable, Worker, connect
+from ropeway import Phase, PhaseContext, Pipeline, Queue, Unrecoverable, Worker, connect
 from ropeway.cli.live import gathering, stream
 from ropeway.cli.live.event_lines import happened
 from ropeway.cli.live.gathering import Gatherer
 from ropeway.cli.live.memory import JobMemory
-from ropeway.cli.live.picture import Picture
+from ropeway.cli.live.next_runs import NextRuns
+from ropeway.cli.live.picture import Picture, RunningPhase
 from ropeway.cli.live.pictures import pictures
 from ropeway.cli.live.watching import EVENTS
 from ropeway.errors import StoreUnavailable
 from ropeway.job.events import Entry
 from ropeway.job.instants import Instant
 from ropeway.store.contract import Store
-from ropeway.store.values import Record
+from ropeway.store.values import Record, ScheduleWrite
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import new_jobs
 
@@ -277,7 +279,18 @@ async def test_a_busy_queue_costs_a_few_reads_and_no_writes(
     await gatherer.look()
 
     assert opened.calls.total() <= 15
-    assert set(opened.calls) <= {"queues", "clock", "recall", "events", "count", "metrics", "find", "get", "settings"}
+    assert set(opened.calls) <= {
+        "queues",
+        "clock",
+        "recall",
+        "events",
+        "count",
+        "metrics",
+        "find",
+        "get",
+        "settings",
+        "schedules",
+    }
 
 
 async def test_more_events_than_are_read_are_said_and_lose_no_count(
@@ -375,3 +388,58 @@ def test_what_applications_publish_is_told_by_its_own_name():
     told = happened("emails", Entry("published", 5, None, [], {"name": "imported", "data": {"rows": 3}}), lambda _: "")
 
     assert (told.event, told.note) == ("imported", '{"rows":3}')
+
+
+async def test_a_running_pipeline_shows_its_phase(queue: Queue, gatherer: Gatherer, store: Store):
+    """From its job if it began before the view, and from its events later."""
+    steps = {name: (asyncio.Event(), asyncio.Event()) for name in ("download", "process")}
+
+    async def phase(job: Any, ctx: PhaseContext) -> None:
+        entered, opened = steps[ctx.name]
+        entered.set()
+        await opened.wait()
+
+    pipeline = Pipeline([Phase("download", phase), Phase("process", phase)])
+    async with Worker(queue, {"import": pipeline, "*": lambda job: None}):
+        job = await queue.add("import")
+        await asyncio.wait_for(steps["download"][0].wait(), 20)
+        [running] = (await gatherer.look()).running
+        assert (running.phase, running.progress) == (RunningPhase("download", 1, 2), 0)
+        steps["download"][1].set()
+        await asyncio.wait_for(steps["process"][0].wait(), 20)
+        [running] = (await gatherer.look()).running
+        assert (running.phase, running.progress) == (RunningPhase("process", 2, 2), 50)
+        steps["process"][1].set()
+        await job.result(timeout=20)
+    assert (await gatherer.look()).running == ()
+
+
+async def test_the_next_runs_of_schedules_are_seen(gatherer: Gatherer, queue: Queue):
+    await queue.schedule("hourly", "report", every="1 hour")
+    await queue.schedule("minutely", "ping", every="1 minute")
+    await queue.schedule("paused", "ping", every="1 minute")
+    await queue.schedules.pause("paused")
+
+    seen = await gatherer.look()
+
+    assert [(run.queue, run.schedule, run.name) for run in seen.next_runs] == [
+        ("emails", "minutely", "ping"),
+        ("emails", "hourly", "report"),
+    ]
+    assert 0 < seen.next_runs[0].seconds <= 60
+
+
+async def test_schedules_are_read_again_when_they_were_due(store: Store, queue: Queue):
+    counting: Any = CountingStore(store)
+    runs = NextRuns()
+    now = await store.clock()
+    await store.write_schedules(queue.name, [ScheduleWrite("due", "{}", now + 1_000)])
+    await runs.look(counting, queue.name, now)
+    await store.write_schedules(queue.name, [ScheduleWrite("due", "{}", now + 60_000)])
+
+    await runs.look(counting, queue.name, now + 500)
+    assert runs.upcoming(queue.name, now)[0].at == now + 1_000
+    await runs.look(counting, queue.name, now + 1_500)
+    assert runs.upcoming(queue.name, now)[0].at == now + 60_000
+    await runs.look(counting, queue.name, now + 2_000)
+    assert counting.calls["schedules"] == 2

@@ -10,12 +10,12 @@ from ropeway.cli.live.layout import ColumnWant, Plan, choose, plan
 def rows(found: Plan) -> int:
     """All rows of the terminal that a plan gives away."""
     bottom = max(found.failures, found.events) if found.side_by_side else found.failures + found.events
-    return 1 + found.queues + found.chart + found.running + found.workers + bottom + found.footer
+    return 1 + found.queues + found.chart + found.next_runs + found.running + found.workers + bottom + found.footer
 
 
-@given(st.integers(1, 300), st.integers(2, 120), st.integers(0, 60), st.booleans())
-def test_every_row_is_used_once(width: int, height: int, queues: int, events: bool):
-    found = plan(width, height, queues, events=events)
+@given(st.integers(1, 300), st.integers(2, 120), st.integers(0, 60), st.booleans(), st.booleans())
+def test_every_row_is_used_once(width: int, height: int, queues: int, events: bool, next_runs: bool):
+    found = plan(width, height, queues, events=events, next_runs=next_runs)
 
     assert rows(found) == height
     assert all(number >= 0 for number in found[4:])

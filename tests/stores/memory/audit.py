@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ropeway.job.instants import LAST_INSTANT
 from ropeway.job.states import FINAL, STATES
 from ropeway.stores.memory import MemoryStore
 from ropeway.stores.memory.deadlines import Deadlines
@@ -43,6 +44,12 @@ def _audit_queue(queue: QueueData) -> None:
         made.add([job for job in queue.jobs.values() if job.state in states])
         _compare(kept.keys, made.keys)
     assert queue.histories._histories.keys() <= queue.jobs.keys()
+    late = queue.deadlines.due(LAST_INSTANT, len(queue.jobs) + 1)
+    assert {queue.jobs[id].state for id in late} <= {"waiting", "waiting-children", "delayed"}
+    assert sorted(late) == sorted(queue.deadlines._by_id)
+    for hold in queue.held_keys.values():
+        assert hold.until is not None or queue.jobs[hold.id].state not in FINAL
+        assert hold.next is None or (hold.until is None and queue.jobs[hold.next].state not in FINAL)
 
 
 def _compare(kept: SortedKeys, made: SortedKeys) -> None:

@@ -7,11 +7,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from ropeway.job.extras import Extras
+from ropeway.job.instants import LAST_INSTANT
 from ropeway.job.outcomes import Outcome
 from ropeway.job.record import NewJob
 from ropeway.job.states import STATES
 from ropeway.store.commands import Find
-from ropeway.store.values import JobChange, JobUpdate, Lock, StallRules
+from ropeway.store.values import JobChange, JobUpdate, Lock, ScheduleWrite, StallRules
 from ropeway.stores.memory import MemoryStore
 from ropeway.stores.memory.stream import Draft
 from ropeway.testing.arrange import active, cancelled, completed, delayed, failed
@@ -24,6 +26,7 @@ from ropeway.testing.factories import (
     claim_request,
     complete,
     fail,
+    keyed,
     new_job,
     new_jobs,
     retry,
@@ -43,7 +46,9 @@ async def everything(store: MemoryStore) -> list[Any]:
         page = await store.find(Find(queue, STATES, limit=1_000))
         seen += [page.jobs, await store.count(queue), await store.metrics(queue), await store.settings(queue)]
         seen += [await store.history(queue, job.id) for job in page.jobs]
-        seen += [await store.events(queue, limit=1_000), [*queue_data(store, queue).locks]]
+        data = queue_data(store, queue)
+        seen += [await store.events(queue, limit=1_000), [*data.locks], dict(data.held_keys)]
+        seen += [await store.schedules(queue), data.deadlines.due(LAST_INSTANT, 1_000)]
     return seen
 
 
@@ -58,6 +63,9 @@ async def full(store: MemoryStore) -> MemoryStore:
     await store.claim(claim_request(2, token="t"), now=NOW)
     await delayed(store, id="delayed")
     await store.add([new_jobs(3)], now=NOW)
+    await store.add([[keyed("key", "keep-last", id="holder")], [keyed("other", "throttle", SECOND)]], now=NOW)
+    await store.add([[new_job("late", extras=Extras(start_within=SECOND, dead_letter=OTHER))]], now=NOW)
+    await store.write_schedules(QUEUE, [ScheduleWrite("nightly", "1", NOW)], now=NOW)
     return store
 
 
@@ -103,6 +111,13 @@ WRONG: dict[str, Verb] = {
     "remove: an id that is none": lambda store: store.remove(QUEUE, ["completed", UNHASHABLE]),
     "configure: a limit that is none": lambda store: store.configure(QUEUE, pause=True, max_active=-1),
     "configure: a name that is no text": lambda store: store.configure(QUEUE, pause_names=["x", UNTEXT]),
+    "write_schedules: a job that is none": lambda store: store.write_schedules(
+        QUEUE,
+        [
+            ScheduleWrite("nightly", None, removes=("holder",), adds=(keyed("key", "supersede"),)),
+            ScheduleWrite("hourly", "2", adds=(new_job(priority=UNFIT),)),
+        ],
+    ),
     "clean: a state that is none": lambda store: store.clean(QUEUE, UNFIT),
 }
 
@@ -136,6 +151,10 @@ VERBS: dict[str, Verb] = {
     "change": lambda store: store.change(QUEUE, [JobChange("delayed", delay=5, lifo=True)], now=NOW),
     "remove": lambda store: store.remove(QUEUE, ["a", "failed", "delayed"], force=True, now=NOW),
     "configure": lambda store: store.configure(QUEUE, pause=True, pause_names=["send"], now=NOW),
+    "add with a key": lambda store: store.add([[keyed("key", "supersede"), keyed("new")]], now=NOW),
+    "write_schedules": lambda store: store.write_schedules(
+        QUEUE, [ScheduleWrite("nightly", None, adds=(keyed("new"),), removes=("holder", "late"))], now=NOW
+    ),
     "clean": lambda store: store.clean(QUEUE, "waiting", now=NOW + SECOND),
 }
 

@@ -42,6 +42,23 @@ def await_children(job: JobRecord) -> Outcome:
     return replace(postpone(job), awaits_children=True)
 
 
+@pytest.mark.parametrize("is_root_first", [True, False])
+async def test_parents_are_told_in_the_order_in_which_their_child_names_them(store: PostgresStore, is_root_first: bool):
+    """One of them is removed with the other, unless it has failed before."""
+    root, middle = Parent(QUEUE, "root"), Parent(QUEUE, "middle")
+    bundle = [
+        replace(new_job("root"), children=(Child(QUEUE, "middle"), Child(QUEUE, "leaf", "remove"))),
+        replace(new_job("middle"), parents=(root,), children=(Child(QUEUE, "leaf"),)),
+        replace(new_job("leaf"), parents=(root, middle) if is_root_first else (middle, root)),
+    ]
+    await store.add([bundle], now=NOW)
+
+    await store.settle(QUEUE, [fail(await claim_one(store))], now=NOW)
+
+    states = [job and job.state for job in await store.get(QUEUE, ["root", "middle", "leaf"])]
+    assert states == [None, None if is_root_first else "failed", "failed"]
+
+
 class TestAtTheSameMoment:
     @pytest.mark.parametrize("queue", [QUEUE, ELSEWHERE])
     async def test_the_last_two_children_release_their_parent_once(
@@ -147,16 +164,19 @@ class TestTransactions:
 
 _SCANS: Final = """
     SELECT coalesce(sum(seq_scan + coalesce(idx_scan, 0) + n_tup_ins + n_tup_upd), 0)::integer
-    FROM pg_stat_xact_user_tables WHERE schemaname || '.' = 'ropeway.' AND relname IN ('family', 'link')
+    FROM pg_stat_xact_user_tables
+    WHERE schemaname || '.' = 'ropeway.' AND relname IN ('family', 'link', 'held_key', 'schedule', 'mark')
 """
 
 
 class TestCost:
-    async def test_a_plain_job_touches_no_table_of_flows(self, store: PostgresStore, other: Other) -> None:
+    async def test_a_plain_job_touches_no_table_of_flows_keys_schedules_or_marks(
+        self, store: PostgresStore, other: Other
+    ) -> None:
         await store.open()
-        no_options = ", ".join(["NULL"] * 12)
-        await other.run(f"SELECT ropeway.add(ARRAY['{QUEUE}'], NULL, NULL, ARRAY['a', 'b'], ARRAY['x', 'x'], "
-                        f"ARRAY['1', '1'], NULL, NULL, NULL, NULL, NULL, NULL, NULL)")  # fmt: skip
+        no_options = ", ".join(["NULL"] * 14)
+        added = f"ARRAY['{QUEUE}'], NULL, NULL, ARRAY['a', 'b'], ARRAY['x', 'x'], ARRAY['1', '1']"
+        await other.run(f"SELECT ropeway.add({added}, {', '.join(['NULL'] * 11)})")
         await other.run(f"SELECT ropeway.claim('{QUEUE}', 't', 'w', 2, 1000, NULL, false, false, NULL, NULL, NULL)")
         await other.run(
             f"SELECT ropeway.settle('{QUEUE}', ARRAY['a', 'b'], ARRAY['t', 't'], NULL, 0, 0, {no_options}, "
@@ -173,7 +193,7 @@ class TestCost:
 
         await other.run(
             f"SELECT ropeway.settle('{QUEUE}', ARRAY[{ids}], array_fill('{token}'::text, ARRAY[1000]), NULL, 1, 1, "
-            f"{', '.join(['NULL'] * 22)})"
+            f"{', '.join(['NULL'] * 24)})"
         )
 
         updates = "SELECT n_tup_upd::integer FROM pg_stat_xact_user_tables WHERE schemaname || '.' = 'ropeway.'"
@@ -195,7 +215,7 @@ class TestCost:
 
         await other.run(
             f"SELECT ropeway.settle('{QUEUE}', ARRAY[{ids}], array_fill('{token}'::text, ARRAY[100]), NULL, 1, 1, "
-            f"{', '.join(['NULL'] * 22)})"
+            f"{', '.join(['NULL'] * 24)})"
         )
 
         looked = "SELECT (seq_tup_read + idx_tup_fetch)::integer FROM pg_stat_xact_user_tables"

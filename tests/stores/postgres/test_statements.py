@@ -71,9 +71,9 @@ def test_one_function_ends_jobs_and_one_removes_them(statement: str, file: str):
 
 
 def test_no_function_but_one_deletes_a_job():
-    """Those that add take back what they have just written, if the rest of its bundle cannot be added."""
+    """Those that add take back what they have just written, if it cannot be added with the rest of its bundle."""
     deleting = {name for name, text in FUNCTIONS.items() if "DELETE FROM ropeway.job " in text}
-    assert deleting == {"drop_jobs.sql", "add.sql", "add_one_by_one.sql"}
+    assert deleting == {"drop_jobs.sql", "add.sql", "add_one_by_one.sql", "take_keys.sql"}
 
 
 async def test_the_tables_say_what_the_domain_says(open_store: OpenStore, url: str, execute: Execute):

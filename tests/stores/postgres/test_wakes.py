@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from ropeway.stores.postgres import PostgresStore, notifier
+from ropeway.stores.postgres import PostgresStore, notifier, scan_starts, wake_connection
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.conformance.listen import calm, hears
-from ropeway.testing.factories import QUEUE, new_job, new_jobs
+from ropeway.testing.factories import QUEUE, complete, new_flow, new_job, new_jobs
 from tests.stores.databases import new_schema, shared_database
 from tests.stores.network import proxied
 
@@ -44,6 +44,34 @@ async def test_many_adds_at_once_wake_an_idle_listener_and_the_last_is_heard_of(
 
     await working
     assert sorted(taken) == sorted(f"job-{n}" for n in range(40))
+    listener.close()
+
+
+@pytest.mark.parametrize("queue", [QUEUE, "parcels"])
+@pytest.mark.parametrize("may_notify", [False, True])
+async def test_a_handle_that_starts_behind_its_last_claim_finds_a_parent_that_another_releases(
+    store: PostgresStore,
+    open_store: OpenStore,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    queue: str,
+    may_notify: bool,
+):
+    monkeypatch.setattr(scan_starts, "MANY", -1)
+    monkeypatch.setattr(scan_starts, "PAUSE", 3600.0)
+    monkeypatch.setattr(wake_connection, "CHECKS_AGAIN", ())
+    other = open_store(url)
+    await store.add([new_flow(new_job("p"), new_job("child", queue=queue)), [new_job("behind")]])
+    held = [job for name in {QUEUE, queue} for job in await claim(store, 2, queue=name)]
+    listener = store.listen("jobs", [QUEUE])
+    assert await hears(listener)  # It is subscribed.
+    assert await claim(store, 1) == []
+    monkeypatch.setattr(notifier.Notifier, "may_notify", lambda *_: may_notify)
+
+    await other.settle(queue, [complete(job) for job in held if job.id == "child"])
+
+    assert await hears(listener)
+    assert [job.id for job in await claim(store, 1)] == ["p"]
     listener.close()
 
 

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import apsw
 import pytest
 
-from ropeway.stores.sqlite import SQLiteStore, ingest
+from ropeway.stores.sqlite import SQLiteStore, ingest, opening
 from ropeway.stores.sqlite.target import Target
 
 NewStore: TypeAlias = Callable[..., SQLiteStore]
@@ -51,3 +52,25 @@ async def store(new_store: NewStore) -> SQLiteStore:
     store = new_store()
     await store.open()
     return store
+
+
+@pytest.fixture
+def sql(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that connections made from now on run."""
+    said: list[str] = []
+
+    def trace(_: object, statement: str, __: object) -> bool:
+        said.append(statement.strip())
+        return True
+
+    def traced(connect: Any) -> Any:
+        def connecting(*arguments: Any, **options: Any) -> apsw.Connection:
+            connection: apsw.Connection = connect(*arguments, **options)
+            connection.exec_trace = trace
+            return connection
+
+        return connecting
+
+    monkeypatch.setattr("ropeway.stores.sqlite.shared.open_file", traced(opening.open_file))
+    monkeypatch.setattr("ropeway.stores.sqlite.shared.connect", traced(opening.connect))
+    return said

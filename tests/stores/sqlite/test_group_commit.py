@@ -15,35 +15,13 @@ import pytest
 from ropeway.errors import StoreError
 from ropeway.store.commands import Find
 from ropeway.store.values import Record, StallRules
-from ropeway.stores.sqlite import SQLiteStore, opening, wal
+from ropeway.stores.sqlite import SQLiteStore, wal
 from ropeway.stores.sqlite.transaction import Transaction
 from ropeway.stores.sqlite.verbs import Write
 from ropeway.testing.conformance.waiting_claims import begun, waiting_request
 from ropeway.testing.factories import QUEUE, WORKER, claim_request, new_job, new_jobs
 
 from .conftest import NewStore
-
-
-@pytest.fixture
-def sql(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement that connections made from now on run."""
-    said: list[str] = []
-
-    def trace(_: object, statement: str, __: object) -> bool:
-        said.append(statement.strip())
-        return True
-
-    def traced(connect: Any) -> Any:
-        def connecting(*arguments: Any, **options: Any) -> apsw.Connection:
-            connection: apsw.Connection = connect(*arguments, **options)
-            connection.exec_trace = trace
-            return connection
-
-        return connecting
-
-    monkeypatch.setattr("ropeway.stores.sqlite.shared.open_file", traced(opening.open_file))
-    monkeypatch.setattr("ropeway.stores.sqlite.shared.connect", traced(opening.connect))
-    return said
 
 
 class Syncs:

@@ -13,14 +13,14 @@ from ropeway.stores.sqlite.statements import statements
 from ropeway.testing.factories import QUEUE, new_job
 
 HOT = {
-    "add": ("known", "jobs", "jobs_alike", "later", "waiting", "tags"),
+    "add": ("known", "jobs", "jobs_alike", "jobs_alike_with_extras", "later", "waiting", "tags"),
     "claim": tuple(statements("claim")),
     "settle": tuple(statements("settle")),
     "renew": ("renew",),
     "update": tuple(statements("update")),
     "promote": ("due", "wait"),
     "tick": (
-        "stalled", "stall", "expired", "oldest_event", "trim_events", "trim_metrics",
+        "stalled", "stall", "old", "oldest_event", "trim_events", "trim_metrics",
         "trim_revoked", "trim_records", "next_at",
     ),
     "queue": ("load", "save", "add_to_metric", "next_seq"),
@@ -31,8 +31,12 @@ HOT = {
     "retry": tuple(statements("retry")),
     "flows": tuple(statements("flows")),
     "change": tuple(statements("change")),
+    "dedupe": tuple(statements("dedupe")),
+    "deadlines": tuple(statements("deadlines")),
+    "schedules": tuple(statements("schedules")),
+    "marks": tuple(statements("marks")),
     "remove": (
-        "jobs", "failures", "log", "tags", "links", "families", "oldest_finished", "has_kept",
+        "jobs", "failures", "log", "tags", "marks", "links", "families", "oldest_finished", "has_kept",
         "oldest_counted", "oldest_beyond", "any_of_queue", "metrics", "events",
     ),
     "events": ("page", "exists", "entry_from", "replace", "revoked"),
@@ -62,6 +66,7 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
     tables = [
         "job", "waiting", "later", "finished", "whole_job", "failure", "log", "queue", "event", "metric",
         "tag", "revoked", "record", "old", "candidate", "family", "link",
+        "deadline", "held_key", "schedule", "mark",
     ]  # fmt: skip
     scans = [step for step in steps if re.match(rf"SCAN ({'|'.join(tables)})\b", step)]
     assert not scans, steps
@@ -76,11 +81,16 @@ def test_it_scans_no_table(verb: str, name: str, path: Path):
         ("claim", "names_waiting", "waiting_by_name "),
         ("promote", "due", "later_due "),
         ("find", "waiting-children", "later_children "),
-        ("tick", "expired", "finished_expiring "),
+        ("tick", "old", "finished_expiring "),
         ("look", "records_by_seq", "finished_by_seq "),
         ("find", "waiting", "tag_by_name "),
         ("find", "tagged", "tag_by_name "),
         ("flows", "linked", "link_by_child "),
+        ("dedupe", "free_old", "held_key_until "),
+        ("deadlines", "due", "deadline_due "),
+        ("deadlines", "first", "deadline_due "),
+        ("schedules", "due", "schedule_due "),
+        ("tick", "next_at", "schedule_due "),
     ],
 )
 def test_each_index_serves_the_use_it_is_named_for(verb: str, name: str, index: str, path: Path):

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from ropeway.store.commands import Find
-from ropeway.stores.sqlite import SQLiteStore, adding
+from ropeway.stores.sqlite import SQLiteStore, storing
 from ropeway.stores.sqlite.transaction import Transaction
 from ropeway.stores.sqlite.verbs import Read, Write
 from ropeway.testing.factories import QUEUE, claim_request, new_jobs
@@ -48,7 +48,7 @@ async def test_they_can_be_found(small: SQLiteStore):
 
 
 async def test_a_large_bundle_is_added_whole(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(adding, "MOST_AT_ONCE", 50_000)
+    monkeypatch.setattr(storing, "MOST_AT_ONCE", 50_000)
     jobs = new_jobs(20, data='"' + "x" * 20_000 + '"')
 
     [answers] = await store.add([jobs])

@@ -13,8 +13,6 @@ from ropeway.worker.job import Job, Signal
 from ropeway.worker.maintenance.renewer import Renewer
 from tests.client.tampering import Outage, Tampering
 
-pytestmark = pytest.mark.every_store
-
 LOCK: Final = 0.4
 """What the worker believes; in the store they last, so that nobody else has a say."""
 
@@ -86,6 +84,7 @@ async def test_a_worker_that_stands_still_again_and_again_gives_up(held: Held, t
     assert held.told == ["lost"]
 
 
+@pytest.mark.every_store
 async def test_a_lock_that_is_lost_does_not_hurry_the_others(held: Held, tampering: Tampering):
     held.job.confirmed = time.monotonic() - LOCK
     held.job.signal = "lost"

@@ -11,6 +11,8 @@ from ....store.waiting import end_wait, held_by
 from ..keys import Key
 from ..queue_data import QueueData
 from ..step import Step
+from .ending import conclude
+from .expiry import expire_due
 
 
 def claim(step: Step, request: Claim) -> Claimed:
@@ -20,9 +22,14 @@ def claim(step: Step, request: Claim) -> Claimed:
     jobs = _held(queue, request.token) if request.repeat else []
     if not jobs:
         promoted = promote_due(step, queue)
-        jobs = _take(step, queue, request)
+        expired = expire_due(step, queue)
+        conclude(step)
+        # If there may be more that expired, nothing is started.
+        jobs = _take(step, queue, request) if expired < BATCH else []
         if promoted > len(jobs):
             step.wake(queue.name)
+        if expired == BATCH:
+            return Claimed([], step.now, step.now)
     due = queue.index("delayed").counted.least if len(jobs) < request.limit else None
     return Claimed(jobs, step.now, due[0] if due else None)
 
@@ -71,6 +78,8 @@ def _take(step: Step, queue: QueueData, request: Claim) -> list[JobRecord]:
             lock_until=lock_until,
         )
         queue.put(claimed)
+        if job.extras is not None:
+            queue.deadlines.remove(id)
         if job.stalled_count and not request.isolates:
             mark_alone(queue, claimed, alone=True)
         entries.append((id, None))

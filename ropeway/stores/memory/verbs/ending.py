@@ -1,4 +1,7 @@
-"""The only functions that make a job final, or remove it, and what follows from that for parents and retention."""
+"""The only functions that make a job final, or remove it, and what follows from that.
+
+What follows concerns parents, dedupe keys, dead letters and retention.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ....job.dead_letters import letter_of
+from ....job.extras import Extras
 from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED, Retention
@@ -14,7 +19,9 @@ from ....job.states import FINAL, State
 from ....store.values import BATCH, RevokedLock, Why
 from ..families import Family
 from ..step import Step
+from .dedupe_keys import free_key
 from .flows import news_of, note_end, orphan, release
+from .storing import store
 
 
 def end(
@@ -39,9 +46,20 @@ def end(
     queue.put(final)
     queue.entry(what, state, common).append((job.id, detail))
     step.ended.append((final, keep))
+    if job.extras is not None:
+        _leave(step, final, job.extras)
+        if state == "failed" and job.extras.dead_letter is not None:
+            step.letters.append(letter_of(final, job.extras.dead_letter, now))
     if job.parents:
         step.news += news_of(final, what)
     return final
+
+
+def _leave(step: Step, job: JobRecord, extras: Extras) -> None:
+    """Frees what a job holds that has ended, or is removed."""
+    step.queue(job.queue).deadlines.remove(job.id)
+    if extras.dedupe is not None:
+        free_key(step, job, extras.dedupe.key)
 
 
 def keep_of_failed(job: JobRecord) -> Retention:
@@ -55,6 +73,8 @@ def drop(step: Step, job: JobRecord, *, quietly: bool = False) -> None:
     queue.drop(job.id)
     if not quietly:
         queue.removals().append((job.id, {"prev": job.state}))
+    if job.extras is not None:
+        _leave(step, job, job.extras)
     if job.parents and job.state not in FINAL:
         step.news += news_of(job, "remove")
 
@@ -68,12 +88,17 @@ def revoke(step: Step, job: JobRecord, why: Why) -> None:
 
 
 def conclude(step: Step) -> None:
-    """Tells the parents of jobs that ended, which may end too, and applies retention to all that ended."""
+    """Tells the parents of jobs that ended, which may end too; adds dead letters; applies retention to all of them."""
     # A list, not recursion: flows may be deep.
     while step.news:
         found = note_end(step, step.news.popleft())
         if found is not None:
             judge(step, *found)
+    for letter in step.letters:
+        # A job that fails twice in the same millisecond leaves one.
+        if letter.id not in step.queue(letter.queue).jobs:
+            store(step, letter)
+    step.letters.clear()
     apply_retention(step)
 
 
@@ -122,3 +147,4 @@ def apply_retention(step: Step) -> None:
             for _, _, id in surplus:
                 drop(step, queue.jobs[id])
             allowance -= len(surplus)
+    step.ended.clear()

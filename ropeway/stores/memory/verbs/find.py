@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from ....job.numbers import whole
 from ....job.record import JobRecord
 from ....job.states import State, state_named
@@ -44,8 +46,12 @@ class Search:
             passed += self._pass(queue, self._states[0])
             if len(self._found) > self._limit:
                 state, key, _ = self._found[self._limit - 1]
-                return Page([job for _, _, job in self._found[: self._limit]], str(PairCursor(state, key[0], key[1])))
-        return Page([job for _, _, job in self._found])
+                return Page(self._jobs(), str(PairCursor(state, key[0], key[1])))
+        return Page(self._jobs())
+
+    def _jobs(self) -> list[JobRecord]:
+        jobs = [job for _, _, job in self._found[: self._limit]]
+        return [replace(job, marks=()) if job.marks else job for job in jobs]
 
     @property
     def _is_picky(self) -> bool:

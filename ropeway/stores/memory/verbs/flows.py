@@ -35,7 +35,7 @@ def news_of(job: JobRecord, move: str) -> list[News]:
     return [News(parent, job.queue, job.id, ended, job.result, reason) for parent in job.parents]
 
 
-def read_children(step: Step, command: ReadChildren) -> Children | None:
+def children(step: Step, command: ReadChildren) -> Children | None:
     queue = step.shared.queue(command.queue)
     if command.id not in queue.jobs:
         return None

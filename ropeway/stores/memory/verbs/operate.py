@@ -15,6 +15,7 @@ from ..step import Step
 from .answers import DONE, MISSING, REFUSED
 from .ending import conclude, drop, end, keep_of_failed, revoke
 from .flows import failed_children
+from .marking import without
 
 
 def cancel(step: Step, command: Cancel) -> list[Answer]:
@@ -45,6 +46,9 @@ def retry(step: Step, command: Retry) -> list[Answer]:
             # A job with two parents may come twice.
             if step.queue(next_job.queue).jobs[next_job.id].state in FINAL:
                 again += _retry(step, next_job, reset=command.reset)
+        if command.forgets:
+            retried = step.queue(job.queue).jobs[job.id]
+            step.queue(job.queue).put(replace(retried, marks=without(retried.marks, command.forgets)))
         return True
 
     return _each(step.queue(command.queue), command.ids, act)

@@ -11,14 +11,16 @@ from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.record import JobRecord
 from ....job.states import FINAL
-from ....store.commands import Add, ClearLog, Renew, Update
+from ....store.commands import ClearLog, Renew, Update
 from ....store.values import Answer, JobUpdate
 from ..families import Family
 from ..queue_data import QueueData
 from ..step import Step
-from .add import add
+from .add import add_bundles
 from .answers import DONE, LOST, MISSING, REFUSED
 from .claim import mark_alone
+from .marking import marked
+from .storing import promote_one
 
 
 def renew(step: Step, command: Renew) -> list[Answer]:
@@ -52,7 +54,7 @@ def _add_children(step: Step, queue: QueueData, job: JobRecord, update: JobUpdat
     """Adds children to an active job; False if one of their ids exists already, and then none is added."""
     if update.token is None:
         raise InvalidOption("children", "need the token of the job that gets them")
-    [added] = add(step, Add([update.adds]), Parent(job.queue, job.id))
+    [added] = add_bundles(step, [update.adds], Parent(job.queue, job.id))
     if any(one.verdict == "conflict" for one in added):
         return False
     family = queue.families.get(job.id)
@@ -93,4 +95,10 @@ def _apply(step: Step, queue: QueueData, job: JobRecord, update: JobUpdate) -> N
     if update.progress is not None or update.data is not None:
         progress = job.progress if update.progress is None else update.progress
         data = job.data if update.data is None else update.data
-        queue.put(replace(job, progress=progress, data=data))
+        job = replace(job, progress=progress, data=data)
+        queue.put(job)
+    if update.marking is not None:
+        job = marked(queue, job, update.marking, step.now)
+        queue.put(job)
+        if update.token is None and queue.awaited_marks.get(job.id) in {mark.name for mark in update.marking.marks}:
+            promote_one(step, job)

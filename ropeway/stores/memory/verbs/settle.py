@@ -12,14 +12,15 @@ from ....job.numbers import whole
 from ....job.outcomes import Outcome
 from ....job.record import JobRecord
 from ....job.rules import is_repeat
-from ....store.commands import Add, Settle
+from ....store.commands import Settle
 from ....store.values import Answer, FailedAttempt, Settled
 from ..queue_data import QueueData
 from ..step import Step
-from .add import add
+from .add import add_bundles
 from .answers import DONE, LOST, MISSING
 from .claim import claim
 from .ending import conclude, end, judge
+from .marking import marked
 
 
 def settle(step: Step, command: Settle) -> Settled:
@@ -40,6 +41,18 @@ def _settle_one(step: Step, queue: QueueData, outcome: Outcome) -> Answer:
             return DONE[job.state]
         queue.entry("lock-lost").append((job.id, {"move": outcome.move}))
         return LOST[job.state]
+    if outcome.marking is not None:
+        job = marked(queue, job, outcome.marking, step.now)
+        queue.put(job)
+    _move(step, queue, job, outcome)
+    if outcome.adds:
+        add_bundles(step, [[new] for new in outcome.adds])
+    if outcome.move not in ("complete", "fail"):
+        step.wake(queue.name)
+    return DONE["active"]
+
+
+def _move(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -> None:
     match outcome.move:
         case "complete":
             _complete(step, job, outcome)
@@ -51,11 +64,6 @@ def _settle_one(step: Step, queue: QueueData, outcome: Outcome) -> Answer:
             _give_back(step, queue, job, outcome)
         case unknown:
             raise InvalidOption("move", f"cannot be {unknown!r}")
-    if outcome.adds:
-        add(step, Add([[new] for new in outcome.adds]))
-    if outcome.move not in ("complete", "fail"):
-        step.wake(queue.name)
-    return DONE["active"]
 
 
 def _complete(step: Step, job: JobRecord, outcome: Outcome) -> None:
@@ -89,8 +97,12 @@ def _give_back(step: Step, queue: QueueData, job: JobRecord, outcome: Outcome) -
         queue.entry("postpone", "waiting-children").append((job.id, None))
         judge(step, parent, family)
         return
+    if outcome.awaits is not None and any(mark.name == outcome.awaits for mark in job.marks):
+        outcome = replace(outcome, delay=0)
     back = _sent_back(step, job, outcome)
     queue.put(back)
+    if outcome.awaits is not None and back.state == "delayed":
+        queue.assign(queue.awaited_marks, job.id, outcome.awaits)
     queue.entry(outcome.move, back.state).append((job.id, None if back.due_at is None else {"due_at": back.due_at}))
 
 

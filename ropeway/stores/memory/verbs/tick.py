@@ -11,23 +11,32 @@ from ....store.values import BATCH, FailedAttempt, StallRules, Ticked
 from ..queue_data import QueueData
 from ..step import Step
 from .claim import promote_due
+from .dedupe import free_old_keys
 from .ending import conclude, drop, end, keep_of_failed
+from .expiry import expire_due
+from .schedules import due_schedules
 
 
 def tick(step: Step, command: Tick) -> Ticked:
     queue = step.queue(command.queue)
     promoted = promote_due(step, queue)
     stalled, given_up = _recover(step, queue, command.rules)
-    removed = _expire(step, queue)
+    expired = expire_due(step, queue)
+    conclude(step)
+    removed = _remove_old(step, queue)
     frees_room = bool(given_up) and queue.settings.max_active is not None
     if promoted or stalled or frees_room:
         step.wake(command.queue)
+    free_old_keys(step, queue)
     queue.afterwards(queue.stream.trim)
     queue.afterwards(queue.metrics.trim, step.now)
     queue.afterwards(step.shared.revoked.trim, step.now)
     queue.afterwards(step.shared.records.trim, step.now)
-    is_full = BATCH in (promoted, len(stalled) + len(given_up), removed)
-    return Ticked(promoted, stalled, given_up, removed, _next_at(queue), is_full, step.now)
+    is_full = BATCH in (promoted, len(stalled) + len(given_up), expired, removed)
+    due = due_schedules(queue, step.now)
+    return Ticked(
+        promoted, stalled, given_up, removed, next_at(queue), is_full, step.now, expired=expired, schedules=due
+    )
 
 
 def _recover(step: Step, queue: QueueData, rules: StallRules) -> tuple[list[str], list[str]]:
@@ -37,7 +46,6 @@ def _recover(step: Step, queue: QueueData, rules: StallRules) -> tuple[list[str]
     for _, _, id in queue.locks.first(BATCH, before=(step.now + 1,)):
         is_given_up = _stall(step, queue, queue.jobs[id], rules)
         (given_up if is_given_up else stalled).append(id)
-    conclude(step)
     return stalled, given_up
 
 
@@ -74,13 +82,15 @@ def _stall(step: Step, queue: QueueData, job: JobRecord, rules: StallRules) -> b
     return False
 
 
-def _expire(step: Step, queue: QueueData) -> int:
+def _remove_old(step: Step, queue: QueueData) -> int:
     over = queue.expiries.first(BATCH, before=(step.now + 1,))
     for _, _, id in over:
         drop(step, queue.jobs[id])
     return len(over)
 
 
-def _next_at(queue: QueueData) -> Instant | None:
+def next_at(queue: QueueData) -> Instant | None:
     heads = (queue.index("delayed").counted.least, queue.locks.least, queue.expiries.least)
-    return min((head[0] for head in heads if head), default=None)
+    instants = [head[0] for head in heads if head]
+    instants += [one.next_at for one in queue.schedules.values() if one.next_at is not None]
+    return min(instants if queue.deadlines.first is None else [*instants, queue.deadlines.first], default=None)

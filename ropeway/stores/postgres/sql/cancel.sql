@@ -6,11 +6,7 @@ CREATE OR REPLACE FUNCTION ropeway.cancel(
     may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{BY_KEY}}
 AS $$
 DECLARE
     s ropeway.step;

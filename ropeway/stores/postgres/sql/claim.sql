@@ -10,12 +10,7 @@ CREATE OR REPLACE FUNCTION ropeway.claim(
     OUT held bigint[], OUT passed bigint, OUT wakes text[]
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}} {{BY_KEY}}
 AS $$
 DECLARE
     s ropeway.step;

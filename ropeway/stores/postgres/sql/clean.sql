@@ -1,4 +1,5 @@
--- Removes jobs of one state, the oldest first: finished ones by when they finished, others by when they were added.
+-- Removes jobs of one state, the oldest first: finished ones by when they finished, others by when they were
+-- added. Jobs of schedules are left until they are final.
 -- Takes the queue, the state, the least age, how many at most, the instant, and whether it may notify.
 -- Returns their ids, whether others remain, and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.clean(
@@ -6,10 +7,7 @@ CREATE OR REPLACE FUNCTION ropeway.clean(
     may_wake boolean DEFAULT NULL, OUT ids text[], OUT more boolean, OUT wakes text[]
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_KEY}}
 AS $$
 DECLARE
     s ropeway.step;
@@ -45,7 +43,7 @@ BEGIN
         FROM (
             SELECT w.id, abs(w.ord) AS seq, w.ctid AS row_ctid FROM ropeway.waiting AS w
             JOIN ropeway.job AS j ON j.queue = w.queue AND j.id = w.id
-            WHERE w.queue = queue_id AND j.created_at <= last
+            WHERE w.queue = queue_id AND j.created_at <= last AND j.extras::json ->> 'schedule' IS NULL
             ORDER BY j.created_at, abs(w.ord) LIMIT most + 1 FOR UPDATE OF w SKIP LOCKED
         ) AS old;
     ELSE
@@ -54,6 +52,7 @@ BEGIN
             SELECT l.id, abs(l.ord) AS seq, l.ctid AS row_ctid FROM ropeway.later AS l
             JOIN ropeway.job AS j ON j.queue = l.queue AND j.id = l.id
             WHERE l.queue = queue_id AND (l.due_at IS NULL) = (of_state = 'waiting-children') AND j.created_at <= last
+                AND j.extras::json ->> 'schedule' IS NULL
             ORDER BY j.created_at, abs(l.ord) LIMIT most + 1 FOR UPDATE OF l SKIP LOCKED
         ) AS old;
     END IF;

@@ -3,11 +3,7 @@
 -- Returns two letters: the verdict and the state.
 CREATE OR REPLACE FUNCTION ropeway.clear_log(queue_name text, job_id text, keep_lines bigint) RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{BY_KEY}}
 AS $$
 DECLARE
     queue_id integer;

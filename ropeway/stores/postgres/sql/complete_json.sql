@@ -1,6 +1,6 @@
 -- Completes a job in a caller's transaction, through any driver. Until its commit, other calls on the job wait.
--- Takes JSON: the database, the queue, the job's id and token, the result, the age and count of its retention, and the
--- jobs to add (see `settle`).
+-- Takes JSON: the database, the queue, the job's id and token, the result, the age and count of its retention, the
+-- jobs to add, and the marks to write (see `settle`).
 -- Returns two letters (the verdict and the state before); or ! and the current database, if that is another one.
 CREATE OR REPLACE FUNCTION ropeway.complete_json(given text) RETURNS text
 LANGUAGE plpgsql AS $$
@@ -20,6 +20,7 @@ BEGIN
         done_count => (call ->> 'count')::bigint,
         other_ids => NULL, other_tokens => NULL, moves => NULL, results => NULL, reasons => NULL, traces => NULL,
         delays => NULL, ages => NULL, counts => NULL, exhausted => NULL, stack_traces => NULL, adds => call ->> 'adds',
+        markings => call ->> 'markings', mark_values => ropeway.texts_of_json(call -> 'mark_values'),
         token => NULL, worker => NULL, most => NULL, lock => NULL, names => NULL, repeats => NULL, isolates => NULL,
         from_priority => NULL, from_ord => NULL, from_due => NULL,
         may_wake => true

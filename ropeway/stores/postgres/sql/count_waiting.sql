@@ -3,10 +3,7 @@
 -- Returns a number for each.
 CREATE OR REPLACE FUNCTION ropeway.count_waiting(queue_name text, priorities bigint[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}}
 AS $$
 DECLARE
     queue_id integer;

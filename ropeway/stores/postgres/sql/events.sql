@@ -7,10 +7,7 @@ CREATE OR REPLACE FUNCTION ropeway.events(
     OUT numbers bigint[], OUT entries text[], OUT events_from bigint, OUT newest bigint
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}}
 AS $$
 DECLARE
     queue_id integer;

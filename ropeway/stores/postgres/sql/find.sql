@@ -1,7 +1,7 @@
 -- Reads a page of the jobs of one state, in that state's order.
 -- Takes the queue, the state, a name and a tag (nulls: any), how many jobs to return and how many to look at, both at
 -- most, the key of the last job that was looked at before, and whether backwards.
--- Returns a row for each job: its key, and the fields of a record. If it looked at as many as it may, a last row has
+-- Returns a row for each job: its key, and the fields of a record without marks. If it looked at as many as it may, a last row has
 -- only the key to go on from.
 CREATE OR REPLACE FUNCTION ropeway.find(
     queue_name text, of_state ropeway.state, of_name text, of_tag text, most integer, looks integer, first bigint,
@@ -11,12 +11,7 @@ CREATE OR REPLACE FUNCTION ropeway.find(
     {{RECORD}}
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}} {{BY_KEY}}
 AS $$
 DECLARE
     listing text := CASE WHEN of_state IN ({{FINAL}}) THEN 'finished' ELSE of_state::text END
@@ -149,7 +144,7 @@ BEGIN
     END CASE;
     RETURN QUERY
     SELECT
-        page.a, page.b, {{RECORD_OF_WHOLE_JOB}}
+        page.a, page.b, {{RECORD_OF_WHOLE_JOB}}, NULL::text
     FROM unnest(firsts, seconds, ids, names) WITH ORDINALITY AS page (a, b, id, name, n)
     -- One by one, whatever the statistics of the tables: OFFSET keeps the planner from reversing the join.
     CROSS JOIN LATERAL (

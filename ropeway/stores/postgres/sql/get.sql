@@ -5,16 +5,12 @@ CREATE OR REPLACE FUNCTION ropeway.get(queue_name text, ids text[]) RETURNS TABL
     {{RECORD}}
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{BY_KEY}}
 AS $$
 BEGIN
     RETURN QUERY
     SELECT
-        {{RECORD_OF_WHOLE_JOB}}
+        {{RECORD_OF_WHOLE_JOB}}, CASE WHEN p.marks IS NOT NULL THEN ropeway.marks_of(p.marks)::text END
     FROM (SELECT DISTINCT unnest(ids) AS id) AS given
     -- One by one, whatever the statistics of the tables: see `find`.
     CROSS JOIN LATERAL (

@@ -6,12 +6,7 @@ CREATE OR REPLACE FUNCTION ropeway.log(
 ) RETURNS TABLE (numbers integer[], ats bigint[], texts text[], logged integer)
 -- One moment for all of its statements: no line is written or dropped between them.
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}} {{BY_KEY}}
 AS $$
 DECLARE
     job_seq bigint;

@@ -1,15 +1,12 @@
--- Pauses a queue and removes everything in it, a batch per call; the last call deletes its settings, counters, metrics
--- and events.
+-- Pauses a queue and removes everything in it, a batch per call; the last call deletes its settings, schedules,
+-- dedupe keys, counters, metrics and events.
 -- Takes the queue, whether to remove active jobs too, and the instant.
 -- Returns the ids that were removed, whether there is more, and how many active jobs prevented it.
 CREATE OR REPLACE FUNCTION ropeway.obliterate(
     queue_name text, forces boolean, at bigint DEFAULT NULL, OUT ids text[], OUT more boolean, OUT active integer
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_KEY}}
 AS $$
 DECLARE
     instant bigint := ropeway.clock(at);
@@ -86,8 +83,11 @@ BEGIN
     END LOOP;
     DELETE FROM ropeway.step WHERE step.queue = queue_id AND step.number IS NOT NULL;
     DELETE FROM ropeway.metric AS m WHERE m.queue = queue_id;
+    DELETE FROM ropeway.schedule AS e WHERE e.queue = queue_id;
+    DELETE FROM ropeway.held_key AS k WHERE k.queue = queue_id;
     UPDATE ropeway.tally AS t SET events_from = t.events WHERE t.queue = queue_id;
-    UPDATE ropeway.queue AS q SET is_paused = false, is_configured = false, paused_names = '{}', max_active = NULL
+    UPDATE ropeway.queue AS q SET
+        is_paused = false, is_configured = false, paused_names = '{}', has_deadlines = false, max_active = NULL
     WHERE q.id = queue_id;
 END
 $$;

@@ -1,4 +1,4 @@
--- Lists the queues that have jobs or settings.
+-- Lists the queues that have jobs, schedules or settings.
 -- Takes nothing.
 -- Returns their names in order.
 CREATE OR REPLACE FUNCTION ropeway.queues() RETURNS text[]
@@ -6,6 +6,7 @@ LANGUAGE sql STABLE AS $$
     SELECT ARRAY(
         SELECT q.name FROM ropeway.queue AS q
         WHERE q.is_configured OR EXISTS (SELECT FROM ropeway.job AS j WHERE j.queue = q.id)
+            OR EXISTS (SELECT FROM ropeway.schedule AS e WHERE e.queue = q.id)
         ORDER BY q.name
     )
 $$;

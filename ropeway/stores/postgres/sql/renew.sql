@@ -5,12 +5,7 @@ CREATE OR REPLACE FUNCTION ropeway.renew(
     queue_name text, ids text[], tokens text[], lock bigint, at bigint DEFAULT NULL
 ) RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}} {{BY_KEY}}
 AS $$
 DECLARE
     instant bigint := ropeway.clock(at);

@@ -1,16 +1,12 @@
 -- Moves finished jobs to waiting. A parent that was not released is retried with the children that failed, at any depth.
--- Takes the queue, ids, whether to reset their counters, the instant, and whether it may notify.
+-- Takes the queue, ids, whether to reset their counters, the names of marks that they lose (null: none), the instant, and whether it may notify.
 -- Returns two letters for each (the verdict and the state before), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.retry(
-    queue_name text, ids text[], resets boolean, at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
+    queue_name text, ids text[], resets boolean, forgets text[], at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{BY_KEY}}
 AS $$
 DECLARE
     instant bigint := ropeway.clock(at);
@@ -45,6 +41,9 @@ BEGIN
             CONTINUE;
         END IF;
         letters := letters || 'd' || ropeway.state_letter(job.state);
+        IF forgets IS NOT NULL THEN
+            DELETE FROM ropeway.mark AS m WHERE m.number = job.marks AND m.name = ANY (forgets);
+        END IF;
         IF job.family IS NOT NULL AND NOT has_locked_families THEN
             -- All of them, in the order that all calls keep to.
             PERFORM FROM ropeway.family AS f

@@ -5,9 +5,7 @@ CREATE OR REPLACE FUNCTION ropeway.revoked(
     queue_name text, after bigint, OUT ids text[], OUT tokens text[], OUT whys text[], OUT newest bigint
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
+{{PLANNED_ONCE}} {{BY_INDEX}}
 AS $$
 DECLARE
     queue_id integer;

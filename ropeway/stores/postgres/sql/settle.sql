@@ -1,14 +1,14 @@
 -- Records how attempts ended, and claims the next jobs.
 -- Takes the queue; for plain completions their ids (each once, in order), tokens, results (null: none has one), and the
 -- age and count of their retention; for other outcomes the parameters of `settle_each`, or nulls; the jobs to add (see
--- `add_of_outcomes`), or null; the request (see `claim`; no token: claim nothing); the instant, and whether it may
--- notify.
+-- `add_of_outcomes`), or null; the marks of outcomes and their values (see `mark_outcomes`), or nulls; the request (see
+-- `claim`; no token: claim nothing); the instant, and whether it may notify.
 -- Returns two letters for each plain completion (the verdict and the state before), or null if all were accepted; the
 -- letters of the other outcomes; and the columns of `claim`.
 CREATE OR REPLACE FUNCTION ropeway.settle(
     queue_name text, done_ids text[], done_tokens text[], done_results text[], done_age bigint, done_count bigint,
     other_ids text[], other_tokens text[], moves text[], results text[], reasons text[], traces text[], delays bigint[],
-    ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[], adds text,
+    ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[], adds text, markings text, mark_values text[],
     token text, worker text, most integer, lock bigint, names text[], repeats boolean, isolates boolean,
     from_priority integer, from_ord bigint, from_due bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
@@ -17,12 +17,7 @@ CREATE OR REPLACE FUNCTION ropeway.settle(
     OUT held bigint[], OUT passed bigint, OUT wakes text[]
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}} {{BY_KEY}}
 AS $$
 DECLARE
     s ropeway.step;
@@ -34,7 +29,9 @@ DECLARE
     news ropeway.news[];
     judged ropeway.judgement[];
     lowest bigint;
-    adding text[] := '{}';
+    marked record;
+    awaiting text[];
+    awaited text[];
 BEGIN
     instant := ropeway.clock(at);
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
@@ -44,14 +41,33 @@ BEGIN
         RETURN;
     END IF;
 
-    IF cardinality(done_ids) > 0 AND cardinality(other_ids) > 0 THEN
-        -- All locks in the order of ids, so that no two calls wait for each other.
-        PERFORM FROM ropeway.active AS a
-        WHERE a.queue = queue.id AND a.id = ANY (done_ids || other_ids) ORDER BY a.id FOR UPDATE;
+    IF adds LIKE '%"dedupe\\"%' THEN
+        PERFORM ropeway.lock_with_holders(
+            queue.id, done_ids || other_ids, array_agg(job.queue), array_agg(job.key), array_agg(job.mode)
+        )
+        FROM json_to_recordset(adds::json) AS job (queue text, key text, mode text);
     END IF;
-    IF 0 > ANY (delays) THEN
-        -- What is counted here is what `conclude` counts down, in its order.
-        lowest := ropeway.lock_families(queue.id, done_ids || other_ids);
+    -- Each expression is set up again in every call, so plain completions meet few.
+    IF markings IS NOT NULL THEN
+        marked := ropeway.mark_outcomes(
+            s, queue.id, done_ids || other_ids, done_tokens || other_tokens, coalesce(cardinality(done_ids), 0), delays,
+            markings::json, mark_values, instant
+        );
+        s := marked.s;
+        delays := marked.delays;
+        awaiting := marked.awaiting;
+        awaited := marked.awaited;
+    END IF;
+    IF cardinality(other_ids) > 0 THEN
+        IF cardinality(done_ids) > 0 THEN
+            -- All locks in the order of ids, so that no two calls wait for each other.
+            PERFORM FROM ropeway.active AS a
+            WHERE a.queue = queue.id AND a.id = ANY (done_ids || other_ids) ORDER BY a.id FOR UPDATE;
+        END IF;
+        IF 0 > ANY (delays) THEN
+            -- What is counted here is what `conclude` counts down, in its order.
+            lowest := ropeway.lock_families(queue.id, done_ids || other_ids);
+        END IF;
     END IF;
     IF cardinality(done_ids) > 0 THEN
         done := ropeway.end_jobs(
@@ -80,23 +96,37 @@ BEGIN
         judged := other.judged;
         other_letters := other.letters;
         has_new_work := other.back > 0;
+        IF awaiting IS NOT NULL THEN
+            UPDATE ropeway.later AS l SET awaits = mine.name
+            FROM (
+                -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
+                SELECT own.row_ctid, given.name FROM unnest(awaiting, awaited) AS given (id, name)
+                CROSS JOIN LATERAL (
+                    SELECT delayed.ctid AS row_ctid FROM ropeway.later AS delayed
+                    WHERE delayed.queue = queue.id AND delayed.id = given.id AND delayed.due_at IS NOT NULL
+                    LIMIT 1
+                ) AS own
+            ) AS mine
+            WHERE l.ctid = mine.row_ctid;
+        END IF;
     END IF;
     IF news IS NOT NULL OR judged IS NOT NULL THEN
         s := ropeway.conclude(s, queue.id, news, instant, judged, lowest);
+        IF s.waiting > 0 THEN
+            -- Parents that were released are in line ahead of their children, which were claimed before (`scan_starts.py`).
+            has_new_work := true;
+            from_priority := NULL;
+            from_ord := NULL;
+        END IF;
     END IF;
     has_new_work := has_new_work OR (queue.max_active IS NOT NULL AND s.active < 0);
 
     IF adds IS NOT NULL THEN
-        adding := ropeway.add_of_outcomes(
+        wakes := ropeway.add_of_outcomes(
             adds, concat(coalesce(done_letters, repeat('da', cardinality(done_ids))), other_letters), instant, may_wake
         );
     END IF;
 
-    IF s.waiting_children < 0 THEN
-        -- Parents that were released are in line ahead of their children, which were claimed before (`scan_starts.py`).
-        from_priority := NULL;
-        from_ord := NULL;
-    END IF;
     IF token IS NOT NULL THEN
         taken := ropeway.claim_jobs(
             s, queue, instant, token, worker, most, lock, names, repeats, isolates, from_priority, from_ord, from_due
@@ -118,6 +148,6 @@ BEGIN
         held := taken.held;
         passed := taken.passed;
     END IF;
-    wakes := adding || ropeway.write_step(s, queue.id, instant, has_new_work, may_wake);
+    wakes := wakes || ropeway.write_step(s, queue.id, instant, has_new_work, may_wake);
 END
 $$;

@@ -5,10 +5,7 @@
 CREATE OR REPLACE FUNCTION ropeway.trim_events(queue_name text, events_kept bigint, double_moves text[])
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}}
 AS $$
 DECLARE
     queue_id integer;

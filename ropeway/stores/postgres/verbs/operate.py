@@ -16,7 +16,8 @@ async def cancel(on: Executor, command: Cancel, now: Instant | None) -> list[Ans
 
 
 async def retry(on: Executor, command: Retry, now: Instant | None) -> list[Answer]:
-    return await _each(on, "retry", command.queue, now, texts(command.ids), boolean(command.reset))
+    forgets = texts(command.forgets or None)
+    return await _each(on, "retry", command.queue, now, texts(command.ids), boolean(command.reset), forgets)
 
 
 async def promote(on: Executor, command: Promote, now: Instant | None) -> list[Answer]:

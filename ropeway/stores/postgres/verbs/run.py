@@ -11,7 +11,9 @@ from ....store.waiting import end_wait, held_by
 from .. import adding
 from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of
 from ..executor import Executor
+from ..marking import marks_written
 from ..parameters import NULL, boolean, booleans, number, numbers, text, texts
+from ..scheduling import schedules_of
 from ..settling import Settlement
 
 
@@ -20,9 +22,9 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
         on.check()
         return [[] for _ in command.bundles]
     arguments = adding.arguments_of(command.bundles)
-    [letters] = await on.call_and_notify("add", arguments.queues, now, *arguments.parameters())
+    [answer] = await on.call_and_notify("add", arguments.queues, now, *arguments.parameters())
     await on.fold_sometimes(arguments.queues)
-    return adding.answers_of(command.bundles, letters)
+    return adding.answers_of(command.bundles, answer)
 
 
 async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
@@ -69,6 +71,7 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
 
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
     updates = command.updates
+    markings, values = marks_written([update.marking for update in updates])
     [letters] = await on.call_and_notify(
         "update",
         [command.queue],
@@ -82,13 +85,15 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
         numbers([update.keep_logs for update in updates]),
         booleans([update.alone for update in updates]),
         text(adding.children_given(updates)),
+        text(markings),
+        texts(values),
     )
     return answers_of(letters)
 
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
     rules, ends = command.rules, dict(command.rules.ends)
-    promoted, stalled, given_up, removed, next_at, more, at = await on.call_and_notify(
+    promoted, stalled, given_up, removed, next_at, more, at, expired, *due = await on.call_and_notify(
         "tick",
         [command.queue],
         now,
@@ -102,4 +107,14 @@ async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
         DEFAULTS,
         number(EVENTS_KEPT),
     )
-    return Ticked(promoted, stalled, given_up, removed, next_at, more=more, now=at)
+    return Ticked(
+        promoted,
+        stalled,
+        given_up,
+        removed,
+        next_at,
+        more=more,
+        now=at,
+        expired=expired,
+        schedules=schedules_of(due) if due[0] else [],
+    )

@@ -1,9 +1,12 @@
 -- Stores one job that waits like most: without delay or priority, first come, first served.
--- Takes the queue's base; the job's id, its name, its name as JSON, its text, and now, if it is given.
+-- Takes the queue's base; the job's id, its name, its name as JSON, its text, now or an empty text, and what it has rarely,
+-- if it has anything (see lib/rare_fields.lua).
 -- Returns c if it was created in a queue that was there before; else what `add` returns.
--- Uses: row
+-- Uses: row, rare_fields
 -- Rarely: bundles, promotion, repeated_claims
--- In flows: flow_bundles
+-- In flows: flows
+-- New flows: flow_bundles
+-- With rules: leaving, expiry, dedupe
 -- The usual calls few commands and makes no functions, which cost as much.
 local base, id, name, text = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
 local call, pack = redis.call, struct.pack
@@ -28,7 +31,7 @@ repeat
   end
   local parked, request, channel, names
   if row[PARKED_UNTIL] >= now then
-    if row[WAITING] > 0 or row[DELAYED] > 0 or row[PAUSED] > 0 or row[MAX_ACTIVE] > 0
+    if row[WAITING] > 0 or row[DELAYED] > 0 or row[PAUSED] > 0 or row[MAX_ACTIVE] > 0 or ARGV[6]
       or #stored >= NAMES_AT + row[HEADED_LENGTH] then
       break
     end
@@ -44,10 +47,28 @@ repeat
     end
   end
 
+  local rare = ARGV[6] and cmsgpack.unpack(ARGV[6])
+  if rare and rare[KEY] then
+    local hold, till = id, rare[MODE] == '{{MODE_THROTTLE}}' and now + rare[TTL]
+    if till then
+      -- See lib/holds.lua.
+      hold = '\0' .. pack('>I8B', till, #id) .. id
+    end
+    if rare[START_WITHIN] or rare[START_BY] or call('HSETNX', base .. ':held', rare[KEY], hold) == 0 then
+      break
+    elseif till then
+      call('ZADD', base .. ':throttled', string.format('%.0f', till), rare[KEY])
+    end
+  elseif rare and (rare[START_WITHIN] or rare[START_BY]) then
+    break
+  end
   local seq, events = row[SEQ] + 1, row[EVENTS] + 2
   local place = pack('>I4I6', 2147483776, seq)
   local value = text .. place .. pack('>I6', now)
   if call('HSETNX', base .. ':jobs', id, value) == 0 then
+    if rare and rare[KEY] then
+      call('HDEL', base .. ':held', rare[KEY])
+    end
     break
   end
   row[AT], row[SEQ], row[EVENTS], row[ADDED] = now, seq, events, row[ADDED] + 1
@@ -91,6 +112,11 @@ repeat
     row[WAITING] = row[WAITING] + 1
     call('PUBLISH', base .. ':jobs', '')
   end
+  if rare then
+    call('HSET', base .. ':extras', id, rare[EXTRAS])
+    call('HSET', base .. ':runs', id, 'o'
+      .. pack('>BI8BI8BI8BI8BI4BI4BI4', 207, 0, 207, 0, 207, 0, 207, 0, 206, 0, 206, 0, 210, 0) .. '\192\192' .. place)
+  end
   row = pack(NUMBERS, unpack(row, 1, HEADED_LENGTH))
   if names then
     call('SET', base, row .. names)
@@ -100,4 +126,5 @@ repeat
   return '{{CREATED}}'
 until true
 local names, bundles = { { name, ARGV[3] } }, { { { id, #text, 1, 1 } } }
-return rarely().add_bundles(tonumber(ARGV[5]) or false, names, bundles, 1, false, {}, text)
+local rare = ARGV[6] and { cmsgpack.unpack(ARGV[6]) } or {}
+return rarely().add_bundles(tonumber(ARGV[5]) or false, names, bundles, 1, false, rare, text)

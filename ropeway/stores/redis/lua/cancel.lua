@@ -3,6 +3,7 @@
 -- Returns an answer code for each id: the verdict and the state before.
 -- Uses: room, announcing, leaving_states, changing, revoking, options
 -- In flows: flows
+-- With rules: leaving, expiry
 local now, ids, reason, reason_json, defaults = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, answers, seen = q.base, {}, {}

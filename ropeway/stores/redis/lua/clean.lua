@@ -3,6 +3,7 @@
 -- Returns the ids it removed, and whether others remain.
 -- Uses: room, removal
 -- In flows: flows
+-- With rules: leaving, expiry
 local now, state, older_than, limit, ids = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local removed, more = {}, false

@@ -3,6 +3,7 @@
 -- Returns the ids it removed, whether there are more, and how many active jobs stood in the way.
 -- Uses: room, removal
 -- In flows: flows
+-- With rules: leaving, expiry
 local now, force = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local base, row = q.base, q.row
@@ -67,11 +68,15 @@ for counter = WAITING, CANCELLED do
 end
 if left == 0 then
   -- As if the queue had never been; only the numbers of its events go on.
-  for _, what in ipairs({ ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs', ':extras' }) do
+  for _, what in ipairs({
+    ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs', ':extras', ':held', ':throttled', ':deadlines',
+    ':schedules', ':planned', ':due',
+  }) do
     call('UNLINK', base .. what)
   end
   row[PAUSED], row[CONFIGURED], row[MAX_ACTIVE], row[PAUSED_NAMES] = 0, 0, 0, {}
   row[EVENTS_FROM], row[MINUTE], row[ADDED] = row[EVENTS], 0, 0
+  row[DEADLINE], row[SCHEDULES] = 0, 0
 end
 close_queue(q)
 return { removed, left > 0 and 1 or 0, 0 }

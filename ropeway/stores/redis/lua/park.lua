@@ -4,6 +4,7 @@
 -- Uses: room, claims
 -- Rarely: promotion, repeated_claims
 -- In flows: flows
+-- With rules: leaving, expiry
 local request, lasting, was_parked = cmsgpack.unpack(ARGV[1])[1], unpack(cmsgpack.unpack(ARGV[2]))
 local q = open_queue(KEYS[1], false)
 local key = q.base .. ':parked'

@@ -3,6 +3,7 @@
 -- Returns an answer code for each id: the verdict and the state before.
 -- Uses: room, removal
 -- In flows: flows
+-- With rules: leaving, expiry
 local now, ids, force = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local answers, jobs, seen = {}, {}, {}

@@ -1,9 +1,10 @@
 -- Lets finished jobs wait for one more run.
--- Takes the queue's base; [now, ids, whether counters are reset].
+-- Takes the queue's base; [now, ids, whether counters are reset, names of marks that they lose].
 -- Returns an answer code for each id: the verdict and the state before.
 -- Uses: jobs, changing
 -- In flows: flows
-local now, ids, reset = unpack(cmsgpack.unpack(ARGV[1]))
+-- With rules: leaving, expiry
+local now, ids, reset, forgotten = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local answers = {}
 for i = 1, #ids do
@@ -11,6 +12,9 @@ for i = 1, #ids do
   answers[i] = job and (IS_FINAL[job.state] and '{{DONE}}' or '{{REFUSED}}') .. STATE_CODES[job.state] or '{{MISSING}}'
   if sub(answers[i], 1, 1) == '{{DONE}}' then
     in_flows().retry(q, job, reset)
+    if byte(job.run, MADE) == WITH_MARKS then
+      call_with('HDEL', q.base .. ':marks:' .. job.id, forgotten)
+    end
   end
 end
 if q.step then

@@ -1,16 +1,21 @@
 -- Records how attempts ended, and claims the next jobs.
--- Takes the queue's base; [now, ids, tokens, completions, outcomes, request or false, [[age, count]]]: the first of the
+-- Takes the queue's base; [now, ids, tokens, completions, outcomes, request or false, [[age, count]]], and
+-- if there are marks, [number of the outcome, marking]: the first of the
 -- ids were completed, as the completions say ([keep] or [keep, result], or one number if all are kept alike and have
 -- none), the others ended as the outcomes say. If outcomes add jobs: bases of their queues after the first, and what
 -- `read_adds` takes.
 -- Returns an answer code for each id (the verdict and the state before), what was claimed, the numbers of new queues,
 -- and names and texts of what went into the outbox.
 -- Uses: room, endings, claims
--- Rarely: promotion, repeated_claims, other_outcomes, adds
--- In flows: flow_bundles
-local now, ids, tokens, completions, outcomes, request, keeps = unpack(cmsgpack.unpack(ARGV[1]))
+-- Rarely: promotion, repeated_claims, other_outcomes
+-- In flows: flows
+-- New flows: flow_bundles
+-- With adds: adds
+-- With marks: marked_outcomes
+-- With rules: leaving, expiry, dedupe
+local now, ids, tokens, completions, outcomes, request, keeps, markings = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
-local adds = ARGV[2] and rarely().read_adds(q, ARGV[2], ARGV[3])
+local adds = ARGV[2] and with_adds().read_adds(q, ARGV[2], ARGV[3])
 local base, packed_tokens = q.base, {}
 local answers, results, cleared = {}, {}, {}
 local completed = begin_ending(q, '{{COMPLETE}}', '{{COMPLETED}}')
@@ -50,6 +55,9 @@ end
 
 -- Ids of completions are all different: see the client.
 local stored, last = fields_of(base .. ':runs', ids), #ids - #outcomes
+if markings then
+  with_marks().mark_outcomes(q, s, ids, stored, markings)
+end
 local is_plain, complete, packed_token = type(completions) == 'number', s.complete, s.packed_token
 local keep, result = keeps[1], nil
 for i = 1, last do
@@ -76,7 +84,7 @@ write_ending(q, completed)
 if number > completed.number or s.lost then
   rarely().write_others(q, s)
 end
-local new_queues = adds and rarely().add_accepted(adds, answers)
+local new_queues = adds and with_adds().add_accepted(adds, answers)
 local posted = q.step and in_flows().conclude(q)
 apply_retention(q, completed)
 if s.failed then
@@ -86,6 +94,12 @@ if q.row[MAX_ACTIVE] > 0 and number > 0 then
   wake(q, 'jobs')
 end
 local claimed = request and claim(q, request)
+if q.posted then
+  posted = posted or {}
+  for i = 1, #q.posted do
+    posted[#posted + 1] = q.posted[i]
+  end
+end
 if q.busy > 0 and q.row[WAITING] + q.row[ACTIVE] == 0 then
   announce(q, '{{DRAINED}}', nil, 0)
 end

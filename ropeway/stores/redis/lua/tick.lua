@@ -1,10 +1,11 @@
--- Promotes what is due, recovers what stalled, removes what retention ends, trims what is old.
+-- Promotes what is due, recovers what stalled, fails what expired, removes what retention ends, trims what is old.
 -- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, how processes ended (by process),
 -- default options].
--- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, and
--- how many bundles are in the outbox.
--- Uses: room, announcing, promotion, history, changing, options
+-- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, how many
+-- expired, ids and values of due schedules in turn, and how many bundles are in the outbox.
+-- Uses: room, announcing, promotion, history, changing, options, holds
 -- In flows: flows
+-- With rules: leaving, expiry
 local METRICS_KEPT, MINUTES_TRIMMED = {{METRICS_KEPT}}, 500
 local IS_GIVEN_UP, REASON_HEADS, FINAL = {{IS_GIVEN_UP}}, {{REASON_HEADS}}, {{FINAL}}
 local now, most_stalls, fails_at_once, is_attempt, ended, defaults = unpack(cmsgpack.unpack(ARGV[1]))
@@ -54,6 +55,7 @@ local function judge(run, attempts)
   return verdict ~= '{{WAITS}}' and stalls > 0 and not is_alone and '{{SPARED}}' or verdict
 end
 
+-- Returns the ending of those that are given up; `conclude` and `apply_retention` must follow.
 local function recover()
   local ids = call('ZRANGEBYSCORE', base .. ':locks', '-inf', q.now, 'LIMIT', 0, BATCH)
   if #ids == 0 then
@@ -103,14 +105,11 @@ local function recover()
   end
   write_ending(q, failed)
   drop_lost(q, '{{ACTIVE}}', lost)
-  if q.step then
-    in_flows().conclude(q)
-  end
-  apply_retention(q, failed)
   wake(q, 'jobs')
+  return failed
 end
 
-local function expire()
+local function remove_old()
   local removed = 0
   for _, state in ipairs(FINAL) do
     local set = base .. ':expiring:' .. state
@@ -162,8 +161,37 @@ local function trim()
   return more or old == BATCH
 end
 
+-- Frees dedupe keys whose time is over.
+local function free_old_keys()
+  local keys = call('ZRANGEBYSCORE', base .. ':throttled', '-inf', q.now, 'LIMIT', 0, BATCH)
+  local stored, over = fields_of(base .. ':held', keys), {}
+  for i = 1, #keys do
+    if stored[i] and is_over(read_hold(stored[i]), q.now) then
+      over[#over + 1] = keys[i]
+    end
+  end
+  call_with('HDEL', base .. ':held', over)
+  call_with('ZREM', base .. ':throttled', keys)
+  return #keys == BATCH
+end
+
+local function due_schedules()
+  local due = {}
+  if row[SCHEDULES] > 0 then
+    local ids = call('ZRANGEBYSCORE', base .. ':due', '-inf', q.now, 'LIMIT', 0, {{DUE_SCHEDULES}})
+    local stored = fields_of(base .. ':schedules', ids)
+    for i = 1, #ids do
+      if stored[i] then
+        due[#due + 1] = ids[i]
+        due[#due + 1] = stored[i]
+      end
+    end
+  end
+  return due
+end
+
 local function next_at()
-  local earliest, sets = nil, { ':delayed', ':locks' }
+  local earliest, sets = nil, { ':delayed', ':locks', ':deadlines', ':due' }
   for _, state in ipairs(FINAL) do
     sets[#sets + 1] = ':expiring:' .. state
   end
@@ -177,9 +205,21 @@ local function next_at()
 end
 
 local promoted = promote_due(q)
-recover()
-local removed = expire()
+local failed = recover()
+local expired = row[DEADLINE] > 0 and row[DEADLINE] <= q.now and with_rules().expire_due(q) or 0
+-- Only now: a parent that has expired does not fail by the child that was given up.
+if q.step then
+  in_flows().conclude(q)
+end
+if failed then
+  apply_retention(q, failed)
+end
+local removed = remove_old()
 notice_drained(q)
-local more = trim() or promoted == BATCH or removed == BATCH or #stalled + #given_up == BATCH
+local more = trim() or free_old_keys() or promoted == BATCH or removed == BATCH or expired == BATCH
+  or #stalled + #given_up == BATCH
 close_queue(q)
-return { promoted, stalled, given_up, removed, next_at(), more and 1 or 0, q.now, call('HLEN', base .. ':outbox') }
+return {
+  promoted, stalled, given_up, removed, next_at(), more and 1 or 0, q.now, expired, due_schedules(),
+  call('HLEN', base .. ':outbox'),
+}

@@ -3,6 +3,7 @@
 -- Returns what `claim` returns: the jobs that it was given before.
 -- Uses: queue, repeated_claims
 -- In flows: flows
+-- With rules: leaving, expiry
 local request = cmsgpack.unpack(ARGV[1])[1]
 local q = open_queue(KEYS[1], false)
 if call('ZREM', q.base .. ':parked', ARGV[1]) == 1 then

@@ -1,14 +1,16 @@
--- Writes down progress, data and log lines of jobs.
--- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, mark]]] with false for what is not given;
--- the mark says of an active job that it runs 'alone' in its process, or 'beside' others, or is empty. If jobs get
--- children: bases of their queues after the first, and what `read_births` takes.
+-- Writes down progress, data, log lines and marks of jobs.
+-- Takes the queue's base; [now, [[id, token, progress, data, [line], keep_logs, company, marking]]] with false for what is not
+-- given; the company of an active job says that it runs 'alone' in its process, or 'beside' others, or is empty. If jobs get
+-- children: bases of their queues after the first, and what `read_child_updates` takes.
 -- Returns an answer code for each change, its verdict and the job's state; and the numbers of queues that are new.
--- Uses: announcing, changing
+-- Uses: announcing, changing, marking
 -- Rarely: bundles, promotion, repeated_claims
--- In flows: births
+-- In flows: flows
+-- New flows: child_updates
+-- With rules: leaving, expiry, dedupe
 local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
-local births = ARGV[2] and in_flows().read_births(q, ARGV[2], ARGV[3])
+local given_children = ARGV[2] and new_flows().read_child_updates(q, ARGV[2], ARGV[3])
 local base, answers, progress, changed = q.base, {}, {}, {}
 
 local function verdict(change, job)
@@ -34,6 +36,19 @@ local function log(id, lines, most)
   call('HINCRBY', base .. ':past', id, #lines)
 end
 
+local function write_marks(job, change)
+  local id = job.id
+  local run = call('HGET', base .. ':runs', id) or blank_run(job.place)
+  local marked = mark(q, id, run, change[8])
+  if marked ~= run then
+    call('HSET', base .. ':runs', id, marked)
+  elseif job.state == '{{DELAYED}}' and not change[2] and is_awaited(q, id, change[8]) then
+    -- A job that waits for a mark has the flag of those that have marks.
+    announce_notices(q)
+    rarely().promote(q, { sub(job.place, 4) .. id })
+  end
+end
+
 local function apply(job, change)
   local id = job.id
   if change[3] then
@@ -41,6 +56,8 @@ local function apply(job, change)
     if not job.run then
       -- Claims look for progress only where there is a run.
       call('HSET', base .. ':runs', id, blank_run(job.place))
+    elseif count_at(job.run, STARTS) == 0 then
+      call('HSET', base .. ':runs', id, sub(job.run, 1, STARTS - 1) .. char(EARLY_PROGRESS) .. sub(job.run, STARTS + 1))
     end
     progress[#progress + 1] = '["' .. id .. '",{"progress":' .. change[3] .. '}]'
   end
@@ -56,16 +73,19 @@ local function apply(job, change)
     call('HSET', base .. ':runs', id, sub(run, 1, FINISHED_AT - 1) .. (change[7] == 'alone' and ALONE or NEVER)
       .. sub(run, STARTED_AT))
   end
+  if change[8] then
+    write_marks(job, change)
+  end
 end
 
 for i = 1, #changes do
   local job = load_job(q, changes[i][1])
   answers[i] = verdict(changes[i], job)
   if sub(answers[i], 1, 1) == '{{DONE}}' then
-    if births and not in_flows().add_children(births, i, job) then
+    if given_children and not new_flows().add_children(given_children, i, job) then
       answers[i] = '{{REFUSED}}' .. STATE_CODES[job.state]
     else
-      apply(births and load_job(q, job.id) or job, changes[i])
+      apply(given_children and load_job(q, job.id) or job, changes[i])
     end
   end
 end
@@ -75,6 +95,13 @@ end
 if #changed > 0 then
   announce_all(q, '{{CHANGED}}', nil, changed)
 end
-local new_queues = births and in_flows().close_births(births)
+if q.notices then
+  announce_notices(q)
+end
+if q.step and q.step.is_shared then
+  in_flows().conclude(q)
+  notice_drained(q)
+end
+local new_queues = given_children and new_flows().close_child_updates(given_children)
 close_queue(q)
 return { table.concat(answers), new_queues or {} }

@@ -21,7 +21,7 @@ async def cancel(on: Executor, command: Cancel, now: Instant | None) -> list[Ans
 
 
 async def retry(on: Executor, command: Retry, now: Instant | None) -> list[Answer]:
-    return await _each(on, "retry", command.queue, now, all_shortened(command.ids), command.reset)
+    return await _each(on, "retry", command.queue, now, all_shortened(command.ids), command.reset, command.forgets)
 
 
 async def promote(on: Executor, command: Promote, now: Instant | None) -> list[Answer]:

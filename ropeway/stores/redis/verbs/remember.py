@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import msgspec
+
 from ....job.instants import Instant
 from ....store.commands import Forget, Recall, Remember
 from ....store.values import Record, Remembered
-from .. import decoding
 from ..encoding import given, pack
 from ..executor import Executor
 from ..failures import reading
+
+_record: Final = msgspec.msgpack.Decoder(tuple[int, int | bool, str]).decode
 
 
 async def remember(on: Executor, command: Remember, now: Instant | None) -> Remembered:
@@ -23,7 +28,7 @@ async def remember(on: Executor, command: Remember, now: Instant | None) -> Reme
     )
     keys = on.keys.kind(record.kind), on.keys.expiring
     is_done, stored = await on.call("remember", keys, pack(arguments))
-    current = decoding.record_of(record.kind, record.key, stored) if stored else None
+    current = _record_of(record.kind, record.key, stored) if stored else None
     return Remembered("done" if is_done else "lost", current)
 
 
@@ -34,10 +39,15 @@ async def recall(on: Executor, command: Recall, now: Instant | None) -> list[Rec
     records = []
     for name, packed in zip(found[::2], found[1::2], strict=True):
         with reading(on.target.url, f"the record {name.decode(errors='replace')!r} in {place}"):
-            records.append(decoding.record_of(command.kind, name.decode(), packed))
+            records.append(_record_of(command.kind, name.decode(), packed))
     return [record for record in records if record.expires_at is None or record.expires_at > instant]
 
 
 async def forget(on: Executor, command: Forget, _: Instant | None) -> bool:
     keys = on.keys.kind(command.kind), on.keys.expiring
     return bool(await on.call("forget", keys, pack((command.kind, command.key))))
+
+
+def _record_of(kind: str, key: str, packed: bytes) -> Record:
+    version, expires_at, value = _record(packed)
+    return Record(kind, key, value, version, expires_at or None)

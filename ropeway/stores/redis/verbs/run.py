@@ -14,11 +14,12 @@ from ....store.values import BATCH, Added, Answer, Claimed, Settled, StallRules,
 from ....store.waiting import end_wait, held_by
 from .. import adding
 from ..additions import Additions, pack_additions
-from ..births import pack_births
+from ..child_updates import pack_child_updates
 from ..encoding import DEFAULTS, answers_of, claimed_of, given, pack, request_of, update_of
 from ..executor import Executor
 from ..failures import reading
 from ..ids import shortened, texts_of
+from ..schedules import schedules_of
 from ..scripts import SCRIPTS
 from ..settling import in_order, settlement
 
@@ -37,23 +38,33 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
         answer = await own.commands.run(ADD_ONE, keys, *adding.arguments_of(job, now))
         if answer == b"c":
             return [[Added(job.id, "created")]]
-        codes, new = answer
-        await on.notice_new([job.queue for _ in new])
-        return adding.answers_of(command.bundles, codes.decode())
-    load = adding.Load(on.keys, command.bundles, now)
-    if not load.queues:
-        on.check()
-        return [[] for _ in command.bundles]
-    await on.register(load.queues)
-    codes, new = await on.call("add", load.keys, *load.arguments)
-    await on.notice_new([load.queues[number - 1] for number in new])
-    return adding.answers_of(command.bundles, codes.decode())
+        queues = [job.queue]
+    else:
+        load = adding.Load(on.keys, command.bundles, now)
+        queues = load.queues
+        if not queues:
+            on.check()
+            return [[] for _ in command.bundles]
+        await on.register(queues)
+        answer = await on.call("add", load.keys, *load.arguments)
+    codes, new, holders, posted = answer
+    await on.notice_new([queues[number - 1] for number in new])
+    if posted:
+        await on.deliver(queues[0], posted, now)
+    return adding.answers_of(command.bundles, codes.decode(), holders)
 
 
 async def claim(on: Executor, command: Claim, now: Instant | None) -> Claimed:
-    answer = await on.run("claim", command.queue, given(now), request_of(command))
+    answer, posted = _split(await on.run("claim", command.queue, given(now), request_of(command)))
+    if posted:
+        await on.deliver(command.queue, posted, now)
     with reading(on.target.url):
         return claimed_of(command, answer)
+
+
+def _split(answer: list[Any]) -> tuple[list[Any], list[bytes]]:
+    """What a claim is given, and what went into the outbox because jobs expired."""
+    return (answer[:5], answer[5]) if len(answer) > 5 else (answer, [])
 
 
 async def withdraw(on: Executor, command: Withdraw, _: Instant | None) -> Claimed:
@@ -99,7 +110,7 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
     packed = packed_updates(command, now)
     if any(update.children for update in command.updates):
-        return await update_with(on, packed, pack_births(on.keys, command.queue, command.updates))
+        return await update_with(on, packed, pack_child_updates(on.keys, command.queue, command.updates))
     codes, _ = await on.run_packed(command.queue, "update", packed)
     return answers_of(codes)
 
@@ -108,11 +119,11 @@ def packed_updates(command: Update, now: Instant | None) -> bytes:
     return pack((given(now), [update_of(update) for update in command.updates]))
 
 
-async def update_with(on: Executor, updates: bytes, births: Additions) -> list[Answer]:
+async def update_with(on: Executor, updates: bytes, children: Additions) -> list[Answer]:
     """Runs `update` with children that jobs get, and lists their queues."""
-    await on.register(births.queues)
-    codes, new = await on.call("update", births.keys, updates, *births.arguments)
-    await on.notice_new([births.queues[int(number) - 1] for number in new])
+    await on.register(children.queues)
+    codes, new = await on.call("update", children.keys, updates, *children.arguments)
+    await on.notice_new([children.queues[int(number) - 1] for number in new])
     return answers_of(codes)
 
 
@@ -145,7 +156,7 @@ async def expire_records(on: Executor, now: Instant | None) -> tuple[int, bytes]
 def ticked(on: Executor, answer: list[Any], records: tuple[int, bytes] | None) -> Ticked:
     expired, life = records or (0, on.life)
     known, on.life = on.life, life
-    promoted, stalled, given_up, removed, next_at, more, at, _ = answer
+    promoted, stalled, given_up, removed, next_at, more, at, late, due, _ = answer
     return Ticked(
         promoted,
         texts_of(stalled),
@@ -155,4 +166,6 @@ def ticked(on: Executor, answer: list[Any], records: tuple[int, bytes] | None) -
         more=bool(more) or expired == BATCH,
         now=at,
         reset=known not in (None, life),
+        expired=late,
+        schedules=schedules_of(due),
     )

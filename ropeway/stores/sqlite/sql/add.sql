@@ -7,27 +7,35 @@ FROM json_each(:ids) AS asked
 CROSS JOIN job ON job.queue = :queue AND job.id = asked.value;
 
 -- statement: jobs
--- Takes :queue, :first, :jobs (json, a list of id, name, options, data, priority, order, created_at, extras, parents,
--- family). Fails if an id exists.
-INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, extras, parents, family)
+-- Takes :queue, :first, :jobs (json, a list of id, name, options, data, priority, order, created_at, has, parents,
+-- family, extras). Fails if an id exists.
+INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, has, parents, family, extras)
 SELECT
     :first + key, :queue, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-    value ->> 7, value ->> 8, value ->> 9
+    value ->> 7, value ->> 8, value ->> 9, value ->> 10
 FROM jsonb_each(:jobs);
 
 -- statement: jobs_alike
--- The same where all have one :name, :options, :priority, :sign of their order, :now, :extras and :parents, and no
+-- The same where all have one :name, :options, :priority, :sign of their order, :now, :has and :parents, and no
 -- children: :jobs is a list of id and data.
-INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, extras, parents)
+INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, has, parents)
 SELECT
     :first + key, :queue, value ->> 0, :name, :options, value ->> 1, :priority, :sign * (:first + key), :now,
-    :extras, :parents
+    :has, :parents
+FROM jsonb_each(:jobs);
+
+-- statement: jobs_alike_with_extras
+-- The same with extras: :jobs is a list of id, data and extras.
+INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, has, parents, extras)
+SELECT
+    :first + key, :queue, value ->> 0, :name, :options, value ->> 1, :priority, :sign * (:first + key), :now,
+    :has, :parents, value ->> 2
 FROM jsonb_each(:jobs);
 
 -- statement: job
 -- The same for one.
-INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, extras, parents, family)
-VALUES (:seq, :queue, :id, :name, :options, :data, :priority, :ord, :now, :extras, :parents, :family);
+INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, has, parents, family, extras)
+VALUES (:seq, :queue, :id, :name, :options, :data, :priority, :ord, :now, :has, :parents, :family, :extras);
 
 -- statement: undo
 -- Takes :first. Those that were inserted before one whose id exists.
@@ -49,6 +57,6 @@ CROSS JOIN job ON job.seq = asked.value ->> 0;
 
 -- statement: waiting
 -- Takes :first. All that may run.
-INSERT INTO waiting (queue, priority, ord, name, extras)
-SELECT queue, priority, ord, name, extras FROM job
+INSERT INTO waiting (queue, priority, ord, name, has)
+SELECT queue, priority, ord, name, has FROM job
 WHERE seq >= :first AND seq NOT IN (SELECT seq FROM later WHERE seq >= :first);

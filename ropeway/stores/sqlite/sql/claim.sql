@@ -50,11 +50,11 @@ SELECT CAST(json_group_array(name) AS BLOB) FROM found WHERE name IS NOT NULL;
 -- Takes :queue, the :priority and :ord of the last one chosen, and what the claim writes. Those chosen by `choose` are
 -- all up to there. Nobody can have moved them: the transaction that chose them is the only writer.
 INSERT INTO active (
-    seq, queue, name, extras, attempts_started, token, worker, started_at, renewed_at, lock_until, alone,
+    seq, queue, name, has, attempts_started, token, worker, started_at, renewed_at, lock_until, alone,
     {{CARRIED_BY_CLAIM}}
 )
 SELECT
-    abs(ord), queue, name, extras, attempts_started + 1, :token, :worker, :now, :now, :lock_until, :alone,
+    abs(ord), queue, name, has, attempts_started + 1, :token, :worker, :now, :now, :lock_until, :alone,
     {{CARRIED_BY_CLAIM}}
 FROM waiting
 WHERE queue = :queue AND (priority, ord) <= (:priority, :ord);
@@ -65,11 +65,11 @@ DELETE FROM waiting WHERE queue = :queue AND (priority, ord) <= (:priority, :ord
 -- statement: start_named
 -- As the two before, for those that `choose_named` chose: :keys (json, a list of priority and order).
 INSERT INTO active (
-    seq, queue, name, extras, attempts_started, token, worker, started_at, renewed_at, lock_until, alone,
+    seq, queue, name, has, attempts_started, token, worker, started_at, renewed_at, lock_until, alone,
     {{CARRIED_BY_CLAIM}}
 )
 SELECT
-    abs(ord), queue, name, extras, attempts_started + 1, :token, :worker, :now, :now, :lock_until, :alone,
+    abs(ord), queue, name, has, attempts_started + 1, :token, :worker, :now, :now, :lock_until, :alone,
     {{CARRIED_BY_CLAIM}}
 FROM waiting
 WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FROM jsonb_each(:keys));
@@ -81,10 +81,10 @@ WHERE queue = :queue AND (priority, ord) IN (SELECT value ->> 0, value ->> 1 FRO
 -- statement: start_new
 -- A job that was just added, and did not have to wait.
 INSERT INTO active (
-    seq, queue, name, extras, attempts_made, attempts_started, stalled_count, logged,
+    seq, queue, name, has, attempts_made, attempts_started, stalled_count, logged,
     token, worker, started_at, renewed_at, lock_until, alone
 )
-VALUES (:seq, :queue, :name, :extras, 0, 1, 0, 0, :token, :worker, :now, :now, :lock_until, :alone);
+VALUES (:seq, :queue, :name, :has, 0, 1, 0, 0, :token, :worker, :now, :now, :lock_until, :alone);
 
 -- statement: held
 -- What is still active under :token, in the order of claiming. Returns a list of seqs.

@@ -32,10 +32,10 @@ CROSS JOIN link ON link.family = asked.value ->> 0
 
 -- statement: become_parent
 -- Takes :seq, :family. For an active job.
-UPDATE job SET family = :family, extras = extras | {{HAS_CHILDREN}} WHERE seq = :seq;
+UPDATE job SET family = :family, has = has | {{HAS_CHILDREN}} WHERE seq = :seq;
 
 -- statement: become_active_parent
-UPDATE active SET extras = extras | {{HAS_CHILDREN}} WHERE seq = :seq;
+UPDATE active SET has = has | {{HAS_CHILDREN}} WHERE seq = :seq;
 
 -- statement: links_of_children
 -- Takes :seqs (json). Returns what their parents know of them: place in the list, family, number, policy, state.
@@ -48,7 +48,7 @@ CROSS JOIN link ON link.family = parent.value ->> 2 AND link.queue = job.queue A
 -- statement: families
 -- Takes :families (json). The last six are about the parent; the last says whether it waits for its children.
 SELECT CAST(json_group_array(
-    json_array({{FAMILY}}, queue.name, family.parent, job.seq, job.extras, job.options, later.seq IS NOT NULL)
+    json_array({{FAMILY}}, queue.name, family.parent, job.seq, job.has, job.options, later.seq IS NOT NULL)
 ) AS BLOB)
 FROM json_each(:families) AS asked
 CROSS JOIN family ON family.id = asked.value
@@ -76,11 +76,11 @@ FROM jsonb_each(:delayed) AS asked
 WHERE later.seq = asked.value ->> 0;
 
 -- statement: children
--- Takes :families (json). Returns the children that still exist: the name of the queue, seq, id, state, extras, token,
+-- Takes :families (json). Returns the children that still exist: the name of the queue, seq, id, state, has, token,
 -- parents and the family of each. Another job may have the id of a child that is gone: it names other parents.
 SELECT CAST(json_group_array(
     json_array(
-        queue.name, child.seq, child.id, child.state, child.extras, child.token, json(child.parents), child.family
+        queue.name, child.seq, child.id, child.state, child.has, child.token, json(child.parents), child.family
     )
 ) AS BLOB)
 FROM json_each(:families) AS asked
@@ -97,9 +97,9 @@ WHERE job.seq = changed.value ->> 0;
 
 -- statement: broken
 -- Takes :family. Returns the children by which the parent may have failed, as far as they still exist: its number, the
--- name of the queue, seq, id, state and extras of the child, and the state that the parent knows.
+-- name of the queue, seq, id, state and has of the child, and the state that the parent knows.
 SELECT CAST(json_group_array(
-    json_array(link.number, queue.name, child.seq, child.id, child.state, child.extras, link.state)
+    json_array(link.number, queue.name, child.seq, child.id, child.state, child.has, link.state)
 ) AS BLOB)
 FROM link
 CROSS JOIN whole_job AS child ON child.queue = link.queue AND child.id = link.id

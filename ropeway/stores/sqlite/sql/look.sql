@@ -5,7 +5,7 @@
 SELECT CAST(json_group_array(
     json_array(
         whole_job.seq, whole_job.id, whole_job.state, whole_job.token, whole_job.worker, whole_job.attempts_started,
-        whole_job.logged, whole_job.extras
+        whole_job.logged, whole_job.has
     )
 ) AS BLOB)
 FROM json_each(:ids) AS asked
@@ -13,7 +13,7 @@ CROSS JOIN whole_job ON whole_job.queue = :queue AND whole_job.id = asked.value;
 
 -- statement: located_active
 -- The same by :seqs (json), for jobs that are active, and with nothing in the place of ids.
-SELECT CAST(json_group_array(json_array(seq, '', {{ACTIVE}}, token, worker, attempts_started, logged, extras)) AS BLOB)
+SELECT CAST(json_group_array(json_array(seq, '', {{ACTIVE}}, token, worker, attempts_started, logged, has)) AS BLOB)
 FROM active
 WHERE seq IN (SELECT value FROM json_each(:seqs));
 
@@ -35,6 +35,14 @@ CROSS JOIN whole_job ON whole_job.queue = :queue AND whole_job.id = asked.value;
 -- Takes :queue_name, :seqs (json). Returns a list in the order of :seqs.
 SELECT CAST(json_group_array(
     {{RECORD}}
+) AS BLOB)
+FROM json_each(:seqs) AS asked
+CROSS JOIN whole_job ON whole_job.seq = asked.value;
+
+-- statement: listed_by_seq
+-- The same without marks.
+SELECT CAST(json_group_array(
+    {{LISTED_RECORD}}
 ) AS BLOB)
 FROM json_each(:seqs) AS asked
 CROSS JOIN whole_job ON whole_job.seq = asked.value;

@@ -13,8 +13,8 @@ CROSS JOIN job ON job.seq = due.seq;
 
 -- statement: wait
 -- Takes :seqs (json). They are still delayed, too.
-INSERT INTO waiting (queue, priority, ord, name, extras, {{CARRIED}})
-SELECT job.queue, job.priority, job.ord, job.name, job.extras, {{CARRIED}}
+INSERT INTO waiting (queue, priority, ord, name, has, {{CARRIED}})
+SELECT job.queue, job.priority, job.ord, job.name, job.has, {{CARRIED}}
 FROM json_each(:seqs) AS asked
 CROSS JOIN later ON later.seq = asked.value
 CROSS JOIN job ON job.seq = later.seq;

@@ -3,7 +3,7 @@
 -- statement: load
 -- Takes :name. Returns no row if there is no such queue.
 SELECT
-    id, is_configured, is_paused, paused_names, max_active, events, events_from, at, newest_minute,
+    id, is_configured, is_paused, paused_names, max_active, events, events_from, at, newest_minute, first_deadline,
     {{STATE_COLUMNS}}
 FROM queue
 WHERE name = :name;
@@ -33,18 +33,18 @@ ON CONFLICT DO UPDATE SET {{ADD_METRICS}};
 INSERT INTO event (id, body) VALUES (?, ?);
 
 -- statement: names
--- Every queue that has jobs or settings.
+-- Every queue that has jobs, settings or schedules.
 SELECT CAST(json_group_array(name) AS BLOB)
 FROM (
     SELECT name
     FROM queue
-    WHERE is_configured OR {{JOBS}} > 0
+    WHERE is_configured OR {{JOBS}} > 0 OR EXISTS (SELECT 1 FROM schedule WHERE schedule.queue = queue.id)
     ORDER BY name
 );
 
 -- statement: arrive
 -- One new job waits.
-INSERT INTO waiting (queue, priority, ord, name, extras) VALUES (:queue, :priority, :ord, :name, :extras);
+INSERT INTO waiting (queue, priority, ord, name, has) VALUES (:queue, :priority, :ord, :name, :has);
 
 -- statement: next_seq
 SELECT coalesce(max(seq), 0) + 1 FROM job;

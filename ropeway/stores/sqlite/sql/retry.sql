@@ -1,11 +1,11 @@
--- Finished jobs wait again. Both take :seqs (json), :reset (0 or 1). They are still finished, too.
+-- Finished jobs wait again. The first two take :seqs (json), :reset (0 or 1). The jobs are still finished, too.
 
 -- statement: wait
 INSERT INTO waiting (
-    queue, priority, ord, name, extras, attempts_made, attempts_started, stalled_count, {{CARRIED_BY_RETRY}}
+    queue, priority, ord, name, has, attempts_made, attempts_started, stalled_count, {{CARRIED_BY_RETRY}}
 )
 SELECT
-    job.queue, job.priority, job.ord, job.name, job.extras,
+    job.queue, job.priority, job.ord, job.name, job.has,
     iif(:reset, 0, finished.attempts_made),
     iif(:reset, 0, finished.attempts_started),
     iif(:reset, 0, finished.stalled_count),
@@ -27,3 +27,8 @@ SELECT
 FROM json_each(:seqs) AS asked
 CROSS JOIN finished ON finished.seq = asked.value
 CROSS JOIN job ON job.seq = finished.seq;
+
+-- statement: forget_marks
+-- Takes :seqs and :names (json).
+DELETE FROM mark
+WHERE seq IN (SELECT value FROM json_each(:seqs)) AND name IN (SELECT value FROM json_each(:names));

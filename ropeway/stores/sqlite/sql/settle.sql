@@ -2,7 +2,7 @@
 -- are still active, too, until they leave.
 
 -- statement: renumber_job
--- This and the next four take :renumbered (json, a list of seq and the new one).
+-- This and the next five take :renumbered (json, a list of seq and the new one).
 UPDATE job SET seq = new.value ->> 1, ord = new.value ->> 1
 FROM jsonb_each(:renumbered) AS new
 WHERE job.seq = new.value ->> 0;
@@ -27,21 +27,26 @@ UPDATE tag SET seq = new.value ->> 1
 FROM jsonb_each(:renumbered) AS new
 WHERE tag.seq = new.value ->> 0;
 
+-- statement: renumber_mark
+UPDATE mark SET seq = new.value ->> 1
+FROM jsonb_each(:renumbered) AS new
+WHERE mark.seq = new.value ->> 0;
+
 -- statement: wait
 -- Takes :back (json, a list of seq, null, attempts used, reason or null to keep it).
-INSERT INTO waiting (queue, priority, ord, name, extras, attempts_made, reason, {{CARRIED_BY_SETTLE}})
+INSERT INTO waiting (queue, priority, ord, name, has, attempts_made, reason, {{CARRIED_BY_SETTLE}})
 SELECT
-    job.queue, job.priority, job.ord, job.name, job.extras,
+    job.queue, job.priority, job.ord, job.name, job.has,
     attempts_made + (back.value ->> 2), coalesce(back.value ->> 3, reason), {{CARRIED_BY_SETTLE}}
 FROM jsonb_each(:back) AS back
 CROSS JOIN active ON active.seq = back.value ->> 0
 CROSS JOIN job ON job.seq = active.seq;
 
 -- statement: delay
--- The same with the due_at in the place of the null.
-INSERT INTO later (seq, queue, due_at, ord, name, attempts_made, reason, {{CARRIED_BY_SETTLE}})
+-- The same with the due_at in the place of the null, and at the end the mark that is awaited, or null.
+INSERT INTO later (seq, queue, due_at, awaits, ord, name, attempts_made, reason, {{CARRIED_BY_SETTLE}})
 SELECT
-    job.seq, job.queue, back.value ->> 1, job.ord, job.name,
+    job.seq, job.queue, back.value ->> 1, back.value ->> 4, job.ord, job.name,
     attempts_made + (back.value ->> 2), coalesce(back.value ->> 3, reason), {{CARRIED_BY_SETTLE}}
 FROM jsonb_each(:back) AS back
 CROSS JOIN active ON active.seq = back.value ->> 0

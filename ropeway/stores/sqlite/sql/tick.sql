@@ -5,7 +5,7 @@
 SELECT CAST(json_group_array(
     json_array(
         late.seq, job.id, late.worker, late.attempts_started, late.attempts_made, late.stalled_count,
-        late.renewed_at, late.alone, job.options, late.extras
+        late.renewed_at, late.alone, job.options, late.has
     )
 ) AS BLOB)
 FROM (
@@ -19,25 +19,25 @@ CROSS JOIN job ON job.seq = late.seq;
 -- statement: stall
 -- Takes :stalled (json, a list of seq, attempts used, reason). They are still active, too, until they leave.
 INSERT INTO waiting (
-    queue, priority, ord, name, extras, attempts_made, stalled_count, reason, {{CARRIED_BY_STALL}}
+    queue, priority, ord, name, has, attempts_made, stalled_count, reason, {{CARRIED_BY_STALL}}
 )
 SELECT
-    job.queue, job.priority, job.ord, job.name, job.extras,
+    job.queue, job.priority, job.ord, job.name, job.has,
     attempts_made + (stalled.value ->> 1), stalled_count + 1, stalled.value ->> 2, {{CARRIED_BY_STALL}}
 FROM jsonb_each(:stalled) AS stalled
 CROSS JOIN active ON active.seq = stalled.value ->> 0
 CROSS JOIN job ON job.seq = active.seq;
 
--- statement: expired
--- Takes :queue, :now, :limit. Returns a list of seq, id, state and extras.
-SELECT CAST(json_group_array(json_array(expired.seq, job.id, expired.state, job.extras)) AS BLOB)
+-- statement: old
+-- Takes :queue, :now, :limit. Returns a list of seq, id, state and has.
+SELECT CAST(json_group_array(json_array(outdated.seq, job.id, outdated.state, job.has)) AS BLOB)
 FROM (
     SELECT seq, state FROM finished
     WHERE queue = :queue AND expires_at <= :now AND expires_at < {{LAST_INSTANT}}
     ORDER BY expires_at
     LIMIT :limit
-) AS expired
-CROSS JOIN job ON job.seq = expired.seq;
+) AS outdated
+CROSS JOIN job ON job.seq = outdated.seq;
 
 -- statement: oldest_event
 -- Takes :first (id). Returns the id of the queue's oldest entry.
@@ -67,4 +67,5 @@ WHERE (kind, key) IN (SELECT kind, key FROM record WHERE expires_at <= :now ORDE
 SELECT
     (SELECT min(due_at) FROM later WHERE queue = :queue AND due_at IS NOT NULL),
     (SELECT min(lock_until) FROM active WHERE queue = :queue),
-    (SELECT min(expires_at) FROM finished WHERE queue = :queue AND expires_at < {{LAST_INSTANT}});
+    (SELECT min(expires_at) FROM finished WHERE queue = :queue AND expires_at < {{LAST_INSTANT}}),
+    (SELECT min(next_at) FROM schedule WHERE queue = :queue AND next_at IS NOT NULL);

@@ -1,17 +1,19 @@
 -- What handlers, or others, add to jobs.
 
 -- statement: note_active
--- This and the next two take :notes (json, a list of seq, progress or null to keep it, lines ever logged).
+-- This and the next two take :notes (json, a list of seq, progress or null to keep it, lines ever logged, has).
 UPDATE active SET
     progress = coalesce(note.value ->> 1, progress),
-    logged = note.value ->> 2
+    logged = note.value ->> 2,
+    has = note.value ->> 3
 FROM jsonb_each(:notes) AS note
 WHERE active.seq = note.value ->> 0;
 
 -- statement: note_waiting
 UPDATE waiting SET
     progress = coalesce(note.value ->> 1, progress),
-    logged = note.value ->> 2
+    logged = note.value ->> 2,
+    has = note.value ->> 3
 FROM jsonb_each(:notes) AS note
 JOIN job ON job.seq = note.value ->> 0
 WHERE waiting.queue = job.queue AND waiting.priority = job.priority AND waiting.ord = job.ord;
@@ -23,11 +25,11 @@ UPDATE later SET
 FROM jsonb_each(:notes) AS note
 WHERE later.seq = note.value ->> 0;
 
--- statement: mark
--- Takes :marks (json, a list of seq and whether it runs alone).
-UPDATE active SET alone = mark.value ->> 1
-FROM jsonb_each(:marks) AS mark
-WHERE active.seq = mark.value ->> 0;
+-- statement: alone
+-- Takes :changes (json, a list of seq and whether it runs alone).
+UPDATE active SET alone = change.value ->> 1
+FROM jsonb_each(:changes) AS change
+WHERE active.seq = change.value ->> 0;
 
 -- statement: data
 -- Takes :changes (json, a list of seq and data).

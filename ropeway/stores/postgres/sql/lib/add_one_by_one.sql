@@ -1,15 +1,16 @@
 -- Adds bundles in order, when some of their ids exist.
 -- Takes the queue ids and ids that are new, and the parameters of `add`, with a sequence number, a queue id and a
--- bundle for each job; and the ids of the queues that the flow names.
--- Returns a letter for each job: c created, f found, x conflict, s skipped.
+-- bundle for each job; the ids of the queues that the flow names, and what `take_keys` takes.
+-- Returns a letter for each job: c or p created (see `take_keys`), f found, x conflict, s skipped, d deduplicated; and what
+-- `take_keys` returns.
 CREATE OR REPLACE FUNCTION ropeway.add_one_by_one(
     news text[], seqs bigint[], queue_ids integer[], bundles integer[], ids text[], names text[], datas text[], options text[],
-    priorities integer[], lifos boolean[], tags text[], delays bigint[], dues bigint[], flow json, flow_queues integer[],
-    instant bigint
-) RETURNS text[]
+    priorities integer[], lifos boolean[], tags text[], INOUT delays bigint[], INOUT dues bigint[], flow json,
+    flow_queues integer[], extras text[], keys text[], modes text[], ttls bigint[], INOUT holders text[],
+    INOUT done ropeway.effects, instant bigint, OUT verdicts text[]
+)
 LANGUAGE plpgsql AS $$
 DECLARE
-    verdicts text[] := '{}';
     -- The first job of the bundle, and whether any of it conflicts.
     first integer := 1;
     has_conflict boolean := false;
@@ -21,7 +22,9 @@ DECLARE
     kin record;
     families bigint[];
     is_new boolean;
+    taken record;
 BEGIN
+    verdicts := '{}';
     FOR n IN 1 .. cardinality(ids) LOOP
         families := NULL;
         is_new := true;
@@ -32,12 +35,12 @@ BEGIN
         END IF;
         -- Only those: ids that were removed since may be added by a call that waits for this one.
         INSERT INTO ropeway.job (
-            ord, created_at, queue, priority, id, name, options, data, tags, parents, families, family
+            ord, created_at, queue, priority, id, name, options, data, tags, parents, families, family, extras
         )
         SELECT
             CASE WHEN lifos[n] THEN -seqs[n] ELSE seqs[n] END, instant, queue_ids[n], coalesce(priorities[n], 0),
             ids[n], names[n], coalesce(options[n], '{}'), datas[n], ropeway.texts_of_json(tags[n]::json),
-            flow -> 'parents' ->> (sets[n] - 1), families, CASE WHEN are_parents[n] THEN seqs[n] END
+            flow -> 'parents' ->> (sets[n] - 1), families, CASE WHEN are_parents[n] THEN seqs[n] END, extras[n]
         WHERE queue_ids[n] || ':' || ids[n] = ANY (news) AND is_new
         ON CONFLICT DO NOTHING;
         IF FOUND THEN
@@ -73,11 +76,27 @@ BEGIN
         IF has_conflict THEN
             DELETE FROM ropeway.job AS j
             WHERE j.queue = ANY (queue_ids) AND j.id = ANY (ids[first:n]) AND abs(j.ord) = ANY (seqs[first:n]);
-        ELSIF flow IS NOT NULL THEN
-            PERFORM ropeway.add_families(
-                flow, flow_queues, ARRAY(SELECT CASE verdicts[mine] WHEN 'c' THEN seqs[mine] END FROM generate_series(1, n) AS mine),
-                queue_ids, ids, delays, dues, first
-            );
+        ELSE
+            IF keys IS NOT NULL THEN
+                taken := ropeway.take_keys(
+                    verdicts, first, n, queue_ids, seqs, ids, names, datas, priorities, lifos, delays, dues, extras, keys, modes,
+                    ttls, flow, sets, are_parents, holders, done, instant
+                );
+                verdicts := taken.letters;
+                delays := taken.delays;
+                dues := taken.dues;
+                holders := taken.holders;
+                done := taken.done;
+            END IF;
+            IF flow IS NOT NULL THEN
+                PERFORM ropeway.add_families(
+                    flow, flow_queues,
+                    ARRAY(
+                        SELECT CASE WHEN verdicts[mine] IN ('c', 'p') THEN seqs[mine] END FROM generate_series(1, n) AS mine
+                    ),
+                    queue_ids, ids, delays, dues, first
+                );
+            END IF;
         END IF;
         FOR mine IN first .. n LOOP
             verdicts[mine] := CASE
@@ -90,6 +109,5 @@ BEGIN
         has_conflict := false;
         added := '{}';
     END LOOP;
-    RETURN verdicts;
 END
 $$;

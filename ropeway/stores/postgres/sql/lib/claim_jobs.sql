@@ -1,10 +1,10 @@
--- Claims waiting jobs for one worker, after promoting the delayed ones that are due.
+-- Claims waiting jobs for one worker, after promoting the delayed ones that are due, and failing those that expired.
 -- Takes the step, the queue's row, the instant, and the request: token, worker, how many, how long the lock lasts,
 -- names (null: any), whether it is a repeat, whether the claimer marks what runs alone, and where the scan starts:
 -- behind a priority and ord, and from a due_at (nulls: at the very start).
 -- Returns the step, when a next claim may find more, how many dead index entries it passed, and the jobs as an array
 -- for each field. An array is null if all jobs have the default: no options, priority 0, never run before, no tags, no
--- parents and no children, locked now.
+-- parents, no children, no extras and no marks, locked now.
 CREATE OR REPLACE FUNCTION ropeway.claim_jobs(
     INOUT s ropeway.step, queue ropeway.queue, instant bigint, token text, worker text, most integer, lock bigint,
     names text[], repeats boolean, isolates boolean, from_priority integer, from_ord bigint, from_due bigint,
@@ -20,6 +20,7 @@ DECLARE
     jobs text;
     amount integer;
     due record;
+    late record;
     has_options boolean;
     has_priority boolean;
 BEGIN
@@ -36,7 +37,8 @@ BEGIN
                 a.*, job.data, job.options, job.created_at,
                 json_build_array(
                     a.attempts_made, a.attempts_started, a.stalled_count, a.reason, a.progress, job.tags,
-                    job.parents::json, (SELECT f.total FROM ropeway.family AS f WHERE f.id = job.family)
+                    job.parents::json, (SELECT f.total FROM ropeway.family AS f WHERE f.id = job.family), job.extras::json,
+                    CASE WHEN job.marks IS NOT NULL THEN ropeway.marks_of(job.marks) END
                 )::text AS past
             FROM ropeway.active AS a
             JOIN ropeway.job ON job.queue = a.queue AND job.id = a.id
@@ -57,6 +59,23 @@ BEGIN
         due := ropeway.promote_due(s, queue.id, instant, from_due);
         s := due.s;
         again_at := due.next_due;
+    END IF;
+    IF queue.has_deadlines THEN
+        late := ropeway.expire_due(s, queue.id, instant);
+        IF late.expired > 0 THEN
+            s := late.s;
+            IF late.news IS NOT NULL THEN
+                s := ropeway.conclude(s, queue.id, late.news, instant);
+            END IF;
+            IF late.expired = {{BATCH}} THEN
+                -- There may be more, which must not be started.
+                again_at := instant;
+                RETURN;
+            END IF;
+            SELECT later.due_at INTO again_at FROM ropeway.later
+            WHERE later.queue = queue.id AND later.due_at >= coalesce(from_due, 0)
+            ORDER BY later.due_at LIMIT 1;
+        END IF;
     END IF;
     IF queue.max_active IS NOT NULL THEN
         -- Claims under a limit take turns. What they count is read after they had to wait.
@@ -110,12 +129,12 @@ BEGIN
     ), taken AS (
         INSERT INTO ropeway.active (
             ord, started_at, renewed_at, lock_until, queue, priority, attempts_made, attempts_started, stalled_count,
-            logged, alone, id, name, token, worker, reason, progress, has_parents
+            logged, alone, id, name, token, worker, reason, progress, has_ties
         )
         SELECT
             gone.ord, instant, instant, instant + lock, gone.queue, gone.priority, gone.attempts_made,
             gone.attempts_started + 1, gone.stalled_count, gone.logged, NOT isolates, gone.id, gone.name, claim_jobs.token,
-            claim_jobs.worker, gone.reason, gone.progress, gone.has_parents
+            claim_jobs.worker, gone.reason, gone.progress, gone.has_ties
         FROM gone
     )
     SELECT
@@ -124,11 +143,13 @@ BEGIN
         string_agg('["' || mine.id || '",null]', ','),
         bool_or(mine.options <> '{}'), bool_or(mine.priority <> 0),
         CASE WHEN bool_or(
-            mine.attempts_started > 0 OR num_nonnulls(mine.progress, mine.tags, mine.parents, mine.family) > 0
+            mine.attempts_started > 0 OR mine.progress IS NOT NULL OR mine.tags IS NOT NULL OR mine.parents IS NOT NULL
+            OR mine.family IS NOT NULL OR mine.extras IS NOT NULL OR mine.marks IS NOT NULL
         ) THEN array_agg(
             json_build_array(
                 mine.attempts_made, mine.attempts_started + 1, mine.stalled_count, mine.reason, mine.progress, mine.tags,
-                mine.parents::json, mine.children
+                mine.parents::json, mine.children, mine.extras::json,
+                CASE WHEN mine.marks IS NOT NULL THEN ropeway.marks_of(mine.marks) END
             )::text
         ) END
     INTO ids, job_names, datas, options, priorities, ords, created, jobs, has_options, has_priority, pasts
@@ -136,13 +157,13 @@ BEGIN
         SELECT
             gone.id, gone.name, gone.priority, gone.ord, gone.attempts_made, gone.attempts_started,
             gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at, job.tags, job.parents,
-            job.family, CASE
+            job.extras, job.marks, job.family, CASE
                 WHEN job.family IS NOT NULL THEN (SELECT f.total FROM ropeway.family AS f WHERE f.id = job.family)
             END AS children
         FROM gone
         -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (
-            SELECT j.data, j.options, j.created_at, j.tags, j.parents, j.family FROM ropeway.job AS j
+            SELECT j.data, j.options, j.created_at, j.tags, j.parents, j.family, j.extras, j.marks FROM ropeway.job AS j
             WHERE j.queue = gone.queue AND j.id = gone.id
             LIMIT 1
         ) AS job

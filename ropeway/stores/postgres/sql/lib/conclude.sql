@@ -1,4 +1,5 @@
--- Tells parents that children of theirs have ended. They may end too, and have parents that are told in turn.
+-- Does what follows from the end of jobs that have ties. Parents are told that children of theirs have ended. They may end
+-- too, and have parents that are told in turn.
 --
 --     settle a ──> end_jobs ──news──> conclude: lock families ──> note_ends ──judgements──> judge ──> release
 --                                        ^                                                    ├──> fail_by_children
@@ -8,9 +9,12 @@
 -- reads it in a later statement: the second one waits, and then sees what the first has counted. So exactly one of them
 -- finds that no child is left.
 --
--- Calls lock their jobs first, then families, then parents that wait, then queues, then what is numbered. Families are locked
--- in descending order: a parent's id is less than those of all its descendants, so a failure that goes upward keeps to it.
--- What has to be locked in another order is not waited for: the call fails, and its caller tries again.
+-- When all parents are told, the dedupe keys of all that ended are freed, and dead letters are added.
+--
+-- Calls lock their jobs first, then families, then parents that wait, then dedupe keys, then queues, then what is numbered.
+-- Families are locked in descending order: a parent's id is less than those of all its descendants, so a failure that goes
+-- upward keeps to it. Keys are locked in their order. Writers of schedules take turns before all that. What has to be locked in
+-- another order is not waited for, or only briefly: then the call fails, and its caller tries again.
 --
 -- Takes the step, the queue, the news (or null), the instant, judgements that do not come from news (or null), and the least
 -- of the families that are locked already (or null).
@@ -25,6 +29,8 @@ DECLARE
     steps ropeway.step[] := ARRAY[s];
     revoked ropeway.revoked[];
     wanted bigint[];
+    leaving ropeway.news[] := '{}';
+    letters json;
     after record;
 BEGIN
     LOOP
@@ -36,6 +42,10 @@ BEGIN
             news := news || after.news;
         END IF;
         EXIT WHEN news IS NULL;
+        leaving := leaving || ARRAY(
+            SELECT ROW(given.*)::ropeway.news FROM unnest(news) AS given
+            WHERE given.key IS NOT NULL OR given.letter IS NOT NULL
+        );
         wanted := ARRAY(SELECT DISTINCT unnest(given.families) FROM unnest(news) AS given ORDER BY 1 DESC NULLS LAST);
         wanted := array_remove(wanted, NULL);
         IF lowest IS NULL OR wanted[1] <= lowest THEN
@@ -47,6 +57,15 @@ BEGIN
         judged := ropeway.note_ends(news);
         news := NULL;
     END LOOP;
+    IF leaving <> '{}' THEN
+        after := ropeway.free_keys(queues, steps, leaving, instant);
+        queues := after.queues;
+        steps := after.steps;
+        letters := (SELECT json_agg(given.letter::json) FROM unnest(leaving) AS given WHERE given.letter IS NOT NULL);
+        IF letters IS NOT NULL THEN
+            PERFORM ropeway.add_listed(letters, instant, true);
+        END IF;
+    END IF;
     s := steps[1];
     FOR n IN 2 .. cardinality(queues) LOOP
         PERFORM ropeway.write_step(steps[n], queues[n], instant, false, true);

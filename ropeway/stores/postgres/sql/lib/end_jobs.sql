@@ -3,8 +3,8 @@
 -- (each once, in order) and tokens, of which those end that are active under their token; or jobs as they are to be
 -- stored, whose state's row is deleted already. Then their results (null: none has one), event details of each (json;
 -- null: none) and of all, and the instant.
--- Returns the step, the ids of those that ended, and news for their parents, which the caller has to pass to `conclude`
--- when it has locked all its jobs (null: none has parents).
+-- Returns the step, the ids of those that ended, and news of those that have ties, which the caller has to pass to
+-- `conclude` when it has locked all its jobs (null: none has).
 CREATE OR REPLACE FUNCTION ropeway.end_jobs(
     INOUT s ropeway.step, queue_id integer, move text, entered ropeway.state, age bigint, keeps bigint, held_ids text[],
     tokens text[], jobs ropeway.active[], results text[], details text[], common text, instant bigint, OUT ended text[],
@@ -50,8 +50,9 @@ BEGIN
             array_agg(abs(gone.ord)) FILTER (
                 WHERE NOT is_kept AND (gone.attempts_started > 1 OR gone.attempts_made > 0 OR gone.logged > 0)
             ),
-            array_agg(ROW(queue_id, gone.id, entered, gone.result, gone.reason, NULL)::ropeway.news)
-                FILTER (WHERE gone.has_parents)
+            array_agg(
+                ROW(queue_id, gone.id, entered, gone.result, gone.reason, NULL, gone.attempts_made, NULL, NULL)::ropeway.news
+            ) FILTER (WHERE gone.has_ties)
         INTO amount, ended, listed, pasts, news
         FROM gone;
         s.active := coalesce(s.active, 0) - amount;
@@ -71,8 +72,11 @@ BEGIN
                 WHERE NOT is_kept AND (job.attempts_started > 1 OR job.attempts_made > 0 OR job.logged > 0)
             ),
             array_agg(
-                ROW(queue_id, job.id, entered, results[job.ordinality], job.reason, NULL)::ropeway.news ORDER BY job.ordinality
-            ) FILTER (WHERE job.has_parents)
+                ROW(
+                    queue_id, job.id, entered, results[job.ordinality], job.reason, NULL, job.attempts_made, NULL, NULL
+                )::ropeway.news
+                ORDER BY job.ordinality
+            ) FILTER (WHERE job.has_ties)
         INTO amount, ended, listed, pasts, news
         FROM unnest(jobs) WITH ORDINALITY AS job;
     END IF;
@@ -80,7 +84,9 @@ BEGIN
         RETURN;
     END IF;
     s.entries := concat_ws(',', s.entries, ropeway.entry(move, instant, entered::text, listed, common));
-    s.events := coalesce(s.events, 0) + amount * CASE move WHEN '{{GIVE_UP}}' THEN {{EVENTS_OF_GIVE_UP}} ELSE 1 END;
+    s.events := coalesce(s.events, 0) + amount * CASE move
+        WHEN '{{GIVE_UP}}' THEN {{EVENTS_OF_GIVE_UP}} WHEN '{{EXPIRE}}' THEN {{EVENTS_OF_EXPIRE}} ELSE 1
+    END;
     IF entered = 'completed' THEN
         s.completed := coalesce(s.completed, 0) + CASE WHEN is_kept THEN amount ELSE 0 END;
         s.metric_completed := coalesce(s.metric_completed, 0) + amount;
@@ -92,13 +98,14 @@ BEGIN
         s.metric_cancelled := coalesce(s.metric_cancelled, 0) + amount;
     END IF;
     IF news IS NOT NULL THEN
-        news := ropeway.news_of(news, move);
+        news := ropeway.news_of(news, move, instant);
     END IF;
     IF NOT is_kept THEN
         dropped := ropeway.drop_jobs(s, queue_id, ended, array_fill(entered, ARRAY[amount]), pasts, instant);
         s := dropped.s;
-    ELSIF keeps IS NOT NULL THEN
-        s := ropeway.trim_finished(s, queue_id, entered, keeps, amount, instant);
+    -- If many are kept, this is done only sometimes, and some more stay meanwhile.
+    ELSIF keeps IS NOT NULL AND random() * greatest(keeps - 100, 1) <= 10 * amount THEN
+        s := ropeway.trim_finished(s, queue_id, entered, keeps, instant);
     END IF;
 END
 $$;

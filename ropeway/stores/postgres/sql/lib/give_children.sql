@@ -14,7 +14,7 @@ BEGIN
         UPDATE ropeway.job AS j SET family = family_id WHERE j.queue = job.queue AND j.id = job.id;
     END IF;
     letters := ropeway.add_json(given ->> 'adds', instant);
-    IF letters LIKE '%x%' THEN
+    IF split_part(letters, ' ', 1) LIKE '%x%' THEN
         IF job.family IS NULL THEN
             DELETE FROM ropeway.family AS f WHERE f.id = family_id;
             UPDATE ropeway.job AS j SET family = NULL WHERE j.queue = job.queue AND j.id = job.id;

@@ -3,10 +3,7 @@
 -- Returns true if any are waiting, or due.
 CREATE OR REPLACE FUNCTION ropeway.has_work(queue_id integer) RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}}
 AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM ropeway.waiting AS w WHERE w.queue = queue_id)

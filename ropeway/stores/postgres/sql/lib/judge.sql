@@ -12,8 +12,20 @@ DECLARE
     released bigint[];
     failing ropeway.judgement[];
     removed ropeway.judgement[];
+    one ropeway.judgement;
     after record;
 BEGIN
+    IF cardinality(judged) > 1 AND '{{EFFECT_REMOVE}}' IN (SELECT given.effect FROM unnest(judged) AS given) THEN
+        -- One by one: a later one may be of a job that an earlier one removes, as a descendant.
+        FOREACH one IN ARRAY judged LOOP
+            after := ropeway.judge(queues, steps, revoked, ARRAY[one], instant);
+            queues := after.queues;
+            steps := after.steps;
+            revoked := after.revoked;
+            news := news || after.news;
+        END LOOP;
+        RETURN;
+    END IF;
     -- Not waited for: who has locked one of them may wait for a family.
     waiting := ARRAY(
         SELECT given.family FROM unnest(judged) AS given

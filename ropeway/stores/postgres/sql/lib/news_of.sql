@@ -1,7 +1,8 @@
--- Completes the news of jobs that ended by one move: the reason that parents are told, and their families.
--- Takes the news of jobs of one queue, with the reason of each job itself, and the move.
--- Returns the news of those that have parents; null if none has.
-CREATE OR REPLACE FUNCTION ropeway.news_of(news ropeway.news[], move text) RETURNS ropeway.news[]
+-- Completes the news of jobs that ended by one move: the reason that parents are told, and their families; dedupe keys, and
+-- dead letters.
+-- Takes the news of jobs of one queue, with the reason of each job itself, the move, and the instant.
+-- Returns the news of those that have any of this; null if none has.
+CREATE OR REPLACE FUNCTION ropeway.news_of(news ropeway.news[], move text, instant bigint) RETURNS ropeway.news[]
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     queue_name CONSTANT text := (SELECT q.name FROM ropeway.queue AS q WHERE q.id = (news[1]).queue);
@@ -21,16 +22,33 @@ BEGIN
                             format('{{REASON_OF_CANCELLED_CHILD_WITH_REASON}}', queue_name, given.id, given.reason)
                         ELSE format('{{REASON_OF_CANCELLED_CHILD}}', queue_name, given.id)
                     END,
-                    job.families
+                    job.families, given.attempts, job.extras -> 'dedupe' ->> 'key',
+                    CASE WHEN given.ended = 'failed' AND job.extras ->> 'dead_letter' IS NOT NULL THEN
+                        -- As `letter_of` of job/dead_letters.py.
+                        json_build_object(
+                            'queue', job.extras ->> 'dead_letter',
+                            'id', format('{{LETTER_ID}}', queue_name, given.id, instant),
+                            'name', job.name, 'data', job.data, 'options', job.options,
+                            'extras', json_build_object(
+                                'origin', json_build_object(
+                                    'queue', queue_name, 'id', given.id, 'reason', coalesce(given.reason, ''),
+                                    'attempts', given.attempts, 'at', instant
+                                )
+                            )::text
+                        )::text
+                    END
                 )::ropeway.news
                 ORDER BY given.n
             )
-        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, n)
+        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, attempts, key, letter, n)
         -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (
-            SELECT j.families FROM ropeway.job AS j WHERE j.queue = given.queue AND j.id = given.id LIMIT 1
+            SELECT j.families, j.name, j.data, j.options, j.extras::json AS extras FROM ropeway.job AS j
+            WHERE j.queue = given.queue AND j.id = given.id
+            LIMIT 1
         ) AS job
-        WHERE job.families IS NOT NULL
+        WHERE job.families IS NOT NULL OR job.extras -> 'dedupe' IS NOT NULL
+            OR (given.ended = 'failed' AND job.extras -> 'dead_letter' IS NOT NULL)
     );
 END
 $$;

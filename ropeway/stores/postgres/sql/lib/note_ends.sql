@@ -1,6 +1,7 @@
 -- Records the ends of children in their links and families, which must be locked.
 -- Takes the news.
--- Returns what they do to parents, as far as it is more than one child less to wait for; null if nothing.
+-- Returns what they do to parents, as far as it is more than one child less to wait for, in the order of the news and of each
+-- child's parents; null if nothing.
 CREATE OR REPLACE FUNCTION ropeway.note_ends(news ropeway.news[]) RETURNS ropeway.judgement[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -8,11 +9,11 @@ DECLARE
 BEGIN
     WITH told AS MATERIALIZED (
         SELECT
-            given.n, known.family, known.row_ctid, known.state AS was, given.ended, given.result, given.reason,
+            ARRAY[given.n, waits.n] AS n, known.family, known.row_ctid, known.state AS was, given.ended, given.result, given.reason,
             ropeway.effect(given.ended, known.policy) AS effect,
             known.state = '{{CHILD_PENDING}}' OR ropeway.effect('failed', known.policy) = '{{EFFECT_HOLD}}' AS was_awaited
-        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, n)
-        CROSS JOIN LATERAL unnest(given.families) AS waits (family)
+        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, attempts, key, letter, n)
+        CROSS JOIN LATERAL unnest(given.families) WITH ORDINALITY AS waits (family, n)
         -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (
             SELECT l.family, l.ctid AS row_ctid, l.policy, l.state FROM ropeway.link AS l

@@ -4,7 +4,9 @@
 CREATE OR REPLACE FUNCTION ropeway.notify(wakes text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM ropeway.wake(split_part(owed, ':', 2)::integer, ltrim(split_part(owed, ':', 1), '-'), true)
+    PERFORM ropeway.wake(
+        split_part(owed, ':', 2)::integer, ltrim(split_part(owed, ':', 1), '-'), true, split_part(owed, ':', 3) = 'ahead'
+    )
     FROM unnest(wakes) AS owed;
 END
 $$;

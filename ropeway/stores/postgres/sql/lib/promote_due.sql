@@ -28,9 +28,9 @@ BEGIN
     WITH gone AS (
         DELETE FROM ropeway.later WHERE later.ctid = ANY (ctids) RETURNING later.*
     ), lined AS (
-        INSERT INTO ropeway.waiting (ord, queue, priority, {{CARRIED}}, reason)
+        INSERT INTO ropeway.waiting (ord, queue, priority, {{CARRIED}}, reason, start_by)
         SELECT
-            gone.ord, gone.queue, gone.priority, {{CARRIED_OF_GONE}}, gone.reason
+            gone.ord, gone.queue, gone.priority, {{CARRIED_OF_GONE}}, gone.reason, gone.start_by
         FROM gone
     )
     SELECT count(*), string_agg('["' || gone.id || '",null]', ',' ORDER BY gone.due_at, gone.ord)

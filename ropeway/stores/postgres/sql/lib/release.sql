@@ -32,8 +32,8 @@ BEGIN
         WHERE opened.due IS NULL AND l.queue = opened.queue AND l.id = opened.id
         RETURNING l.*
     ), lined AS (
-        INSERT INTO ropeway.waiting (ord, queue, priority, {{CARRIED}}, reason)
-        SELECT gone.ord, gone.queue, gone.priority, {{CARRIED_OF_GONE}}, gone.reason FROM gone
+        INSERT INTO ropeway.waiting (ord, queue, priority, {{CARRIED}}, reason, start_by)
+        SELECT gone.ord, gone.queue, gone.priority, {{CARRIED_OF_GONE}}, gone.reason, gone.start_by FROM gone
     ), delayed AS (
         UPDATE ropeway.later AS l SET due_at = opened.due FROM opened
         WHERE opened.due IS NOT NULL AND l.queue = opened.queue AND l.id = opened.id

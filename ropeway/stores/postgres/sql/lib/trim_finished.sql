@@ -1,9 +1,8 @@
 -- Removes the oldest finished jobs beyond a count. Jobs that are kept for ever are neither counted nor removed.
--- Takes the step, the queue, the state, the count, how many jobs the call finished, and the instant.
+-- Takes the step, the queue, the state, the count, and the instant.
 -- Returns the step.
 CREATE OR REPLACE FUNCTION ropeway.trim_finished(
-    INOUT s ropeway.step, queue_id integer, of_state ropeway.state, keeps bigint, amount integer,
-    instant bigint
+    INOUT s ropeway.step, queue_id integer, of_state ropeway.state, keeps bigint, instant bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -11,10 +10,6 @@ DECLARE
     newest record;
     beyond bigint;
 BEGIN
-    -- If many are kept, this is done only sometimes, and some more stay meanwhile.
-    IF random() > 10.0 * amount / greatest(keeps - 100, 1) THEN
-        RETURN;
-    END IF;
     IF keeps <= {{BATCH}} OR EXISTS (
         SELECT FROM ropeway.finished AS f WHERE f.queue = queue_id AND f.state = of_state AND f.expires_at IS NULL
     ) THEN

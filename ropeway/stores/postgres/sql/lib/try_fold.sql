@@ -3,10 +3,7 @@
 -- Returns nothing.
 CREATE OR REPLACE FUNCTION ropeway.try_fold(queue_name text) RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
+{{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}}
 AS $$
 DECLARE
     queue_id integer;

@@ -11,12 +11,13 @@ BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     BEGIN
         PERFORM ropeway.add(
-            ARRAY[stage], NULL, NULL, ARRAY['1'], ARRAY[''], ARRAY[''], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false
+            ARRAY[stage], NULL, NULL, ARRAY['1'], ARRAY[''], ARRAY[''], NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+            NULL, NULL, NULL, NULL, NULL, false
         );
         PERFORM ropeway.claim(stage, '1', '', 1, 1, NULL, false, true, NULL, NULL, NULL, NULL, false);
         PERFORM ropeway.settle(
             stage, ARRAY['1'], ARRAY['1'], NULL, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-            NULL, '2', '', 1, 1, NULL, false, true, NULL, NULL, NULL, NULL, false
+            NULL, NULL, NULL, '2', '', 1, 1, NULL, false, true, NULL, NULL, NULL, NULL, false
         );
         RAISE EXCEPTION 'done';
     EXCEPTION

@@ -23,9 +23,9 @@ BEGIN
         );
         wakes := array_append(wakes, ropeway.wake(queue_id, 'events', may_wake));
     END IF;
-    -- Or parents may have been released.
+    -- Or parents may have been released, which are in line ahead of their children.
     IF has_new_work OR s.waiting_children < 0 THEN
-        wakes := array_append(wakes, ropeway.wake(queue_id, 'jobs', may_wake));
+        wakes := array_append(wakes, ropeway.wake(queue_id, 'jobs', may_wake, coalesce(s.waiting_children < 0, false)));
     END IF;
     RETURN array_remove(wakes, NULL);
 END

@@ -26,6 +26,8 @@ CREATE TABLE ropeway.queue (
     is_configured boolean NOT NULL DEFAULT false,
     is_paused boolean NOT NULL DEFAULT false,
     paused_names text[] NOT NULL DEFAULT '{}',
+    -- Whether it ever had a job that expires, so that claims in other queues need not look for any.
+    has_deadlines boolean NOT NULL DEFAULT false,
     max_active bigint CHECK (max_active > 0)
 );
 
@@ -49,12 +51,17 @@ CREATE TABLE ropeway.job (
     families bigint[],
     -- That of the jobs that it waits for. Null if it never had any.
     family bigint,
+    -- Rarely used fields (json, an object). Null if it has none.
+    extras text,
+    -- The number of its marks in `mark`. Null if it never had any.
+    marks bigint,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- Every job has a row in one of the next four tables, by its state. Each is ordered as it is used and has the columns that
--- its moves need, so that neither a claim nor a settle reads jobs of other states. `has_parents` is null if no job waits for
--- it, and so takes no space.
+-- its moves need, so that neither a claim nor a settle reads jobs of other states. `has_ties` is true if other jobs wait for
+-- it or it has extras, so that its end is more than a move; else it is null, and takes no space. `start_by` is null unless it
+-- expires then: a claim does not take that along, so it exists until a job was started.
 
 CREATE TABLE ropeway.waiting (
     ord bigint NOT NULL,
@@ -72,7 +79,8 @@ CREATE TABLE ropeway.waiting (
     worker text COLLATE "C",
     reason text,
     progress text,
-    has_parents boolean
+    has_ties boolean,
+    start_by bigint
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
     autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0
@@ -80,6 +88,7 @@ CREATE TABLE ropeway.waiting (
 
 CREATE UNIQUE INDEX waiting_in_line ON ropeway.waiting (queue, priority, ord);
 CREATE INDEX waiting_by_name ON ropeway.waiting (queue, name, priority, ord);
+CREATE INDEX waiting_expiring ON ropeway.waiting (queue, start_by) WHERE start_by IS NOT NULL;
 
 -- No index but its key, and room in every page: renewing a lock stays on its page and changes no index.
 CREATE TABLE ropeway.active (
@@ -101,7 +110,7 @@ CREATE TABLE ropeway.active (
     worker text COLLATE "C" NOT NULL,
     reason text,
     progress text,
-    has_parents boolean,
+    has_ties boolean,
     PRIMARY KEY (queue, id)
 ) WITH (
     fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -126,7 +135,10 @@ CREATE TABLE ropeway.later (
     worker text COLLATE "C",
     reason text,
     progress text,
-    has_parents boolean,
+    has_ties boolean,
+    start_by bigint,
+    -- The name of a mark that ends the delay. Null unless it is postponed until there is one.
+    awaits text COLLATE "C",
     PRIMARY KEY (queue, id)
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
@@ -134,6 +146,7 @@ CREATE TABLE ropeway.later (
 );
 
 CREATE INDEX later_due ON ropeway.later (queue, due_at, ord) WHERE due_at IS NOT NULL;
+CREATE INDEX later_expiring ON ropeway.later (queue, start_by) WHERE start_by IS NOT NULL;
 CREATE INDEX later_children ON ropeway.later (queue, abs(ord)) WHERE due_at IS NULL;
 
 -- Rows are added at one end, and removed by retention at the other.
@@ -157,7 +170,7 @@ CREATE TABLE ropeway.finished (
     reason text,
     progress text,
     result text,
-    has_parents boolean,
+    has_ties boolean,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
@@ -211,14 +224,44 @@ CREATE TABLE ropeway.link (
 -- By an expression, so that no child is searched with it among all of its family, as long as the table seems small.
 CREATE UNIQUE INDEX link_in_order ON ropeway.link ((-family), number);
 
--- The end of a child, for its parents: how it ended, and their families.
-CREATE TYPE ropeway.news AS (queue integer, id text, ended text, result text, reason text, families bigint[]);
+-- The end of a job that has ties: how it ended, for its parents, and their families; the attempts it had made; its dedupe
+-- key; and its dead letter (json, see `add_letters`).
+CREATE TYPE ropeway.news AS (
+    queue integer, id text, ended text, result text, reason text, families bigint[], attempts integer, key text, letter text
+);
 
 -- What news do to a parent: the effect of the first child that failed (null: none is waited for any more), and the strongest
 -- of the others.
 CREATE TYPE ropeway.judgement AS (
     family bigint, queue integer, id text, effect text, reason text, other_effect text, other_reason text
 );
+
+-- Dedupe keys that jobs hold. `sql/lib/take_keys.sql` says how calls lock them.
+CREATE TABLE ropeway.held_key (
+    -- Until then it is held whatever becomes of the job. Null: as long as the job is not final, and always if another waits.
+    until bigint,
+    queue integer NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    holder text COLLATE "C" NOT NULL,
+    -- The job that waits for the end of the holder.
+    next text COLLATE "C",
+    PRIMARY KEY (queue, key)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+
+CREATE INDEX held_key_until ON ropeway.held_key (queue, until) WHERE until IS NOT NULL;
+
+-- Writers of one queue take turns, by an advisory lock.
+CREATE TABLE ropeway.schedule (
+    -- Null if it is paused or has ended.
+    next_at bigint,
+    version bigint NOT NULL,
+    queue integer NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (queue, id)
+) WITH (fillfactor = 50);
+
+CREATE INDEX schedule_due ON ropeway.schedule (queue, next_at, id) WHERE next_at IS NOT NULL;
 
 -- Failed attempts; a job's numbers have no gaps between the oldest and the newest kept.
 CREATE TABLE ropeway.failure (
@@ -239,6 +282,15 @@ CREATE TABLE ropeway.log_line (
     text text NOT NULL,
     PRIMARY KEY (seq, number)
 );
+
+-- Marks of jobs. A job keeps their number, whatever becomes of its place in line.
+CREATE TABLE ropeway.mark (
+    number bigint NOT NULL,
+    at bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (number, name)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- One row for every call that changed something: its event entries (json, comma separated), by how much it changes the
 -- number of jobs in each state, and what it adds to the metrics. `sql/lib/fold.sql` says how steps are numbered and added up.
@@ -332,6 +384,12 @@ CREATE TABLE ropeway.record (
 
 CREATE INDEX record_expiring ON ropeway.record (expires_at) WHERE expires_at IS NOT NULL;
 
+-- What an add does to jobs that hold its dedupe keys, until it is written: the steps of their queues, locks that it revokes,
+-- and news.
+CREATE TYPE ropeway.effects AS (
+    queues integer[], steps ropeway.step[], revoked ropeway.revoked[], news ropeway.news[]
+);
+
 -- Queues are few. If the tables are analyzed while there is one job in each queue, the planner expects as many queues as
 -- jobs, and searches a job among all of its queue.
 ALTER TABLE ropeway.job ALTER COLUMN queue SET (n_distinct = 10);
@@ -341,6 +399,7 @@ ALTER TABLE ropeway.later ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.finished ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.step ALTER COLUMN queue SET (n_distinct = 10);
 ALTER TABLE ropeway.link ALTER COLUMN queue SET (n_distinct = 10);
+ALTER TABLE ropeway.held_key ALTER COLUMN queue SET (n_distinct = 10);
 
 -- A job with the columns of its state; query it by queue and id.
 CREATE VIEW ropeway.whole_job AS
@@ -377,8 +436,10 @@ SELECT
         WHEN job.family IS NULL THEN 0
         ELSE coalesce((SELECT family.total FROM ropeway.family WHERE family.id = job.family), 0)
     END AS children,
-    job.families, job.family,
-    CASE WHEN job.families IS NOT NULL THEN true END AS has_parents
+    job.extras, job.families, job.family,
+    CASE WHEN job.families IS NOT NULL OR job.extras IS NOT NULL THEN true END AS has_ties,
+    coalesce(waiting.start_by, later.start_by) AS start_by,
+    job.marks, later.awaits
 FROM ropeway.job
 LEFT JOIN ropeway.active ON active.queue = job.queue AND active.id = job.id
 LEFT JOIN ropeway.waiting

@@ -10,18 +10,19 @@ local function read_adds(q, packed, texts)
     queues[i] = open_queue(KEYS[i], q.now)
   end
   return {
-    names = names, jobs = jobs, owners = owners, queues = queues, parcels = parcels, rare = rare, texts = texts,
+    names = names, jobs = jobs, owners = owners, queues = queues, parcels = parcels, rare_of = spread(rare), texts = texts,
   }
 end
 
 -- Adds the jobs of outcomes that were accepted; each is a bundle by itself, so one whose id exists hinders no other.
 -- Returns the numbers of queues that are new.
 local function add_accepted(adds, answers)
-  local bundles, texts, text_at, queues = {}, {}, 1, adds.queues
+  local bundles, texts, rare_of, text_at, queues = {}, {}, {}, 1, adds.queues
   for i, job in ipairs(adds.jobs) do
     local next_at = text_at + job[LENGTH]
     if answers[adds.owners[i]] == '{{ACCEPTED}}' then
       bundles[#bundles + 1], texts[#texts + 1] = { job }, sub(adds.texts, text_at, next_at - 1)
+      rare_of[#bundles] = adds.rare_of[i]
     end
     text_at = next_at
   end
@@ -33,7 +34,7 @@ local function add_accepted(adds, answers)
   if #bundles == 0 then
     return {}
   end
-  local answer = add_all(queues, adds.names, bundles, false, table.concat(texts), adds.rare)
+  local answer = add_all(queues, adds.names, bundles, false, table.concat(texts), rare_of)
   for i = 2, #queues do
     close_queue(queues[i])
   end

@@ -1,34 +1,39 @@
 -- Bundles of jobs, in one queue or several.
--- Uses: unpack, announcing, places, lines, parked, bundle_fields
+-- Uses: unpack, announcing, places, lines, parked, bundle_fields, new_runs, added, admission
 
--- Adds to queues that are open. `texts` are those of all jobs, one after the other; `rare` is the list for RARE.
-local function add_all(queues, names, bundles, only_looks, texts, rare)
-  local text_at, verdicts, new_queues = 1, {}, {}
+-- Adds to queues that are open. `texts` are those of all jobs, one after the other; `rare_of` is what `spread` returns, or
+-- nil if no job has anything rare. Returns codes, numbers of new queues, and for each job that was deduplicated the id of the
+-- job that holds its key.
+local function add_all(queues, names, bundles, only_looks, texts, rare_of)
+  local text_at, text_of, verdicts, new_queues = 1, {}, {}, {}
 
   for i = 1, #queues do
     local q = queues[i]
-    q.jobs, q.delayed, q.groups, q.announced_delayed, q.duplicated, q.known = {}, {}, {}, {}, {}, {}
-    q.ids, q.seen, q.asked, q.number, q.waiting, q.extras, q.runs = {}, {}, 0, 0, 0, {}, {}
-    q.last, q.parents = nil, nil
+    begin_adding(q)
+    q.duplicated, q.known, q.ids, q.seen, q.asked = {}, {}, {}, {}, 0
+    q.has_waiting, q.keys, q.deduplicated = false, nil, nil
     q.created = pack_created(q.now)
     if q.is_new then
       new_queues[#new_queues + 1] = i
     end
   end
 
-  local is_plain, total, has_rare, flagged = true, 0, #rare > 0, nil
+  local is_plain, has_keys, total, flagged, keyed = true, false, 0, nil, nil
 
   local function read_texts(job)
     local length, q, id = job[LENGTH], queues[job[QUEUE]], job[ID]
-    job.text = sub(texts, text_at, text_at + length - 1)
-    text_at = text_at + length
     total = total + 1
+    text_of[total] = sub(texts, text_at, text_at + length - 1)
+    text_at = text_at + length
     if q.seen[id] then
       is_plain = false
     end
-    local own = has_rare and rare[job[RARE]]
-    if own and own[2] and not own.is_after and not in_flows().comes_after_parents(queues, own) then
+    local own = rare_of and rare_of[total]
+    if own and own[FROM] and not own.is_after and not new_flows().comes_after_parents(queues, own) then
       is_plain = false
+    end
+    if own and own[KEY] then
+      has_keys, is_plain = true, note_key(q, own[KEY]) and is_plain
     end
     q.seen[id] = true
     local asked = q.asked + 1
@@ -42,7 +47,8 @@ local function add_all(queues, names, bundles, only_looks, texts, rare)
     return name == other_name and read_text(one, data_at) == read_text(other, other_data_at)
   end
 
-  local store = function(job)
+  -- Takes a job and its number in the call.
+  local store = function(job, at)
     local q = queues[job[QUEUE]]
     local row, id, name, seq = q.row, job[ID], names[job[NAME]], q.row[SEQ] + 1
     row[SEQ] = seq
@@ -53,19 +59,30 @@ local function add_all(queues, names, bundles, only_looks, texts, rare)
       due_at = job[DUE_AT]
     end
     local jobs, place = q.jobs, make_place(priority, order)
-    local value, number = job.text .. place .. q.created, q.number + 2
+    local value, number = text_of[at] .. place .. q.created, q.number + 2
     jobs[number - 1], jobs[number] = id, value
     q.number = number
     if not is_plain then
       q.known[id] = value
     end
-    if has_rare and job[RARE] then
-      flagged = flagged or rarely().flagged_run('')
-      local run, extra = flagged .. place, #q.extras + 2
-      q.extras[extra - 1], q.runs[extra - 1] = id, id
-      q.extras[extra], q.runs[extra] = rare[job[RARE]][1], run
+    local own = rare_of and rare_of[at]
+    if own then
+      flagged = flagged or flagged_run('')
+      local extra = q.extra + 2
+      q.extras[extra - 1], q.extras[extra], q.extra = id, own[EXTRAS], extra
+      q.runs[extra - 1], q.runs[extra] = id, flagged .. place
+      if own[KEY] and is_plain then
+        hold_key(q, id, own)
+      end
+      if own[START_WITHIN] or own[START_BY] then
+        local deadline = own[START_WITHIN] and math.min(q.now + own[START_WITHIN], {{LAST_INSTANT}}) or own[START_BY]
+        q.deadlines = q.deadlines or {}
+        q.deadlines[#q.deadlines + 1] = whole(deadline)
+        q.deadlines[#q.deadlines + 1] = id
+        row[DEADLINE] = math.max(row[DEADLINE] == 0 and deadline or math.min(row[DEADLINE], deadline), 1)
+      end
       if job[LINKS] then
-        in_flows().add_parent(q, job, place, name)
+        new_flows().add_parent(q, job, place, name)
         return
       end
     end
@@ -87,35 +104,42 @@ local function add_all(queues, names, bundles, only_looks, texts, rare)
     group.ids[number], group.members[number], group.number = id, place .. id, number
   end
 
-  local function judge(bundle)
+  -- Takes a bundle and how many jobs of the call come before it.
+  local function judge(bundle, before)
     local own, codes, has_conflict = {}, {}, false
     for i = 1, #bundle do
       local job = bundle[i]
       local key = job[QUEUE] .. ' ' .. job[ID]
       local there = queues[job[QUEUE]].known[job[ID]] or own[key]
-      local from = job[RARE] and rare[job[RARE]][2]
+      local text, own_rare = text_of[before + i], rare_of and rare_of[before + i]
+      local from = own_rare and own_rare[FROM]
       if from then
-        codes[i] = in_flows().judge_child(queues, job, from, there, own)
+        codes[i] = new_flows().judge_child(queues, job, from, there, own)
         if codes[i] == '{{CREATED}}' then
-          own[key] = job.text
+          own[key] = text
         end
         has_conflict = has_conflict or codes[i] == '{{CONFLICT}}'
       elseif not there then
-        own[key] = job.text
+        own[key] = text
         codes[i] = '{{CREATED}}'
-      elseif are_equal(there, job.text) then
+      elseif are_equal(there, text) then
         codes[i] = '{{FOUND}}'
       else
         codes[i], has_conflict = '{{CONFLICT}}', true
       end
     end
+    local dropped = {}
     for i = 1, #bundle do
       local job = bundle[i]
       local q = queues[job[QUEUE]]
       if has_conflict and codes[i] ~= '{{CONFLICT}}' and not q.known[job[ID]] then
         codes[i] = '{{SKIPPED}}'
       elseif codes[i] == '{{CREATED}}' then
-        store(job)
+        if not keyed then
+          store(job, before + i)
+        else
+          codes[i] = admit(keyed, job, before + i, dropped)
+        end
       end
       if codes[i] == '{{FOUND}}' then
         q.duplicated[#q.duplicated + 1] = job[ID]
@@ -141,38 +165,35 @@ local function add_all(queues, names, bundles, only_looks, texts, rare)
   end
   if only_looks then
     is_plain = false
-    store = function(job)
-      queues[job[QUEUE]].known[job[ID]] = job.text
+    store = function(job, at)
+      queues[job[QUEUE]].known[job[ID]] = text_of[at]
     end
+  end
+  if has_keys then
+    local are_free
+    keyed, are_free = begin_keys(queues, rare_of, text_of, store, only_looks)
+    is_plain = is_plain and are_free
   end
   -- Nearly always every id is new, and occurs once.
+  local stored = 0
   for i = 1, #bundles do
+    local bundle = bundles[i]
     if is_plain then
-      for j = 1, #bundles[i] do
-        store(bundles[i][j])
+      for j = 1, #bundle do
+        store(bundle[j], stored + j)
       end
     else
-      judge(bundles[i])
+      judge(bundle, stored)
     end
+    stored = stored + #bundle
   end
   if only_looks then
-    return { table.concat(verdicts), {} }
+    return { table.concat(verdicts), {}, keyed and keyed.holders }
   end
   for i = 1, #queues do
     local q = queues[i]
-    call_with('HSET', q.base .. ':jobs', q.jobs)
-    call_with('HSET', q.base .. ':extras', q.extras)
-    call_with('HSET', q.base .. ':runs', q.runs)
-    local announced = {}
-    for j, group in ipairs(q.groups) do
-      put_in_line(q, group.name[1], group.members)
-      announced[j] = each(group.ids, '{"name":' .. group.name[2] .. '}')
-    end
-    call_with('ZADD', q.base .. ':delayed', q.delayed)
-    count(q, nil, WAITING, q.waiting)
-    count(q, nil, DELAYED, #q.announced_delayed)
-    if q.waiting > 0 then
-      announce(q, '{{ADD}}', '{{WAITING}}', q.waiting, table.concat(announced, ','))
+    write_added(q)
+    if q.has_waiting then
       if q.row[PARKED_UNTIL] >= q.now then
         serve_parked(q)
       end
@@ -180,18 +201,17 @@ local function add_all(queues, names, bundles, only_looks, texts, rare)
         wake(q, 'jobs')
       end
     end
-    if #q.announced_delayed > 0 then
-      announce_all(q, '{{ADD}}', '{{DELAYED}}', q.announced_delayed)
-      wake(q, 'jobs')
-    end
-    if q.parents then
-      in_flows().write_parents(q)
+    if q.deduplicated and q.deduplicated.is_first then
+      announce_all(q, '{{DEDUPLICATED}}', nil, q.deduplicated)
     end
     if #q.duplicated > 0 then
       announce(q, '{{DUPLICATED}}', nil, #q.duplicated, each(q.duplicated, 'null'))
     end
+    if q.deduplicated and not q.deduplicated.is_first then
+      announce_all(q, '{{DEDUPLICATED}}', nil, q.deduplicated)
+    end
   end
-  return { is_plain and string.rep('{{CREATED}}', total) or table.concat(verdicts), new_queues }
+  return { is_plain and string.rep('{{CREATED}}', total) or table.concat(verdicts), new_queues, keyed and keyed.holders }
 end
 
 -- Takes what `add` takes.
@@ -200,9 +220,14 @@ local function add_bundles(now, names, bundles, number_of_queues, only_looks, ra
   for i = 1, number_of_queues do
     queues[i] = open_queue(KEYS[i], now)
   end
-  local answer = add_all(queues, names, bundles, only_looks, texts, rare)
+  local answer = add_all(queues, names, bundles, only_looks, texts, #rare > 0 and spread(rare) or nil)
+  if queues[1].step and queues[1].step.is_shared then
+    answer[4] = in_flows().conclude(queues[1])
+    notice_drained(queues[1])
+  end
   for i = 1, only_looks and 0 or number_of_queues do
     close_queue(queues[i])
   end
+  answer[3], answer[4] = answer[3] or {}, answer[4] or {}
   return answer
 end

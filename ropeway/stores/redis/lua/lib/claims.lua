@@ -105,10 +105,10 @@ local function choose(q, request, limit)
   return chosen
 end
 
--- Answers ids, values of `jobs`, and for those that had a run before what `pack_rests` makes of it (the client knows the
--- others').
+-- Answers ids, values of `jobs`, and what `pack_rests` returns for those that had a run before, or false (the client knows
+-- the rest of the others).
 local function activate(q, request, members)
-  local number, ids, runs, locks, ran = #members, {}, {}, {}, nil
+  local number, ids, runs, locks, again = #members, {}, {}, {}, nil
   for i = 1, number do
     ids[i] = sub(members[i], 11)
   end
@@ -130,15 +130,8 @@ local function activate(q, request, members)
   for i = 1, number do
     local id, run, place = ids[i], before[i], sub(members[i], 1, 10)
     if run then
-      ran = ran or { numbers = {}, ids = {}, runs = {}, counters = {} }
-      local counters = sub(run, MADE, TOKEN - 1)
-      local again = ran.counters[counters]
-      if not again then
-        again = rarely().with_one_more_start(counters)
-        ran.counters[counters] = again
-      end
-      run = times .. again .. holder .. place
-      ran.numbers[#ran.numbers + 1], ran.ids[#ran.ids + 1], ran.runs[#ran.runs + 1] = i, id, run
+      again = again or rarely().begin_again(times, holder)
+      run = again.start(i, id, run) .. place
     else
       run = first_run .. place
     end
@@ -149,11 +142,10 @@ local function activate(q, request, members)
   call_with('ZADD', q.base .. ':locks', locks)
   count(q, WAITING, ACTIVE, number)
   announce(q, '{{CLAIM}}', '{{ACTIVE}}', number, each(ids, 'null'), '{"worker":' .. request.worker_json .. '}')
-  local rests = ran and rarely().pack_rests(q, ran.ids, ran.runs) or false
-  for i = 1, ran and #rests or 0 do
-    rests[i] = { ran.numbers[i], rests[i] }
+  if again and q.row[DEADLINE] > 0 then
+    call_with('ZREM', q.base .. ':deadlines', again.ids)
   end
-  return ids, values, rests
+  return ids, values, again and rarely().pack_rests(q, again) or false
 end
 
 local function claim(q, request)
@@ -168,6 +160,10 @@ local function claim(q, request)
   local ids, values, rests = {}, {}, false
   if request.is_repeat then
     ids, values, rests = rarely().held(q, request)
+  end
+  if #ids == 0 and row[DEADLINE] > 0 and row[DEADLINE] <= q.now and with_rules().expire_due(q) == BATCH then
+    -- There may be more, which must not be started.
+    return { q.now, q.now, {}, {}, false }
   end
   if #ids == 0 and row[PAUSED] == 0 then
     local limit = math.min(request.limit, row[WAITING])

@@ -17,13 +17,13 @@ local function begin_ending(q, move, state, detail)
   return {
     move = move, state = state, detail = detail, letter = STATE_CODES[state],
     stamp = pack_time(q.now), now = whole(q.now), number = 0, ids = {}, runs = {}, details = {},
-    scores = {}, expiring = {}, expire = 0, at_once = {}, kept = {}, words = {},
+    scores = {}, expiring = {}, expire = 0, at_once = {}, kept = {}, flagged = 0, with_extras = {}, words = {},
   }
 end
 
 -- The one place where a job becomes final. It has left the state that it had; `rest` is its run from STARTED_AT on, and
 -- `detail` JSON about it, or nil; `word` is its result or reason for its parents, or nil if it surely has none.
--- `write_ending`, `conclude` if the step has work for flows, and `apply_retention` must follow, when all of the step have
+-- `write_ending`, `conclude` if there is a step, and `apply_retention` must follow, when all of the step have
 -- ended.
 local function end_job(ending, id, rest, keep, detail, word)
   local number, letter = ending.number + 1, ending.letter
@@ -40,8 +40,8 @@ local function end_job(ending, id, rest, keep, detail, word)
     ending.details[number], ending.has_details = detail, true
   end
   if word and byte(rest, FLAG) == WITH_EXTRAS then
-    local kin = ending.kin or {}
-    kin[#kin + 1], ending.kin, ending.words[id] = id, kin, word
+    local flagged = ending.flagged + 1
+    ending.flagged, ending.with_extras[flagged], ending.words[flagged] = flagged, id, word
   end
   if keep.age == 0 or keep.count == 0 then
     ending.at_once[#ending.at_once + 1] = member
@@ -80,16 +80,14 @@ local function write_ending(q, ending)
   end
   count(q, nil, COUNTERS[state], number)
   announce(q, ending.move, state, number, announced or each(ids, 'null'), ending.detail)
-  if ending.kin then
-    in_flows().note_news(q, ending.move, ending.kin, ending.words)
+  if ending.flagged > 0 then
+    in_flows().note_ends(q, ending.move, state, ending.with_extras, ending.words)
   end
 end
 
 -- The one place where jobs are removed. They have left the sets of their state.
 local function drop_jobs(q, state, ids, is_silent, reason)
   local base = q.base
-  call_with('HDEL', base .. ':jobs', ids)
-  call_with('HDEL', base .. ':runs', ids)
   local beside = { ':results', ':reasons', ':progress', ':past', ':extras' }
   for i = 1, #beside do
     beside[i] = base .. beside[i]
@@ -98,13 +96,13 @@ local function drop_jobs(q, state, ids, is_silent, reason)
     local past = fields_of(base .. ':past', ids)
     for i = 1, #ids do
       if past[i] then
-        call('UNLINK', base .. ':failures:' .. ids[i], base .. ':log:' .. ids[i])
+        call('UNLINK', base .. ':failures:' .. ids[i], base .. ':log:' .. ids[i], base .. ':marks:' .. ids[i])
       end
     end
     local extras = fields_of(base .. ':extras', ids)
     for i = 1, #ids do
       if extras[i] then
-        in_flows().leave_kin(q, state, ids, extras)
+        in_flows().note_removals(q, state, ids, extras)
         call_with('HDEL', base .. ':extras', ids)
         break
       end
@@ -113,6 +111,8 @@ local function drop_jobs(q, state, ids, is_silent, reason)
       call_with('HDEL', beside[i], ids)
     end
   end
+  call_with('HDEL', base .. ':jobs', ids)
+  call_with('HDEL', base .. ':runs', ids)
   count(q, COUNTERS[state], nil, #ids)
   if not is_silent then
     local because = reason and ',"reason":"' .. reason .. '"}' or '}'

@@ -2,18 +2,12 @@
 --
 -- A value of `extras` is a MessagePack array of these fields, as the client packed it. Only jobs that have any are in
 -- it, and a flag in the run says which those are (see lib/runs.lua): so they have a run from the beginning, and other
--- jobs cost no command.
+-- jobs cost no command. RULES is the `Extras` of the job, which scripts read but never write.
 -- Uses: jobs
-local TAGS, PARENTS, CHILDREN = 1, 2, 3
+local TAGS, PARENTS, CHILDREN, RULES = 1, 2, 3, 4
 
 local function has_extras(run)
   return byte(run, STALLED) == WITH_EXTRAS
-end
-
--- The run of a new job that has extras.
-local function flagged_run(place)
-  local run = blank_run(place)
-  return sub(run, 1, STALLED - 1) .. char(WITH_EXTRAS) .. sub(run, STALLED + 1)
 end
 
 -- The extras of many jobs, by the place of each in `ids`; nil if none has any.
@@ -41,11 +35,34 @@ local function has_tag(extras, tag)
   return false
 end
 
+-- Whether extras have the `Extras` of the job among them.
+local function has_rules(extras)
+  return extras and byte(extras) - 144 >= RULES
+end
+
+local function rules_of(extras)
+  return has_rules(extras) and cmsgpack.unpack(extras)[RULES] or nil
+end
+
+-- The piece of extras that is the `Extras` of the job, as the client packed it: Lua cannot tell an empty map from a list.
+local function rules_in(extras)
+  local at = 1
+  for _ = TAGS, CHILDREN do
+    at = cmsgpack.unpack_one(extras, at)
+  end
+  return sub(extras, at + 1)
+end
+
 -- Writes one of the fields of a job that has extras.
 local function change_extras(q, id, field, value)
   local stored = call('HGET', q.base .. ':extras', id)
   local extras = stored and cmsgpack.unpack(stored) or { {} }
   extras[PARENTS] = extras[PARENTS] or {}
   extras[field] = value
-  call('HSET', q.base .. ':extras', id, cmsgpack.pack(extras))
+  local rules = extras[RULES] and rules_in(stored)
+  if rules then
+    extras[CHILDREN], extras[RULES] = extras[CHILDREN] or 0, nil
+  end
+  local packed = cmsgpack.pack(extras)
+  call('HSET', q.base .. ':extras', id, rules and char(byte(packed) + 1) .. sub(packed, 2) .. rules or packed)
 end

@@ -3,12 +3,12 @@
 -- A parent has a hash, `children:` and its id. A field is a child's queue, a slash and its id; the value is a letter for
 -- how the child stands, one for its policy, and its result or why it failed. The field without a name holds the
 -- family itself: counters instead of counts, so that the end of a child costs the same however many there are. Fields that
--- begin with `#` list the keys of children as they were added, CHUNK in each, for pages.
+-- begin with `#` list the keys of children as they were added, CHUNK_OF_KEYS in each, for pages.
 -- Uses: calls, extras
 local FAMILY = {
   LEFT = 1, LAST = 2, TOTAL = 3, DELAY = 4, DUE_AT = 5, IS_RELEASED = 6, OWED_EFFECT = 7, OWED_REASON = 8,
 }
-local CHUNK_OF_KEYS = 500
+local CHUNK_OF_KEYS = {{CHUNK_OF_KEYS}}
 -- How many children there are of each end.
 local ENDED = { ['{{CHILD_COMPLETED}}'] = 9, ['{{CHILD_FAILED}}'] = 10, ['{{CHILD_CANCELLED}}'] = 11 }
 
@@ -20,7 +20,7 @@ local function begin_family(q, id, row)
   return { q = q, id = id, row = row, links = {}, changed = {} }
 end
 
--- The family of a job and some of its links, by key; nil if it has none.
+-- The family of a job and the links of some keys, in their order; nil if it has none.
 local function load_family(q, id, keys)
   local number = #keys
   keys[number + 1] = ''
@@ -28,11 +28,7 @@ local function load_family(q, id, keys)
   if not found[number + 1] then
     return nil
   end
-  local family = begin_family(q, id, cmsgpack.unpack(found[number + 1]))
-  for i = 1, number do
-    family.links[keys[i]] = found[i]
-  end
-  return family
+  return begin_family(q, id, cmsgpack.unpack(found[number + 1])), found
 end
 
 local function set_link(family, key, state, policy, word)
@@ -100,38 +96,57 @@ local function append_keys(key, last, keys)
   end
 end
 
--- Gives a family children: keys and policies in turn. Those it has already stay as they are. Returns whether there
--- are new ones. Call `save_family` then.
-local function adopt(family, children)
-  local row, keys, added, is_added, links = family.row, {}, {}, {}, family.changed
-  local key = family.q.base .. ':children:' .. family.id
-  for i = 1, #children, 2 do
-    keys[#keys + 1] = children[i]
-  end
-  local there = family.is_new and {} or fields_of(key, keys)
-  for i = 1, #keys do
-    local child = keys[i]
-    if not there[i] and not is_added[child] then
-      is_added[child], added[#added + 1] = true, child
-      links[#links + 1] = child
-      links[#links + 1] = '{{CHILD_PENDING}}' .. children[2 * i]
+-- The links of new children, as pairs of key and link. Takes what the client makes of children: letters of their policies,
+-- or one if all have the same, and their keys, packed in chunks.
+local function read_links(children)
+  local policies, chunks = children[1], children[2]
+  local pending, links, number = #policies == 1 and '{{CHILD_PENDING}}' .. policies, {}, 0
+  for i = 1, #chunks do
+    local keys = cmsgpack.unpack(chunks[i])
+    for j = 1, #keys do
+      number = number + 1
+      links[2 * number - 1] = keys[j]
+      links[2 * number] = pending or '{{CHILD_PENDING}}' .. sub(policies, number, number)
     end
   end
-  local number, last = #added, row[FAMILY.LAST]
-  append_keys(key, last, added)
-  row[FAMILY.LEFT], row[FAMILY.LAST], row[FAMILY.TOTAL] =
-    row[FAMILY.LEFT] + number, last + number, row[FAMILY.TOTAL] + number
-  return number > 0
+  return links, number
 end
 
--- A family that waits for children, of a job that is new.
+local function count_new(family, number)
+  local row = family.row
+  row[FAMILY.LEFT], row[FAMILY.LAST], row[FAMILY.TOTAL] =
+    row[FAMILY.LEFT] + number, row[FAMILY.LAST] + number, row[FAMILY.TOTAL] + number
+end
+
+-- Gives a family children. Those it has already stay as they are. Returns whether there are new ones. Call `save_family`
+-- then.
+local function adopt(family, children)
+  local links, number = read_links(children)
+  local key, keys, added, changed = family.q.base .. ':children:' .. family.id, {}, {}, family.changed
+  for i = 1, number do
+    keys[i] = links[2 * i - 1]
+  end
+  local there = fields_of(key, keys)
+  for i = 1, number do
+    if not there[i] then
+      added[#added + 1] = keys[i]
+      changed[#changed + 1] = keys[i]
+      changed[#changed + 1] = links[2 * i]
+    end
+  end
+  append_keys(key, family.row[FAMILY.LAST], added)
+  count_new(family, #added)
+  return #added > 0
+end
+
+-- Writes the family of a new job that waits for children.
 local function found_family(q, id, delay, due_at, children)
   local family = begin_family(q, id, new_family(delay, due_at, false))
-  family.is_new = true
-  adopt(family, children)
+  local links, number = read_links(children)
+  for i, chunk in ipairs(children[2]) do
+    links[2 * (number + i) - 1], links[2 * (number + i)] = '#' .. i - 1, chunk
+  end
+  family.changed = links
+  count_new(family, number)
   save_family(family)
-end
-
-local function drop_family(q, id)
-  call('UNLINK', q.base .. ':children:' .. id)
 end

@@ -1,9 +1,9 @@
 -- Parents and children in bundles.
--- Uses: flows, bundle_fields
+-- Uses: parents, announcing, bundle_fields
 
 -- Whether all parents of a job were read before it in this call; takes what it has rarely.
 local function comes_after_parents(queues, rare)
-  for _, parent in ipairs(rare[2]) do
+  for _, parent in ipairs(rare[FROM]) do
     local q = queues[parent[1]]
     if not q or not q.seen[parent[2]] then
       return false
@@ -57,7 +57,7 @@ end
 -- Adds a job that waits for children, after its extras and run. Its delay begins when they have ended.
 local function add_parent(q, job, place, name)
   local id = job[ID]
-  q.runs[#q.runs] = STATE_CODES['{{WAITING_CHILDREN}}'] .. sub(q.runs[#q.runs], 2)
+  q.runs[q.extra] = STATE_CODES['{{WAITING_CHILDREN}}'] .. sub(q.runs[q.extra], 2)
   found_family(q, id, job[DELAY], job[DUE_AT], job[LINKS])
   local parents = q.parents or { members = {}, announced = {} }
   parents.members[#parents.members + 1] = 0
@@ -71,26 +71,4 @@ local function write_parents(q)
   call_with('ZADD', q.base .. ':' .. '{{WAITING_CHILDREN}}', q.parents.members)
   count(q, nil, WAITING_CHILDREN, #announced)
   announce_all(q, '{{ADD}}', '{{WAITING_CHILDREN}}', announced)
-end
-
--- Does work that came from other slots, and tells parents of children that could not be added: those with the code of a
--- conflict in `codes`. Returns what `conclude` returns.
-local function receive_work(q, items, bundles, rare, codes)
-  local step, number = step_of(q), 0
-  for i = 1, #items do
-    step.work[#step.work + 1] = items[i]
-  end
-  for i = 1, #bundles do
-    for _, job in ipairs(bundles[i]) do
-      number = number + 1
-      local from = job[RARE] and rare[job[RARE]][2]
-      if from and sub(codes, number, number) == '{{CONFLICT}}' then
-        local reason = '{{REASON_CHILD}}' .. key_of(q.queue, in_full(job[ID])) .. '{{REASON_NOT_ADDED}}'
-        for _, parent in ipairs(from) do
-          add_work(step, ITEM.END, parent[3], parent[2], q.queue, '{{CHILD_FAILED}}', { job[ID] }, { reason })
-        end
-      end
-    end
-  end
-  return conclude(q)
 end

@@ -1,5 +1,5 @@
 -- Reads one job, and changes its run.
--- Uses: queue, states, pack, unpack, places, runs
+-- Uses: queue, states, pack, unpack, places, runs, new_runs
 -- By the letter of a run.
 local RUN_STATES = {{RUN_STATES}}
 
@@ -16,21 +16,17 @@ local function holder_of(run)
   return sub(run, TOKEN, worker_at - 1), sub(run, worker_at, -11)
 end
 
--- A run from STARTED_AT on, with other counters, given as packed pieces; the flag that stands in the first byte of
--- `stalled` stays as it is.
+-- A run from STARTED_AT on, with other counters, given as packed pieces; the flags that stand in the first byte of each stay
+-- as they are.
 local function with_counters(run, made, stalled)
-  return sub(run, STARTED_AT, MADE - 1) .. (made or sub(run, MADE, STARTS - 1)) .. sub(run, STARTS, STALLED)
+  return sub(run, STARTED_AT, MADE - 1) .. sub(run, MADE, MADE)
+    .. (made and sub(made, 2) or sub(run, MADE + 1, STARTS - 1)) .. sub(run, STARTS, STALLED)
     .. (stalled and sub(stalled, 2) or sub(run, STALLED + 1, TOKEN - 1)) .. sub(run, TOKEN)
 end
 
 -- The run of a job that waits again.
 local function waiting_run(run, made, stalled)
   return 'o' .. NEVER .. NEVER .. with_counters(run, made, stalled)
-end
-
--- The run of a job that was never claimed.
-local function blank_run(place)
-  return 'o' .. NEVER .. NEVER .. NEVER .. NEVER .. NONE .. NONE .. NONE .. NIL .. NIL .. place
 end
 
 -- Everything about one job that decides what may be done to it; nil if there is none.

@@ -1,19 +1,6 @@
 -- Takes jobs out of the sets of their state.
 -- Uses: lines, jobs
 
--- Call it after a line was changed, with the member that was first before.
-local function set_head(q, name, line, before)
-  local after = first_in(line)
-  if after ~= before then
-    if before then
-      call('ZREM', q.base .. ':heads', sub(before, 1, 10) .. name)
-    end
-    if after then
-      call('ZADD', q.base .. ':heads', 0, sub(after, 1, 10) .. name)
-    end
-  end
-end
-
 local function take_out_of_line(q, name, members)
   local line = line_of(q, name)
   local before = first_in(line)

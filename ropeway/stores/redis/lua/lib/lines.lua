@@ -24,26 +24,26 @@ local function forget_head(q)
   end
 end
 
+-- Call it after a line was changed, with the member that was first before.
+local function set_head(q, name, line, before)
+  local after = first_in(line)
+  if after ~= before then
+    if before then
+      call('ZREM', q.base .. ':heads', sub(before, 1, 10) .. name)
+    end
+    if after then
+      call('ZADD', q.base .. ':heads', 0, sub(after, 1, 10) .. name)
+    end
+  end
+end
+
 -- `members` are places with ids. Mostly they go behind others, and the head stays.
 local function put_in_line(q, name, members)
   local line, arguments = line_of(q, name), {}
   for i = 1, #members do
     arguments[2 * i - 1], arguments[2 * i] = '0', members[i]
   end
+  local before = first_in(line)
   call_with('ZADD', line, arguments)
-  local first, is_new = first_in(line), {}
-  for i = 1, #members do
-    is_new[members[i]] = true
-  end
-  if not is_new[first] then
-    return
-  end
-  call('ZADD', q.base .. ':heads', '0', sub(first, 1, 10) .. name)
-  -- The head before is the first that is not new.
-  for _, member in ipairs(call('ZRANGE', line, 1, #members)) do
-    if not is_new[member] then
-      call('ZREM', q.base .. ':heads', sub(member, 1, 10) .. name)
-      return
-    end
-  end
+  set_head(q, name, line, before)
 end

@@ -1,6 +1,7 @@
 -- Outcomes other than completions, and those that are refused or repeated.
 -- Uses: announcing, groups, endings, history
 local MOVE, KEEP, RESULT, DELAY, AWAITS, REASON, REASON_JSON, TRACE, TRACES, EXHAUSTED = 1, 2, 3, 2, 3, 3, 4, 5, 6, 7
+local AWAITED_MARK = 4
 local REPEAT_TARGETS = {{REPEAT_TARGETS}}
 
 -- What a call means that comes too late, or again, before anything of this one is written. Returns the answer code.
@@ -61,6 +62,9 @@ local function send_back(q, s, outcome, id, run)
     return await_children(q, s, id, run)
   end
   local move, delay = outcome[MOVE], outcome[MOVE] ~= '{{HAND_BACK}}' and outcome[DELAY] or 0
+  if move == '{{POSTPONE}}' and outcome[AWAITED_MARK] and delay > 0 then
+    delay, run = with_marks().await_mark(q, id, run, outcome[AWAITED_MARK], delay)
+  end
   local due_at = delay > 0 and math.min(q.now + delay, LAST_INSTANT)
   local made, detail = nil, due_at and '{"due_at":' .. whole(due_at) .. '}' or 'null'
   if move == '{{RETRY}}' then

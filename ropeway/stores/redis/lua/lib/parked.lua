@@ -8,7 +8,9 @@ local function pack_served(request, claimed)
   local now, again_at, ids, values, rests = unpack(claimed)
   local rest_of, pieces, length = {}, {}, 0
   for i = 1, rests and #rests or 0 do
-    rest_of[rests[i][1]] = rests[i][2]
+    for number = rests[i][1], rests[i][2] do
+      rest_of[number] = rests[i][3]
+    end
   end
   for i = 1, #ids do
     local rest = rest_of[i] or ''

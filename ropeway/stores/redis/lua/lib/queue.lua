@@ -28,7 +28,9 @@ local function open_queue(base, given)
   if not q.row then
     -- The epoch tells the events of this queue from those of one that was here before a FLUSHALL.
     local epoch = call('TIME')[2] + 1
-    q.row = { THIS_FORMAT, epoch, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', {} }
+    q.row = {
+      THIS_FORMAT, epoch, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', {},
+    }
     q.is_new = true
   end
   if given then

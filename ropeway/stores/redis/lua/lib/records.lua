@@ -35,26 +35,3 @@ local function read_extras(extras)
   end
   return FIELDS + byte(extras) - 144, sub(extras, 2)
 end
-
--- For jobs that are claimed and have a run already: the number of fields, in one byte, and what follows created_at.
-local function pack_rests(q, ids, runs)
-  local reasons, progress = fields_of(q.base .. ':reasons', ids), fields_of(q.base .. ':progress', ids)
-  local extras, rests, known = extras_of(q, ids, runs) or {}, {}, {}
-  for i = 1, #ids do
-    local fields, last = read_extras(extras[i])
-    -- Many differ only in their place, which is not in the rest.
-    local run, is_usual = sub(runs[i], 1, -11), not (reasons[i] or progress[i])
-    local rest = is_usual and known[run]
-    if not rest then
-      rest = pack_rest({ run = runs[i], state = '{{ACTIVE}}' }, reasons[i], progress[i])
-      known[run] = is_usual and rest or known[run]
-    end
-    rests[i] = char(fields) .. rest .. last
-  end
-  return rests
-end
-
--- The three counters of a run, for one more attempt.
-local function with_one_more_start(counters)
-  return sub(counters, 1, 5) .. pack_count(unpack_count(sub(counters, 6, 10)) + 1) .. sub(counters, 11)
-end

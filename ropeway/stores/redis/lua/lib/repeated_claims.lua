@@ -1,5 +1,5 @@
 -- Claims that are repeated because an answer was lost, or that meet jobs whose data is gone.
--- Uses: records, lost, lines
+-- Uses: second_starts, lost, lines
 
 -- Without jobs whose data somebody evicted: they leave the line too, or they would stand in the way for ever.
 local function without_lost(q, members, ids, values)
@@ -27,13 +27,13 @@ local function held(q, request)
     end
   end
   table.sort(mine, is_before)
-  local ids = {}
+  local ids, numbers, heads = {}, {}, {}
   for i = 1, #mine do
-    ids[i] = sub(mine[i], 11)
+    ids[i], numbers[i] = sub(mine[i], 11), i
   end
-  local rests = pack_rests(q, ids, fields_of(q.base .. ':runs', ids))
-  for i = 1, #rests do
-    rests[i] = { i, rests[i] }
+  runs = fields_of(q.base .. ':runs', ids)
+  for i = 1, #ids do
+    heads[i] = sub(runs[i], 1, -11)
   end
-  return ids, fields_of(q.base .. ':jobs', ids), rests
+  return ids, fields_of(q.base .. ':jobs', ids), pack_rests(q, { ids = ids, numbers = numbers, runs = heads, is_new = {} })
 end

@@ -4,11 +4,12 @@
 -- some were trimmed -1, less that number where it is known, because readers must not take it for a place of theirs.
 -- PARKED_UNTIL: until when claims may be parked, or 0. ADDED: jobs added in the minute of MINUTE, which go into the
 -- metrics with the next minute. HEADED: the name of a line that has a head which goes before whatever is added without
--- priority; empty if none is known. HEADED_LENGTH: that of this name, in bytes.
+-- priority; empty if none is known. HEADED_LENGTH: that of this name, in bytes. DEADLINE: no job that was not started expires
+-- before it; 0 if none ever does. SCHEDULES: how many there are.
 local FORMAT, EPOCH, AT, SKEW, SEQ, EVENTS, EVENTS_FROM, MINUTE, REVOKED = 1, 2, 3, 4, 5, 6, 7, 8, 9
 local CONFIGURED, PAUSED, MAX_ACTIVE = 10, 11, 12
 local WAITING, WAITING_CHILDREN, DELAYED, ACTIVE, COMPLETED, FAILED, CANCELLED = 13, 14, 15, 16, 17, 18, 19
-local PARKED_UNTIL, ADDED, HEADED_LENGTH = 20, 21, 22
-local HEADED, PAUSED_NAMES = 23, 24
-local NUMBERS, NAMES_AT, THIS_FORMAT = '<dddddddddddddddddddddd', 177, 2
+local PARKED_UNTIL, ADDED, DEADLINE, SCHEDULES, HEADED_LENGTH = 20, 21, 22, 23, 24
+local HEADED, PAUSED_NAMES = 25, 26
+local NUMBERS, NAMES_AT, THIS_FORMAT = '<dddddddddddddddddddddddd', 193, 3
 local BATCH, EVENTS_KEPT = {{BATCH}}, {{EVENTS_KEPT}}

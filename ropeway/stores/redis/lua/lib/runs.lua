@@ -4,11 +4,13 @@
 -- come pieces of fixed width, its token and its worker, and at the end its place. A job that was
 -- never claimed and has no extras has none. While it is active, FINISHED_AT says whether the attempt runs alone in its
 -- process: ALONE, or NEVER. The byte at STALLED, which tells MessagePack how a number is written, is a flag too:
--- WITH_EXTRAS says that `extras` has an entry for the job (see lib/extras.lua).
+-- WITH_EXTRAS says that `extras` has an entry for the job (see lib/extras.lua). So is the byte at STARTS: EARLY_PROGRESS
+-- says that a job with extras that was never claimed has progress. And the byte at MADE: WITH_MARKS says that the job may
+-- have marks (see lib/marks.lua).
 -- Uses: calls
 local UNTIL, FINISHED_AT, STARTED_AT, RENEWED_AT, MADE, STARTS, STALLED, TOKEN = 2, 11, 20, 29, 38, 43, 48, 53
 local ALONE = '\207\0\0\0\0\0\0\0\1'
-local WITH_EXTRAS = 210
+local WITH_EXTRAS, EARLY_PROGRESS, WITH_MARKS = 210, 210, 210
 
 local function is_held(run, token)
   return byte(run) == 97 and sub(run, TOKEN, TOKEN + #token - 1) == token

@@ -1,9 +1,9 @@
--- The queues that one step of flows reaches, and the work that is left to do in it.
+-- The queues that one step reaches in which jobs end, and the work that is left to do in it.
 --
 -- Work is a list of items, [kind, queue, id of a job there, ...]: flows may be deep, and recursion may not. On one server
 -- a step reaches every queue. In a cluster it reaches its own, and items for others go into the outbox (see outbox.py).
 -- Uses: queue, pack
-local ITEM = { JUDGE = 1, END = 2, ORPHAN = 3, AGAIN = 4, GONE = 5 }
+local ITEM = { JUDGE = 1, END = 2, ORPHAN = 3, AGAIN = 4, GONE = 5, LETTER = 6 }
 
 local function step_of(q)
   if not q.step then
@@ -12,11 +12,26 @@ local function step_of(q)
     q.queue = name
     q.step = {
       home = q, head = head, opened = { [name] = q }, others = {}, work = {}, endings = {}, retried = {}, posted = {},
+      releasing = {}, followers = {},
       -- Only in a cluster scripts are called with this key.
       is_split = sub(KEYS[#KEYS], -6) == ':never',
     }
   end
   return q.step
+end
+
+-- Lets a step reach all queues that a script adds to, so that none is opened twice. Then `conclude` of the first must follow,
+-- which closes the others.
+local function share_step(queues)
+  local step = step_of(queues[1])
+  step.is_shared = true
+  for i = 2, #queues do
+    local q = queues[i]
+    if q.step ~= step then
+      q.step, q.queue = step, string.match(q.base, '^[^:]*:(.*)}$')
+      step.opened[q.queue], step.others[#step.others + 1] = q, q
+    end
+  end
 end
 
 -- A queue by its name; nil if it is in another slot.

@@ -12,13 +12,15 @@ CREATE TABLE job (
     ord INTEGER NOT NULL,
     options TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    -- What it has beside this row: tags, parents, children (bits); 0 for plain jobs. Before the data, as the next two:
-    -- that may be long and lie on pages of its own.
-    extras INTEGER NOT NULL DEFAULT 0,
+    -- What it has beside what every job has: tags, parents, children, extras, marks (bits); 0 for plain jobs. Before
+    -- the data, as the next three: that may be long and lie on pages of its own.
+    has INTEGER NOT NULL DEFAULT 0,
     -- Jobs that wait for it (json, a list of queue, id and the family that it is in).
     parents TEXT,
     -- Its children.
     family INTEGER,
+    -- Fields that few jobs have (json).
+    extras TEXT,
     data TEXT NOT NULL,
     UNIQUE (queue, id)
 ) STRICT;
@@ -34,7 +36,7 @@ CREATE TABLE waiting (
     ord INTEGER NOT NULL,
     name TEXT NOT NULL,
     -- As in the job: what ends a job finds it here, and asks for what there is.
-    extras INTEGER NOT NULL DEFAULT 0,
+    has INTEGER NOT NULL DEFAULT 0,
     attempts_made INTEGER NOT NULL DEFAULT 0,
     attempts_started INTEGER NOT NULL DEFAULT 0,
     stalled_count INTEGER NOT NULL DEFAULT 0,
@@ -55,7 +57,7 @@ CREATE TABLE active (
     seq INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     name TEXT NOT NULL,
-    extras INTEGER NOT NULL DEFAULT 0,
+    has INTEGER NOT NULL DEFAULT 0,
     attempts_made INTEGER NOT NULL,
     attempts_started INTEGER NOT NULL,
     stalled_count INTEGER NOT NULL,
@@ -87,7 +89,9 @@ CREATE TABLE later (
     started_at INTEGER,
     renewed_at INTEGER,
     reason TEXT,
-    progress TEXT
+    progress TEXT,
+    -- The name of the mark that ends the delay.
+    awaits TEXT
 ) STRICT;
 
 CREATE INDEX later_due ON later (queue, due_at, ord) WHERE due_at IS NOT NULL;
@@ -125,7 +129,7 @@ CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at 
 CREATE VIEW whole_job AS
 SELECT
     job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at,
-    job.extras, job.parents, job.family, job.data,
+    job.has, job.parents, job.family, job.extras, job.data,
     CASE
         WHEN active.seq IS NOT NULL THEN {{ACTIVE}}
         WHEN waiting.ord IS NOT NULL THEN {{WAITING}}
@@ -188,6 +192,50 @@ CREATE TABLE tag (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX tag_by_name ON tag (queue, tag, seq);
+
+-- Marks of the jobs that have any, a row each: writing one leaves the others alone.
+CREATE TABLE mark (
+    seq INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (seq, name)
+) STRICT, WITHOUT ROWID;
+
+-- Instants by which jobs have to be started, from their add to their first claim, their end or their removal.
+CREATE TABLE deadline (
+    seq INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX deadline_due ON deadline (queue, at);
+
+-- Dedupe keys that are held. Jobs are named by their ids: a key that is held for a time may outlive its job.
+CREATE TABLE held_key (
+    queue INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    holder TEXT NOT NULL,
+    -- When it is free, whatever becomes of the job; null if the job holds it until its end.
+    until INTEGER,
+    -- The job that waits for the end of the holder.
+    next TEXT,
+    PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX held_key_until ON held_key (queue, until) WHERE until IS NOT NULL;
+
+CREATE TABLE schedule (
+    queue INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    -- Null if it is paused or has ended.
+    next_at INTEGER,
+    version INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (queue, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX schedule_due ON schedule (queue, next_at, id) WHERE next_at IS NOT NULL;
 
 -- Jobs that have, or had, children: how far these are, and what becomes of the parent.
 CREATE TABLE family (
@@ -253,7 +301,10 @@ CREATE TABLE queue (
     -- The newest instant that was stored: no clock may read less.
     at INTEGER NOT NULL DEFAULT 0,
     -- What moved in the newest minute that has metrics (json); it goes to `metric` when there is a newer one.
-    newest_minute TEXT
+    newest_minute TEXT,
+    -- No job has to be started before this instant; null if none has to be by any. It may be too early: it is set right
+    -- when it has come.
+    first_deadline INTEGER
 ) STRICT;
 
 -- One row per entry. The id is the queue's id in its upper bits and the number of its last event in the lower 40,

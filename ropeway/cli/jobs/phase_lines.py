@@ -1,0 +1,71 @@
+"""Phases and steps of a job as timelines with durations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+import click
+
+from ...client.snapshot import Snapshot
+from ...job.phases import PhaseStatus
+from ...job.steps import StepStatus
+from ...worker.timing import in_words
+from ..cells import cut
+from ..escaping import one_line
+from ..tables import STATE_COLOURS
+from ..text import shown
+
+_STEPS: Final = 50
+_VALUE: Final = 60
+"""Most characters of a result or reason."""
+
+
+def phase_lines(job: Snapshot, now: datetime) -> Iterator[str]:
+    """A line for each phase: when it began, how long it took, its state, name, progress, and result or reason."""
+    if not job.phases:
+        return
+    width = max(len(phase.name) for phase in job.phases)
+    yield f"\nPhases ({sum(phase.state == 'completed' for phase in job.phases)} of {len(job.phases)} completed)"
+    for phase in job.phases:
+        state = click.style(f"{phase.state:<9}", fg=STATE_COLOURS.get(phase.state))
+        progress = "" if phase.progress is None else f"{phase.progress:g} %"
+        name = one_line(phase.name).ljust(width)
+        when = f"{_time(phase.started_at):<23}  {_length(phase, now):>10}"
+        yield f"  {when}  {state}  {name}  {progress:>5}  {_said(phase)}".rstrip()
+
+
+def step_lines(job: Snapshot) -> Iterator[str]:
+    """A line for each of the newest steps: when it ended, how long it took, its name and result."""
+    if not job.steps:
+        return
+    shown_steps = job.steps[-_STEPS:]
+    width = max(len(step.name) for step in shown_steps)
+    yield f"\nSteps ({len(job.steps):,})"
+    if len(job.steps) > _STEPS:
+        yield f"  … {len(job.steps) - _STEPS:,} earlier"
+    for step in shown_steps:
+        name = one_line(step.name).ljust(width)
+        yield f"  {_time(step.ended_at)}  {in_words(step.took):>10}  {name}  {_result(step)}".rstrip()
+
+
+def _time(moment: datetime | None) -> str:
+    return "" if moment is None else moment.astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def _length(phase: PhaseStatus, now: datetime) -> str:
+    if phase.started_at is None:
+        return ""
+    ended = now if phase.state == "active" else phase.ended_at
+    return "" if ended is None else in_words(max(0.0, (ended - phase.started_at).total_seconds()))
+
+
+def _said(phase: PhaseStatus) -> str:
+    if phase.reason is not None:
+        return cut(one_line(phase.reason), _VALUE)
+    return "" if phase.result is None else cut(shown(phase.result), _VALUE)
+
+
+def _result(step: StepStatus) -> str:
+    return "" if step.result is None else cut(shown(step.result), _VALUE)

@@ -1,0 +1,40 @@
+"""Rarely used fields of a job, which stores keep as one text beside it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from .dedupe import DedupeRule
+from .instants import LAST_INSTANT, Instant, Milliseconds
+
+
+class Origin(msgspec.Struct, frozen=True, gc=False):
+    """The failed job of which this job is the dead letter."""
+
+    queue: str
+    id: str
+    reason: str
+    attempts: int
+    """Attempts it had made."""
+    at: Instant
+    """When it failed."""
+
+
+class Extras(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A job with none of these has no `Extras`, and costs a store nothing. New fields come at the end."""
+
+    start_within: Milliseconds | None = None
+    """How long after its add it may be started; later it expires. At most one of this and `start_by`."""
+    start_by: Instant | None = None
+    dead_letter: str | None = None
+    """The queue to which a copy is added when the job fails for good."""
+    dedupe: DedupeRule | None = None
+    schedule: str | None = None
+    """The id of the schedule that made it. `Clean` skips it until it is final."""
+    origin: Origin | None = None
+
+    def deadline(self, created_at: Instant) -> Instant | None:
+        """The instant at which it expires unless it was started; None if it never does."""
+        if self.start_within is not None:
+            return min(created_at + self.start_within, LAST_INSTANT)
+        return self.start_by

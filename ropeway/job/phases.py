@@ -1,0 +1,144 @@
+"""Phases of a job, as its marks say: the state, progress, times and result of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ..errors import InvalidOption
+from ..showing import shown
+from .codec import Json, JsonText
+from .instants import moment_of
+from .marks import PHASE, PIPELINE, Mark, Marking, Notice
+from .record import JobRecord
+
+PhaseState: TypeAlias = Literal["pending", "active", "completed", "failed", "cancelled"]
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class PhaseEnd(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The value of the mark that a phase leaves at its end."""
+
+    state: Literal["completed", "failed"]
+    result: Json = None
+    reason: str | None = None
+
+
+class PhaseStatus(msgspec.Struct, frozen=True):
+    """A phase of a job at the moment of reading."""
+
+    name: str
+    state: PhaseState
+    progress: Json = None
+    """The last value that it reported."""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    result: Json = None
+    reason: str | None = None
+
+
+def overall(index: int, progress: float, count: int) -> int:
+    """The progress of the whole job, in percent."""
+    return round((index + progress / 100) / count * 100)
+
+
+def start_mark(name: str) -> str:
+    return f"{PHASE}{name}:start"
+
+
+def progress_mark(name: str) -> str:
+    return f"{PHASE}{name}:progress"
+
+
+def end_mark(name: str) -> str:
+    return f"{PHASE}{name}:end"
+
+
+def marks_of_phase(name: str) -> tuple[str, ...]:
+    return start_mark(name), progress_mark(name), end_mark(name)
+
+
+def encode_end(end: PhaseEnd) -> JsonText:
+    return _encode(end).decode()
+
+
+def encode_completed(result: JsonText | None) -> JsonText:
+    """The end of a phase with this result, which is encoded already."""
+    return '{"state":"completed"}' if result is None else f'{{"state":"completed","result":{result}}}'
+
+
+@lru_cache(maxsize=1024)
+def started(name: str, index: int, count: int) -> Notice:
+    return Notice("phase-started", _encode({"phase": name, "number": index + 1, "of": count}).decode())
+
+
+@lru_cache(maxsize=1024)
+def completed(name: str, index: int, count: int) -> Notice:
+    return Notice("phase-completed", _encode({"phase": name, "number": index + 1, "of": count}).decode())
+
+
+def failed(name: str, reason: str) -> Marking:
+    """Marks of a phase in which an attempt of its job failed."""
+    return Marking((Mark(end_mark(name), encode_end(PhaseEnd("failed", reason=reason))),))
+
+
+def phase_names(record: JobRecord) -> list[str]:
+    """The phases of the pipeline that ran the job; before that, of the one that it was added for, if that is known."""
+    stored = next((mark.value for mark in record.marks if mark.name == PIPELINE), None)
+    if stored is None:
+        return list(record.read_options().phases or ())
+    return msgspec.json.decode(stored, type=list[str])
+
+
+def phases_of(record: JobRecord) -> tuple[PhaseStatus, ...]:
+    """Its phases in order. Those that a cancellation interrupted or kept from starting are `cancelled`.
+
+    One that was active when its job failed without a worker, by stalls, has failed with it.
+    """
+    marks = {mark.name: mark for mark in record.marks}
+    return tuple(_status(name, marks, record) for name in phase_names(record))
+
+
+def _status(name: str, marks: dict[str, Mark], job: JobRecord) -> PhaseStatus:
+    start, progress, end = (marks.get(mark) for mark in marks_of_phase(name))
+    ended = None if end is None else msgspec.json.decode(end.value, type=PhaseEnd)
+    state: PhaseState = "pending" if start is None else "active"
+    reason, ended_at = None, None
+    if ended is not None and end is not None:
+        state, reason, ended_at = ended.state, ended.reason, end.at
+    elif job.state == "cancelled":
+        state, ended_at = "cancelled", None if start is None else job.finished_at
+    elif job.state == "failed" and start is not None:
+        state, reason, ended_at = "failed", job.reason, job.finished_at
+    return PhaseStatus(
+        name,
+        state,
+        None if progress is None else msgspec.json.decode(progress.value),
+        None if start is None else moment_of(start.at),
+        moment_of(ended_at),
+        None if ended is None else ended.result,
+        reason,
+    )
+
+
+def phases_from(record: JobRecord, name: str) -> tuple[str, ...]:
+    """The marks that a job loses when it begins again at a phase; the pipeline may be another then."""
+    names = phase_names(record)
+    if name not in names:
+        known = f"the job began with the phases {', '.join(names)}" if names else "no pipeline has run it"
+        raise InvalidOption("from_phase", f"cannot be {shown(name)}: {known}")
+    later = names[names.index(name) :]
+    return (PIPELINE, *(mark for phase in later for mark in marks_of_phase(phase)))
+
+
+def result_of_phase(results: Mapping[str, Json], name: str, before: str) -> Json:
+    """The result of a phase before another one."""
+    if name not in results:
+        known = ", ".join(results) or "none"
+        raise InvalidOption("phase", f"{shown(name)} has no result yet; those before {before!r}: {known}")
+    return results[name]

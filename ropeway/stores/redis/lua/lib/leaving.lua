@@ -1,0 +1,25 @@
+-- What jobs with `Extras` leave behind when they end or are removed: dedupe keys, deadlines and dead letters.
+-- Uses: dedupe_keys, letters, changing
+
+-- Takes jobs that are in a state now, or were until they are removed; `words` are results or reasons, `stored` their extras.
+local function leave_rules(q, state, ids, words, stored)
+  local keys, holders, late = {}, {}, {}
+  for i = 1, #ids do
+    local rules = rules_of(stored[i])
+    if rules then
+      if rules.dedupe then
+        keys[#keys + 1], holders[#holders + 1] = rules.dedupe.key, ids[i]
+      end
+      if rules.start_within or rules.start_by then
+        late[#late + 1] = ids[i]
+      end
+      if state == '{{FAILED}}' and rules.dead_letter then
+        note_letter(q, ids[i], rules.dead_letter, words[i])
+      end
+    end
+  end
+  call_with('ZREM', q.base .. ':deadlines', late)
+  if #keys > 0 then
+    free_keys(q, keys, holders, IS_FINAL[state])
+  end
+end

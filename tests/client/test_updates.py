@@ -1,0 +1,150 @@
+"""Updates of running jobs that are made at the same time share round trips."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ropeway import Job, Queue, Worker
+from ropeway.errors import InvalidOption, StoreUnavailable
+from ropeway.job.marks import Mark, Marking, Notice
+from ropeway.store.values import Answer, JobUpdate
+
+from .tampering import Door, Tampering
+
+
+def change(id: str, *notices: str) -> JobUpdate:
+    return JobUpdate(id, marking=Marking((Mark("a", "1"),), notices=tuple(map(Notice, notices))))
+
+
+def trips(tampering: Tampering) -> list[list[str]]:
+    return [[update.id for update in updates] for _, updates in tampering.given_to("update")]
+
+
+@pytest.fixture
+async def held(tampered_queue: Queue, tampering: Tampering) -> Door:
+    """A door in the way of the first update, which is under way."""
+    await tampered_queue.add_many([("send", None, {"id": id}) for id in "abcdef"])
+    door = Door()
+    tampering.before["update"] = door.pass_through
+    return door
+
+
+async def send(queue: Queue, *changes: JobUpdate) -> list[asyncio.Task[Answer]]:
+    async def one(change: JobUpdate) -> Answer:
+        return await queue.updates.send(change)
+
+    sent = [asyncio.create_task(one(each)) for each in changes]
+    await asyncio.sleep(0)
+    return sent
+
+
+async def test_a_single_one_goes_at_once_and_others_gather(tampered_queue: Queue, tampering: Tampering, held: Door):
+    sent = await send(tampered_queue, *map(change, "abcd"))
+    await held.reached.wait()
+    sent += await send(tampered_queue, change("b"))
+    held.opened.set()
+
+    answers = await asyncio.gather(*sent)
+
+    assert trips(tampering) == [["a"], ["b", "c", "d", "b"]]
+    assert answers == [Answer("done", "waiting")] * 5
+
+
+async def test_each_gets_its_own_answer(tampered_queue: Queue, held: Door):
+    held.opened.set()
+    sent = await send(tampered_queue, change("a"), change("b"), change("missing"), change("c"))
+
+    assert [(await each).verdict for each in sent] == ["done", "done", "missing", "done"]
+
+
+async def test_what_one_has_wrong_is_told_to_it_alone(tampered_queue: Queue, tampering: Tampering, held: Door):
+    def refuse(_: str, updates: Any) -> None:
+        if any(update.id == "c" for update in updates):
+            raise InvalidOption("c", "is wrong")
+
+    sent = await send(tampered_queue, *map(change, "abcd"))
+    tampering.before["update"] = refuse
+    held.opened.set()
+
+    answers = await asyncio.gather(*sent, return_exceptions=True)
+
+    assert [type(answer) for answer in answers] == [Answer, Answer, InvalidOption, Answer]
+
+
+async def test_an_outage_is_told_to_all_of_the_trip(tampered_queue: Queue, tampering: Tampering, held: Door):
+    def away(*_: Any) -> None:
+        raise StoreUnavailable("test://", "on purpose")
+
+    sent = await send(tampered_queue, *map(change, "abc"))
+    tampering.before["update"] = away
+    held.opened.set()
+
+    answers = await asyncio.gather(*sent, return_exceptions=True)
+
+    assert [type(answer) for answer in answers] == [Answer, StoreUnavailable, StoreUnavailable]
+    assert answers[1] is not answers[2]
+    assert trips(tampering) == [["a"], ["b", "c"]]
+
+
+async def test_those_that_announce_differently_go_apart_and_each_job_in_order(
+    tampered_queue: Queue, tampering: Tampering, held: Door
+):
+    both = ("phase-completed", "phase-started")
+    sent = await send(
+        tampered_queue,
+        change("a"),
+        change("b", "phase-started"),
+        change("c"),
+        change("d", *both),
+        change("e", "phase-started"),
+        change("d"),
+        change("f", *both),
+    )
+    held.opened.set()
+    await asyncio.gather(*sent)
+
+    assert trips(tampering) == [["a"], ["b", "c", "e"], ["d", "d", "f"]]
+
+
+async def test_one_of_a_cancelled_caller_is_left_out(tampered_queue: Queue, tampering: Tampering, held: Door):
+    first, second, third = await send(tampered_queue, *map(change, "abc"))
+    await held.reached.wait()
+    second.cancel()
+    held.opened.set()
+
+    await asyncio.gather(first, third)
+
+    assert trips(tampering) == [["a"], ["c"]]
+
+
+async def test_the_others_go_on_if_the_one_under_way_is_cancelled(
+    tampered_queue: Queue, tampering: Tampering, held: Door
+):
+    first, second = await send(tampered_queue, *map(change, "ab"))
+    await held.reached.wait()
+    held.opened.set()
+    first.cancel()
+
+    assert (await second).verdict == "done"
+
+
+@pytest.mark.every_store
+async def test_steps_of_many_jobs_share_trips(tampered_queue: Queue, tampering: Tampering):
+    together = asyncio.Barrier(20)
+
+    async def step(number: int) -> int:
+        await together.wait()
+        return number
+
+    async def work(job: Job) -> int:
+        return await job.step("one", step, job.data)
+
+    async with Worker(tampered_queue, work, concurrency=20):
+        jobs = await tampered_queue.add_many([("work", number) for number in range(20)])
+        assert [await job.result(timeout=20) for job in jobs] == list(range(20))
+
+    # Three, but for a store that answers before the next task can run.
+    assert tampering.calls["update"] < 10

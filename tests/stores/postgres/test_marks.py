@@ -1,0 +1,137 @@
+"""Marks: rows of their own, which calls read and write by their key, and signals that come while a job is postponed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from ropeway.job.instants import LAST_INSTANT
+from ropeway.job.marks import Mark, Marking, Notice
+from ropeway.job.outcomes import Outcome
+from ropeway.job.record import JobRecord
+from ropeway.store.url import connect
+from ropeway.store.values import JobUpdate
+from ropeway.stores.postgres import PostgresStore
+from ropeway.testing.arrange import active, add, claim, claim_one, events_of, read
+from ropeway.testing.factories import NOW, QUEUE, complete, new_jobs, retry, token_of
+
+from .conftest import Execute, Other
+
+SIGNAL: Final = "signal:paid"
+MARKS: Final = 100
+
+
+def marking(*names: str) -> Marking:
+    return Marking(tuple(Mark(name, "1") for name in names))
+
+
+def await_signal(job: JobRecord) -> Outcome:
+    return Outcome(job.id, token_of(job), "postpone", delay=LAST_INSTANT, awaits=SIGNAL)
+
+
+async def test_a_job_that_goes_to_the_back_of_the_line_takes_its_marks_along_unchanged(
+    store: PostgresStore, execute: Execute
+):
+    held = await active(store, attempts=3)
+    await store.update(QUEUE, [JobUpdate(held.id, held.token, marking=marking("a", "b"))], now=NOW)
+    written = "SELECT array_agg(ctid::text ORDER BY name) FROM ropeway.mark"
+    before = execute(written)
+
+    await store.settle(QUEUE, [retry(held)], now=NOW)
+    again = await claim_one(store)
+    await store.update(QUEUE, [JobUpdate(again.id, again.token, marking=marking("c"))], now=NOW)
+
+    assert execute(f"{written} WHERE name < 'c'") == before
+    assert [mark.name for mark in (await read(store, held.id)).marks] == ["a", "b", "c"]
+
+
+async def test_a_removed_job_leaves_no_row(store: PostgresStore, execute: Execute):
+    held = await active(store)
+    await store.update(QUEUE, [JobUpdate(held.id, held.token, marking=marking("a"))], now=NOW)
+
+    await store.remove(QUEUE, [held.id], force=True, now=NOW)
+
+    assert execute("SELECT count(*) FROM ropeway.mark") == [(0,)]
+
+
+async def test_several_updates_of_one_job_in_a_call_take_effect_in_order(store: PostgresStore):
+    changes = (
+        marking("a", "b", "c"),
+        Marking(forgets=("a", "b")),
+        Marking((Mark("a", "2"), Mark("a", "3")), forgets=("missing",), notices=(Notice("signalled"),)),
+        Marking((Mark("c", "4"),), forgets=("c",), notices=(Notice("signalled", '{"name":"\\u0000é"}'),)),
+    )
+    memory = connect("memory://")
+    seen: list[object] = []
+    for each in (store, memory):
+        held = await active(each, id="job")
+        await each.update(QUEUE, [JobUpdate("job", held.token, marking=change) for change in changes], now=NOW)
+        seen.append(((await read(each, "job")).marks, await events_of(each, "signalled")))
+
+    assert seen[0] == seen[1]
+    assert [mark.value for mark in (await read(store, "job")).marks] == ["3", "4"]
+
+
+class TestAtTheSameMoment:
+    async def test_a_signal_that_waits_for_a_postponement_ends_it(self, store: PostgresStore, other: Other) -> None:
+        held = await active(store, id="job")
+        await other.run(
+            f"SELECT ropeway.settle('{QUEUE}', NULL, NULL, NULL, NULL, NULL, ARRAY['job'], ARRAY['{held.token}'], "
+            "ARRAY['postpone'], NULL, NULL, NULL, ARRAY[1000000], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[], "
+            f'ARRAY[false], ARRAY[1], NULL, \'{{"of":[],"names":[],"awaits":[[1,"{SIGNAL}"]]}}\', \'{{}}\', '
+            "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
+        )
+
+        [answer] = await other.commit_when_waited_for(store.update(QUEUE, [JobUpdate("job", marking=marking(SIGNAL))]))
+
+        assert (answer.verdict, answer.state) == ("done", "delayed")
+        assert (await read(store, "job")).state == "waiting"
+
+    async def test_a_postponement_that_waits_for_a_signal_finds_it(self, store: PostgresStore, other: Other) -> None:
+        held = await active(store, id="job")
+        given = f'{{"of":[1],"names":["{SIGNAL}"]}}'
+        nothing = ", ".join(["NULL"] * 6)
+        await other.run(
+            f"SELECT ropeway.update('{QUEUE}', ARRAY['job'], ARRAY[NULL]::text[], {nothing}, '{given}', ARRAY['1'])"
+        )
+
+        await other.commit_when_waited_for(store.settle(QUEUE, [await_signal(held)], now=NOW))
+
+        assert [job.id for job in await claim(store)] == ["job"]
+
+
+class TestTransactions:
+    async def test_marks_of_a_completion_are_there_with_it(self, store: PostgresStore, other: Other) -> None:
+        held = await active(store)
+        await store.prepare(QUEUE)
+        outcome = replace(complete(held), marking=Marking((Mark("a", '"\\u0000"'),), forgets=("b",)))
+
+        await store.join(other.connection).settle(QUEUE, outcome)
+        assert (await read(store, held.id)).marks == ()
+        await other.connection.commit()
+
+        assert [(mark.name, mark.value) for mark in (await read(store, held.id)).marks] == [("a", '"\\u0000"')]
+
+
+class TestCost:
+    async def test_marks_are_looked_up_by_their_job(self, store: PostgresStore, other: Other, execute: Execute) -> None:
+        """Also if the table was analyzed when it was nearly empty."""
+        await add(store, *new_jobs(MARKS + 1))
+        held = await claim(store, MARKS + 1)
+        await store.update(QUEUE, [JobUpdate(held[0].id, held[0].token, marking=marking("a"))], now=NOW)
+        execute("VACUUM ANALYZE ropeway.mark")
+        names = [f"{number}" for number in range(MARKS)]
+        for job in held[1:]:
+            await store.update(QUEUE, [JobUpdate(job.id, job.token, marking=marking(*names))], now=NOW)
+
+        one, two = (f"ARRAY['{job.id}']" for job in held[1:3])
+        forgets = '{"of":[1],"names":["7"]}'
+        await other.run(f"SELECT * FROM ropeway.get('{QUEUE}', {one})")
+        await other.run(
+            f"SELECT ropeway.update('{QUEUE}', {two}, ARRAY['{held[2].token}'], NULL, NULL, NULL, NULL, NULL, NULL, "
+            f"'{forgets}', ARRAY[NULL]::text[])"
+        )
+
+        looked = "SELECT (seq_tup_read + idx_tup_fetch)::integer FROM pg_stat_xact_user_tables"
+        assert await other.ask(f"{looked} WHERE schemaname || '.' = 'ropeway.' AND relname = 'mark'") <= MARKS + 5
