@@ -23,6 +23,8 @@ MEANINGS: Final = {
     "phase-started": "a [phase](pipelines.md) began: `phase`, `number` (from 1), `of` how many",
     "phase-completed": "and its result is stored",
     "signalled": "the job got a [signal](steps.md#waiting-for-a-signal) `name`",
+    "webhook-delivered": "its webhook accepted the report of the job's end",
+    "webhook-failed": "its webhook did not, and the delivery was given up",
 }
 
 NOTICED: Final = {

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from .codec import JsonText
 from .instants import Instant
 from .moves import MOVES
 from .states import STATES, State
@@ -29,11 +30,13 @@ NOTICES: Final[tuple[str, ...]] = (
     "phase-started",
     "phase-completed",
     "signalled",
+    "webhook-delivered",
+    "webhook-failed",
 )
 """Events about a job or a queue that are not moves."""
 
 PUBLISHED: Final = "published"
-"""The entry of an application-defined event: the event has the name and data given by the application."""
+"""The entry of an event that its writer names: one defined by the application, or about the delivery of a webhook."""
 
 LOCAL_EVENTS: Final[tuple[str, ...]] = ("error", "unhandled", "slow-loop", "leaked", "store-reset", "gap")
 """Events that no store writes: a worker emits them to its listeners; `gap` is made by readers of the stream."""
@@ -85,7 +88,8 @@ class Event(msgspec.Struct, frozen=True):
 def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
     """The events of one entry, always in the same order, so that their ids are stable."""
     if entry.what == PUBLISHED and entry.detail is not None:
-        yield Event(f"{entry_id}/0", queue, entry.detail["name"], None, entry.at, entry.detail["data"])
+        name, job_id, data = entry.detail["name"], entry.detail.get("job"), entry.detail["data"]
+        yield Event(f"{entry_id}/0", queue, name, job_id, entry.at, data)
         return
     number = entry.trimmed
     whole_queue: Sequence[tuple[str | None, dict[str, Any] | None]] = [(None, None)]
@@ -95,6 +99,12 @@ def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
         for name in _names(entry, data):
             yield Event(f"{entry_id}/{number}", queue, name, job_id, entry.at, data)
             number += 1
+
+
+def published_detail(name: str, data: JsonText, job: str | None) -> JsonText:
+    """The detail of an entry `PUBLISHED`, as JSON."""
+    detail = {"name": name, "data": msgspec.Raw(data.encode())}
+    return msgspec.json.encode(detail if job is None else {**detail, "job": job}).decode()
 
 
 def events_in(what: str, to: State | None, jobs: int) -> int:

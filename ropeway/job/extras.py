@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from .codec import JsonText
 from .dedupe import DedupeRule
 from .instants import LAST_INSTANT, Instant, Milliseconds
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
-    """The failed job of which this job is the dead letter."""
+    """The job whose end added this job: a dead letter, or the delivery of a webhook."""
 
     queue: str
     id: str
@@ -17,7 +18,18 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     attempts: int
     """Attempts it had made."""
     at: Instant
-    """When it failed."""
+    """When it ended."""
+    event: str = "failed"
+    """The state in which it ended."""
+    result: JsonText | None = None
+
+
+class WebhookRule(msgspec.Struct, frozen=True, gc=False):
+    """Where the end of a job is reported, and which ends: final states."""
+
+    url: str
+    events: tuple[str, ...] = ()
+    """Empty in a delivery itself, which has the rule for its URL."""
 
 
 class Extras(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -32,6 +44,7 @@ class Extras(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     schedule: str | None = None
     """The id of the schedule that made it. `Clean` skips it until it is final."""
     origin: Origin | None = None
+    webhook: WebhookRule | None = None
 
     def deadline(self, created_at: Instant) -> Instant | None:
         """The instant at which it expires unless it was started; None if it never does."""

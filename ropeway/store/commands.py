@@ -229,11 +229,13 @@ class ClearLog(Command[Answer], frozen=True):
 
 
 class Publish(Command[None], frozen=True):
-    """Writes an application-defined event into the stream; `data` is an object. A repeat writes a second event."""
+    """Writes an event into the stream; `data` is an object. A repeat writes a second event."""
 
     queue: str
     name: str
     data: JsonText
+    job: str | None = None
+    """The id of the job that it is about, which need not be there any more."""
 
 
 class TrimEvents(Command[None], frozen=True):

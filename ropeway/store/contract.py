@@ -204,8 +204,10 @@ class Store(ABC):
     def clear_log(self, queue: str, id: str, *, keep: int = 0, now: Instant | None = None) -> Doing[Answer]:
         return self.do(commands.ClearLog(queue, id, keep), now)
 
-    def publish(self, queue: str, name: str, data: JsonText, *, now: Instant | None = None) -> Doing[None]:
-        return self.do(commands.Publish(queue, name, data), now)
+    def publish(
+        self, queue: str, name: str, data: JsonText, job: str | None = None, *, now: Instant | None = None
+    ) -> Doing[None]:
+        return self.do(commands.Publish(queue, name, data, job), now)
 
     def trim_events(self, queue: str, *, keep: int = 0, now: Instant | None = None) -> Doing[None]:
         return self.do(commands.TrimEvents(queue, keep), now)

@@ -16,7 +16,7 @@ from ..job.states import FINAL, STATES
 from ..store.commands import Claim, Command, Configure, Find, Obliterate, Settle, Tick, TrimEvents
 from ..store.contract import Store
 from ..store.values import Answer, Claimed, Cleaned, Settings, Settled
-from .extras_audit import KeyLog, dead_letter_queues, wrong_keys, wrong_letters
+from .extras_audit import KeyLog, letter_queues, wrong_keys, wrong_letters
 from .ledger import Ledger
 from .proxy import StoreProxy
 
@@ -105,8 +105,8 @@ class AuditedStore(StoreProxy):
         problems = list(self.audit_log.problems)
         queues = sorted({*self.audit_log.ledgers, *await self.inner.queues()})
         found = {queue: [job async for job in self._all_jobs(queue)] for queue in queues}
-        # A queue whose jobs are all gone is not listed, and may have had dead letters.
-        for queue in {*queues, *dead_letter_queues(found.values())}:
+        # A queue whose jobs are all gone is not listed, and may have had letters.
+        for queue in {*queues, *letter_queues(found.values())}:
             await self._catch_up(queue)
         for queue, jobs in found.items():
             ledger = self.audit_log.ledgers[queue]

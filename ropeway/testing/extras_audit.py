@@ -1,4 +1,4 @@
-"""What the auditor checks about dedupe keys and dead letters."""
+"""What the auditor checks about dedupe keys and letters."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from ..job.dead_letters import letter_id
 from ..job.dedupe import DedupeMode
 from ..job.instants import LAST_INSTANT
+from ..job.letters import letters_of
 from ..job.record import JobRecord, NewJob
 from ..job.states import FINAL
 from ..store.commands import Add, Command, ReleaseDedupe, Settle, Update, WriteSchedules
@@ -85,26 +85,29 @@ async def wrong_keys(store: Store, queue: str, jobs: Sequence[JobRecord], key_lo
     return problems
 
 
-def dead_letter_queues(found: Iterable[Sequence[JobRecord]]) -> set[str]:
-    extras = (job.extras for jobs in found for job in jobs)
-    return {one.dead_letter for one in extras if one is not None and one.dead_letter is not None}
+def letter_queues(found: Iterable[Sequence[JobRecord]]) -> set[str]:
+    return {letter.queue for jobs in found for job in jobs for letter in _letters(job)}
 
 
 def wrong_letters(jobs: Sequence[JobRecord], ledgers: Mapping[str, Ledger]) -> Iterable[str]:
-    """Failed jobs whose dead letter was never added, letters of jobs that never failed, and second letters."""
+    """Final jobs with a letter that was never added, letters of jobs that did not end so, and second letters."""
     for job in jobs:
-        dead_letter = job.extras.dead_letter if job.extras else None
-        if job.state == "failed" and dead_letter is not None and job.finished_at is not None:
-            there = ledgers[dead_letter]
-            if there.is_whole and letter_id(job.queue, job.id, job.finished_at) not in there.added:
-                yield f"{job.id} failed, and its dead letter was not added to {dead_letter}"
+        for letter in _letters(job):
+            there = ledgers[letter.queue]
+            if there.is_whole and letter.id not in there.added:
+                yield f"{job.id} {job.state}, and its letter was not added to {letter.queue}"
     origins = Counter(job.extras.origin for job in jobs if job.extras and job.extras.origin)
     for origin, count in origins.items():
         source = ledgers.get(origin.queue)
-        if source is not None and source.is_whole and origin.id not in source.failed:
-            yield f"{origin.id} has a dead letter, and did not fail"
+        if source is not None and source.is_whole and (origin.id, origin.event) not in source.ended:
+            yield f"{origin.id} has a letter, and has not {origin.event}"
         if count > 1:
-            yield f"{origin.id} failed once, and left {count} dead letters"
+            yield f"{origin.id} {origin.event} once, and left {count} letters in the same queue"
+
+
+def _letters(job: JobRecord) -> Iterable[NewJob]:
+    """The letters that a job left if it is final."""
+    return () if job.extras is None or job.finished_at is None else letters_of(job, job.extras, job.finished_at)
 
 
 def _new_jobs(command: Command[Any]) -> Iterable[NewJob]:

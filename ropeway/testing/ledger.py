@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 from ..job.events import NOTICES, PUBLISHED, Entry
 from ..job.moves import is_legal
-from ..job.states import State
+from ..job.states import FINAL, State
 
 
 class Ledger:
@@ -22,8 +22,8 @@ class Ledger:
         self.completions: Counter[str] = Counter()
         self.added: set[str] = set()
         """Every job that was ever added."""
-        self.failed: set[str] = set()
-        """Every job that ever failed."""
+        self.ended: set[tuple[str, str]] = set()
+        """Every job that was ever final, with the state."""
         self.started: set[str] = set()
         self.retried: set[str] = set()
         """Jobs that were retried by hand."""
@@ -79,8 +79,8 @@ class Ledger:
             self.retried.add(id)
         elif what == "complete":
             self.completions[id] += 1
-        if to == "failed":
-            self.failed.add(id)
+        if to in FINAL:
+            self.ended.add((id, to))
 
     def _read_discarded(self, entry: Entry) -> None:
         for _, detail in entry.jobs:

@@ -38,12 +38,18 @@ def notable(entries: Sequence[Entry], limit: int) -> Iterator[Entry]:
 
 
 def happened(queue: str, entry: Entry, name_of: Callable[[str], str | None]) -> HappenedEvent:
-    ids = [job_id for job_id, _ in entry.jobs]
+    ids = [job_id for job_id, _ in entry.jobs] or _about(entry)
     names = dict.fromkeys(name for job_id in ids[:NAMES] if (name := name_of(job_id)))
     details = {**(entry.detail or {}), **((entry.jobs[0][1] if entry.jobs else None) or {})}
     return HappenedEvent(
         entry.at, queue, headline(entry), len(ids), ids[0] if ids else None, tuple(names), note(entry, details)
     )
+
+
+def _about(entry: Entry) -> list[str]:
+    """The job of an entry that its writer names, if it has one."""
+    job_id = (entry.detail or {}).get("job") if entry.what == PUBLISHED else None
+    return [] if job_id is None else [job_id]
 
 
 def note(entry: Entry, details: dict[str, Any]) -> str:

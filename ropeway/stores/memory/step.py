@@ -32,7 +32,7 @@ class Step:
         self.ended: list[tuple[JobRecord, Retention]] = []
         """Jobs that became final in this step, with their retention."""
         self.letters: list[NewJob] = []
-        """Dead letters of jobs that failed in this step, not yet added."""
+        """Letters of jobs that ended in this step, not yet added."""
         self.news: deque[News] = deque()
         """Ends of children that their parents were not told of yet."""
         self._queues: dict[str, QueueData] = {}

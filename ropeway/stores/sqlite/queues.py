@@ -9,7 +9,7 @@ import msgspec
 
 from ...errors import InvalidOption
 from ...job.codec import JsonText
-from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, trim_entry
+from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, published_detail, trim_entry
 from ...job.instants import Instant, Milliseconds
 from ...job.states import FINAL, State
 from ...store import commands
@@ -64,9 +64,9 @@ def configure(
 
 
 @writes(commands.Publish)
-def publish(tx: Transaction, queue: str, name: str, data: JsonText) -> None:
+def publish(tx: Transaction, queue: str, name: str, data: JsonText, job: str | None) -> None:
     row = tx.queue(queue, create=True)
-    row.announce(PUBLISHED, tx.now(), detail={"name": name, "data": msgspec.Raw(data)})
+    row.announce(PUBLISHED, tx.now(), detail=msgspec.Raw(published_detail(name, data, job)))
     bounds = {"first": row.first_event, "last": row.first_event + row.events}
     oldest: int | None = tx.get(_EVENTS["oldest"], bounds)
     if oldest is not None and bounds["last"] - oldest > EVENTS_KEPT + TRIMMED_EVERY:

@@ -108,7 +108,7 @@ class QueueRow:
         now: Instant,
         to: State | None = None,
         jobs: Sequence[tuple[str, Detail | msgspec.Raw]] = (),
-        detail: Detail = None,
+        detail: Detail | msgspec.Raw = None,
     ) -> None:
         self.events += events_in(what, to, len(jobs))
         for metric in METRICS_OF.get(what, ()):

@@ -383,6 +383,14 @@ class TestPublish:
             {"rows": 3, "of": {"name": "a"}},
         )
 
+    async def test_it_may_be_about_a_job_that_is_gone(self, store: Store) -> None:
+        await store.publish(QUEUE, "webhook-delivered", '{"status": 200}', "gone", now=NOW)
+
+        [stored] = (await store.events(QUEUE)).entries
+        [event] = expand(QUEUE, stored.id, stored.entry)
+
+        assert (event.name, event.job_id, event.data) == ("webhook-delivered", "gone", {"status": 200})
+
     async def test_it_stands_in_order_with_the_rest(self, store: Store) -> None:
         await add(store, new_job("a"))
         await store.publish(QUEUE, "one", "{}", now=NOW)

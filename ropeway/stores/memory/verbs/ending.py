@@ -1,6 +1,6 @@
 """The only functions that make a job final, or remove it, and what follows from that.
 
-What follows concerns parents, dedupe keys, dead letters and retention.
+What follows concerns parents, dedupe keys, letters and retention.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ....job.dead_letters import letter_of
 from ....job.extras import Extras
+from ....job.letters import letters_of
 from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED, Retention
@@ -48,8 +48,7 @@ def end(
     step.ended.append((final, keep))
     if job.extras is not None:
         _leave(step, final, job.extras)
-        if state == "failed" and job.extras.dead_letter is not None:
-            step.letters.append(letter_of(final, job.extras.dead_letter, now))
+        step.letters += letters_of(final, job.extras, now)
     if job.parents:
         step.news += news_of(final, what)
     return final
@@ -88,14 +87,14 @@ def revoke(step: Step, job: JobRecord, why: Why) -> None:
 
 
 def conclude(step: Step) -> None:
-    """Tells the parents of jobs that ended, which may end too; adds dead letters; applies retention to all of them."""
+    """Tells the parents of jobs that ended, which may end too; adds letters; applies retention to all of them."""
     # A list, not recursion: flows may be deep.
     while step.news:
         found = note_end(step, step.news.popleft())
         if found is not None:
             judge(step, *found)
     for letter in step.letters:
-        # A job that fails twice in the same millisecond leaves one.
+        # A job that ends twice in the same millisecond and in the same way leaves one.
         if letter.id not in step.queue(letter.queue).jobs:
             store(step, letter)
     step.letters.clear()

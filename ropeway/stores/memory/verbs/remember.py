@@ -10,7 +10,8 @@ from ..step import Step
 
 
 def publish(step: Step, command: Publish) -> None:
-    step.queue(command.queue).notice(PUBLISHED, {"name": command.name, "data": decode(command.data)})
+    about = {} if command.job is None else {"job": command.job}
+    step.queue(command.queue).notice(PUBLISHED, {"name": command.name, "data": decode(command.data), **about})
 
 
 def trim_events(step: Step, command: TrimEvents) -> None:

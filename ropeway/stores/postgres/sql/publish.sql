@@ -1,9 +1,9 @@
 -- Writes an event of the application. Now and then it also folds and trims: a queue without workers has no ticks.
--- Takes the queue, which is made if need be, the event's name (json) and data (json, an object), how many events are
--- kept, one in how many calls trims, the instant, and whether it may notify.
+-- Takes the queue, which is made if need be, the entry's detail (json), how many events are kept, one in how many calls
+-- trims, the instant, and whether it may notify.
 -- Returns the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.publish(
-    queue_name text, event text, data text, events_kept integer, once_in integer, at bigint DEFAULT NULL,
+    queue_name text, detail text, events_kept integer, once_in integer, at bigint DEFAULT NULL,
     may_wake boolean DEFAULT NULL, OUT wakes text[]
 )
 LANGUAGE plpgsql
@@ -15,9 +15,7 @@ DECLARE
     queue_id integer := ropeway.queue_id(queue_name);
     newest bigint;
 BEGIN
-    s := ropeway.add_entry(
-        s, ropeway.entry('{{PUBLISHED}}', instant, NULL, NULL, '{"name":' || event || ',"data":' || data || '}'), 1
-    );
+    s := ropeway.add_entry(s, ropeway.entry('{{PUBLISHED}}', instant, NULL, NULL, detail), 1);
     wakes := ropeway.write_step(s, queue_id, instant, false, may_wake);
     IF random() * once_in < 1 AND pg_try_advisory_xact_lock(hashtext('ropeway.fold'), queue_id) THEN
         PERFORM ropeway.fold(queue_id);

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ....errors import InvalidOption
-from ....job.events import DOUBLE_MOVES, EVENTS_KEPT
+from ....job.events import DOUBLE_MOVES, EVENTS_KEPT, published_detail
 from ....job.instants import Instant
 from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
 from ....store.values import BATCH, Cleaned, Settings
-from ..encoding import as_json
 from ..executor import Executor
 from ..parameters import amount, boolean, number, text, texts
 
@@ -32,8 +31,8 @@ async def configure(on: Executor, command: Configure, now: Instant | None) -> Se
 
 
 async def publish(on: Executor, command: Publish, now: Instant | None) -> None:
-    queue, event = command.queue, (text(as_json(command.name).decode()), text(command.data))
-    await on.call_and_notify("publish", [queue], now, text(queue), *event, number(EVENTS_KEPT), number(TRIM_ONCE_IN))
+    queue, detail = command.queue, text(published_detail(command.name, command.data, command.job))
+    await on.call_and_notify("publish", [queue], now, text(queue), detail, number(EVENTS_KEPT), number(TRIM_ONCE_IN))
 
 
 async def trim_events(on: Executor, command: TrimEvents, _: Instant | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....errors import InvalidOption
-from ....job.events import DOUBLE_MOVES
+from ....job.events import DOUBLE_MOVES, published_detail
 from ....job.instants import Instant
 from ....job.states import FINAL
 from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
@@ -29,7 +29,7 @@ async def configure(on: Executor, command: Configure, now: Instant | None) -> Se
 async def publish(on: Executor, command: Publish, now: Instant | None) -> None:
     # Whoever adds the first job finds a row, and would not note the queue again after somebody emptied the server.
     await on.register([command.queue])
-    detail = f'{{"name":{as_json(command.name).decode()},"data":{command.data}}}'
+    detail = published_detail(command.name, command.data, command.job)
     is_new = await on.run("publish", command.queue, given(now), detail)
     await on.notice_new([command.queue] if is_new else [])
 
