@@ -28,7 +28,9 @@ class QueueFeed:
         self.wakes = 0
         """Counts calls of `wake`: a short answer to a claim sent before the last one does not mean the queue is dry."""
         self._woken = woken
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.Handle | None = None
+        self._alarm_at = 0.0
+        """The loop's time of the alarm. The handle does not say: uvloop's has no `when` if the delay is 0."""
 
     def take_ended(self, most: int | None = None) -> list[tuple[Job, Outcome]]:
         """Takes the oldest `most` outcomes, or all. From any thread; no outcome is given twice."""
@@ -44,7 +46,9 @@ class QueueFeed:
         self.dry.set()
         self._silence()
         if again_in is not None:
-            self._alarm = asyncio.get_running_loop().call_later(again_in, self.wake)
+            loop = asyncio.get_running_loop()
+            self._alarm_at = loop.time() + again_in
+            self._alarm = loop.call_later(again_in, self.wake)
 
     def wake(self) -> None:
         self.wakes += 1
@@ -57,7 +61,7 @@ class QueueFeed:
         """Takes over its alarm: the seconds until it would wake by itself; None if it would not."""
         if self._alarm is None:
             return None
-        left = self._alarm.when() - asyncio.get_running_loop().time()
+        left = self._alarm_at - asyncio.get_running_loop().time()
         self._silence()
         return max(0.0, left)
 

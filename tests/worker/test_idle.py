@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from typing import TypeAlias
 
 import pytest
+import uvloop
+from msgspec.structs import replace
 
-from ropeway import Job, Queue, Worker
+from ropeway import Job, Queue, Worker, connect
+from ropeway.store.values import Claimed
 from ropeway.worker.runtime import Runtime
 from tests.client.fixtures import MakeQueue
-from tests.client.tampering import Door, Tampering
+from tests.client.tampering import Door, Tampering, tampered
 
 from .watching import PATIENCE, entered
+
+NewLoop: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
 
 
 async def test_a_worker_that_is_not_running_is_idle(queue: Queue):
@@ -44,6 +51,27 @@ async def test_it_is_idle_when_its_last_job_is_settled(tampered_queue: Queue, ta
         door.opened.set()
         await asyncio.wait_for(idle, PATIENCE)
         assert (await job.refresh()).state == "completed"
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_a_job_that_is_due_and_not_to_be_had_yet_is_asked_for_again(new_loop: NewLoop):
+    """As a claim answers while another call promotes the job."""
+    tampering = Tampering()
+
+    def is_due(claimed: Claimed) -> Claimed:
+        return claimed if claimed.jobs or tampering.calls["claim"] > 5 else replace(claimed, again_at=claimed.now)
+
+    async def work() -> None:
+        tampering.after["claim"] = is_due
+        queue = Queue("letters", store=tampered(connect("memory://"), tampering))
+        async with Worker(queue, _nothing):
+            while tampering.calls["claim"] <= 5:  # noqa: ASYNC110 - workers tell nobody of claims without jobs
+                await asyncio.sleep(0.001)
+            job = await queue.add("nothing")
+            await job.result(timeout=PATIENCE)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(asyncio.wait_for(work(), PATIENCE))
 
 
 @pytest.mark.every_store
