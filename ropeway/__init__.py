@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .client.schedule import Schedule, Tick
     from .client.schedules import Schedules
     from .client.snapshot import Snapshot
+    from .client.sse import event_stream
     from .client.sync_flows import SyncFlowHandle
     from .client.sync_found import SyncFoundJob, SyncJobPage
     from .client.sync_handle import SyncJobHandle
@@ -88,6 +89,7 @@ else:
             "client.schedule": "Schedule Tick",
             "client.schedules": "Schedules",
             "client.snapshot": "Snapshot",
+            "client.sse": "event_stream",
             "client.sync_flows": "SyncFlowHandle",
             "client.sync_found": "SyncFoundJob SyncJobPage",
             "client.sync_handle": "SyncJobHandle",
@@ -195,6 +197,7 @@ __all__ = [
     "WorkerOptions",
     "chain",
     "connect",
+    "event_stream",
     "in_process",
     "result_of",
     "results_of",

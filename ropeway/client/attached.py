@@ -1,4 +1,4 @@
-"""A queue's connection to its store: a handle, and the adds, updates and waiters of each event loop."""
+"""A queue's connection to its store: a handle, and the adds, updates, waiters and subscribers of each event loop."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..store.url import connect
 from . import portal
 from .adds import Adds
 from .endings import Endings
+from .event_hub import EventHub
 from .loading import refuse_while_loading
 from .updates import Updates
 
@@ -25,6 +26,7 @@ class OnLoop(NamedTuple):
     adds: Adds
     updates: Updates
     endings: Endings
+    hub: EventHub
 
 
 class Attached:
@@ -117,6 +119,10 @@ class Attached:
         return self._on_this_loop.endings
 
     @property
+    def hub(self) -> EventHub:
+        return self._on_this_loop.hub
+
+    @property
     def _on_this_loop(self) -> OnLoop:
         loop = asyncio.get_running_loop()
         on_loop = self._on_loops.get(loop)
@@ -129,7 +135,11 @@ class Attached:
                 portal.close_with(store, self)
             self._forget_closed_loops()
             on_loop = self._on_loops[loop] = OnLoop(
-                store, Adds(store), Updates(store, self.name), Endings(store, self.name)
+                store,
+                Adds(store),
+                Updates(store, self.name),
+                Endings(store, self.name),
+                EventHub(store, self.name),
             )
         return on_loop
 

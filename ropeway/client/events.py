@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from typing import Final
 
@@ -9,6 +10,9 @@ from ..errors import InvalidOption
 from ..job.events import Event, expand, split_id
 from ..showing import shown
 from ..store.contract import Store
+
+_ID: Final = re.compile(r"[0-9a-z]{0,40}-?[0-9]{1,20}(/[0-9]{1,19})?")
+"""An entry, and perhaps the number of an event in it."""
 
 SAFETY_POLL: Final = 5.0
 """Seconds after which a reader polls even without a wake-up."""
@@ -51,19 +55,19 @@ async def newest_event(store: Store, queue: str) -> str:
     return (await store.events(queue, "now")).cursor
 
 
+def position(after: object) -> str:
+    """Checks an `after`: "now", "start", or the id of an event."""
+    if isinstance(after, str) and (after in ("now", "start") or _ID.fullmatch(after)):
+        return after
+    raise InvalidOption("after", f'cannot be {shown(after)}: use "now", "start" or the id of an event')
+
+
 async def _begin(store: Store, queue: str, after: object) -> tuple[str | None, int, bool]:
-    wrong = InvalidOption("after", f'cannot be {shown(after)}: use "now", "start" or the id of an event')
-    if not isinstance(after, str):
-        raise wrong
-    if after == "start":
+    start = position(after)
+    if start == "start":
         return None, 0, False
-    if after == "now":
+    if start == "now":
         return await newest_event(store, queue), 0, False
-    try:
-        entry, seen = split_id(after)
-    except ValueError:
-        raise wrong from None
-    if not any(map(str.isdigit, entry)):
-        raise wrong
+    entry, seen = split_id(start)
     # After the whole entry nothing of it is read again, so it need not exist any more.
-    return (entry, 0, False) if "/" not in after else (entry, seen, True)
+    return (entry, 0, False) if "/" not in start else (entry, seen, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Never, Self, Unpack, overload
@@ -19,13 +19,14 @@ from ..job.record import NewJob
 from ..store.transactions import sharing
 from ..store.values import Added, Children, Counts, History, LogPage, Metric, Settings
 from .adds import add_blocking
+from .blocking_iteration import iterate
 from .bundles import bundle_of, handle_of, handles_of, job_of
 from .flow_plan import Plan
 from .flow_tree import DEEPEST, FlowNode
 from .flows import Flow, FlowRequest
 from .name_hints import ON_SYNC_QUEUES, Guided
 from .new_jobs import Call, JobRequest, Named, Several, checked_call, lone_call, refuse_misplaced
-from .portal import refuse_at_the_end, refuse_on_a_loop, run, run_in_background
+from .portal import refuse_at_the_end, refuse_on_a_loop, run
 from .results import R
 from .schedule import Schedule, ScheduleOptions
 from .sync_flows import SyncFlowHandle
@@ -57,6 +58,11 @@ class SyncQueue(Guided):
 
     def __repr__(self) -> str:
         return f"<SyncQueue {self.name!r} on {self._queue.store.url}>"
+
+    @property
+    def awaited(self) -> Queue:
+        """The queue whose twin this is."""
+        return self._queue
 
     def __enter__(self) -> Self:
         run(self._queue.__aenter__(), "async with queue")
@@ -203,19 +209,7 @@ class SyncQueue(Guided):
         `after` is "now" (when the iteration begins), "start" for the oldest kept event (about 10,000 are), the `id` of
         an event to resume from, or what `newest_event` answered. `close()` it, or drop it, when you have seen enough.
         """
-        instead = "async for event in queue.events(...)"
-        events = run(self._events(after, follow), instead)
-        try:
-            while (event := run(_next(events), instead)) is not None:
-                yield event
-        except GeneratorExit:
-            # Perhaps called by the garbage collector, on a thread that must not block.
-            run_in_background(events.aclose())
-            raise
-
-    async def _events(self, after: str, follow: bool) -> AsyncGenerator[Event, None]:
-        """Created on the background loop, with its own store handle."""
-        return self._queue.events(after, follow=follow)
+        return iterate(lambda: self._queue.events(after, follow=follow), "async for event in queue.events(...)")
 
     # Written by tools/twins.py: do not edit
 
@@ -426,7 +420,3 @@ class SyncQueue(Guided):
     # Moving many
 
     # Holding back
-
-
-async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
-    return await anext(events, None)

@@ -1,0 +1,1 @@
+"""Ropeway in web frameworks: a module for each, which imports that framework."""
