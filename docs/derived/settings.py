@@ -80,6 +80,8 @@ def worker_options() -> str:
         "remove_on_fail": "as of a job",
         "grace": duration(rules.grace * 1000),
         "cancel_grace": duration(rules.cancel_grace * 1000),
+        "max_process_jobs": "no limit",
+        "max_process_memory": "no limit",
         "max_leaked": "no limit",
         "classify": "every error may be retried",
         "backoffs": "none",

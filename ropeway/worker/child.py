@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import inspect
 import os
+import resource
 import runpy
 import signal
 import socket
@@ -17,6 +18,7 @@ from queue import SimpleQueue
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from ..client.flows import FlowRequest
 from ..client.loading import LOADED_AS
@@ -263,6 +265,12 @@ def attempt(handler: Callable[..., Any], start: Start, link: Link) -> Ended:
             job.ended = True
 
 
+def peak_memory() -> int:
+    """Most bytes that this process has used so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
 def load(module: str, path: str, qualname: str) -> Callable[[ProcessJob], Any]:
     """Imports the handler, and wraps it so that its results are JSON."""
     function: Any
@@ -303,4 +311,4 @@ def main() -> None:
             ended = attempt(handler, start, link)
         if link.is_copy:
             os._exit(0)
-        link.say(ended)
+        link.say(replace(ended, memory=peak_memory()))

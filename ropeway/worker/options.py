@@ -18,6 +18,7 @@ from ..job.names import job_name
 from ..job.numbers import whole
 from ..job.outcomes import Classify
 from ..job.retention import KEEP_COMPLETED, KEEP_FAILED, KeepOption, Retention, retention
+from ..job.sizes import size_in_bytes
 from ..job.stalls import OnStalled
 from ..showing import LONGEST_VALUE, shown
 from ..store.values import StallRules
@@ -54,6 +55,10 @@ class WorkerOptions(TypedDict, total=False):
     """Time that a shutdown waits for handlers; default 25 s."""
     cancel_grace: Duration
     """Time that a handler may take to stop after a signal; default 5 s."""
+    max_process_jobs: int
+    """After this many jobs a process of a handler with `run_in="process"` is replaced; default: never."""
+    max_process_memory: int | str
+    """A process that needed more memory (bytes, or "512 MB") is replaced when its job has ended; default: never."""
     max_leaked: int
     """After this many handlers that did not stop, the worker ends with an error, so that it can be restarted."""
     classify: Classify
@@ -78,6 +83,8 @@ class Rules(msgspec.Struct, frozen=True):
     keep_failed: Retention = KEEP_FAILED
     grace: float = 25.0
     cancel_grace: float = 5.0
+    max_process_jobs: int | None = None
+    max_process_memory: int | None = None
     max_leaked: int | None = None
     classify: Classify | None = None
     backoffs: Mapping[str, CustomBackoff] = {}
@@ -117,6 +124,10 @@ def _concurrency(_: str, given: object) -> int:
 
 def _at_least_one(option: str, given: object) -> int | None:
     return None if given is None else whole(option, given, 1)
+
+
+def _size(option: str, given: object) -> int | None:
+    return None if given is None else size_in_bytes(option, given)
 
 
 def _count(option: str, given: object) -> int:
@@ -164,6 +175,8 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "stall_counts_as_attempt": ("counts_as_attempt", yes_or_no),
     "grace": ("grace", _seconds),
     "cancel_grace": ("cancel_grace", _seconds),
+    "max_process_jobs": ("max_process_jobs", _at_least_one),
+    "max_process_memory": ("max_process_memory", _size),
     "max_leaked": ("max_leaked", _at_least_one),
     "classify": ("classify", function_or_none),
     "backoffs": ("backoffs", _backoffs),

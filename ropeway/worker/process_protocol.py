@@ -122,6 +122,8 @@ class Ended(msgspec.Struct, tag="ended", frozen=True):
     """True if it is postponed until its children have ended."""
     awaits: str | None = None
     """The mark until which it is postponed."""
+    memory: int = 0
+    """Most bytes that the process has used so far."""
 
 
 Request: TypeAlias = Update | PhaseProgress | Sleep | WaitFor | Gather | ReadFamily | AddChildren

@@ -129,6 +129,10 @@ class HandlerProcess:
 
     def __init__(self, process: _Life) -> None:
         self._process = process
+        self.jobs = 0
+        """Number of jobs that it has run."""
+        self.memory = 0
+        """Most bytes that it has used, as of its last job."""
 
     @classmethod
     async def start(cls, source: Source) -> HandlerProcess:
@@ -191,6 +195,7 @@ class HandlerProcess:
             match read_report(said):
                 case Ended() as ended:
                     if ended.token == job.token:
+                        self.jobs, self.memory = self.jobs + 1, ended.memory
                         return _result(ended)
                 case request:
                     self._writer.write(encode_line(await _reply(job, request, context)))
@@ -221,9 +226,14 @@ class HandlerProcess:
 
 
 class Processes:
-    """A pool that grows to as many processes as handlers run at once; idle ones are reused."""
+    """A pool that grows to as many processes as handlers run at once; idle ones are reused.
 
-    def __init__(self) -> None:
+    A process is replaced after `max_jobs`, or when it has used more than `max_memory` bytes.
+    """
+
+    def __init__(self, max_jobs: int | None = None, max_memory: int | None = None) -> None:
+        self._max_jobs = max_jobs or sys.maxsize
+        self._max_memory = max_memory or sys.maxsize
         self._idle: dict[Source, list[HandlerProcess]] = {}
         self._shortage = Shortage()
 
@@ -238,10 +248,10 @@ class Processes:
             reusable = True
             raise
         finally:
-            if reusable:
+            if reusable and process.jobs < self._max_jobs and process.memory <= self._max_memory:
                 self._idle.setdefault(source, []).append(process)
             else:
-                # Cancelled, timed out or dead: its state is unknown, so no other job may use it.
+                # Used up; or cancelled, timed out or dead: its state is unknown, so no other job may use it.
                 await asyncio.shield(process.end())
             self._shortage.came_free()
 

@@ -83,7 +83,7 @@ class Runtime:
         self._thread = threading.get_ident()
         self._stoppable = stoppable
         self._threads = Threads(worker_id)
-        self._processes = Processes()
+        self._processes = Processes(rules.max_process_jobs, rules.max_process_memory)
         self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._overdue)
         self.slots = Slots(rules.concurrency, self._attempts, self._ended)
         quarantine = Quarantine(self.slots, handlers, rules.stalls_in)

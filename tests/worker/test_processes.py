@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,22 @@ async def test_a_process_is_used_again_for_the_next_job(queue: Queue):
         pids = {await job.result(timeout=60) for job in jobs}
     assert len(pids) == 1
     assert os.getpid() not in pids
+
+
+@pytest.mark.parametrize(
+    ("limit", "processes"),
+    [
+        ({"max_process_jobs": 2}, [2, 2, 1]),
+        # Python alone needs more, so that each job has a process of its own.
+        ({"max_process_memory": "1 MB"}, [1, 1, 1, 1, 1]),
+        ({"max_process_jobs": 5, "max_process_memory": "100 GB"}, [5]),
+    ],
+)
+async def test_a_process_is_replaced_after_so_many_jobs_or_bytes(queue: Queue, limit: Any, processes: list[int]):
+    async with Worker(queue, in_process(handlers.answer_pid), concurrency=1, **limit):
+        jobs = [await queue.add("crunch") for _ in range(5)]
+        pids = [await job.result(timeout=60) for job in jobs]
+    assert [len(list(same)) for _, same in groupby(pids)] == processes
 
 
 async def test_an_async_handler_runs_in_a_process(queue: Queue):

@@ -1,0 +1,136 @@
+"""After a shutdown, whichever way it went, nothing of the worker is left in its process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ropeway import Job, Queue, ShutdownTimeout, SyncJob, Worker, in_process
+
+from . import process_handlers
+from .watching import PATIENCE, told
+
+pytestmark = pytest.mark.every_store
+
+
+class Left(NamedTuple):
+    """What a process has that outlives a call."""
+
+    tasks: int
+    threads: Counter[str]
+    descriptors: int
+    children: set[str]
+
+
+def left() -> Left:
+    gc.collect()
+    return Left(
+        len(asyncio.all_tasks()),
+        # Some versions of asyncio wait for each process in a thread of their own.
+        Counter(thread.name for thread in threading.enumerate() if not thread.name.startswith("asyncio")),
+        len(list(Path("/proc/self/fd").iterdir())),
+        # Of all threads: a process belongs to the one that started it.
+        {pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()},
+    )
+
+
+async def is_left(before: Left) -> None:
+    """Waits until no more is left than before: threads of pools end a moment after they were told to."""
+    deadline = time.monotonic() + PATIENCE
+    while left() != before and time.monotonic() < deadline:  # noqa: ASYNC110 - nothing tells when a thread has ended
+        await asyncio.sleep(0.01)
+    assert left() == before
+
+
+class Handlers:
+    """One in a coroutine, one in a thread and one in a process, which run until they are told to stop."""
+
+    def __init__(self, *, is_stubborn: bool = False) -> None:
+        self.is_stubborn = is_stubborn
+        self.may_end = threading.Event()
+
+    async def coroutine(self, _: Job) -> str:
+        while not self.may_end.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                if not self.is_stubborn:
+                    raise
+        return "ended"
+
+    def thread(self, job: SyncJob) -> str:
+        while not self.may_end.is_set() and (self.is_stubborn or not job.cancelled):
+            time.sleep(0.01)
+        return "ended"
+
+    def worker(self, queue: Queue, **options: float) -> Worker:
+        named = {
+            "coroutine": self.coroutine,
+            "thread": self.thread,
+            "process": in_process(process_handlers.hang),
+        }
+        return Worker(queue, named, **options)  # type: ignore[arg-type]
+
+
+async def begin(queue: Queue, *names: str) -> None:
+    for name in names:
+        job = await queue.add(name)
+        await told(queue, "active", job)
+
+
+async def before(queue: Queue) -> Left:
+    """What there is once everything that a store keeps open has been opened by a first worker."""
+    async with Worker(queue, {"first": lambda _: None, "second": in_process(process_handlers.answer_pid)}):
+        for job in [await queue.add("first"), await queue.add("second")]:
+            await job.result(timeout=PATIENCE)
+    return left()
+
+
+async def test_nothing_is_left_of_a_worker_that_drained_in_time(queue: Queue):
+    at_first = await before(queue)
+    handlers = Handlers()
+    async with handlers.worker(queue):
+        await begin(queue, "coroutine", "thread")
+        handlers.may_end.set()
+    assert (await queue.counts())["completed"] == 4
+    await is_left(at_first)
+
+
+async def test_nothing_is_left_of_a_worker_whose_handlers_were_told_to_stop(queue: Queue):
+    at_first = await before(queue)
+    async with Handlers().worker(queue, grace=0):
+        await begin(queue, "coroutine", "thread", "process")
+    counts = await queue.counts()
+    assert (counts["active"], counts["waiting"]) == (0, 2), "the thread returned, the others were handed back"
+    await is_left(at_first)
+
+
+async def test_of_handlers_that_ignore_everything_only_they_are_left(queue: Queue):
+    at_first = await before(queue)
+    handlers = Handlers(is_stubborn=True)
+    with pytest.raises(ShutdownTimeout):
+        async with handlers.worker(queue, grace=0, cancel_grace=0.05):
+            await begin(queue, "coroutine", "thread", "process")
+    assert (await queue.counts())["waiting"] == 3
+    assert left().children == at_first.children, "a process cannot ignore its end"
+    handlers.may_end.set()
+    await is_left(at_first)
+
+
+async def test_nothing_is_left_of_a_worker_that_was_cancelled(queue: Queue):
+    at_first = await before(queue)
+    running = asyncio.create_task(Handlers().worker(queue, grace=0).run())
+    await begin(queue, "coroutine", "thread", "process")
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    assert (await queue.counts())["active"] == 0
+    await is_left(at_first)
