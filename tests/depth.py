@@ -89,6 +89,7 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestTickRecovers",
         "TestTickRetention",
         "TestWaitingClaim",
+        "TestWebhooks",
         "TestWriteSchedules",
     },
     # Each command and each answer at least once; what they do is the memory store's.

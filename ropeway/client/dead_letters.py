@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from ..job.dead_letters import is_dead_letter
 from ..job.extras import Extras
 from ..job.record import JobRecord, NewJob
 from ..job.states import State
@@ -45,7 +46,7 @@ async def redrive(queue: Queue, ids: Sequence[str], limit: int) -> int:
 
 async def _send_back(store: Store, letter: JobRecord) -> bool:
     """False if it is no dead letter, somebody works on it, or its job came or went meanwhile: then it stays."""
-    origin = None if letter.extras is None else letter.extras.origin
+    origin = letter.extras.origin if letter.extras is not None and is_dead_letter(letter) else None
     if origin is None or letter.state == "active":
         return False
     [job] = await store.get(origin.queue, [origin.id])

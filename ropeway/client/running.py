@@ -30,7 +30,7 @@ class RunningJob:
 
     @property
     def origin(self) -> Origin | None:
-        """Of a dead letter: the job that failed."""
+        """Of a dead letter or a delivery: the job whose end added it."""
         return None if self.record.extras is None else self.record.extras.origin
 
 

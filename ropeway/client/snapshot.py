@@ -64,7 +64,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     schedule: str | None = None
     """The id of the schedule that made it."""
     origin: Origin | None = None
-    """Of a dead letter: the job that failed."""
+    """Of a dead letter or a delivery: the job whose end added it."""
     phases: tuple[PhaseStatus, ...] = ()
     """The phases of its pipeline, in order; not in lists of jobs."""
     steps: tuple[StepStatus, ...] = ()

@@ -21,6 +21,12 @@ def letter_of(job: JobRecord, dead_letter: str, at: Instant) -> NewJob:
     return NewJob(dead_letter, id, job.name, job.data, job.options, extras=Extras(origin=origin))
 
 
+def is_dead_letter(job: JobRecord) -> bool:
+    """False for a delivery, which has an origin too."""
+    extras = job.extras
+    return extras is not None and extras.origin is not None and extras.webhook is None
+
+
 def check_dead_letter(dead_letter: str, queue: str, id: str) -> None:
     """Refuses what could not be stored once the job has failed."""
     if dead_letter == queue:

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ..job.dedupe import IN_FLOWS, MODES, WITH_TTL, DedupeMode, DedupeRule
-from ..job.extras import Extras
+from ..job.extras import Extras, WebhookRule
 from ..job.record import NewJob
+from ..job.states import FINAL
 from .factories import DAY, ELSEWHERE, MINUTE, NOW, QUEUE, SECOND, new_job
 
 KEYS: Final = ("x", "y")
@@ -44,6 +45,8 @@ def extras(draw: st.DrawFn, *modes: DedupeMode, queue: str = QUEUE) -> Extras:
         given["dead_letter"] = ELSEWHERE if queue == QUEUE else QUEUE
     if draw(_seldom):
         given["schedule"] = draw(st.sampled_from(SCHEDULES))
+    if draw(_seldom):
+        given["webhook"] = WebhookRule("https://example.com/", draw(st.sampled_from([FINAL, ("failed",)])))
     return Extras(**given)
 
 
@@ -77,7 +80,7 @@ def bundles(draw: st.DrawFn) -> list[list[NewJob]]:
 
 @st.composite
 def with_extras(draw: st.DrawFn, flow: list[NewJob]) -> list[NewJob]:
-    """A flow whose first job has a dedupe key, and whose others may expire or leave dead letters."""
+    """A flow whose first job has a dedupe key, and whose others may expire or leave letters."""
     root, *others = flow
     return [
         replace(root, extras=draw(extras(*IN_FLOWS, queue=root.queue))),
@@ -103,7 +106,7 @@ EXTRA_STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "add_with_extras": (9, {"bundles": bundles()}),
     # What follows from the end of such jobs is rare otherwise.
     "a_job_follows_an_active_one": (2, {"ids": st.lists(_job_ids, min_size=2, max_size=2, unique=True), "key": _keys}),
-    "a_job_with_a_dead_letter_fails": (2, {"id": _job_ids}),
+    "a_job_with_letters_fails": (2, {"id": _job_ids}),
     "settle_and_add": (
         2,
         {

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec.structs import replace
 
 from ..job.events import expand
-from ..job.extras import Extras
+from ..job.extras import Extras, WebhookRule
 from ..job.failure import Failure
 from ..job.flows import Child, Parent, Policy
 from ..job.instants import Instant, Milliseconds
@@ -23,6 +23,7 @@ from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
 from ..job.states import OPEN, STATES, State
+from ..job.webhooks import DELIVERIES
 from ..store import commands
 from ..store.commands import Claim, Command, Find
 from ..store.contract import Store
@@ -173,8 +174,9 @@ class StoreMachine(RuleBasedStateMachine):
             self.add([[keyed(key, "keep-last", id=id)]])
             self._claim(claim_request(3))
 
-    def a_job_with_a_dead_letter_fails(self, id: str) -> None:
-        self.add([[new_job(id, extras=Extras(dead_letter=ELSEWHERE))]])
+    def a_job_with_letters_fails(self, id: str) -> None:
+        webhook = WebhookRule("https://example.com/", ("failed",))
+        self.add([[new_job(id, extras=Extras(dead_letter=ELSEWHERE, webhook=webhook))]])
         self._claim(claim_request(3))
         self.settle([id], "any", "current", "fail", 0, Retention(age=DAY), None)
 
@@ -206,8 +208,8 @@ class StoreMachine(RuleBasedStateMachine):
     def clear_log(self, id: str, keep: int) -> None:
         self.do(commands.ClearLog(QUEUE, id, keep))
 
-    def publish(self, name: str) -> None:
-        self.do(commands.Publish(QUEUE, name, '{"rows": 3}'))
+    def publish(self, name: str, job: str | None) -> None:
+        self.do(commands.Publish(QUEUE, name, '{"rows": 3}', job))
 
     def cancel(self, ids: list[str], reason: str | None) -> None:
         self.do(commands.Cancel(QUEUE, ids, reason))
@@ -318,7 +320,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.do(commands.ReadSchedules(QUEUE))
         self.do(commands.ReadMetrics(QUEUE))
         self.do(commands.CountWaiting(QUEUE, [-1, 0, 1]))
-        for queue in QUEUES:
+        self.do(Find(DELIVERIES, STATES))
+        for queue in (*QUEUES, DELIVERIES):
             assert self.run(_announced(self.store, queue)) == self.run(_announced(self.reference, queue))
 
     # Help

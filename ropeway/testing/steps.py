@@ -141,7 +141,7 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     ),
     "write_log": (1, {"id": _ids, "lines": st.integers(1, 3), "keep": st.integers(0, 4)}),
     "clear_log": (1, {"id": _ids, "keep": st.integers(0, 2)}),
-    "publish": (1, {"name": st.sampled_from(["imported", "exported"])}),
+    "publish": (1, {"name": st.sampled_from(["imported", "exported"]), "job": st.none() | _ids}),
     "cancel": (1, {"ids": _some_of_any, "reason": st.sampled_from([None, "not needed"])}),
     "retry_by_hand": (1, {"ids": _some_of_any, "reset": st.booleans()}),
     "promote": (1, {"ids": _some_of_any}),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...client.workers import WorkerInfo
+from ...job.dead_letters import is_dead_letter
 from ...job.instants import Instant
 from ...job.record import JobRecord
 from ...store.commands import Find
@@ -26,7 +27,7 @@ async def examine_queue(store: Store, name: str, workers: Sequence[WorkerInfo], 
     waiting = (await store.find(Find(name, ("waiting",), limit=SAMPLE))).jobs
     delayed = (await store.find(Find(name, ("delayed",), limit=SAMPLE))).jobs
     active = (await store.find(Find(name, ("active",), limit=BATCH))).jobs
-    letters = bool(waiting) and all(job.extras is not None and job.extras.origin is not None for job in waiting)
+    letters = bool(waiting) and all(map(is_dead_letter, waiting))
     findings = [
         *_paused(name, settings, counts["waiting"]),
         *_letters(name, counts["waiting"] if letters and not workers else 0),

@@ -133,7 +133,7 @@ def _about(job: Snapshot) -> str:
 
 def _about_waiting(job: Snapshot) -> str:
     if job.origin is not None:
-        return Wrapped(f"from {job.origin.queue}: {job.origin.reason}")
+        return Wrapped(f"from {job.origin.queue}: {job.origin.reason or job.origin.event}")
     left = age(job.start_by)
     # A retry by hand gives it time: an instant that has passed means nothing then.
     return f"expires {left}  {shown(job.data)}" if left.startswith("+") else shown(job.data)

@@ -59,7 +59,7 @@ async def _redrive_each(queue: Queue, ids: tuple[str, ...], *, as_json: bool) ->
             click.echo(f"Error: {JobNotFound(queue.name, id)}", err=True)
             code = ExitCode.NOT_FOUND
         else:
-            why = "a worker has it now" if job.snapshot.origin is not None else "it is no dead letter"
+            why = "a worker has it now" if job.snapshot.state == "active" else "it is no dead letter"
             click.echo(f"Error: job {id!r} of {queue.name} was not sent: {why}", err=True)
             code = code or ExitCode.FAILED
     _report(queue.name, sent, as_json=as_json)

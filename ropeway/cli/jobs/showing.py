@@ -106,11 +106,13 @@ def _show_facts(job: Snapshot, children: Mapping[ChildState, int]) -> None:
 
 
 def _origin(origin: Origin | None) -> str:
-    """Of a dead letter: the job that failed."""
+    """Of a letter: the job whose end added it."""
     if origin is None:
         return ""
-    failed = f"failed at {instant_time(origin.at)} after {plural(origin.attempts, 'attempt')}"
-    return f"{origin.queue}/{origin.id} · {failed}: {one_line(origin.reason)}"
+    ended = f"{origin.event} at {instant_time(origin.at)}"
+    if origin.event == "failed":
+        ended += f" after {plural(origin.attempts, 'attempt')}"
+    return f"{origin.queue}/{origin.id} · {ended}{f': {one_line(origin.reason)}' if origin.reason else ''}"
 
 
 def _parents(job: Snapshot) -> str:

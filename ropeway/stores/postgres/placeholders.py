@@ -17,6 +17,7 @@ from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
 from ...job.stalls import stall_reason
 from ...job.states import FINAL, STATES
+from ...job.webhooks import DELIVERIES, DELIVERY_OPTIONS, delivery_id
 from ...store.values import BATCH, DUE_SCHEDULES
 
 MINUTE: Final[Milliseconds] = 60_000
@@ -81,6 +82,7 @@ def values() -> Mapping[str, object]:
         **_stall_reasons(),
         **_flows(),
         **_dedupe(),
+        **_letters(),
         **_carried(),
         **_record(),
         **{name: " ".join(f"SET {setting}" for setting in settings) for name, settings in PLANNING.items()},
@@ -138,7 +140,7 @@ def _flows() -> dict[str, str]:
 
 
 def _dedupe() -> dict[str, str]:
-    """The table of actions as branches of a CASE, its words, and the format of dead letters' ids."""
+    """The table of actions as branches of a CASE, and its words."""
     table = [f"WHEN '{mode} {state}' THEN '{action}'" for mode, row in ACTIONS.items() for state, action in row.items()]
     return {
         "DEDUPE_ACTIONS": " ".join(table),
@@ -147,7 +149,16 @@ def _dedupe() -> dict[str, str]:
         **{f"MODE_{_name(mode)}": mode for mode in ACTIONS},
         **{f"ACTION_{_name(action)}": action for action in get_args(DedupeAction)},
         "SUPERSEDED": SUPERSEDED,
+    }
+
+
+def _letters() -> dict[str, str]:
+    """Formats of letters' ids, and what all deliveries have in common."""
+    return {
         "LETTER_ID": letter_id("%1$s", "%2$s", 0).removesuffix("0") + "%3$s",
+        "DELIVERY_ID": delivery_id("%1$s", "%2$s", 0, "%4$s").replace(":0:", ":%3$s:"),
+        "DELIVERIES": _in_two(DELIVERIES),
+        "DELIVERY_OPTIONS": DELIVERY_OPTIONS,
     }
 
 
@@ -170,6 +181,11 @@ def _record() -> dict[str, str]:
         "p.state", "p.state::text"
     )
     return {"RECORD": typed, "RECORD_OF_WHOLE_JOB": f"queue_name, {of_whole_job}"}
+
+
+def _in_two(queue: str) -> str:
+    """The name of a queue, in two pieces: a text that begins with `ropeway.` would be taken for the schema."""
+    return f"concat({_quoted((queue[:1], queue[1:]))})"
 
 
 def _columns(row: str, columns: Iterable[str]) -> str:

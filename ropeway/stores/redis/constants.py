@@ -18,6 +18,7 @@ from ...job.outcomes import SettlingMove
 from ...job.rules import METRICS_OF, MetricName
 from ...job.stalls import GIVEN_UP, StallVerdict, stall_reason
 from ...job.states import FINAL, STATES, State
+from ...job.webhooks import DELIVERIES, DELIVERY_OPTIONS
 from ...store.answer_codes import ADDED, ANSWERS
 from ...store.values import BATCH, DUE_SCHEDULES
 from .encoding import DEFAULTS
@@ -151,6 +152,8 @@ VALUES: Final[Mapping[str, object]] = {
     **_flow_pieces(),
     **_dedupe_pieces(),
     "CHUNK_OF_KEYS": CHUNK_OF_KEYS,
+    "DELIVERIES": DELIVERIES,
+    "DELIVERY_OPTIONS": DELIVERY_OPTIONS,
     "DEFAULTS": literal(DEFAULTS),
     "LAST_INSTANT": LAST_INSTANT,
     "BATCH": BATCH,

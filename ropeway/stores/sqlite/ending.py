@@ -1,7 +1,7 @@
 """The one function by which jobs become final, and the one by which they are removed, a batch at a time.
 
 Whatever follows from the end of a job, or from its removal, belongs here, in the same transaction: what becomes of its
-parents and of jobs that wait for its dedupe key, its dead letter, and what retention removes.
+parents and of jobs that wait for its dedupe key, its letters, and what retention removes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Ends:
         self._news: list[News] = []
         """What parents are to be told."""
         self._letters: list[NewJob] = []
-        """Dead letters to add."""
+        """Letters to add."""
         self._ended: list[tuple[QueueRow, State, Sequence[Ending]]] = []
         """Jobs whose retention is to be applied."""
         self._awaiting: list[Family] = []
@@ -106,7 +106,7 @@ class Ends:
         self._awaiting += families
 
     def conclude(self) -> None:
-        """Tells parents, which may end too, adds dead letters, and applies the retention of all that ended."""
+        """Tells parents, which may end too, adds letters, and applies the retention of all that ended."""
         if self._news or self._awaiting:
             self._tell_parents()
         if self._letters:
@@ -128,7 +128,7 @@ class Ends:
         letters, self._letters = self._letters, []
         for name, group in grouped(letters, lambda letter: letter.queue).items():
             row = self.tx.queue(name, create=True)
-            # A job that fails twice in one instant leaves one.
+            # A job that ends twice in one instant and in the same way leaves one.
             there = known_ids(self.tx, row, [letter.id for letter in group])
             new = {letter.id: letter for letter in group if letter.id not in there}
             for portion in portions(list(new.values())):

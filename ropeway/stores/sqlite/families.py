@@ -25,6 +25,7 @@ from .placeholders import (
     HAS_PARENTS,
     HAS_SCHEDULE,
     HAS_TAGS,
+    HAS_WEBHOOK,
 )
 from .statements import statements
 from .transaction import QueueRow, Transaction, as_json
@@ -101,6 +102,8 @@ def bits_of(job: NewJob) -> int:
         bits |= HAS_DEAD_LETTER
     if extras.schedule is not None:
         bits |= HAS_SCHEDULE
+    if extras.webhook is not None and extras.webhook.events:
+        bits |= HAS_WEBHOOK
     return bits
 
 

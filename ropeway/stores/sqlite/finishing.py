@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ...job.codec import JsonText
-from ...job.dead_letters import letter_of
 from ...job.instants import Instant
+from ...job.letters import letters_of
 from ...job.moves import MOVES, MoveName
 from ...job.options import StoredOptions
 from ...job.record import NewJob
@@ -25,7 +25,16 @@ from .decoding import decoder
 from .families import News, news_of
 from .held_keys import free_keys
 from .locating import LocatedJob, delete_state_rows, grouped, records_of
-from .placeholders import HAS_CHILDREN, HAS_DEAD_LETTER, HAS_DEADLINE, HAS_KEY, HAS_MARKS, HAS_PARENTS, HAS_TAGS
+from .placeholders import (
+    HAS_CHILDREN,
+    HAS_DEAD_LETTER,
+    HAS_DEADLINE,
+    HAS_KEY,
+    HAS_MARKS,
+    HAS_PARENTS,
+    HAS_TAGS,
+    HAS_WEBHOOK,
+)
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
 
@@ -71,7 +80,7 @@ class Aftermath(NamedTuple):
     news: Sequence[News] = ()
     """What to tell parents."""
     letters: Sequence[NewJob] = ()
-    """Dead letters to add."""
+    """Letters to add."""
     promoted: AbstractSet[int] = frozenset()
     """Sequence numbers of jobs that waited for the end of others by a dedupe key, and no longer do."""
 
@@ -124,8 +133,9 @@ def finish(
         remove_deadlines(tx, row, [job.seq for job in jobs if job.has & HAS_DEADLINE])
     told = [(job.seq, job.id, job.reason, job.result) for job in jobs if job.has & HAS_PARENTS]
     news = news_of(tx, row, move, told) if told else ()
-    dead = [job.seq for job in jobs if job.has & HAS_DEAD_LETTER] if state == "failed" else []
-    return Aftermath(news, _letters(tx, row, dead, now) if dead else (), promoted)
+    writes = HAS_WEBHOOK | HAS_DEAD_LETTER if state == "failed" else HAS_WEBHOOK
+    writers = [job.seq for job in jobs if job.has & writes] if has & writes else []
+    return Aftermath(news, _letters(tx, row, writers, now) if writers else (), promoted)
 
 
 def _all_bits(jobs: Sequence[Ending] | Sequence[Removal]) -> int:
@@ -144,9 +154,10 @@ def _now_waiting(job: Ending) -> Ending:
 
 def _letters(tx: Transaction, row: QueueRow, seqs: Sequence[int], now: Instant) -> list[NewJob]:
     return [
-        letter_of(job, job.extras.dead_letter, now)
+        letter
         for job in records_of(tx, row, seqs)
-        if job.extras is not None and job.extras.dead_letter is not None
+        if job.extras is not None
+        for letter in letters_of(job, job.extras, now)
     ]
 
 

@@ -31,7 +31,8 @@ HAS_DEADLINE: Final = 32
 HAS_DEAD_LETTER: Final = 64
 HAS_SCHEDULE: Final = 128
 HAS_MARKS: Final = 256
-"""Bits of `has`. Those from `HAS_KEY` to `HAS_SCHEDULE` say which of the extras the store acts on."""
+HAS_WEBHOOK: Final = 512
+"""Bits of `has`. `HAS_KEY` to `HAS_SCHEDULE`, and `HAS_WEBHOOK`, say which of the extras the store acts on."""
 
 FAMILY: Final = (
     "id", "numbered", "awaited", *CHILD_STATES,

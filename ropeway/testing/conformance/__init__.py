@@ -86,6 +86,7 @@ from .tick import (
 )
 from .update import TestUpdate
 from .waiting_claims import TestWaitingClaim
+from .webhooks import TestWebhooks
 
 __all__ = [
     "TestAdd",
@@ -180,6 +181,7 @@ __all__ = [
     "TestTrimEvents",
     "TestUpdate",
     "TestWaitingClaim",
+    "TestWebhooks",
     "TestWriteSchedules",
     "sibling",
     "store",

@@ -9,7 +9,7 @@
 -- reads it in a later statement: the second one waits, and then sees what the first has counted. So exactly one of them
 -- finds that no child is left.
 --
--- When all parents are told, the dedupe keys of all that ended are freed, and dead letters are added.
+-- When all parents are told, the dedupe keys of all that ended are freed, and letters are added.
 --
 -- Calls lock their jobs first, then families, then parents that wait, then dedupe keys, then queues, then what is numbered.
 -- Families are locked in descending order: a parent's id is less than those of all its descendants, so a failure that goes
@@ -61,7 +61,10 @@ BEGIN
         after := ropeway.free_keys(queues, steps, leaving, instant);
         queues := after.queues;
         steps := after.steps;
-        letters := (SELECT json_agg(given.letter::json) FROM unnest(leaving) AS given WHERE given.letter IS NOT NULL);
+        letters := (
+            SELECT json_agg(letter.value)
+            FROM unnest(leaving) AS given CROSS JOIN LATERAL json_array_elements(given.letter::json) AS letter (value)
+        );
         IF letters IS NOT NULL THEN
             PERFORM ropeway.add_listed(letters, instant, true);
         END IF;

@@ -1,5 +1,5 @@
 -- Completes the news of jobs that ended by one move: the reason that parents are told, and their families; dedupe keys, and
--- dead letters.
+-- letters (json, a list).
 -- Takes the news of jobs of one queue, with the reason of each job itself, the move, and the instant.
 -- Returns the news of those that have any of this; null if none has.
 CREATE OR REPLACE FUNCTION ropeway.news_of(news ropeway.news[], move text, instant bigint) RETURNS ropeway.news[]
@@ -23,31 +23,49 @@ BEGIN
                         ELSE format('{{REASON_OF_CANCELLED_CHILD}}', queue_name, given.id)
                     END,
                     job.families, given.attempts, job.extras -> 'dedupe' ->> 'key',
-                    CASE WHEN given.ended = 'failed' AND job.extras ->> 'dead_letter' IS NOT NULL THEN
-                        -- As `letter_of` of job/dead_letters.py.
-                        json_build_object(
-                            'queue', job.extras ->> 'dead_letter',
-                            'id', format('{{LETTER_ID}}', queue_name, given.id, instant),
-                            'name', job.name, 'data', job.data, 'options', job.options,
-                            'extras', json_build_object(
-                                'origin', json_build_object(
-                                    'queue', queue_name, 'id', given.id, 'reason', coalesce(given.reason, ''),
-                                    'attempts', given.attempts, 'at', instant
-                                )
-                            )::text
+                    (
+                        SELECT json_agg(
+                            json_build_object(
+                                'queue', letter.queue, 'id', letter.id, 'name', job.name, 'data', job.data,
+                                'options', letter.options, 'extras', letter.extras::text
+                            )
                         )::text
-                    END
+                        FROM (
+                            -- As `letter_of` of job/dead_letters.py.
+                            SELECT
+                                job.extras ->> 'dead_letter', format('{{LETTER_ID}}', queue_name, given.id, instant),
+                                job.options, json_build_object('origin', job.origin)
+                            WHERE given.ended = 'failed' AND job.extras -> 'dead_letter' IS NOT NULL
+                            UNION ALL
+                            -- As `delivery_of` of job/webhooks.py.
+                            SELECT
+                                {{DELIVERIES}}, format('{{DELIVERY_ID}}', queue_name, given.id, instant, given.ended),
+                                '{{DELIVERY_OPTIONS}}', json_build_object(
+                                    'origin', job.origin,
+                                    'webhook', json_build_object('url', job.extras -> 'webhook' -> 'url')
+                                )
+                            WHERE job.is_reported
+                        ) AS letter (queue, id, options, extras)
+                    )
                 )::ropeway.news
                 ORDER BY given.n
             )
         FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, attempts, key, letter, n)
         -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (
-            SELECT j.families, j.name, j.data, j.options, j.extras::json AS extras FROM ropeway.job AS j
+            SELECT
+                j.families, j.name, j.data, j.options, j.extras::json AS extras,
+                (j.extras::json -> 'webhook' -> 'events')::jsonb ? given.ended AS is_reported,
+                json_build_object(
+                    'queue', queue_name, 'id', given.id,
+                    'reason', CASE WHEN given.ended = 'completed' THEN '' ELSE coalesce(given.reason, '') END,
+                    'attempts', given.attempts, 'at', instant, 'event', given.ended, 'result', given.result
+                ) AS origin
+            FROM ropeway.job AS j
             WHERE j.queue = given.queue AND j.id = given.id
             LIMIT 1
         ) AS job
-        WHERE job.families IS NOT NULL OR job.extras -> 'dedupe' IS NOT NULL
+        WHERE job.families IS NOT NULL OR job.extras -> 'dedupe' IS NOT NULL OR job.is_reported
             OR (given.ended = 'failed' AND job.extras -> 'dead_letter' IS NOT NULL)
     );
 END

@@ -1,4 +1,4 @@
--- What jobs with `Extras` leave behind when they end or are removed: dedupe keys, deadlines and dead letters.
+-- What jobs with `Extras` leave behind when they end or are removed: dedupe keys, deadlines and letters.
 -- Uses: dedupe_keys, letters, changing
 
 -- Takes jobs that are in a state now, or were until they are removed; `words` are results or reasons, `stored` their extras.
@@ -13,8 +13,8 @@ local function leave_rules(q, state, ids, words, stored)
       if rules.start_within or rules.start_by then
         late[#late + 1] = ids[i]
       end
-      if state == '{{FAILED}}' and rules.dead_letter then
-        note_letter(q, ids[i], rules.dead_letter, words[i])
+      if IS_FINAL[state] then
+        note_letters(q, ids[i], rules, state, words[i])
       end
     end
   end

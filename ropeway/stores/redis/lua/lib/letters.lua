@@ -1,20 +1,53 @@
--- Dead letters: copies of jobs that failed, as work for the queues that get them.
+-- Letters: jobs that others add to other queues by their end, as work for these queues (see job/letters.py).
 -- Uses: steps, child_keys, extras, lines, groups, announcing
 
--- Notes the dead letter of a job that has just failed: see job/dead_letters.py.
-local function note_letter(q, id, dead_letter, reason)
+local function post_letter(q, to, id, text, extras)
+  -- See ids.py.
+  id = #id == 22 and '=' .. id or id
+  -- Without tags, parents and children.
+  add_work(step_of(q), ITEM.LETTER, to, id, text, '\148\144\144\0' .. cmsgpack.pack(extras))
+end
+
+local function is_reported(webhook, state)
+  for _, event in ipairs(webhook.events) do
+    if event == state then
+      return true
+    end
+  end
+  return false
+end
+
+-- Name and data of a job as they are stored, with the options of deliveries.
+local function delivery_text(value)
+  local _, data_at = read_text(value, 1)
+  local _, options_at = read_text(value, data_at)
+  return sub(value, 1, options_at - 1) .. pack_text('{{DELIVERY_OPTIONS}}')
+end
+
+-- Notes the letters of a job that has just ended; `word` is its result or reason.
+local function note_letters(q, id, rules, state, word)
+  local dead_letter = state == '{{FAILED}}' and rules.dead_letter
+  local webhook = rules.webhook and is_reported(rules.webhook, state) and rules.webhook
+  if not dead_letter and not webhook then
+    return
+  end
   local value, run = call('HGET', q.base .. ':jobs', id), call('HGET', q.base .. ':runs', id)
   if not value then
     return
   end
   local own = in_full(id)
-  local letter = q.queue .. ':' .. own .. ':' .. whole(q.now)
-  -- See ids.py.
-  letter = #letter == 22 and '=' .. letter or letter
-  local origin = { queue = q.queue, id = own, reason = reason, attempts = count_at(run, MADE), at = q.now }
-  -- Without tags, parents and children.
-  local extras = '\148\144\144\0' .. cmsgpack.pack({ origin = origin })
-  add_work(step_of(q), ITEM.LETTER, dead_letter, letter, sub(value, 1, -17), extras)
+  local letter, is_completed = q.queue .. ':' .. own .. ':' .. whole(q.now), state == '{{COMPLETED}}'
+  local origin = {
+    queue = q.queue, id = own, reason = is_completed and '' or word, attempts = count_at(run, MADE), at = q.now,
+    event = state, result = is_completed and word ~= '' and word or nil,
+  }
+  if dead_letter then
+    post_letter(q, dead_letter, letter, sub(value, 1, -17), { origin = origin })
+  end
+  if webhook then
+    local extras = { origin = origin, webhook = { url = webhook.url } }
+    post_letter(q, '{{DELIVERIES}}', letter .. ':' .. state, delivery_text(value), extras)
+  end
 end
 
 -- Adds letters to the queue that gets them.
