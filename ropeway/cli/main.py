@@ -25,6 +25,8 @@ COMMANDS: Final = {
     "flows": "Show flows: jobs that wait for other jobs.",
     "schedules": "List, show, make, pause, resume, run and remove schedules.",
     "queues": "List, pause, resume, limit, clean, drain and obliterate queues.",
+    "serve": "Serve a store over HTTP: a broker for workers in any language.",
+    "tokens": "Create, list and revoke the tokens of `ropeway serve`.",
     "events": "Show what happened in a queue, and what happens.",
     "top": "Show queues, running jobs, workers, failures and events as they change.",
     "doctor": "Check the store and its queues, and say what to do.",

@@ -1,0 +1,60 @@
+"""Back-pressure: how many requests are carried out at once, and which are refused first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Literal, TypeAlias
+
+from .problems import Refused
+
+Class: TypeAlias = Literal["settle", "work", "add", "manage", "probe"]
+"""`settle`: completions and heartbeats, which are refused last: a job would run again. `probe`: health, never."""
+
+SHARE: Final[dict[Class, float]] = {"settle": 1.0, "work": 0.75, "add": 0.75, "manage": 0.5}
+"""The part of all places that must be free of other requests for one of this class to be let in."""
+
+
+class Admission:
+    """Lets in at most `limit` requests at once; waiting ones, as long polls, count on their own."""
+
+    def __init__(self, limit: int, waiting_limit: int) -> None:
+        self._limits: Final = {name: max(1, int(limit * share)) for name, share in SHARE.items()}
+        self._waiting_limit: Final = waiting_limit
+        self.inside = 0
+        self.waiting = 0
+        self.refused = 0
+        """Since the start."""
+
+    @contextmanager
+    def enter(self, kind: Class) -> Iterator[None]:
+        self.check(kind)
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
+
+    def check(self, kind: Class, own: int = 0) -> None:
+        """Refuses a request of this class if too many are inside; `own` is how many of these are itself."""
+        if kind != "probe" and self.inside - own >= self._limits[kind]:
+            raise self._refusal()
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """Gives the place back while the request waits."""
+        if self.waiting >= self._waiting_limit:
+            raise self._refusal()
+        self.waiting += 1
+        self.inside -= 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
+            self.inside += 1
+
+    def _refusal(self) -> Refused:
+        self.refused += 1
+        return Refused(
+            503, "overloaded", "the server has too many requests: try again later", headers={"retry-after": "1"}
+        )

@@ -1,0 +1,120 @@
+"""The generic routes: any command of the store contract, and wake-ups. Remote stores need nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ...errors import InvalidOption
+from ...job.names import job_id, queue_name
+from ...store.commands import Claim, Command, Settle, Withdraw, verb_of
+from ...store.wire import decode_command, encode_answer
+from ..authentication import caller_of
+from ..command_rules import RULES, is_audited
+from ..listening import Heard, Listen
+from ..routes import Call, Route
+from ..waits import held, refuse_gone
+
+
+async def do(call: Call) -> bytes:
+    command, now = decode_command(call.body, call.form)
+    rule = RULES[type(command)]
+    if rule.right:
+        call.need(*rule.right)
+    needed = () if rule.needs is None else rule.needs(command)
+    if needed:
+        call.need(*needed)
+    queues = [*rule.queues(command)]
+    for queue in queues:
+        queue_name(queue)
+    call.reach(queues)
+    if now is not None and not call.broker.test_clock:
+        raise InvalidOption("now", "is for tests: this server goes by its own clock")
+    call.broker.admission.check(rule.kind, own=1)
+    answer = await _answer(call, command, now)
+    if is_audited(rule, needed):
+        caller = caller_of(call.scope)
+        call.broker.audit.done(
+            call.principal.name, caller.address, DO, {"verb": verb_of(command), "queue": ", ".join(queues)}
+        )
+    if rule.keeps is not None:
+        answer = rule.keeps(answer, call.principal)
+    return encode_answer(answer, call.form)
+
+
+async def _answer(call: Call, command: Command[Any], now: int | None) -> Any:
+    if isinstance(command, Settle) and command.then is not None and command.then.queue != command.queue:
+        raise InvalidOption("then", "is a claim of another queue")
+    if not isinstance(command, Claim) or not command.wait:
+        return await call.store.do(command, now)
+    waiting = replace(command, wait=min(command.wait, round(call.broker.limits.wait * 1000)))
+    # The jobs of a client that has gone stay its own: it may come back and repeat the claim.
+    ending: set[asyncio.Task[Any]] = set()
+
+    def end() -> None:
+        ending.add(asyncio.ensure_future(call.store.do(Withdraw(command.queue, command.worker, command.token))))
+
+    answer, is_gone = await held(call, call.store.do(waiting, now), end)
+    for task in ending:
+        await task
+    refuse_gone(is_gone)
+    return answer
+
+
+async def listen(call: Call) -> Heard:
+    asked: Listen = call.body
+    id, who = job_id(asked.id), call.principal.name
+    if asked.close:
+        call.broker.listenings.drop(who, id)
+        return Heard(0)
+    if not asked.queues:
+        raise InvalidOption("queues", "are missing: name at least one")
+    queues = tuple(queue_name(queue) for queue in asked.queues)
+    listening = call.broker.listenings.get(call.store, who, id, asked.topic, queues)
+    wait = min(asked.wait, call.broker.limits.wait)
+    if listening.wakes == asked.after and wait > 0:
+        listening.polls += 1
+        try:
+            woken, is_gone = await held(call, listening.listener.wait(wait), listening.listener.interrupt)
+        finally:
+            listening.polls -= 1
+        # Counted also if the client has gone: it is told when it asks again.
+        listening.wakes += woken
+        refuse_gone(is_gone)
+    return Heard(listening.wakes)
+
+
+def _queues(body: Listen) -> tuple[str, ...]:
+    return body.queues
+
+
+DO: Final = Route(
+    "POST",
+    "/v1/do",
+    do,
+    ("follow",),
+    'Executes a command of the store contract: `[1, {"verb": ...}, null]`.',
+    "named",
+    bytes,
+    answer=Any,
+    kind="settle",
+    tag="remote stores",
+)
+ROUTES: Final = (
+    DO,
+    Route(
+        "POST",
+        "/v1/listen",
+        listen,
+        ("follow",),
+        "Waits for a wake-up: something may have changed in one of the queues.",
+        "named",
+        Listen,
+        answer=Heard,
+        kind="work",
+        queues=_queues,
+        tag="remote stores",
+    ),
+)

@@ -1,0 +1,59 @@
+"""`ropeway serve` and `ropeway tokens`, as programs."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROPEWAY = [sys.executable, "-m", "ropeway"]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/ropeway.db"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*ROPEWAY, *arguments], capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_it_serves_until_it_is_asked_to_end(url: str):
+    with subprocess.Popen(
+        [*ROPEWAY, "serve", "--port", "0", "--url", url], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            found = re.search(r"http://127\.0\.0\.1:\d+", line)
+            assert found, line
+            assert httpx.get(f"{found[0]}/readyz").json()["status"] == "ok"
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, "Traceback" in errors) == (0, False)
+
+
+@pytest.mark.parametrize("options", [["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--insecure-no-auth"]])  # noqa: S104
+def test_other_machines_are_not_listened_to_without_tokens(url: str, options: list[str]):
+    ran = run("serve", "--port", "0", "--url", url, *options)
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_token_is_made_listed_and_revoked(url: str):
+    made = run("tokens", "create", "--role", "worker", "--queue", "mail-*", "--name", "mailer", "--url", url)
+    token = made.stdout.strip()
+    assert re.fullmatch(r"rw_[0-9a-f]{16}_[0-9a-f]{64}", token)
+    [listed] = json.loads(run("tokens", "list", "--json", "--url", url).stdout)["tokens"]
+    assert (listed["roles"], listed["queues"], listed["name"]) == (["worker"], ["mail-*"], "mailer")
+    assert token.split("_")[2] not in json.dumps(listed)
+    assert run("tokens", "revoke", listed["id"], "--url", url).returncode == 0
+    assert run("tokens", "revoke", listed["id"], "--url", url).returncode == 3

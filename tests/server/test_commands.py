@@ -1,0 +1,110 @@
+"""Commands of the contract over HTTP, and wake-ups."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ropeway.job.ids import new_id, new_token
+from ropeway.job.outcomes import Outcome
+from ropeway.job.record import NewJob
+from ropeway.store.commands import Add, Cancel, Claim, Count, ListQueues, ReadClock, Recall, Settle
+from ropeway.store.wire import decode_answer, encode_command
+
+from .conftest import Client, MakeToken, Serve
+
+
+async def do(web: Client, command, *, now=None, headers=None, form="msgpack"):
+    kind = {"content-type": f"application/{form}", **(headers or {})}
+    answer = await web.post("/v1/do", content=encode_command(command, now, form), headers=kind)
+    if answer.status_code != 200:
+        return answer
+    return decode_answer(command, answer.content, form)
+
+
+def job(queue: str = "q", **more) -> NewJob:
+    return NewJob(queue, new_id(), "task", "{}", **more)
+
+
+@pytest.mark.parametrize("form", ["msgpack", "json"])
+async def test_a_job_runs_by_commands(web: Client, form: str):
+    [[added]] = await do(web, Add([[job()]]), form=form)
+    claimed = await do(web, Claim("q", "w", new_token(), 1, 30_000), form=form)
+    assert [each.id for each in claimed.jobs] == [added.id]
+    settled = await do(web, Settle("q", [Outcome(added.id, claimed.jobs[0].token, "complete")]), form=form)
+    assert settled.answers[0].verdict == "done"
+
+
+async def test_a_claim_waits_for_a_job(web: Client):
+    waiting = asyncio.create_task(do(web, Claim("q", "w", new_token(), 1, 30_000, wait=50_000)))
+    await do(web, Add([[job()]]))
+    assert len((await waiting).jobs) == 1
+
+
+async def test_a_token_reaches_its_queues_alone(web: Client, make_token: MakeToken):
+    worker = await make_token("worker", queues=["mail-*"])
+    both = await make_token("worker", "producer", queues=["mail-*"])
+    claim = Claim("mail-out", "w", new_token(), 1, 1_000)
+
+    assert (await do(web, claim, headers=worker)).jobs == []
+    assert (await do(web, Claim("other", "w", new_token(), 1, 1_000), headers=worker)).status_code == 403
+    assert (await do(web, Add([[job("mail-out")]]), headers=worker)).status_code == 403
+    assert (await do(web, Add([[job("mail-out")]]), headers=both))[0][0].verdict == "created"
+    assert (await do(web, Add([[job("other")]]), headers=both)).status_code == 403
+    assert (await do(web, Cancel("mail-out", ["x"]), headers=both)).status_code == 403
+    # Through the outcome of a job.
+    outcome = Outcome("x", "t", "complete", adds=(job("other"),))
+    assert (await do(web, Settle("mail-out", [outcome]), headers=both)).status_code == 403
+    then = Settle("mail-out", [], Claim("other", "w", new_token(), 1, 1_000))
+    assert (await do(web, then, headers=both)).status_code == 403
+
+
+async def test_lists_have_what_a_token_reaches(web: Client, make_token: MakeToken):
+    await do(web, Add([[job("seen")], [job("unseen")]]))
+    viewer = await make_token("viewer", queues=["seen"])
+    assert await do(web, ListQueues(), headers=viewer) == ["seen"]
+
+
+async def test_tokens_cannot_be_read_by_others_than_administrators(web: Client, make_token: MakeToken):
+    operator, admin = await make_token("operator"), await make_token("admin")
+    assert (await do(web, Recall("token"), headers=operator)).status_code == 403
+    assert len(await do(web, Recall("token"), headers=admin)) == 2
+
+
+async def test_time_is_the_servers(web: Client, serve: Serve):
+    assert (await do(web, ReadClock(), now=5)).status_code == 422
+    async with serve(test_clock=True) as trusting:
+        assert await do(trusting, Count("q"), now=5)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"\xc1", 422),
+        (b"[]", 422),
+        (b'[1,{"verb":"none"},null]', 422),
+        (b'[9,{"verb":"queues"},null]', 422),
+    ],
+)
+async def test_what_is_no_command_is_refused(web: Client, body: bytes, status: int):
+    answer = await web.post("/v1/do", content=body, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+async def test_a_wake_up_is_heard_also_between_polls(web: Client):
+    ask = {"id": "l1", "topic": "jobs", "queues": ["q"]}
+    first = (await web.post("/v1/listen", json=ask)).json()["wakes"]
+    await do(web, Add([[job()]]))
+    heard = (await web.post("/v1/listen", json={**ask, "after": first, "wait": 50})).json()["wakes"]
+    assert heard == first + 1
+    # The answer was lost, and it is asked for again.
+    assert (await web.post("/v1/listen", json={**ask, "after": first, "wait": 50})).json()["wakes"] == heard
+    assert (await web.post("/v1/listen", json={**ask, "after": heard, "wait": 0.01})).json()["wakes"] == heard
+
+
+async def test_a_listener_is_for_queues_that_the_token_reaches(web: Client, make_token: MakeToken):
+    worker = await make_token("worker", queues=["a"])
+    ask = {"id": "l1", "topic": "jobs", "queues": ["a", "b"]}
+    assert (await web.post("/v1/listen", json=ask, headers=worker)).status_code == 403
