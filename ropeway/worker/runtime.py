@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreUnavailable
+from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreError, StoreUnavailable
 from ..job.outcomes import Outcome
+from ..job.states import OPEN
 from ..store.contract import Store
 from ..store.values import DONE
 from .attempts import Attempts
@@ -41,7 +43,11 @@ from .service import Service, Services, log, until_answered
 from .signals import Stoppable
 from .slots import Slots
 from .stop_requests import StopRequests
+from .system_queues import SystemQueue
 from .threads import Threads
+
+if TYPE_CHECKING:
+    from .companions import Companions
 
 SECOND_WAIT: Final = 2.0
 """Seconds for handlers to stop after the grace period: with its 25 s, less than the 30 s of most supervisors."""
@@ -51,6 +57,7 @@ LATE_START: Final = 1.0
 """Seconds that a worker waits for its remaining failure domains, once it can serve some of its queues."""
 LOOK_EVERY: Final = 1.0
 """Seconds between checks, by callers on other loops, that the worker's loop still runs."""
+_extras: Final = attrgetter("record.extras")
 
 
 class Runtime:
@@ -74,6 +81,8 @@ class Runtime:
         self.requests = requests
         self.stopping = asyncio.Event()
         self.hurried = asyncio.Event()
+        self.grace = rules.grace
+        """Seconds that a shutdown waits for handlers."""
         self._queues = queues
         self._handlers = handlers
         self._rules = rules
@@ -95,7 +104,7 @@ class Runtime:
             rules.lock,
             handlers.names,
             reports.settled_all,
-            reports.claimed,
+            self._claimed,
         )
         self._siblings: dict[int, Store] = {}
         self._maintenance_stores: dict[str, Store] = {}
@@ -111,6 +120,9 @@ class Runtime:
         self._followers: list[Follower] = []
         self._following: asyncio.Task[None] | None = None
         self._giving_up: set[asyncio.Task[None]] = set()
+        self.system_queues: tuple[SystemQueue, ...] = ()
+        """The queues that companions may serve."""
+        self._companions: Companions | None = None
         self._fatal: BaseException | None = None
         self._services_failed = False
         self.was_cancelled = False
@@ -129,7 +141,7 @@ class Runtime:
     async def _start(self) -> None:
         (await until_answered(self._start_maintenance, "starting")).add_done_callback(self._check)
         domains = {asyncio.create_task(self._begin(domain)): domain for domain in domains_of(self._queues)}
-        self._beginning = {*domains}
+        self._beginning |= {*domains}
         late = await late_ones(domains, LATE_START)
         for task, domain in domains.items():
             if task in late:
@@ -157,6 +169,7 @@ class Runtime:
                 self._siblings[id(store)] = store.sibling()
         self._maintenance_stores |= {queue.name: self._siblings[id(queue.store)] for queue in domain.queues}
         await self._maintenance.add_services(partial(self._maintain, domain))
+        self._serve_system_queues(domain)
         names = {queue.name for queue in domain.queues}
         for follower in self._needed_followers():
             if follower.queue in names:
@@ -165,6 +178,41 @@ class Runtime:
     def _serve(self, domain: Domain) -> None:
         if domain.queues:
             self._serving.add(self.dispatcher.services(domain.name))
+
+    def _serve_system_queues(self, domain: Domain) -> None:
+        """Starts the companions that queues of the domain need, or that have jobs to run, left by other workers."""
+        for system in self.system_queues:
+            for queue in domain.queues:
+                if system.serves(queue, self._rules):
+                    self.accompany(system, queue.store)
+            for store in domain.stores.values():
+                looking = asyncio.create_task(self._look_into(system, store))
+                self._beginning.add(looking)
+                looking.add_done_callback(self._beginning.discard)
+
+    async def _look_into(self, system: SystemQueue, store: Store) -> None:
+        with suppress(StoreError):  # Then it is served when this worker feeds it, or by others.
+            counts = await store.count(system.name)
+            if any(counts[state] for state in OPEN):
+                self.accompany(system, store)
+
+    def accompany(self, system: SystemQueue, store: Store) -> None:
+        """Serves a system queue of a store from now on, by a companion."""
+        if self._companions is None:
+            # Companions are workers themselves, and most workers have none.
+            from .companions import Companions  # noqa: PLC0415
+
+            self._companions = Companions(self._describe().name, self._check_helper)
+        self._companions.start(system, store)
+
+    def _claimed(self, jobs: list[Job]) -> None:
+        if self.system_queues and any(map(_extras, jobs)):
+            for job in jobs:
+                extras = job.record.extras
+                for system in self.system_queues:
+                    if extras is not None and system.is_fed_by(extras):
+                        self.accompany(system, job.queue.store)
+        self._reports.claimed(jobs)
 
     async def _open(self, queue: Queue) -> None:
         limit = self._rules.max_global_concurrency
@@ -243,7 +291,7 @@ class Runtime:
         """Shuts down in this order, and raises only at the end.
 
         Stop claiming; wait for handlers while locks are renewed; signal handlers; wait again; hand back the rest;
-        settle all outcomes; close.
+        settle all outcomes; end companions; close.
         """
         asked = self._loop.time()
         if not self.requests.are_there:
@@ -256,18 +304,24 @@ class Runtime:
         if self.slots.held:
             number = len(self.slots.held)
             still = "1 job still runs and has" if number == 1 else f"{number} jobs still run and have"
-            log.info("stopping: %s %.0f s; Ctrl-C again hands them back now", still, self._rules.grace)
+            log.info("stopping: %s %.0f s; Ctrl-C again hands them back now", still, self.grace)
         try:
             # Without its services a worker can neither renew locks nor settle outcomes: waiting is pointless.
-            await self._wait_for_handlers(0 if self._services_failed else self._rules.grace)
+            await self._wait_for_handlers(0 if self._services_failed else self.grace)
             stubborn = await self._stop_handlers()
             await self._settle_the_rest()
         finally:
+            await self._end_companions()
             await self._close()
         if self._fatal is not None:
             raise self._fatal
         if stubborn:
             raise ShutdownTimeout(self._loop.time() - asked, [job.id for job in stubborn])
+
+    async def _end_companions(self) -> None:
+        if self._companions is not None:
+            left = (self.ends_at() or 0) - time.monotonic()
+            await self._companions.end(0 if self._services_failed else left, self.hurried)
 
     async def _close(self) -> None:
         try:
@@ -377,7 +431,7 @@ class Runtime:
         """Deadline of a shutdown. This and `end_without_loop` are called from the maintenance thread."""
         if self._stoppable is not None:
             self._stoppable.read_signals()
-        return self.requests.ends_at(self._rules.grace + min(self._rules.cancel_grace, SECOND_WAIT), 2 * HURRY)
+        return self.requests.ends_at(self.grace + min(self._rules.cancel_grace, SECOND_WAIT), 2 * HURRY)
 
     async def end_without_loop(self) -> None:
         if self._stoppable is not None:

@@ -35,6 +35,7 @@ from .service import log
 from .signals import Stoppable, stopped_by_signals
 from .stop_requests import StopRequests
 from .sync import SyncClaimedJob
+from .system_queues import SYSTEM_QUEUES, SystemQueue
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -51,6 +52,8 @@ class Worker(Guided):
     """
 
     _foreign_names = ON_WORKERS
+    system_queues: tuple[SystemQueue, ...] = SYSTEM_QUEUES
+    """The queues that it may serve by companions, such as that of webhook deliveries."""
 
     def __init__(
         self,
@@ -277,17 +280,17 @@ class Worker(Guided):
             raise RopewayError("this worker is already running")
         self._handlers.take_tasks(self.queues)
         self._requests = StopRequests() if requests is None else requests
-        reports = Reports(self._listeners, asyncio.get_running_loop())
         runtime = Runtime(
             self.queues,
             self._handlers,
             self._rules,
             self.id,
-            reports,
+            self._make_reports(),
             self._describe,
             self._requests,
             stoppable,
         )
+        runtime.system_queues = tuple(system for system in self.system_queues if system.is_allowed(self._rules))
         runtime.slots.size = self._concurrency
         runtime.dispatcher.claiming = not self._paused
         self._runtime = runtime
@@ -302,6 +305,9 @@ class Worker(Guided):
             raise
         log.info("%r started", self)
         return runtime
+
+    def _make_reports(self) -> Reports:
+        return Reports(self._listeners, asyncio.get_running_loop())
 
     async def _serve(self, started: Callable[[], None]) -> None:
         async with self:
