@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from .worker.listeners import WorkerEvent
     from .worker.manual import ClaimedJob
     from .worker.options import WorkerOptions
-    from .worker.pipeline_run import PhaseContext, SyncPhaseContext
+    from .worker.phase_context import PhaseContext, SyncPhaseContext
     from .worker.sync import SyncClaimedJob
     from .worker.worker import Worker
 else:
@@ -118,7 +118,7 @@ else:
             "worker.listeners": "WorkerEvent",
             "worker.manual": "ClaimedJob",
             "worker.options": "WorkerOptions",
-            "worker.pipeline_run": "PhaseContext SyncPhaseContext",
+            "worker.phase_context": "PhaseContext SyncPhaseContext",
             "worker.sync": "SyncClaimedJob",
             "worker.worker": "Worker",
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeAlias
 
 from ..errors import StoreUnavailable
@@ -13,7 +13,65 @@ from .adds import own_copy
 
 UPDATES_PER_TRIP: Final = 500
 
-Waiting: TypeAlias = "tuple[JobUpdate, asyncio.Future[Answer]]"
+
+class Posted:
+    """An update that was sent without waiting for its answer."""
+
+    __slots__ = ("_answer", "_error", "_refused", "_waiters", "change", "has_left", "is_withdrawn")
+
+    def __init__(self, change: JobUpdate, refused: Callable[[Answer], None]) -> None:
+        self.change = change
+        self.has_left = False
+        """True once a trip to the store carries it."""
+        self.is_withdrawn = False
+        self._refused = refused
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def withdraw(self) -> bool:
+        """Takes it back, if it has not left, or in vain; True at most once."""
+        if self.is_withdrawn or (self.has_left and self._error is None):
+            return False
+        self.is_withdrawn = True
+        return True
+
+    async def answer(self) -> Answer:
+        """Its answer; wait for it only if it was not withdrawn."""
+        if not self._is_answered:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        if self._answer is None:
+            assert self._error is not None, "it was answered"
+            raise own_copy(self._error)
+        return self._answer
+
+    @property
+    def _is_answered(self) -> bool:
+        return self._answer is not None or self._error is not None
+
+    def done(self) -> bool:
+        """True if it need not be sent."""
+        return self.is_withdrawn or self._is_answered
+
+    def set_result(self, answer: Answer) -> None:
+        self._answer = answer
+        self._wake()
+        if answer.verdict != "done":
+            self._refused(answer)
+
+    def set_exception(self, error: BaseException) -> None:
+        self._error = error
+        self._wake()
+
+    def _wake(self) -> None:
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+Waiting: TypeAlias = "tuple[JobUpdate, asyncio.Future[Answer] | Posted]"
 
 
 class Updates:
@@ -29,11 +87,27 @@ class Updates:
         self._loop = asyncio.get_running_loop()
         self._waiting: list[Waiting] = []
         self._is_under_way = False
+        self._is_shared = False
+        """True if the last trip carried several: those who got its answers are likely to update together again."""
         self._trip: asyncio.Task[None] | None = None
 
     def send(self, change: JobUpdate) -> Awaitable[Answer]:
         """Sends an update. Await the result at once."""
-        return self._gather(change) if self._is_under_way else self._go_alone(change)
+        if not self._is_under_way and not self._is_shared:
+            return self._go_alone(change)
+        answer: asyncio.Future[Answer] = self._loop.create_future()
+        self._waiting.append((change, answer))
+        if not self._is_under_way:
+            self._depart()
+        return answer
+
+    def post(self, change: JobUpdate, refused: Callable[[Answer], None]) -> Posted:
+        """Sends an update without waiting. `refused` is called with the answer, if that is not `done`."""
+        posted = Posted(change, refused)
+        self._waiting.append((change, posted))
+        if not self._is_under_way:
+            self._depart()
+        return posted
 
     async def _go_alone(self, change: JobUpdate) -> Answer:
         self._is_under_way = True
@@ -44,14 +118,9 @@ class Updates:
             self._is_under_way = False
             self._depart()
 
-    def _gather(self, change: JobUpdate) -> asyncio.Future[Answer]:
-        answer: asyncio.Future[Answer] = self._loop.create_future()
-        self._waiting.append((change, answer))
-        return answer
-
     def _depart(self) -> None:
         # Updates of cancelled callers are left out; at the end of a loop these are all.
-        self._waiting = [(change, answer) for change, answer in self._waiting if not answer.done()]
+        self._waiting = [waiting for waiting in self._waiting if not waiting[1].done()]
         if self._waiting and not self._is_under_way:
             self._is_under_way = True
             self._trip = asyncio.create_task(self._carry())
@@ -59,10 +128,10 @@ class Updates:
     async def _carry(self) -> None:
         load: list[Waiting] = []
         try:
-            # Tasks woken by the same answers update in this iteration of the loop.
-            await asyncio.sleep(0)
+            await self._gather()
             load = self._load()
-            answers = await self._store.update(self._queue, [change for change, _ in load])
+            self._is_shared = len(load) > 1
+            answers = await self._store.update(self._queue, [change for change, _ in load]) if load else []
         except BaseException as error:
             if isinstance(error, Exception) and not isinstance(error, StoreUnavailable) and len(load) > 1:
                 await self._one_by_one(load)
@@ -79,6 +148,13 @@ class Updates:
             self._is_under_way = False
             self._depart()
 
+    async def _gather(self) -> None:
+        """Waits while each iteration of the loop brings more: tasks that were woken together update in turn."""
+        number = -1
+        while number < len(self._waiting) < UPDATES_PER_TRIP:
+            number = len(self._waiting)
+            await asyncio.sleep(0)
+
     async def _one_by_one(self, load: Sequence[Waiting]) -> None:
         """After a refusal: what one of them has wrong must not fail the others."""
         for change, waiter in load:
@@ -91,29 +167,15 @@ class Updates:
                     waiter.set_result(answer)
 
     def _load(self) -> list[Waiting]:
-        """The first one, and those that can go with it.
-
-        Entries of one kind may be merged in the stream, so only updates that announce the same, or nothing, share a
-        trip: otherwise a job's events could change their order.
-        """
-        kinds: tuple[str, ...] = ()
-        load: list[Waiting] = []
-        left: list[Waiting] = []
-        later: set[str] = set()
-        for waiting in self._waiting:
-            change, _ = waiting
-            announced = tuple([notice.what for notice in change.marking.notices]) if change.marking else ()
-            is_other = bool(announced and kinds and announced != kinds)
-            if is_other or change.id in later or len(load) == UPDATES_PER_TRIP:
-                later.add(change.id)
-                left.append(waiting)
-            else:
-                kinds = announced or kinds
-                load.append(waiting)
-        self._waiting = left
+        """Those that the next trip carries."""
+        waiting = [waiting for waiting in self._waiting if not waiting[1].done()]
+        load, self._waiting = waiting[:UPDATES_PER_TRIP], waiting[UPDATES_PER_TRIP:]
+        for _, waiter in load:
+            if isinstance(waiter, Posted):
+                waiter.has_left = True
         return load
 
 
-def _fail(waiter: asyncio.Future[Answer], error: BaseException) -> None:
+def _fail(waiter: asyncio.Future[Answer] | Posted, error: BaseException) -> None:
     if not waiter.done():
         waiter.set_exception(own_copy(error))

@@ -30,6 +30,9 @@ GATHER: Final = "gather:"
 PHASE: Final = "phase:"
 PIPELINE: Final = "pipeline"
 """How the names of marks begin, by what they are for."""
+_SCOPE: Final = "\x1f"
+"""Between the name of a phase and that of its step, sleep, wait or gather."""
+SCOPED: Final = (STEP, SLEEP, WAIT, GATHER)
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -57,6 +60,11 @@ class Marking(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Names of marks to delete, before others are written."""
     notices: tuple[Notice, ...] = ()
 
+    def then(self, later: Marking) -> Marking:
+        """Both in one step, as if `later` came after this."""
+        kept = [mark for mark in self.marks if mark.name not in later.forgets] if later.forgets else self.marks
+        return Marking((*kept, *later.marks), (*self.forgets, *later.forgets), (*self.notices, *later.notices))
+
 
 def check_bounds(known: Mapping[str, JsonText], marks: Sequence[Mark]) -> None:
     """Refuses marks to be written, if the job would have too many of them, or too large ones."""
@@ -66,15 +74,28 @@ def check_bounds(known: Mapping[str, JsonText], marks: Sequence[Mark]) -> None:
         raise InvalidInput(f"a job has at most {MOST_MARKS:,} steps, phases and signals: let one step do more")
     if signals > MOST_SIGNALS and any(mark.name.startswith(SIGNAL) for mark in marks):
         raise InvalidInput(f"a job has at most {MOST_SIGNALS} signals: send several values as the data of one")
-    if sum(map(_size, after.values())) > MARKS_LIMIT:
+    if sum(map(size_of, after.values())) > MARKS_LIMIT:
         raise InvalidInput(
             f"the results of a job's steps and its signals have at most {MARKS_LIMIT:,} bytes in all: "
             "store large ones elsewhere, and keep where they are"
         )
 
 
-def _size(text: JsonText) -> int:
+def size_of(text: JsonText) -> int:
+    """In bytes, encoded as UTF-8."""
     return len(text) if text.isascii() else len(text.encode())
+
+
+def scoped(kind: str, phase: str | None, name: str) -> str:
+    """The name of a mark that a phase of a handler left, or a handler without phases."""
+    # No name has a control character.
+    return kind + name if phase is None else f"{kind}{phase}{_SCOPE}{name}"
+
+
+def phase_and_name(mark: str, kind: str) -> tuple[str | None, str]:
+    """The opposite of `scoped`."""
+    phase, scope, name = mark.removeprefix(kind).rpartition(_SCOPE)
+    return (phase if scope else None), name
 
 
 def mark_name(given: object, kind: str) -> str:

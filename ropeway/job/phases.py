@@ -13,7 +13,7 @@ from ..errors import InvalidOption
 from ..showing import shown
 from .codec import Json, JsonText
 from .instants import moment_of
-from .marks import PHASE, PIPELINE, Mark, Marking, Notice
+from .marks import PHASE, PIPELINE, SCOPED, Mark, Marking, Notice, phase_and_name
 from .record import JobRecord
 
 PhaseState: TypeAlias = Literal["pending", "active", "completed", "failed", "cancelled"]
@@ -48,6 +48,10 @@ def overall(index: int, progress: float, count: int) -> int:
 
 
 def start_mark(name: str) -> str:
+    """The mark of a phase that an attempt begins with. The first one has none, nor one that follows another.
+
+    It began when the names of the pipeline were stored, or when the phase before it ended: that is the same write.
+    """
     return f"{PHASE}{name}:start"
 
 
@@ -101,11 +105,17 @@ def phases_of(record: JobRecord) -> tuple[PhaseStatus, ...]:
     One that was active when its job failed without a worker, by stalls, has failed with it.
     """
     marks = {mark.name: mark for mark in record.marks}
-    return tuple(_status(name, marks, record) for name in phase_names(record))
+    phases: list[PhaseStatus] = []
+    before = marks.get(PIPELINE)
+    for name in phase_names(record):
+        phases.append(_status(name, marks, record, before))
+        before = marks.get(end_mark(name)) if before and phases[-1].state == "completed" else None
+    return tuple(phases)
 
 
-def _status(name: str, marks: dict[str, Mark], job: JobRecord) -> PhaseStatus:
+def _status(name: str, marks: dict[str, Mark], job: JobRecord, before: Mark | None) -> PhaseStatus:
     start, progress, end = (marks.get(mark) for mark in marks_of_phase(name))
+    start = start or before
     ended = None if end is None else msgspec.json.decode(end.value, type=PhaseEnd)
     state: PhaseState = "pending" if start is None else "active"
     reason, ended_at = None, None
@@ -133,7 +143,14 @@ def phases_from(record: JobRecord, name: str) -> tuple[str, ...]:
         known = f"the job began with the phases {', '.join(names)}" if names else "no pipeline has run it"
         raise InvalidOption("from_phase", f"cannot be {shown(name)}: {known}")
     later = names[names.index(name) :]
-    return (PIPELINE, *(mark for phase in later for mark in marks_of_phase(phase)))
+    inside = [mark.name for mark in record.marks if _phase_inside(mark.name) in later]
+    return (PIPELINE, *(mark for phase in later for mark in marks_of_phase(phase)), *inside)
+
+
+def _phase_inside(mark: str) -> str | None:
+    """The phase in which a step, sleep, wait or gather left this mark."""
+    kind = next((kind for kind in SCOPED if mark.startswith(kind)), None)
+    return None if kind is None else phase_and_name(mark, kind)[0]
 
 
 def result_of_phase(results: Mapping[str, Json], name: str, before: str) -> Json:

@@ -9,7 +9,7 @@ import msgspec
 
 from .codec import Json
 from .instants import moment_of
-from .marks import STEP, Mark
+from .marks import STEP, Mark, phase_and_name
 
 
 class StepResult(msgspec.Struct, frozen=True):
@@ -28,6 +28,8 @@ class StepStatus(msgspec.Struct, frozen=True):
     took: float
     """Seconds."""
     result: Json = None
+    phase: str | None = None
+    """The phase that it is a part of, if the handler is a pipeline."""
 
 
 def steps_of(marks: Sequence[Mark]) -> tuple[StepStatus, ...]:
@@ -36,5 +38,6 @@ def steps_of(marks: Sequence[Mark]) -> tuple[StepStatus, ...]:
     for mark in marks:
         if mark.name.startswith(STEP):
             step = msgspec.json.decode(mark.value, type=StepResult)
-            found.append(StepStatus(mark.name.removeprefix(STEP), moment_of(mark.at), step.took, step.result))
+            phase, name = phase_and_name(mark.name, STEP)
+            found.append(StepStatus(name, moment_of(mark.at), step.took, step.result, phase))
     return tuple(sorted(found, key=lambda step: step.ended_at))

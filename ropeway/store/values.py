@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from ..job.codec import JsonText
 from ..job.events import Entry
@@ -93,6 +94,13 @@ class JobUpdate(msgspec.Struct, frozen=True):
     """These children and their descendants, as in a bundle. If an id exists, the answer is `refused`."""
     marking: Marking | None = None
     """Without a token it promotes the job, if that is delayed until there is one of these marks (`Outcome.awaits`)."""
+
+    def after(self, earlier: JobUpdate) -> JobUpdate:
+        """This update of progress, marks or data, and in the same step an earlier one of progress and marks."""
+        progress = earlier.progress if self.progress is None else self.progress
+        before, then = earlier.marking, self.marking
+        marking = before.then(then) if before is not None and then is not None else before or then
+        return replace(self, progress=progress, marking=marking)
 
 
 class JobChange(msgspec.Struct, frozen=True):

@@ -23,14 +23,16 @@ from ..job.options import StoredOptions, stored_options
 from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry, verdict_of
 from ..job.phases import failed
 from ..job.retention import NOT_AT_ALL, Retention
+from ..store.values import Answer
 from .completing import committed
 from .context import CurrentJob, isolated
 from .failures import PayloadRefused
 from .handlers import Handler, Handlers, InProcess
 from .inputs import fill_inputs
-from .job import REVOKED, Job, SyncJob
+from .job import REVOKED, Job, SendSignal, SyncJob
 from .options import Rules
-from .pipeline_run import PhaseContext, PipelineRun, SyncPhaseContext
+from .phase_context import PhaseContext, SyncPhaseContext
+from .pipeline_run import PipelineRun
 from .processes import Processes, source_of
 from .service import log
 from .threads import Threads
@@ -49,13 +51,13 @@ class Attempts:
         threads: Threads,
         processes: Processes,
         rules: Rules,
-        overdue: Callable[[Job], None],
+        signal: SendSignal,
     ) -> None:
         self._handlers = handlers
         self._threads = threads
         self._processes = processes
         self._rules = rules
-        self._overdue = overdue
+        self._signal = signal
         self.current = CurrentJob()
         self.deadlines: dict[Job, float] = {}
         """When the attempts that have a timeout are overdue, on the monotonic clock."""
@@ -76,6 +78,8 @@ class Attempts:
                 result = await isolated(handler.function(job), job, self.current)
                 if handler.dump is not None:
                     result = handler.dump(result)
+            elif handler.pipeline is not None and options.timeout is None and not options.takes:
+                result = await isolated(PipelineRun(handler.pipeline, job, self).run(), job, self.current)
             else:
                 result = await self._call(handler, options, job)
         except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
@@ -109,7 +113,7 @@ class Attempts:
                 return None
             case "shutdown" | "lost", _:
                 # A lock that seemed lost may still hold: then the job waits again, and has used no attempt.
-                return Outcome(job.id, job.token, "hand back")
+                return Outcome(job.id, job.token, "hand back", marking=_unstored(job))
             case "timeout", asyncio.CancelledError():
                 error = self.overtime(job)
             case _, Postponed():
@@ -160,12 +164,16 @@ class Attempts:
         if options.timeout is None:
             return await self._invoke(handler, job)
         self.deadlines[job] = time.monotonic() + options.timeout / 1000
-        timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._overdue, job)
+        timer = asyncio.get_running_loop().call_later(options.timeout / 1000, self._signal, job, "timeout")
         try:
             return await self._invoke(handler, job)
         finally:
             timer.cancel()
             del self.deadlines[job]
+
+    def lost(self, job: Job, answer: Answer) -> None:
+        """Stops the handler of a job that another update found to be no longer this worker's."""
+        self._signal(job, "cancelled" if answer.state == "cancelled" else "lost")
 
     async def call_phase(self, phase: Phase, job: Job, context: PhaseContext) -> Any:
         """Calls the function of a phase, where it has to run."""
@@ -296,7 +304,19 @@ def started_too_often(job: Job) -> HandlerError | None:
 
 
 def _failed_phase(job: Job, failure: Failure) -> Marking | None:
-    return None if job.phase is None else failed(job.phase, failure.reason)
+    if job.phase is None:
+        return None
+    started = _unstored(job)
+    ending = failed(job.phase, failure.reason)
+    return ending if started is None else started.then(ending)
+
+
+def _unstored(job: Job) -> Marking | None:
+    """What an attempt that was broken off has posted: its outcome may overtake that, or it will not be sent."""
+    if job.posted is None:
+        return None
+    job.posted.withdraw()
+    return job.posted.change.marking
 
 
 def _guarded(classify: Classify) -> Classify:

@@ -122,6 +122,8 @@ class ProcessJob(RunningJob):
         self.attempt = start.record.attempts_made + 1
         self.data: Json = start.record.read_data()
         self._marks = StepMarks(start.record)
+        if start.phase is not None:
+            self._marks.begin_phase(start.phase.name)
 
     def step(
         self,

@@ -17,6 +17,7 @@ from ..showing import shown
 from .child import ProcessJob, ProcessPhaseContext
 from .handler_checks import refuse_other_calls, refuse_other_jobs
 from .job import Job, SyncJob
+from .pipeline_plan import PipelinePlan
 from .processes import Source, source_of, source_of_task
 from .typed import Dump, call_handler, call_task, dump_result
 
@@ -53,7 +54,7 @@ class Handler(NamedTuple):
     dump: Dump | None = None
     """Converts its results to JSON; None if they are JSON already."""
     task: AnyTask | None = None
-    pipeline: Pipeline | None = None
+    pipeline: PipelinePlan | None = None
     is_plain: bool = False
     """True if it is a coroutine function of the job, to be called on the loop."""
 
@@ -156,7 +157,7 @@ def of_pipeline(pipeline: Pipeline) -> Handler:
         else:
             refuse_other_calls(phase.name, function, 2)
             refuse_other_jobs(phase.name, function, _place_of(function))
-    return Handler(_not_called, "loop", pipeline=pipeline)
+    return Handler(_not_called, "loop", pipeline=PipelinePlan(pipeline))
 
 
 def _not_called(_: Job) -> NoReturn:

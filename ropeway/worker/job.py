@@ -17,6 +17,7 @@ from ..client.new_jobs import PROGRESS_LIMIT
 from ..client.queue import Queue
 from ..client.running import RunIn, RunningJob
 from ..client.sync_flows import SyncFlowHandle
+from ..client.updates import Posted
 from ..errors import DuplicateJob, HandlerError, JobFinished, LockLost, Postponed, StoreUnavailable
 from ..job.codec import Json, encode
 from ..job.durations import Duration, milliseconds
@@ -67,6 +68,7 @@ class Job(Durable, JobHandle[Any], RunningJob):
         "marking",
         "options",
         "phase",
+        "posted",
         "progressed",
         "record",
         "signal",
@@ -104,6 +106,8 @@ class Job(Durable, JobHandle[Any], RunningJob):
         """Marks to be stored with its completion."""
         self.phase: str | None = None
         """The phase of its pipeline that runs now."""
+        self.posted: Posted | None = None
+        """An update that was sent without waiting; set until the store has confirmed it, or a later one."""
         self.threaded = False
         """True while its handler is in a thread, where it cannot be cancelled."""
         self.progressed: Callable[[Job, Json], None] | None = None
@@ -215,9 +219,18 @@ class Job(Durable, JobHandle[Any], RunningJob):
     async def _update(self, change: JobUpdate) -> Answer:
         if self.ended:
             raise JobFinished(self.queue.name, self.id)
+        posted = self.posted
+        if posted is not None:
+            if change.children or (change.progress is not None and not _has_notices(change)):
+                # If children are refused, nothing else of their update is stored; progress is announced before notices.
+                await self._store_posted()
+            else:
+                change = await self._after_posted(posted, change) or change
         answer = await self._store_update(change)
         if answer.verdict in ("lost", "missing"):
             raise LockLost(self.queue.name, self.id)
+        if posted is not None:
+            self.posted = None
         return answer
 
     async def _store_update(self, change: JobUpdate) -> Answer:
@@ -229,6 +242,38 @@ class Job(Durable, JobHandle[Any], RunningJob):
                 raise
         # A short outage of the store must not fail a handler; in a long one its lock is lost.
         return await until_answered(lambda _: updates.send(change), "update", unless=lambda: self.cancelled)
+
+    async def _store_posted(self) -> None:
+        """Returns when what was posted is stored."""
+        posted = self.posted
+        if posted is None:
+            return
+        change = await self._after_posted(posted, None)
+        if change is None:
+            self.posted = None
+        else:
+            await self._update(change)
+
+    async def _after_posted(self, posted: Posted, change: JobUpdate | None) -> JobUpdate | None:
+        """The change together with what was posted, if that is not stored; what was posted has left otherwise."""
+        if not posted.withdraw():
+            if posted.is_withdrawn:
+                # Another update that has left takes it along.
+                return change
+            try:
+                answer = await posted.answer()
+            except StoreUnavailable:
+                if self.cancelled:
+                    raise
+                return await self._after_posted(posted, change)
+            if answer.verdict != "done":
+                raise LockLost(self.queue.name, self.id)
+            return change
+        return posted.change if change is None else change.after(posted.change)
+
+
+def _has_notices(change: JobUpdate) -> bool:
+    return change.marking is not None and bool(change.marking.notices)
 
 
 class SyncJob(RunningJob):

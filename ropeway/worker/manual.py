@@ -224,7 +224,7 @@ def names_to_claim(given: Iterable[str]) -> tuple[str, ...]:
 
 def _attempts(worker: str, rules: Rules) -> Attempts:
     """An `Attempts` that only computes outcomes and runs nothing."""
-    return Attempts(Handlers(None), Threads(worker), Processes(), rules, lambda _: None)
+    return Attempts(Handlers(None), Threads(worker), Processes(), rules, lambda *_: None)
 
 
 async def _claim_once(

@@ -1,169 +1,91 @@
-"""Running a pipeline: phases in order, from the first that did not complete."""
+"""Running a pipeline: phases in order, from the first that did not complete.
+
+The end of a phase and the start of the next one are one write, and the next phase waits for it. Nothing waits for the
+start of the first: it is posted, and goes along with the next write of the job if that comes before it has left.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from ..client.pipelines import Phase, Pipeline
-from ..errors import AttemptTimeout, InvalidInput, InvalidOption, PipelineChanged
+from ..client.pipelines import Phase
+from ..errors import AttemptTimeout, InvalidInput, PipelineChanged
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.marks import PIPELINE, Mark, Marking
-from ..job.phases import (
-    PhaseEnd,
-    completed,
-    encode_completed,
-    end_mark,
-    overall,
-    progress_mark,
-    result_of_phase,
-    start_mark,
-    started,
-)
-from ..showing import shown
-from ..store.values import JobUpdate
-from .process_protocol import PhaseStart
+from ..job.phases import PhaseEnd
+from ..store.values import Answer, JobUpdate
+from .phase_context import PhaseContext
+from .pipeline_plan import PhasePlan, PipelinePlan
 from .trying import NOT_TRIED_AGAIN, within
 
 if TYPE_CHECKING:
-    from .job import Job, SyncJob
+    from .job import Job
 
 _end: Final = msgspec.json.Decoder(PhaseEnd).decode
 
 
 class CallsPhases(Protocol):
-    """Calls a phase's function where it has to run."""
+    """Calls a phase's function where it has to run, and stops jobs."""
 
     async def call_phase(self, phase: Phase, job: Job, context: PhaseContext) -> Any: ...
 
-
-class Place(NamedTuple):
-    """The position of a phase in its pipeline."""
-
-    name: str
-    number: int
-    """From 0."""
-    total: int
-
-
-class PhaseContext:
-    """What a phase's function receives beside the job."""
-
-    def __init__(self, job: Job, place: Place, results: dict[str, Json], last_progress: Json) -> None:
-        self._job = job
-        self._place = place
-        self._results = results
-        self.last_progress = last_progress
-        """What this phase last reported, also in an attempt that was interrupted; None if it never did."""
-        self.overall = overall(place.number, 0, place.total)
-        """The progress of the whole job, in percent."""
-        self.is_overdue = False
-        """True if the timeout of the phase has passed."""
-
-    @property
-    def name(self) -> str:
-        return self._place.name
-
-    @property
-    def description(self) -> PhaseStart:
-        """For a process that runs the phase."""
-        place = self._place
-        return PhaseStart(place.name, place.number, place.total, self._results, self.last_progress)
-
-    async def progress(self, percent: float) -> None:
-        """Stores the progress of this phase, from 0 to 100, and with it that of the job; then announces it."""
-        given: object = percent
-        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 100:
-            raise InvalidOption("progress", f"of a phase cannot be {shown(percent)}: use a number from 0 to 100")
-        whole = overall(self._place.number, percent, self._place.total)
-        mark = Mark(progress_mark(self.name), encode(percent, "progress", 100))
-        job = self._job
-        await job._update(  # noqa: SLF001 - a part of the job
-            JobUpdate(job.id, job.token, progress=str(whole), marking=Marking((mark,)))
-        )
-        self.last_progress, self.overall = percent, whole
-        if job.progressed is not None:
-            job.progressed(job, whole)
-
-    def phase_result(self, name: str) -> Json:
-        """The result of a phase before this one."""
-        return result_of_phase(self._results, name, self.name)
-
-    def phase_results(self) -> dict[str, Json]:
-        """The results of all phases before this one, by name."""
-        return dict(self._results)
-
-
-class SyncPhaseContext:
-    """The context of a `def` phase: `progress` blocks until it is stored."""
-
-    def __init__(self, context: PhaseContext, job: SyncJob) -> None:
-        self._context = context
-        self._twin = job
-
-    @property
-    def name(self) -> str:
-        return self._context.name
-
-    @property
-    def overall(self) -> int:
-        return self._context.overall
-
-    @property
-    def last_progress(self) -> Json:
-        return self._context.last_progress
-
-    @property
-    def cancelled(self) -> bool:
-        """True if the function should stop: the job's handler should, or the timeout of the phase has passed."""
-        return self._context.is_overdue or self._twin.cancelled
-
-    def progress(self, percent: float) -> None:
-        return self._twin._wait(lambda: self._context.progress(percent))  # noqa: SLF001 - a part of the job
-
-    def phase_result(self, name: str) -> Json:
-        return self._context.phase_result(name)
-
-    def phase_results(self) -> dict[str, Json]:
-        return self._context.phase_results()
+    def lost(self, job: Job, answer: Answer) -> None: ...
 
 
 class PipelineRun:
     """One attempt of a job that runs a pipeline."""
 
-    def __init__(self, pipeline: Pipeline, job: Job, calls: CallsPhases) -> None:
+    __slots__ = ("_calls", "_job", "_known", "_marks", "_pipeline")
+
+    def __init__(self, pipeline: PipelinePlan, job: Job, calls: CallsPhases) -> None:
         self._pipeline = pipeline
         self._job = job
         self._calls = calls
         self._known = job._known_marks  # noqa: SLF001 - a part of the job
         self._marks = self._known.values
-        self._count = len(pipeline.phases)
 
     async def run(self) -> Json:
-        self._refuse_change()
+        try:
+            return await self._run()
+        except Exception:
+            # Before the outcome, which could overtake it.
+            await self._job._store_posted()  # noqa: SLF001 - a part of the job
+            raise
+
+    async def _run(self) -> Json:
+        job = self._job
+        if self._marks:
+            self._refuse_change()
         results: dict[str, Json] = {}
         result: Json = None
+        before: PhasePlan | None = None
         ending: Marking | None = None
-        for index, phase in enumerate(self._pipeline.phases):
-            done = self._completed_before(phase.name)
-            if done is not None:
+        for phase in self._pipeline.phases:
+            if self._marks and (done := self._completed_before(phase)) is not None:
                 result = results[phase.name] = done.result
                 continue
-            await self._start(phase, index, ending)
-            self._job.phase = phase.name
-            text = self._text(await self._run_phase(phase, index, dict(results)))
+            starting = self._starting(phase, before)
+            if before is None or ending is None:
+                self._post(phase, starting)
+            else:
+                await self._update(phase, ending.then(starting))
+            job.phase = phase.name
+            result = await self._run_phase(phase, results)
+            text = None if result is None else self._text(result)
             # As a later attempt will read it.
             result = results[phase.name] = None if text is None else decode(text)
-            mark = Mark(end_mark(phase.name), encode_completed(text))
-            ending = Marking((mark,), notices=(completed(phase.name, index, self._count),))
+            before, ending = phase, phase.ended(text)
         if ending is not None:
             self._refuse_too_many(ending.marks)
+            if job.posted is not None:
+                await job._store_posted()  # noqa: SLF001 - a part of the job
         # The last one is stored with the completion of the job.
-        self._job.marking = ending
+        job.marking = ending
         return result
 
     def _refuse_too_many(self, marks: Sequence[Mark]) -> None:
@@ -174,9 +96,9 @@ class PipelineRun:
             self._job.discarded = True
             raise
 
-    def _text(self, result: Any) -> JsonText | None:
+    def _text(self, result: Any) -> JsonText:
         try:
-            return None if result is None else encode(result, "result", self._job.queue.size_limit)
+            return encode(result, "result", self._job.queue.size_limit)
         except Exception:
             # Its effects have happened: another attempt would repeat them, and fail in the same way.
             self._job.discarded = True
@@ -185,51 +107,66 @@ class PipelineRun:
     def _refuse_change(self) -> None:
         stored = self._marks.get(PIPELINE)
         before = None if stored is None else msgspec.json.decode(stored, type=list[str])
-        if before is not None and before != list(self._pipeline.names):
+        if before is not None and before != self._pipeline.names:
             self._job.discarded = True
             raise PipelineChanged(self._job.queue.name, self._job.id, before, self._pipeline.names)
 
-    def _completed_before(self, name: str) -> PhaseEnd | None:
-        stored = self._marks.get(end_mark(name))
+    def _completed_before(self, phase: PhasePlan) -> PhaseEnd | None:
+        stored = self._marks.get(phase.end)
         end = None if stored is None else _end(stored)
         return end if end is not None and end.state == "completed" else None
 
-    async def _start(self, phase: Phase, index: int, ending: Marking | None) -> None:
-        """Announces the end of the phase before and the start of this one, in one step."""
-        before = ending or Marking()
-        marks = [*before.marks, Mark(start_mark(phase.name), "null")]
+    def _starting(self, phase: PhasePlan, before: PhasePlan | None) -> Marking:
+        """What the start of a phase writes; `before` is the phase that ended now."""
+        if not self._marks:
+            return self._pipeline.beginning
+        if before is not None and before.index == phase.index - 1:
+            # The phase that ended says when this one began.
+            marks: tuple[Mark, ...] = ()
+        else:
+            marks = (Mark(phase.start, "null"),)
         if PIPELINE not in self._marks:
-            marks.append(Mark(PIPELINE, encode(list(self._pipeline.names), "pipeline", 1 << 20)))
-        notices = (*before.notices, started(phase.name, index, self._count))
-        failed = end_mark(phase.name)
-        marking = Marking(tuple(marks), (failed,) if failed in self._marks else (), notices)
-        job = self._job
-        progress = str(overall(index, 0, self._count))
-        self._refuse_too_many(marks)
-        await job._update(  # noqa: SLF001 - a part of the job
-            JobUpdate(job.id, job.token, progress=progress, marking=marking)
-        )
-        self._known.written(*marks)
+            marks += self._pipeline.beginning.marks
+        return Marking(marks, (phase.end,) if phase.end in self._marks else (), phase.started)
 
-    async def _run_phase(self, phase: Phase, index: int, results: dict[str, Json]) -> Json:
-        left = phase.attempts
-        stored = self._marks.get(progress_mark(phase.name))
+    def _post(self, phase: PhasePlan, marking: Marking) -> None:
+        job = self._job
+        self._refuse_too_many(marking.marks)
+        change = JobUpdate(job.id, job.token, progress=phase.text, marking=marking)
+        job.posted = job.queue.updates.post(change, self._lost)
+        self._known.written(*marking.marks)
+
+    def _lost(self, answer: Answer) -> None:
+        self._calls.lost(self._job, answer)
+
+    async def _update(self, phase: PhasePlan, marking: Marking) -> None:
+        job = self._job
+        self._refuse_too_many(marking.marks)
+        change = JobUpdate(job.id, job.token, progress=phase.text, marking=marking)
+        await job._update(change)  # noqa: SLF001 - a part of the job
+        self._known.written(*marking.marks)
+
+    async def _run_phase(self, phase: PhasePlan, results: dict[str, Json]) -> Json:
+        stored = self._marks.get(phase.progress)
         last = None if stored is None else decode(stored)
+        left = phase.phase.attempts
         while True:
             left -= 1
             self._known.begin_phase(phase.name)
-            context = PhaseContext(self._job, Place(phase.name, index, self._count), results, last)
+            context = PhaseContext(self._job, phase, results, last)
             try:
-                return await self._timed(phase, context)
+                if phase.is_simple:
+                    return await phase.phase.function(self._job, context)
+                return await self._timed(phase.phase, context)
             except NOT_TRIED_AGAIN:
                 raise
             except Exception:
                 if left == 0 or self._job.cancelled:
                     raise
                 last = context.last_progress
-                if phase.backoff is not None:
+                if phase.phase.backoff is not None:
                     luck = random.random()  # noqa: S311 - spreads load, keeps no secret
-                    await asyncio.sleep(phase.backoff.after(phase.attempts - left, luck) / 1000)
+                    await asyncio.sleep(phase.phase.backoff.after(phase.phase.attempts - left, luck) / 1000)
 
     async def _timed(self, phase: Phase, context: PhaseContext) -> Json:
         limit = None if phase.timeout is None else phase.timeout / 1000

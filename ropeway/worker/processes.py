@@ -22,7 +22,7 @@ from ..showing import shown
 from .described_flows import rebuild
 from .failures import HandlerFailed, HandlerFailedForGood, PayloadRefused
 from .job import Job
-from .pipeline_run import PhaseContext
+from .phase_context import PhaseContext
 from .process_protocol import (
     LINE_LIMIT,
     AddChildren,

@@ -93,7 +93,7 @@ class Runtime:
         self._stoppable = stoppable
         self._threads = Threads(worker_id)
         self._processes = Processes(rules.max_process_jobs, rules.max_process_memory)
-        self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._overdue)
+        self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._signal)
         self.slots = Slots(rules.concurrency, self._attempts, self._ended)
         quarantine = Quarantine(self.slots, handlers, rules.stalls_in)
         self.dispatcher = Dispatcher(
@@ -482,9 +482,6 @@ class Runtime:
         if not job.ended:
             self.slots.signal(job, signal)
             self._loop.call_later(self._rules.cancel_grace, self._check_stopped, job)
-
-    def _overdue(self, job: Job) -> None:
-        self._signal(job, "timeout")
 
     def _check_stopped(self, job: Job) -> None:
         if not job.ended and not self.stopping.is_set():

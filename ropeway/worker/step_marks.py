@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from itertools import count
+from collections.abc import Iterable
 from typing import Any, Final, get_type_hints
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from ..errors import AttemptTimeout, InvalidInput
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.instants import Instant
-from ..job.marks import GATHER, SLEEP, Mark, check_bounds, mark_name
+from ..job.marks import GATHER, MARKS_LIMIT, MOST_MARKS, SLEEP, Mark, check_bounds, mark_name, scoped, size_of
 from ..job.record import JobRecord
 from ..job.shape import Shape
 from ..job.steps import StepResult
@@ -23,33 +23,31 @@ _ANY: Final[Shape[Any]] = Shape(Any)
 class StepMarks:
     """The marks of one attempt: those that were there when it began, and those that it wrote since."""
 
+    __slots__ = ("_gathers", "_phase", "_size", "_sleeps", "_used", "values")
+
     def __init__(self, record: JobRecord) -> None:
-        self.values: dict[str, JsonText] = {mark.name: mark.value for mark in record.marks}
+        self.values: dict[str, JsonText] = {mark.name: mark.value for mark in record.marks} if record.marks else {}
+        self._size = sum(map(size_of, self.values.values())) if self.values else 0
+        """Bytes of all values, and of those that were replaced."""
         self._used: set[str] = set()
         self._phase: str | None = None
-        self._used_before: frozenset[str] = frozenset()
-        """Names that were used before the current phase began."""
-        self._sleeps = count(1)
-        self._gathers = count(1)
+        self._sleeps = 0
+        self._gathers = 0
 
     @property
     def marks(self) -> tuple[Mark, ...]:
         return tuple(Mark(name, value) for name, value in self.values.items())
 
     def begin_phase(self, name: str) -> None:
-        """Begins a phase, or tries it again: it may use the names of its earlier tries.
-
-        Later attempts leave out the phases that completed. So sleeps and gathers without a name are counted in their
-        phase, or they would be taken for those of another one.
-        """
-        if name != self._phase:
-            self._phase, self._used_before = name, frozenset(self._used)
-        self._used = set(self._used_before)
-        self._sleeps, self._gathers = count(1), count(1)
+        """Begins a phase, or tries it again. Names are those of the phase: others may use the same."""
+        self._phase = name
+        if self._used:
+            self._used = set()
+        self._sleeps = self._gathers = 0
 
     def use(self, kind: str, name: object) -> str:
-        """The name of a mark that the handler uses now, for the first time in this attempt."""
-        mark = kind + mark_name(name, kind)
+        """The name of a mark that the handler uses now, for the first time in this attempt or phase."""
+        mark = scoped(kind, self._phase, mark_name(name, kind))
         if mark in self._used:
             raise InvalidInput(f"{name!r} was used twice by this attempt: give each {kind[:-1]} its own name")
         self._used.add(mark)
@@ -57,24 +55,30 @@ class StepMarks:
 
     def next_sleep(self) -> str:
         """The mark of a sleep without a name."""
-        return f"{SLEEP}{self._numbered(next(self._sleeps))}"
+        self._sleeps += 1
+        return scoped(SLEEP, self._phase, f"#{self._sleeps}")
 
     def next_gather(self) -> str:
-        return f"{GATHER}{self._numbered(next(self._gathers))}"
-
-    def _numbered(self, number: int) -> str:
-        return f"#{number}" if self._phase is None else f"{self._phase}#{number}"
+        self._gathers += 1
+        return scoped(GATHER, self._phase, f"#{self._gathers}")
 
     def read(self, mark: str) -> Json:
         return decode(self.values[mark])
 
     def checked(self, *marks: Mark) -> tuple[Mark, ...]:
         """Marks to be written; refuses them if the job would have too many, or too large ones."""
-        check_bounds(self.values, marks)
+        if len(self.values) + len(marks) > MOST_MARKS or self._size + _size_of_all(marks) > MARKS_LIMIT:
+            check_bounds(self.values, marks)
         return marks
 
     def written(self, *marks: Mark) -> None:
-        self.values.update({mark.name: mark.value for mark in marks})
+        for mark in marks:
+            self.values[mark.name] = mark.value
+        self._size += _size_of_all(marks)
+
+
+def _size_of_all(marks: Iterable[Mark]) -> int:
+    return sum([size_of(mark.value) for mark in marks])
 
 
 def result_shape(function: object) -> Shape[Any]:

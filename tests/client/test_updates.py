@@ -89,24 +89,29 @@ async def test_an_outage_is_told_to_all_of_the_trip(tampered_queue: Queue, tampe
     assert trips(tampering) == [["a"], ["b", "c"]]
 
 
-async def test_those_that_announce_differently_go_apart_and_each_job_in_order(
+async def test_what_was_posted_goes_with_the_others_and_one_withdrawn_does_not(
     tampered_queue: Queue, tampering: Tampering, held: Door
 ):
-    both = ("phase-completed", "phase-started")
-    sent = await send(
-        tampered_queue,
-        change("a"),
-        change("b", "phase-started"),
-        change("c"),
-        change("d", *both),
-        change("e", "phase-started"),
-        change("d"),
-        change("f", *both),
-    )
+    updates = tampered_queue.updates
+    sent = await send(tampered_queue, change("a"))
+    posted, withdrawn = [updates.post(change(id), lambda _: None) for id in "bc"]
+    sent += await send(tampered_queue, change("d"))
+    assert withdrawn.withdraw()
     held.opened.set()
     await asyncio.gather(*sent)
 
-    assert trips(tampering) == [["a"], ["b", "c", "e"], ["d", "d", "f"]]
+    assert await posted.answer() == Answer("done", "waiting")
+    assert not posted.withdraw()
+    assert trips(tampering) == [["a"], ["b", "d"]]
+
+
+async def test_one_that_is_posted_alone_leaves_at_once_and_a_refusal_is_told(tampered_queue: Queue):
+    refused: list[Answer] = []
+
+    posted = tampered_queue.updates.post(change("missing"), refused.append)
+
+    assert (await posted.answer()).verdict == "missing"
+    assert [answer.verdict for answer in refused] == ["missing"]
 
 
 async def test_one_of_a_cancelled_caller_is_left_out(tampered_queue: Queue, tampering: Tampering, held: Door):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ropeway.errors import InvalidName, InvalidOption
 from ropeway.job.instants import moment_of
-from ropeway.job.marks import LONGEST_MARK, PHASE, PIPELINE, Mark, mark_name
+from ropeway.job.marks import LONGEST_MARK, PHASE, PIPELINE, STEP, Mark, mark_name, scoped
 from ropeway.job.options import StoredOptions, stored_options, with_phases
 from ropeway.job.phases import (
     PhaseEnd,
@@ -105,8 +105,21 @@ def test_phases_of_a_job_that_never_ran_are_those_it_was_added_for():
 
 
 def test_a_job_that_begins_again_at_a_phase_forgets_it_and_the_later_ones():
-    expected = (PIPELINE, *marks_of_phase("process"), *marks_of_phase("upload"))
-    assert phases_from(job("failed", *DONE), "process") == expected
+    inside = scoped(STEP, "upload", "page-1")
+    steps = (Mark(scoped(STEP, "download", "page-1"), "{}"), Mark(inside, "{}"), Mark("signal:upload", "1"))
+
+    expected = (PIPELINE, *marks_of_phase("process"), *marks_of_phase("upload"), inside)
+    assert phases_from(job("failed", *DONE, *steps), "process") == expected
+
+
+def test_a_phase_that_follows_another_began_when_that_ended():
+    names = replace(NAMES, at=10)
+    end = Mark(end_mark("download"), encode_end(PhaseEnd("completed")), 20)
+
+    first, second, third = phases_of(job("active", names, end))
+
+    assert (first.started_at, second.started_at, second.state) == (moment_of(10), moment_of(20), "active")
+    assert (third.state, third.started_at) == ("pending", None)
 
 
 def test_a_phase_to_begin_at_is_one_of_the_job():

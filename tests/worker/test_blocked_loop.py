@@ -235,7 +235,7 @@ async def test_a_long_block_shows_its_stack_once_and_no_frame_of_ropeway(
 
 async def test_what_a_handler_returned_in_its_thread_is_known_before_the_loop_sees_it():
     job = running_job(Queue("letters", "memory://"), "1")
-    attempts = Attempts(cast(Any, None), cast(Any, None), cast(Any, None), cast(Any, None), lambda _: None)
+    attempts = Attempts(cast(Any, None), cast(Any, None), cast(Any, None), cast(Any, None), lambda *_: None)
     assert attempts.completed_in_thread(job) is None
     attempts._returned[job] = {"sent": 1}
     outcome = attempts.completed_in_thread(job)

@@ -37,7 +37,7 @@ from ropeway.job.marks import PIPELINE, Mark
 from ropeway.job.phases import start_mark
 from ropeway.store.values import StallRules
 from tests.client.fixtures import MakeQueue
-from tests.client.tampering import Outage, Tampering
+from tests.client.tampering import Door, Outage, Tampering
 
 from . import phase_handlers
 from .watching import PATIENCE, Ear, entered, told
@@ -413,6 +413,31 @@ class TestRetries:
         assert first.ended_at is not None
 
 
+class TestStepsOfPhases:
+    async def test_names_are_those_of_the_phase_and_begin_again_with_it(self, queue: Queue):
+        calls: list[str] = []
+
+        async def note(phase: str) -> str:
+            calls.append(phase)
+            return phase
+
+        async def phase(job: Job, ctx: PhaseContext) -> str:
+            result: str = await job.step("fetch", note, ctx.name)
+            assert result == ctx.name
+            return result
+
+        pipeline = Pipeline([Phase(name, phase) for name in ("download", "process", "upload")])
+        job = await run(queue, pipeline)
+        steps = [(step.phase, step.name) for step in (await job.refresh()).steps]
+        assert sorted(steps) == [("download", "fetch"), ("process", "fetch"), ("upload", "fetch")]
+
+        await job.retry(from_phase="process")
+        async with Worker(queue, {"import": pipeline}):
+            await job.result(timeout=PATIENCE)
+
+        assert calls == ["download", "process", "upload", "process", "upload"]
+
+
 class TestAttemptsOfPhases:
     @pytest.mark.parametrize("backoff", [Backoff.fixed(0.001), 0.001, "1 ms"])
     async def test_a_phase_is_tried_again_in_place(self, queue: Queue, backoff: Any):
@@ -554,6 +579,7 @@ class TestCancelling:
         phases = Phases()
 
         async def cancel(job: Job, ctx: PhaseContext) -> str:
+            await ctx.progress(10)
             await queue.cancel(job.id)
             with pytest.raises(asyncio.CancelledError):
                 await asyncio.sleep(PATIENCE)
@@ -685,13 +711,68 @@ class TestTrouble:
 
         assert {phase.state for phase in (await job.refresh()).phases} == {"completed"}
 
-    async def test_three_phases_are_three_writes_and_one_completion(self, tampered_queue: Queue, tampering: Tampering):
+    async def test_three_phases_are_two_writes_and_one_completion(self, tampered_queue: Queue, tampering: Tampering):
         async def nothing(job: Job, ctx: PhaseContext) -> None:
             pass
 
         await run(tampered_queue, Pipeline([Phase(name, nothing) for name in "abc"]))
 
-        assert tampering.calls["update"] == 3
+        assert tampering.calls["update"] == 2
+
+    async def test_the_first_phase_does_not_wait_for_its_start_to_be_stored(
+        self, tampered_queue: Queue, tampering: Tampering
+    ):
+        door = Door()
+        tampering.before["update"] = door.pass_through
+
+        async def first(job: Job, ctx: PhaseContext) -> None:
+            await door.reached.wait()
+            assert (await job.refresh()).progress is None
+            door.opened.set()
+
+        job = await run(tampered_queue, Pipeline([Phase("only", first)]))
+
+        assert await states(job) == [("only", "completed")]
+        events = await events_of(tampered_queue, job, "phase-started", "phase-completed")
+        assert [event.name for event in events] == ["phase-started", "phase-completed"]
+
+    async def test_a_first_phase_stops_if_its_start_is_refused(self, tampered_queue: Queue, tampering: Tampering):
+        queue, stopped = tampered_queue, asyncio.Event()
+
+        async def take_away(*_: Any) -> None:
+            tampering.before.clear()
+            await queue.store.cancel(queue.name, ["import"])
+
+        tampering.before["update"] = take_away
+
+        async def first(job: Job, ctx: PhaseContext) -> None:
+            try:
+                await asyncio.sleep(PATIENCE)
+            finally:
+                stopped.set()
+
+        async with Worker(queue, {"import": Pipeline([Phase("first", first)])}):
+            await queue.add("import", id="import")
+            async with asyncio.timeout(PATIENCE):
+                await stopped.wait()
+
+    async def test_a_failure_beside_an_unanswered_start_keeps_the_phases(
+        self, tampered_queue: Queue, tampering: Tampering
+    ):
+        """The attempt is broken off by its timeout, while the store has not answered to the start of its phase."""
+        door = Door()
+        tampering.before["update"] = door.pass_through
+
+        async def first(job: Job, ctx: PhaseContext) -> None:
+            await asyncio.sleep(PATIENCE)
+
+        async with Worker(tampered_queue, {"import": Pipeline([Phase("first", first), Phase("second", first)])}):
+            job = await tampered_queue.add("import", timeout=0.05)
+            with pytest.raises(JobFailed):
+                await job.result(timeout=PATIENCE)
+            door.opened.set()
+
+        assert await states(job) == [("first", "failed"), ("second", "pending")]
 
 
 class TestBadInput:

@@ -41,13 +41,13 @@ def step_lines(job: Snapshot) -> Iterator[str]:
     if not job.steps:
         return
     shown_steps = job.steps[-_STEPS:]
-    width = max(len(step.name) for step in shown_steps)
+    names = [one_line(step.name if step.phase is None else f"{step.phase}: {step.name}") for step in shown_steps]
+    width = max(map(len, names))
     yield f"\nSteps ({len(job.steps):,})"
     if len(job.steps) > _STEPS:
         yield f"  … {len(job.steps) - _STEPS:,} earlier"
-    for step in shown_steps:
-        name = one_line(step.name).ljust(width)
-        yield f"  {_time(step.ended_at)}  {in_words(step.took):>10}  {name}  {_result(step)}".rstrip()
+    for step, name in zip(shown_steps, names, strict=True):
+        yield f"  {_time(step.ended_at)}  {in_words(step.took):>10}  {name.ljust(width)}  {_result(step)}".rstrip()
 
 
 def _time(moment: datetime | None) -> str:

@@ -60,6 +60,10 @@ class QueueData:
         self._indexed: dict[str, JobRecord | None] = {}
         """Jobs changed since the indexes were last updated, as the indexes have them."""
         self._drafts: dict[tuple[str, State | None], Draft] = {}
+        self._notices: dict[str, tuple[int, list[tuple[str, dict[str, Any] | None]]]] = {}
+        """By what they say, the place of the newest draft and its jobs."""
+        self._last_notice: dict[str, int] = {}
+        """By job, the place of the draft with the last notice about it."""
         self._after: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._undo: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
         """How to undo the changes of this step to all but jobs, newest last."""
@@ -157,6 +161,16 @@ class QueueData:
             draft = self._drafts[what, to] = Draft(what, to, detail, [])
         return draft.jobs
 
+    def announce(self, id: str, what: str, detail: dict[str, Any] | None) -> None:
+        """Adds a job to an entry for a notice that comes after all others about it in this step."""
+        place, jobs = self._notices.get(what, (-1, []))
+        if place <= self._last_notice.get(id, -1):
+            place, jobs = len(self._drafts), []
+            self._drafts[f"{what} {place}", None] = Draft(what, None, None, jobs)
+            self._notices[what] = place, jobs
+        jobs.append((id, detail))
+        self._last_notice[id] = place
+
     def separate(self, id: str) -> None:
         """Begins new event entries if this step changed the job before: what happens to it next is announced later."""
         if id in self._original:
@@ -191,6 +205,7 @@ class QueueData:
         """Discards the event entries of this step."""
         self._was_busy = False
         self._drafts.clear()
+        self._notices, self._last_notice = {}, {}
 
     def prepare(self, now: Instant) -> None:
         """The part of a commit that may fail: encoding event entries, whose text may be invalid."""
@@ -231,6 +246,7 @@ class QueueData:
     def _end(self) -> None:
         self._original = {}
         self._drafts = {}
+        self._notices, self._last_notice = {}, {}
         self._after = []
         self._undo = []
 

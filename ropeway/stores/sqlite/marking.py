@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from ...job.codec import JsonText
 from ...job.instants import Instant
-from ...job.marks import Marking
+from ...job.marks import Marking, Notice
 from ...job.outcomes import Outcome
 from ...store.values import JobUpdate
 from .decoding import decoder
-from .locating import LocatedJob, grouped
+from .locating import LocatedJob
 from .placeholders import HAS_MARKS
 from .promoting import promote
 from .statements import statements
@@ -40,10 +40,25 @@ def write_marks(tx: Transaction, row: QueueRow, markings: Markings, now: Instant
         tx.run_many(_SQL["forget"], forgotten)
     if written := [(seq, name, now, value) for (seq, name), value in values.items() if value is not None]:
         tx.run_many(_SQL["write"], written)
-    notices = [(job.id, notice) for job, marking in markings for notice in marking.notices]
-    for what, group in grouped(notices, lambda one: one[1].what).items():
-        row.announce(what, now, jobs=[(id, msgspec.Raw(notice.detail)) for id, notice in group])
+    _announce(row, markings, now)
     return _note(tx, [job for job, marking in markings if marking.marks])
+
+
+def _announce(row: QueueRow, markings: Markings, now: Instant) -> None:
+    """Writes as few entries as keep the notices of each job in order."""
+    entries: list[tuple[Notice, list[tuple[str, msgspec.Raw]]]] = []
+    newest: dict[str, int] = {}
+    last: dict[int, int] = {}
+    for job, marking in markings:
+        for notice in marking.notices:
+            place = newest.get(notice.what, -1)
+            if place <= last.get(job.seq, -1):
+                place = newest[notice.what] = len(entries)
+                entries.append((notice, []))
+            entries[place][1].append((job.id, msgspec.Raw(notice.detail)))
+            last[job.seq] = place
+    for notice, jobs in entries:
+        row.announce(notice.what, now, jobs=jobs)
 
 
 def _note(tx: Transaction, jobs: Sequence[LocatedJob]) -> set[int]:

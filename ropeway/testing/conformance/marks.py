@@ -13,8 +13,22 @@ from ...job.states import FINAL, OPEN, State
 from ...store.commands import Find
 from ...store.contract import Store
 from ...store.values import Answer, JobUpdate, StallRules
-from ..arrange import active, add_one, claim, claim_one, completed, events_of, job_in, read
-from ..factories import DAY, FOREIGN, LOCK, NOW, QUEUE, SECOND, claim_request, complete, fail, retry, token_of
+from ..arrange import active, add_one, claim, claim_one, completed, entries, events_of, job_in, read
+from ..factories import (
+    DAY,
+    FOREIGN,
+    LOCK,
+    NOW,
+    QUEUE,
+    SECOND,
+    claim_request,
+    complete,
+    fail,
+    hand_back,
+    postpone,
+    retry,
+    token_of,
+)
 
 
 def mark(name: str, value: str = "1") -> Marking:
@@ -103,6 +117,35 @@ class TestMarks:
         assert await events_of(store, "phase-completed") == [(held.id, {"phase": "a"})]
         assert await events_of(store, "phase-started") == [(held.id, {"phase": "b"})]
 
+    async def test_notices_of_each_job_keep_their_order(self, store: Store) -> None:
+        """However many jobs and updates share the call, and whatever else is announced."""
+        jobs = [await active(store, id=id) for id in "abc"]
+
+        def announcing(job: JobRecord, *notices: str) -> JobUpdate:
+            given = tuple(Notice(f"phase-{what}", f'{{"n":{n}}}') for n, what in enumerate(notices))
+            return JobUpdate(job.id, job.token, marking=Marking(notices=given))
+
+        first, second, third = jobs
+        updates = [
+            announcing(first, "completed", "started"),
+            announcing(second, "started", "completed", "started"),
+            announcing(third, "started", "started"),
+            announcing(first, "completed"),
+        ]
+        await store.update(QUEUE, updates, now=NOW)
+
+        events = [
+            (id, entry.what, {**(entry.detail or {}), **(detail or {})}["n"])
+            for entry in await entries(store)
+            if entry.what.startswith("phase-")
+            for id, detail in entry.jobs
+        ]
+        assert {job.id: [(what, n) for id, what, n in events if id == job.id] for job in jobs} == {
+            "a": [("phase-completed", 0), ("phase-started", 1), ("phase-completed", 0)],
+            "b": [("phase-started", 0), ("phase-completed", 1), ("phase-started", 2)],
+            "c": [("phase-started", 0), ("phase-started", 1)],
+        }
+
     async def test_marks_progress_and_log_share_one_update(self, store: Store) -> None:
         held = await active(store)
         change = JobUpdate(held.id, held.token, progress="17", log=("line",), marking=mark("a"))
@@ -112,10 +155,11 @@ class TestMarks:
         job = await read(store, held.id)
         assert (job.progress, len(job.marks)) == ("17", 1)
 
-    @pytest.mark.parametrize("move", ["complete", "fail", "retry"])
+    @pytest.mark.parametrize("move", ["complete", "fail", "retry", "postpone", "hand back"])
     async def test_an_outcome_writes_marks_in_its_own_step(self, store: Store, move: str) -> None:
         held = await active(store, attempts=2)
-        outcome = {"complete": complete(held), "fail": fail(held), "retry": retry(held)}[move]
+        moves = (complete(held), fail(held), retry(held), postpone(held), hand_back(held))
+        [outcome] = [outcome for outcome in moves if outcome.move == move]
         marking = Marking((Mark("a", "1"),), notices=(Notice("phase-completed"),))
         await store.settle(QUEUE, [_with(outcome, marking)], now=NOW)
 

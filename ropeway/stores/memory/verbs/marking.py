@@ -14,7 +14,7 @@ from ..queue_data import QueueData
 def marked(queue: QueueData, job: JobRecord, marking: Marking, now: Instant) -> JobRecord:
     """The job with its new marks, announced; put it into the queue."""
     for notice in marking.notices:
-        queue.entry(notice.what).append((job.id, decode(notice.detail)))
+        queue.announce(job.id, notice.what, decode(notice.detail))
     marks = {mark.name: mark for mark in without(job.marks, marking.forgets)}
     marks |= {mark.name: Mark(mark.name, mark.value, now) for mark in marking.marks}
     return replace(job, marks=tuple(marks[name] for name in sorted(marks)))

@@ -26,24 +26,28 @@ local function mark(q, id, run, marking)
     run = marked_run(q, id, run)
     call_with('HSET', key, fields)
   end
-  q.notices = q.notices or {}
+  local drafts = q.notices or { newest = {}, last = {} }
+  q.notices = drafts
   for i = 1, #notices, 2 do
-    local what, jobs = notices[i], q.notices[notices[i]]
-    if not jobs then
-      jobs = {}
-      q.notices[#q.notices + 1], q.notices[what] = what, jobs
+    local what = notices[i]
+    local place = drafts.newest[what] or 0
+    -- Behind all that is announced about the job, so that its notices keep their order.
+    if place <= (drafts.last[id] or 0) then
+      place = #drafts + 1
+      drafts[place], drafts.newest[what] = { what = what }, place
     end
-    jobs[#jobs + 1] = '["' .. id .. '",' .. notices[i + 1] .. ']'
+    local jobs = drafts[place]
+    jobs[#jobs + 1], drafts.last[id] = '["' .. id .. '",' .. notices[i + 1] .. ']', place
   end
   return run
 end
 
--- One entry for each kind of event.
+-- As few entries as keep the notices of each job in order.
 local function announce_notices(q)
-  local notices = q.notices or {}
+  local drafts = q.notices or {}
   q.notices = nil
-  for _, what in ipairs(notices) do
-    announce_all(q, what, nil, notices[what])
+  for _, jobs in ipairs(drafts) do
+    announce_all(q, jobs.what, nil, jobs)
   end
 end
 
