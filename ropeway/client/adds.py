@@ -43,7 +43,12 @@ class Adds:
     async def _go_alone(self, bundle: Bundle) -> list[Added]:
         self._under_way += 1
         try:
-            return (await self._send([bundle]))[0]
+            # As `_send`, which would cost one more coroutine per add.
+            return (await self._store.add([bundle]))[0]
+        except StoreUnavailable as error:
+            if not _is_lost(error):
+                raise
+            return (await self._repeat([bundle]))[0]
         finally:
             self._under_way -= 1
             if self._waiting:
@@ -59,17 +64,20 @@ class Adds:
         return answer
 
     async def _send(self, bundles: Sequence[Bundle]) -> list[list[Added]]:
-        """Repeats a call whose answer was lost, with the same ids.
-
-        What it finds then counts as created by the first try; a job that was there before, under an id of the caller's
-        own, cannot be told from that.
-        """
         try:
             return await self._store.add(bundles)
         except StoreUnavailable as error:
             if not _is_lost(error):
                 raise
-            await asyncio.sleep(PAUSE_BEFORE_REPEAT)
+        return await self._repeat(bundles)
+
+    async def _repeat(self, bundles: Sequence[Bundle]) -> list[list[Added]]:
+        """Repeats a call whose answer was lost, with the same ids.
+
+        What it finds then counts as created by the first try; a job that was there before, under an id of the caller's
+        own, cannot be told from that.
+        """
+        await asyncio.sleep(PAUSE_BEFORE_REPEAT)
         with in_doubt():
             return [_by_first_try(answers) for answers in await self._store.add(bundles)]
 

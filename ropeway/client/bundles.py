@@ -17,7 +17,7 @@ from ..store.values import Added
 from .handle import JobHandle
 from .inputs import refuse_unfilled
 from .name_hints import Guided
-from .new_jobs import Call, JobRequest, call_of, new_job
+from .new_jobs import Call, JobRequest, call_of, new_job, plain_job
 from .results import R
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def refuse_function(given: object, method: str = "add") -> None:
         raise InvalidInput(problem)
 
 
-def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Call[R]], list[NewJob]]:
+def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[JobHandle[R]], list[NewJob]]:
+    """Jobs to add, and the handles on them, which `answered` completes."""
     if isinstance(requests, str | Call):
         raise InvalidInput(f"add_many takes several jobs, and {shown(requests)} is one: put it in a list")
     if isinstance(requests, Mapping):
@@ -65,22 +66,35 @@ def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Cal
         )
     if not isinstance(requests, Iterable):
         raise InvalidInput(f"add_many takes several jobs, and not {shown(requests)}: give a list of (name, data)")
-    calls = [call_of(request, position) for position, request in enumerate(requests)]
-    bundle = []
-    for position, call in enumerate(calls):
+    handles: list[JobHandle[R]] = []
+    bundle: list[NewJob] = []
+    plain: set[str] = set()
+    """Names that were checked, and whose jobs have no options but their own."""
+    for position, request in enumerate(requests):
+        if type(request) is tuple and len(request) == 2 and type(request[0]) is str and request[0] in plain:
+            call, (name, data) = None, request
+        else:
+            call = call_of(request, position)
         try:
-            bundle.append(job_of(queue, call))
+            job = plain_job(queue.name, name, data, queue.size_limit) if call is None else job_of(queue, call)
         except InvalidInput as error:
             _name_item(error, position)
             raise
-    return calls, bundle
+        bundle.append(job)
+        if call is None:
+            handles.append(JobHandle(queue, job.id, name, data))
+        else:
+            handles.append(handle_of(queue, call, job.id))
+            if not queue.defaults and job.name not in queue.tasks.defaults and job.name not in queue.pipelines:
+                plain.add(job.name)
+    return handles, bundle
 
 
-def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added]) -> list[JobHandle[R]]:
-    handles = []
-    for position, (call, answer) in enumerate(zip(calls, answers, strict=True)):
+def answered(handles: list[JobHandle[R]], answers: Sequence[Added]) -> list[JobHandle[R]]:
+    """The handles, completed by the answers to their jobs. Raises `DuplicateJob` if an id was taken."""
+    for position, (handle, answer) in enumerate(zip(handles, answers, strict=True)):
         try:
-            handles.append(handle_of(queue, call, answer))
+            note_answer(handle, answer)
         except DuplicateJob as error:
             _name_item(error, position)
             if [other.id for other in answers].count(error.job_id) > 1:
@@ -89,14 +103,23 @@ def handles_of(queue: Queue, calls: Sequence[Call[R]], answers: Sequence[Added])
     return handles
 
 
-def handle_of(queue: Queue, call: Call[R], answer: Added) -> JobHandle[R]:
+def handle_of(queue: Queue, call: Call[R], id: str) -> JobHandle[R]:
+    if call.read_result is None:
+        # By position, which costs half as much.
+        return JobHandle(queue, id, call.name, call.data)
+    return JobHandle(queue, id, call.name, call.data, read_result=call.read_result)
+
+
+def note_answer(handle: JobHandle[R], answer: Added) -> JobHandle[R]:
+    """Completes the handle on a job by the answer to its add. Raises `DuplicateJob` if the id was taken."""
     verdict = answer.verdict
     if verdict == "created":
-        return JobHandle(queue, answer.id, call.name, call.data, created=True, read_result=call.read_result)
-    if verdict == "conflict":
-        raise DuplicateJob(queue.name, answer.id)
-    is_deduplicated = verdict == "deduplicated"
-    return JobHandle(queue, answer.id, call.name, call.data, deduplicated=is_deduplicated, read_result=call.read_result)
+        handle.created = True
+    elif verdict == "conflict":
+        raise DuplicateJob(handle.queue.name, answer.id)
+    else:
+        handle.id, handle.deduplicated = answer.id, verdict == "deduplicated"
+    return handle
 
 
 def _name_item(error: InvalidInput | DuplicateJob, position: int) -> None:

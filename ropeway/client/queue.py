@@ -46,7 +46,7 @@ from ..store.values import (
 )
 from .attached import Attached
 from .batches import NO_LIMIT, clean_all, move_all, obliterate_all
-from .bundles import bundle_of, handle_of, handles_of, job_of
+from .bundles import answered, bundle_of, handle_of, job_of, note_answer
 from .dead_letters import redrive
 from .events import newest_event, read_events
 from .flow_plan import MOST_NODES, Plan
@@ -170,14 +170,15 @@ class Queue(Attached, Guided):
             return await add_repeating(self, name, data, repeat, options, tx)
         # Not by `add_call`, which would cost one more coroutine per add.
         call: Call[Json] = Call(name, data, options)
-        [answer] = await self._add([job_of(self, call)], tx)
-        return handle_of(self, call, answer)
+        job = job_of(self, call)
+        [answer] = await self._add([job], tx)
+        return note_answer(handle_of(self, call, job.id), answer)
 
     async def add_call(self, call: Call[R], *, tx: object = None) -> JobHandle[R]:
         """Stores the job of one `task.call(...)`."""
-        lone_call(checked_call(call))
-        [answer] = await self._add([job_of(self, call)], tx)
-        return handle_of(self, call, answer)
+        job = job_of(self, lone_call(checked_call(call)))
+        [answer] = await self._add([job], tx)
+        return note_answer(handle_of(self, call, job.id), answer)
 
     @overload
     async def add_many(self, requests: Iterable[Call[R]], *, tx: object = None) -> list[JobHandle[R]]: ...
@@ -193,8 +194,8 @@ class Queue(Attached, Guided):
         Items are `(name, data)`, `(name, data, options)`, `task.call(...)` or names, in any mixture; `JobRequest` is
         their type.
         """
-        calls, bundle = bundle_of(self, requests)
-        return handles_of(self, calls, await self._add(bundle, tx)) if calls else []
+        handles, bundle = bundle_of(self, requests)
+        return answered(handles, await self._add(bundle, tx)) if bundle else []
 
     @overload
     async def add_flow(self, flow: Call[R], *, tx: object = None) -> FlowHandle[R]: ...

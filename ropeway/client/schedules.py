@@ -27,7 +27,7 @@ from ..job.schedules import (
 )
 from ..logger import log
 from ..store.values import ScheduleWrite, ScheduleWritten, StoredSchedule
-from .bundles import handle_of, job_of
+from .bundles import job_of, note_answer
 from .handle import JobHandle
 from .new_jobs import Call
 from .schedule import Schedule, ScheduleOptions, read_rule, schedule_of
@@ -135,7 +135,7 @@ class Schedules:
         if again := correction(self._decoded(stored), written):
             await self._queue.store.write_schedules(self._queue.name, [again])
         [added] = written.added
-        return handle_of(self._queue, Call(schedule.name, schedule.data), added)
+        return note_answer(JobHandle(self._queue, added.id, schedule.name, schedule.data), added)
 
     async def remove(self, id: str) -> bool:
         """Removes it with the jobs of its last ticks that have not begun; False if it does not exist."""

@@ -20,7 +20,7 @@ from ..store.transactions import sharing
 from ..store.values import Added, Children, Counts, History, LogPage, Metric, Settings
 from .adds import add_blocking
 from .blocking_iteration import iterate
-from .bundles import bundle_of, handle_of, handles_of, job_of
+from .bundles import answered, bundle_of, handle_of, job_of, note_answer
 from .flow_plan import Plan
 from .flow_tree import DEEPEST, FlowNode
 from .flows import Flow, FlowRequest
@@ -123,8 +123,9 @@ class SyncQueue(Guided):
         return self._add_one(call, tx, "await queue.add_call(...)")
 
     def _add_one(self, call: Call[R], tx: object, instead: str) -> SyncJobHandle[R]:
-        [answer] = self._add([job_of(self._queue, call)], tx, instead)
-        return SyncJobHandle(handle_of(self._queue, call, answer))
+        job = job_of(self._queue, call)
+        [answer] = self._add([job], tx, instead)
+        return SyncJobHandle(note_answer(handle_of(self._queue, call, job.id), answer))
 
     @overload
     def add_many(self, requests: Iterable[Call[R]], *, tx: object = None) -> list[SyncJobHandle[R]]: ...
@@ -140,11 +141,11 @@ class SyncQueue(Guided):
         Items are `(name, data)`, `(name, data, options)`, `task.call(...)` or names, in any mixture; `JobRequest` is
         their type.
         """
-        calls, bundle = bundle_of(self._queue, requests)
-        if not calls:
+        handles, bundle = bundle_of(self._queue, requests)
+        if not bundle:
             return []
         answers = self._add(bundle, tx, "await queue.add_many(...)")
-        return [SyncJobHandle(job) for job in handles_of(self._queue, calls, answers)]
+        return [SyncJobHandle(job) for job in answered(handles, answers)]
 
     @overload
     def add_flow(self, flow: Call[R], *, tx: object = None) -> SyncFlowHandle[R]: ...

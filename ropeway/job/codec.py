@@ -34,21 +34,19 @@ _has_long_number = re.compile(rb"\d{%d}" % (DIGIT_LIMIT + 1)).search
 
 def encode(value: Json, what: str = "data", limit: int = SIZE_LIMIT) -> JsonText:
     """Encodes a value; `limit` is in bytes of the encoded text."""
-    text = _encode_exactly(value, limit)
-    if text is None:
-        text = _encode_piecewise(value, what)
+    try:
+        text = _encode(value)
+        length = len(text)
+        # Every add does this: what a short text cannot be is not looked for.
+        if length <= limit and (length <= DEPTH_LIMIT or not _is_suspicious(text)) and _decode(text) == value:
+            return text.decode()
+    except Exception:  # noqa: BLE001, S110 - a value may compare as it likes
+        pass
+    # It may not read back as it was.
+    text = _encode_piecewise(value, what)
     if len(text) > limit:
         raise PayloadTooLarge(what, len(text), limit)
     return text.decode()
-
-
-def _encode_exactly(value: Json, limit: int) -> bytes | None:
-    """None if it may not read back as it was; then it is checked piece by piece."""
-    try:
-        text = _encode(value)
-        return text if len(text) <= limit and not _is_suspicious(text) and _decode(text) == value else None
-    except Exception:  # noqa: BLE001 - a value may compare as it likes
-        return None
 
 
 def _encode_piecewise(value: Json, what: str) -> bytes:
@@ -67,9 +65,7 @@ def decode(text: JsonText) -> Json:
 
 
 def _is_suspicious(text: bytes) -> bool:
-    """True if it may be nested too deeply, or contain too long a number."""
-    if len(text) <= DEPTH_LIMIT:
-        return False
+    """True if a text that is long enough for it may be nested too deeply, or contain too long a number."""
     return text.count(b"[") + text.count(b"{") > DEPTH_LIMIT or _has_long_number(text) is not None
 
 

@@ -43,7 +43,8 @@ def job_name(given: object) -> str:
         and 0 < len(given) <= LONGEST_JOB_NAME
         and (given.isalnum() or not _UNPRINTABLE.search(given))
     ):
-        return plain(given)
+        # As `plain`, without another call: every add checks a name.
+        return given if type(given) is str else plain(given)
     raise InvalidName("job name", given, f"use text of 1 to {LONGEST_JOB_NAME} characters without control characters")
 
 

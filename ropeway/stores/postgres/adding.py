@@ -25,17 +25,17 @@ class Arguments(NamedTuple):
     ids: list[str]
     names: list[str]
     datas: list[str]
-    options: list[str] | None
-    priorities: list[int] | None
-    lifos: list[bool] | None
-    delays: list[int] | None
-    dues: list[int | None] | None
-    tags: list[str | None] | None
-    flow: str | None
-    extras: list[str | None] | None
-    keys: list[str | None] | None
-    modes: list[str | None] | None
-    ttls: list[int | None] | None
+    options: list[str] | None = None
+    priorities: list[int] | None = None
+    lifos: list[bool] | None = None
+    delays: list[int] | None = None
+    dues: list[int | None] | None = None
+    tags: list[str | None] | None = None
+    flow: str | None = None
+    extras: list[str | None] | None = None
+    keys: list[str | None] | None = None
+    modes: list[str | None] | None = None
+    ttls: list[int | None] | None = None
 
     def parameters(self) -> tuple[Parameter, ...]:
         return (
@@ -65,7 +65,9 @@ def arguments_of(bundles: Bundles) -> Arguments:
     unusual = [
         job
         for job in jobs
-        if job.tags
+        if job.options != "{}"
+        or job.priority
+        or job.tags
         or job.parents
         or job.children
         or job.lifo
@@ -73,22 +75,27 @@ def arguments_of(bundles: Bundles) -> Arguments:
         or job.due_at is not None
         or job.extras is not None
     ]
-    is_flow = any(job.parents or job.children for job in unusual)
+    is_flow = bool(unusual) and any(job.parents or job.children for job in unusual)
     named = {job.queue for job in jobs}
     if is_flow:
         named.update(parent.queue for job in jobs for parent in job.parents)
     # In order: of two calls that make the same queues, one waits for the other.
     queues = sorted(named)
     places = {queue: place for place, queue in enumerate(queues, 1)}
-    return Arguments(
+    usual = (
         queues,
         [places[job.queue] for job in jobs] if len(queues) > 1 else None,
         [n for n, bundle in enumerate(bundles) for _ in bundle] if len(bundles) > 1 else None,
         [job.id for job in jobs],
         [job.name for job in jobs],
         [job.data for job in jobs],
-        [job.options for job in jobs] if any(job.options != "{}" for job in jobs) else None,
-        [job.priority for job in jobs] if any(job.priority for job in jobs) else None,
+    )
+    if not unusual:
+        return Arguments(*usual)
+    return Arguments(
+        *usual,
+        [job.options for job in jobs] if any(job.options != "{}" for job in unusual) else None,
+        [job.priority for job in jobs] if any(job.priority for job in unusual) else None,
         [job.lifo for job in jobs] if any(job.lifo for job in unusual) else None,
         [job.delay for job in jobs] if any(job.delay for job in unusual) else None,
         [job.due_at for job in jobs] if any(job.due_at is not None for job in unusual) else None,

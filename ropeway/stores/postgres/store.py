@@ -74,8 +74,8 @@ class PostgresStore(Store):
 
     def do(self, command: Command[A], now: Instant | None = None) -> Doing[A]:
         if isinstance(command, Claim) and command.wait:
-            return cast(Doing[A], self._claim_listeners.claim(command, self.do, self._listen_to_jobs))
-        return cast(Doing[A], VERBS[type(command)](self._executor, command, now))
+            return cast("Doing[A]", self._claim_listeners.claim(command, self.do, self._listen_to_jobs))
+        return cast("Doing[A]", VERBS[type(command)](self._executor, command, now))
 
     # Share a transaction
 

@@ -69,8 +69,8 @@ class RedisStore(Store):
 
     def do(self, command: Command[A], now: Instant | None = None) -> Doing[A]:
         if isinstance(command, Claim) and command.wait:
-            return cast(Doing[A], self.claim_waiting(command))
-        return cast(Doing[A], self.verbs[type(command)](self._executor, command, now))
+            return cast("Doing[A]", self.claim_waiting(command))
+        return cast("Doing[A]", self.verbs[type(command)](self._executor, command, now))
 
     def listen(self, topic: Topic, queues: Sequence[str], worker: str | None = None) -> Listener:
         if worker is None:
