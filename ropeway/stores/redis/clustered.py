@@ -28,6 +28,7 @@ from .settling import settlement
 from .store import RedisStore
 from .subscriber import RedisListener
 from .target import Target
+from .updating import packed_updates
 from .verbs import VERBS, Verb, Verbs, run
 
 T = TypeVar("T")
@@ -92,7 +93,7 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
     judged = await child_updates_over_slots(on.keys, on.call, queue, updates, now)
     await on.register([*queues])
     answers = await run.update_with(
-        on, run.packed_updates(command, now), pack_child_updates(on.keys, queue, updates, judged)
+        on, packed_updates(updates, now), pack_child_updates(on.keys, queue, updates, judged)
     )
     await _briefly(_deliver(on, queue, now))
     return answers

@@ -11,14 +11,14 @@ from msgspec.structs import force_setattr
 
 from ...job.flows import Parent
 from ...job.instants import LAST_INSTANT, Instant
-from ...job.marks import Mark, Marking
+from ...job.marks import Mark
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
 from ...store.answer_codes import answers_of as text_answers_of
 from ...store.commands import Claim
-from ...store.values import Answer, Claimed, JobUpdate
-from .ids import in_full, shortened, text_of
+from ...store.values import Answer, Claimed
+from .ids import in_full, text_of
 
 pack: Final[Callable[[Any], bytes]] = msgspec.msgpack.Encoder().encode
 as_json: Final = msgspec.json.Encoder().encode
@@ -94,21 +94,6 @@ def request_of(request: Claim) -> tuple[Any, ...]:
     worker = as_json(request.worker).decode()
     lock = min(request.lock, LAST_INSTANT)
     return request.token, request.worker, worker, request.limit, lock, names, request.repeat, request.isolates
-
-
-def update_of(update: JobUpdate) -> tuple[Any, ...]:
-    progress = False if update.progress is None else update.progress
-    data = False if update.data is None else update.data
-    # A text, because Lua leaves out what is nil and has no third truth.
-    company = "" if update.alone is None else "alone" if update.alone else "beside"
-    packed = shortened(update.id), update.token or False, progress, data, update.log, update.keep_logs, company
-    return packed if update.marking is None else (*packed, marking_of(update.marking))
-
-
-def marking_of(marking: Marking) -> tuple[Any, ...]:
-    """Names and values in turn, names to delete, events and their details in turn: see lua/lib/marking.lua."""
-    marks = [text for mark in marking.marks for text in (mark.name, mark.value)]
-    return marks, marking.forgets, [text for notice in marking.notices for text in (notice.what, notice.detail)]
 
 
 _ARRAY: Final = b"\xdd"

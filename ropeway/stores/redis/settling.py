@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT, Instant
+from ...job.marks import Marking
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
 from ...store.commands import Claim
 from ...store.values import Answer
-from .encoding import as_json, given, marking_of, pack, request_of
+from .encoding import as_json, given, pack, request_of
 from .ids import all_shortened
+from .updating import different, marking_of
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 
@@ -27,7 +29,7 @@ def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | N
     ordered = [*completed, *others] if completed else outcomes
     keeps: dict[Retention, int] = {}
     completions = [_completion(outcome, keeps) for outcome in completed]
-    markings = [(n, marking_of(each.marking)) for n, each in enumerate(ordered, 1) if each.marking is not None]
+    marked = [(number, each.marking) for number, each in enumerate(ordered, 1) if each.marking is not None]
     is_plain = len(keeps) == 1 and all(len(completion) == 1 for completion in completions)
     packed = pack(
         (
@@ -38,10 +40,15 @@ def settlement(outcomes: Sequence[Outcome], then: Claim | None, now: Instant | N
             [_other(outcome, keeps) for outcome in others],
             request_of(then) if then else False,
             [_keep(keep) for keep in keeps],
-            *((markings,) if markings else ()),
+            *((_markings(marked),) if marked else ()),
         )
     )
     return packed, ordered
+
+
+def _markings(marked: Sequence[tuple[int, Marking]]) -> tuple[Any, ...]:
+    markings, which = different([marking for _, marking in marked])
+    return [number for number, _ in marked], [marking_of(marking) for marking in markings], which
 
 
 def in_order(outcomes: Sequence[Outcome], ordered: Sequence[Outcome], answers: list[Answer]) -> list[Answer]:

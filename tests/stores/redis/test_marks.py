@@ -1,4 +1,4 @@
-"""Marks, in a hash beside each job that has any."""
+"""Marks: one text for each job that has any, or a hash of the job if they are many."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ropeway.job.events import expand
 from ropeway.job.extras import Extras
 from ropeway.job.instants import LAST_INSTANT
 from ropeway.job.marks import Mark, Marking, Notice
@@ -50,7 +51,7 @@ async def test_a_plain_job_has_none(store: RedisStore):
     held = await active(store)
     await store.settle(QUEUE, [complete(held)], now=NOW)
 
-    assert await keys_in(store, ":marks:*") == await keys_in(store, ":past") == []
+    assert await keys_in(store, ":marks*") == await keys_in(store, ":past") == []
 
 
 async def test_a_job_kept_no_longer_than_it_runs_takes_its_marks_along(store: RedisStore):
@@ -60,7 +61,7 @@ async def test_a_job_kept_no_longer_than_it_runs_takes_its_marks_along(store: Re
     await store.settle(QUEUE, [outcome], now=NOW)
 
     assert await store.get(QUEUE, ["job"]) == [None]
-    assert await keys_in(store, ":marks:*") == await keys_in(store, ":past") == []
+    assert await keys_in(store, ":marks*") == await keys_in(store, ":past") == []
 
 
 async def test_failures_stalls_and_a_reset_keep_them(store: RedisStore):
@@ -171,7 +172,7 @@ async def test_a_job_that_only_awaits_one_leaves_nothing_behind(store: RedisStor
 
     await store.remove(QUEUE, ["job"], now=NOW)
 
-    assert await keys_in(store, ":marks:*") == await keys_in(store, ":past") == []
+    assert await keys_in(store, ":marks*") == await keys_in(store, ":awaited") == await keys_in(store, ":past") == []
 
 
 async def test_an_obliterated_queue_leaves_none(store: RedisStore):
@@ -179,4 +180,59 @@ async def test_an_obliterated_queue_leaves_none(store: RedisStore):
 
     await store.obliterate(QUEUE, force=True, now=NOW)
 
+    assert await keys_in(store, ":marks*") == []
+
+
+def large(*numbers: int) -> tuple[Mark, ...]:
+    return tuple(Mark(f"m-{number}", f'"{"x" * 1500}{number}"') for number in numbers)
+
+
+async def test_many_have_a_hash_of_the_job(store: RedisStore):
+    held = await marked(store, Marking(large(1, 2)))
     assert await keys_in(store, ":marks:*") == []
+
+    for marking in (Marking(large(3)), Marking((Mark("m-2", "2"), Mark("m-4", "4")), forgets=("m-1",))):
+        await store.update(QUEUE, [JobUpdate("job", held.token, marking=marking)], now=NOW)
+
+    assert len(await keys_in(store, ":marks:*")) == 1
+    expected = [("m-2", "2"), ("m-3", large(3)[0].value), ("m-4", "4")]
+    assert [(mark.name, mark.value) for mark in (await read(store, "job")).marks] == expected
+    settled = await store.settle(QUEUE, [awaiting(held, "m-4")], claim_request(), now=NOW)
+    assert settled.claimed is not None
+    assert [len(job.marks) for job in settled.claimed.jobs] == [3]
+    await store.remove(QUEUE, ["job"], force=True, now=NOW)
+    assert await keys_in(store, ":marks*") == await keys_in(store, ":past") == []
+
+
+async def test_a_value_that_looks_like_a_mark_is_none(store: RedisStore):
+    name = "b" * 128
+    held = await marked(store, Marking((Mark("a", f"\u04d3\u0640{name}"),)))
+
+    await store.update(QUEUE, [JobUpdate("job", held.token, marking=Marking((Mark(name, "1"),)))], now=NOW)
+
+    assert [mark.name for mark in (await read(store, "job")).marks] == ["a", name]
+
+
+async def test_jobs_updated_together_keep_the_order_of_their_events(store: RedisStore):
+    await add(store, *(new_job(f"job-{n}") for n in range(3)))
+    held = await claim(store, 3)
+    kinds = ("phase-started", "phase-completed", "phase-started")
+    markings = [
+        Marking(
+            notices=tuple(Notice(kind, f'{{"phase":"{phase}"}}') for kind, phase in zip(kinds, "aab", strict=True))
+        ),
+        Marking((Mark("a", "1"),), notices=(Notice("phase-completed", '{"phase":"b"}'),)),
+    ]
+    updates = [JobUpdate(job.id, job.token, progress=f"{n}", marking=markings[n % 2]) for n, job in enumerate(held)]
+
+    await store.update(QUEUE, [*updates, JobUpdate("no job", "token", progress="1")], now=NOW)
+
+    entries = [stored.entry for stored in (await store.events(QUEUE)).entries]
+    events = [event for entry in entries for event in expand(QUEUE, "1-1", entry)]
+    own = {job.id: [(event.name, event.data) for event in events if event.job_id == job.id][3:] for job in held}
+    phases = [("phase-started", {"phase": "a"}), ("phase-completed", {"phase": "a"}), ("phase-started", {"phase": "b"})]
+    assert own == {
+        "job-0": [("progress", {"progress": 0}), *phases],
+        "job-1": [("progress", {"progress": 1}), ("phase-completed", {"phase": "b"})],
+        "job-2": [("progress", {"progress": 2}), *phases],
+    }

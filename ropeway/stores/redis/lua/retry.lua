@@ -3,6 +3,7 @@
 -- Returns an answer code for each id: the verdict and the state before.
 -- Uses: jobs, changing
 -- In flows: flows
+-- With marks: marking
 -- With rules: leaving, expiry
 local now, ids, reset, forgotten = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
@@ -12,8 +13,8 @@ for i = 1, #ids do
   answers[i] = job and (IS_FINAL[job.state] and '{{DONE}}' or '{{REFUSED}}') .. STATE_CODES[job.state] or '{{MISSING}}'
   if sub(answers[i], 1, 1) == '{{DONE}}' then
     in_flows().retry(q, job, reset)
-    if byte(job.run, MADE) == WITH_MARKS then
-      call_with('HDEL', q.base .. ':marks:' .. job.id, forgotten)
+    if #forgotten > 0 then
+      with_marks().mark(q, { job.id }, { job.run }, { { {}, forgotten, {} } })
     end
   end
 end

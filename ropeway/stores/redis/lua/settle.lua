@@ -1,9 +1,8 @@
 -- Records how attempts ended, and claims the next jobs.
--- Takes the queue's base; [now, ids, tokens, completions, outcomes, request or false, [[age, count]]], and
--- if there are marks, [number of the outcome, marking]: the first of the
--- ids were completed, as the completions say ([keep] or [keep, result], or one number if all are kept alike and have
--- none), the others ended as the outcomes say. If outcomes add jobs: bases of their queues after the first, and what
--- `read_adds` takes.
+-- Takes the queue's base; [now, ids, tokens, completions, outcomes, request or false, [[age, count]]], and behind that, if
+-- there are marks, what `mark_outcomes` takes: the first of the ids were completed, as the completions say ([keep] or
+-- [keep, result], or one number if all are kept alike and have none), the others ended as the outcomes say. If outcomes
+-- add jobs: bases of their queues after the first, and what `read_adds` takes.
 -- Returns an answer code for each id (the verdict and the state before), what was claimed, the numbers of new queues,
 -- and names and texts of what went into the outbox.
 -- Uses: room, endings, claims
@@ -36,9 +35,10 @@ end
 
 local FIRST_START = NONE .. pack_count(1) .. NONE
 local FIRST_WITH_EXTRAS = sub(FIRST_START, 1, 10) .. char(WITH_EXTRAS) .. sub(NONE, 2)
+local FIRST_WITH_MARKS = char(WITH_MARKS) .. sub(FIRST_START, 2)
 function s.complete(id, run, keep, result)
   local counters, detail, word = sub(run, MADE, TOKEN - 1), nil, nil
-  if counters ~= FIRST_START then
+  if counters ~= FIRST_START and counters ~= FIRST_WITH_MARKS then
     word = result or ''
     -- What failed or stalled before left its reason.
     if counters ~= FIRST_WITH_EXTRAS then
@@ -56,7 +56,7 @@ end
 -- Ids of completions are all different: see the client.
 local stored, last = fields_of(base .. ':runs', ids), #ids - #outcomes
 if markings then
-  with_marks().mark_outcomes(q, s, ids, stored, markings)
+  with_marks().mark_outcomes(q, s, ids, stored, last > 0, unpack(markings))
 end
 local is_plain, complete, packed_token = type(completions) == 'number', s.complete, s.packed_token
 local keep, result = keeps[1], nil

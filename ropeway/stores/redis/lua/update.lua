@@ -3,7 +3,7 @@
 -- given; the company of an active job says that it runs 'alone' in its process, or 'beside' others, or is empty. If jobs get
 -- children: bases of their queues after the first, and what `read_child_updates` takes.
 -- Returns an answer code for each change, its verdict and the job's state; and the numbers of queues that are new.
--- Uses: announcing, changing, marking
+-- Uses: announcing, changing, awaited_marks
 -- Rarely: bundles, promotion, repeated_claims
 -- In flows: flows
 -- New flows: child_updates
@@ -11,7 +11,7 @@
 local now, changes = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], now)
 local given_children = ARGV[2] and new_flows().read_child_updates(q, ARGV[2], ARGV[3])
-local base, answers, progress, changed = q.base, {}, {}, {}
+local base, answers, progress, changed, marked = q.base, {}, {}, {}, {}
 
 local function verdict(change, job)
   if not job then
@@ -39,9 +39,14 @@ end
 local function write_marks(job, change)
   local id = job.id
   local run = call('HGET', base .. ':runs', id) or blank_run(job.place)
-  local marked = mark(q, id, run, change[8])
-  if marked ~= run then
-    call('HSET', base .. ':runs', id, marked)
+  if marked[id] then
+    separate_notices(q)
+    marked = {}
+  end
+  marked[id] = true
+  local runs = mark(q, { id }, { run }, { change[8] })
+  if #runs > 0 then
+    call_with('HSET', base .. ':runs', runs)
   elseif job.state == '{{DELAYED}}' and not change[2] and is_awaited(q, id, change[8]) then
     -- A job that waits for a mark has the flag of those that have marks.
     announce_notices(q)

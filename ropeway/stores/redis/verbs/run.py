@@ -15,13 +15,14 @@ from ....store.waiting import end_wait, held_by
 from .. import adding
 from ..additions import Additions, pack_additions
 from ..child_updates import pack_child_updates
-from ..encoding import DEFAULTS, answers_of, claimed_of, given, pack, request_of, update_of
+from ..encoding import DEFAULTS, answers_of, claimed_of, given, pack, request_of
 from ..executor import Executor
 from ..failures import reading
 from ..ids import shortened, texts_of
 from ..schedules import schedules_of
 from ..scripts import SCRIPTS
 from ..settling import in_order, settlement
+from ..updating import packed_together, packed_updates
 
 ADD_ONE = SCRIPTS["add_one"]
 
@@ -108,15 +109,13 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
 
 
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
-    packed = packed_updates(command, now)
+    if together := packed_together(command.updates, now):
+        return answers_of(await on.run_packed(command.queue, "update_many", together))
+    packed = packed_updates(command.updates, now)
     if any(update.children for update in command.updates):
         return await update_with(on, packed, pack_child_updates(on.keys, command.queue, command.updates))
     codes, _ = await on.run_packed(command.queue, "update", packed)
     return answers_of(codes)
-
-
-def packed_updates(command: Update, now: Instant | None) -> bytes:
-    return pack((given(now), [update_of(update) for update in command.updates]))
 
 
 async def update_with(on: Executor, updates: bytes, children: Additions) -> list[Answer]:

@@ -88,7 +88,7 @@ end
 -- The one place where jobs are removed. They have left the sets of their state.
 local function drop_jobs(q, state, ids, is_silent, reason)
   local base = q.base
-  local beside = { ':results', ':reasons', ':progress', ':past', ':extras' }
+  local beside = { ':results', ':reasons', ':progress', ':past', ':marks', ':awaited', ':extras' }
   for i = 1, #beside do
     beside[i] = base .. beside[i]
   end

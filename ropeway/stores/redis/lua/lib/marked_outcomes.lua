@@ -1,30 +1,34 @@
 -- Outcomes that write marks, or wait for one.
--- Uses: marking
+-- Uses: marking, awaited_marks
 
--- Writes the marks of outcomes that will be accepted, before anything else is done about them.
-local function mark_outcomes(q, s, ids, stored, markings)
+-- Of several outcomes of one job the first is accepted whose token holds it.
+local function first_held(s, ids, stored)
   local accepted = {}
   for i = 1, #ids do
     if stored[i] and not accepted[ids[i]] and is_held(stored[i], s.packed_token(i)) then
       accepted[ids[i]] = i
     end
   end
-  for i = 1, #markings do
-    local number, marking = unpack(markings[i])
-    local id = ids[number]
-    if accepted[id] == number then
-      stored[number] = mark(q, id, stored[number], marking)
-    end
-  end
-  announce_notices(q)
+  return accepted
 end
 
--- A delay that a mark of this name ends. Returns the delay, none if the mark is there already, and the run.
-local function await_mark(q, id, run, name, delay)
-  local key = q.base .. ':marks:' .. id
-  if byte(run, MADE) == WITH_MARKS and call('HEXISTS', key, name) == 1 then
-    return 0, run
+-- Writes the marks of outcomes that will be accepted, before anything else is done about them. Takes numbers of outcomes,
+-- the different markings, and for each number which of these it has; `are_different` says that no id is there twice.
+local function mark_outcomes(q, s, ids, stored, are_different, numbers, markings, which)
+  local accepted = not are_different and first_held(s, ids, stored)
+  local places, own_ids, runs, own, found = {}, {}, {}, {}, 0
+  for i = 1, #numbers do
+    local number = numbers[i]
+    local id, run = ids[number], stored[number]
+    local is_accepted = run and are_different and is_held(run, s.packed_token(number))
+    if is_accepted or (accepted and accepted[id] == number) then
+      found = found + 1
+      places[found], own_ids[found], runs[found], own[found] = number, id, run, markings[which[i]]
+    end
   end
-  call('HSET', key, '', name)
-  return delay, marked_run(q, id, run)
+  mark(q, own_ids, runs, own)
+  for i = 1, found do
+    stored[places[i]] = runs[i]
+  end
+  announce_notices(q)
 end

@@ -1,27 +1,30 @@
--- Marks of jobs: a hash per job, from the name of a mark to its value and time as the client decodes them.
---
--- The byte at MADE of a job's run, WITH_MARKS, says that it may have such a hash (see lib/runs.lua), and its entry in `past`
--- that the hash is removed with it. The field without a name holds the name of the mark that ends the delay of the job. It
--- means something only while the job is delayed: the next claim deletes it, or the next retry by hand, and no job is delayed
--- again without one of them.
--- Uses: records
+-- Marks of jobs for the client: see lib/stored_marks.lua.
+-- Uses: records, stored_marks
 -- Fields of a record between its result and its marks, for jobs that lack them.
 local BETWEEN = { '\144', '\144', '\0', NIL }
 
--- The marks of a job as the last field of its record, in any order, and whether the field without a name is there.
-local function pack_marks(q, id)
-  local stored, pieces, awaits = call('HGETALL', q.base .. ':marks:' .. id), {}, false
+local function read_hash(key)
+  local stored, pieces = call('HGETALL', key), {}
   for i = 1, #stored, 2 do
-    if stored[i] == '' then
-      awaits = true
-    else
-      pieces[#pieces + 1] = '\147' .. pack_text(stored[i]) .. stored[i + 1]
-    end
+    pieces[(i + 1) / 2] = '\147' .. pack_text(stored[i]) .. stored[i + 1]
   end
-  return '\221' .. struct.pack('>I4', #pieces) .. table.concat(pieces), awaits
+  return '\221' .. struct.pack('>I4', #pieces) .. table.concat(pieces)
 end
 
--- What `read_extras` returns, with marks behind it.
+-- The marks of those jobs that may have any, as a field of their records, by the place of each; also returns their ids.
+local function marks_of(q, ids, runs)
+  local found, flagged, places = stored_marks(q, ids, runs)
+  for i = 1, #flagged do
+    local stored = found[places[i]]
+    found[places[i]] = stored == '' and read_hash(q.base .. ':marks:' .. flagged[i]) or stored or '\144'
+  end
+  return found, flagged
+end
+
+-- What `read_extras` returns, with marks behind it, if there are some.
 local function add_marks(marks, fields, pieces)
+  if not marks then
+    return fields, pieces
+  end
   return FIELDS + #BETWEEN + 1, pieces .. table.concat(BETWEEN, '', fields - FIELDS + 1) .. marks
 end

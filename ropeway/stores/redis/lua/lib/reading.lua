@@ -1,13 +1,11 @@
 -- Reads whole jobs by their ids.
 -- Uses: records
 
--- With the marks of the job, if they are wanted.
-local function pack_record(q, job, reason, progress, result, extras, wants_marks)
+local function pack_record(q, job, reason, progress, result, extras, marks)
   local value = job.value
   local priority, order, created_at = read_tail(value)
   local fields, last = read_extras(extras)
-  if wants_marks and job.run and byte(job.run, MADE) == WITH_MARKS then
-    local marks = rarely().pack_marks(q, job.id)
+  if marks then
     fields, last = rarely().add_marks(marks, fields, last)
   end
   return '\220\0' .. char(fields) .. q.name .. pack_text(job.id) .. sub(value, 1, -17) .. pack_text(job.state)
@@ -25,6 +23,7 @@ local function records_of(q, ids, want_marks)
   local values, runs = fields_of(base .. ':jobs', ids), fields_of(base .. ':runs', ids)
   local reasons, progress = fields_of(base .. ':reasons', ids), fields_of(base .. ':progress', ids)
   local results, extras, records = fields_of(base .. ':results', ids), extras_of(q, ids, runs) or {}, {}
+  local marks = want_marks and rarely().marks_of(q, ids, runs) or {}
   for i = 1, #ids do
     local value, run, record = values[i], runs[i], false
     if value then
@@ -33,7 +32,7 @@ local function records_of(q, ids, want_marks)
         job.due = q.row[DELAYED] > 0 and call('ZSCORE', base .. ':delayed', sub(place_of(value), 4) .. ids[i])
         job.state = job.due and '{{DELAYED}}' or '{{WAITING}}'
       end
-      record = pack_record(q, job, reasons[i], progress[i], results[i], extras[i], want_marks)
+      record = pack_record(q, job, reasons[i], progress[i], results[i], extras[i], marks[i])
     end
     records[i] = record
   end

@@ -53,7 +53,7 @@ local function retry(q, job, reset)
   end
   if byte(run, MADE) == WITH_MARKS then
     -- The mark for which it was delayed, perhaps.
-    call('HDEL', q.base .. ':marks:' .. id, '')
+    call('HDEL', q.base .. ':awaited', id)
   end
   count(q, COUNTERS[job.state], COUNTERS[to], 1)
   add_to(step.retried, q.queue .. ' ' .. to, id)

@@ -39,31 +39,22 @@ local function words_of(q, again)
   return reasons, progress
 end
 
--- The number of fields of a job's record, and its last ones; from now on it waits for no mark.
-local function last_fields(q, id, run, extras)
-  if byte(run, MADE) ~= WITH_MARKS then
-    return read_extras(extras)
-  end
-  local marks, awaits = pack_marks(q, id)
-  if awaits then
-    call('HDEL', q.base .. ':marks:' .. id, '')
-  end
-  return add_marks(marks, read_extras(extras))
-end
-
 -- What follows created_at in the records of these jobs: [number of the first, of the last, rest] for jobs that follow each
 -- other and have the same, as siblings have. A rest begins with the number of fields of the record, in one byte.
 local function pack_rests(q, again)
   local reasons, progress = words_of(q, again)
   local extras, known, rests, last = extras_of(q, again.ids, again.runs) or {}, {}, {}, nil
+  local marks, marked = marks_of(q, again.ids, again.runs)
+  -- From now on they wait for none.
+  call_with('HDEL', q.base .. ':awaited', marked)
   for i = 1, #again.ids do
     local run, own, number = again.runs[i], extras[i] or '', again.numbers[i]
-    local is_usual = not (reasons[i] or progress[i] or byte(run, MADE) == WITH_MARKS)
+    local is_usual = not (reasons[i] or progress[i] or marks[i])
     local of_run = known[run] or {}
     known[run] = of_run
     local rest = is_usual and of_run[own]
     if not rest then
-      local fields, pieces = last_fields(q, again.ids[i], run, extras[i])
+      local fields, pieces = add_marks(marks[i], read_extras(extras[i]))
       rest = char(fields) .. pack_rest({ run = run .. ANY_PLACE, state = '{{ACTIVE}}' }, reasons[i], progress[i]) .. pieces
       of_run[own] = is_usual and rest or nil
     end

@@ -1,0 +1,49 @@
+-- Events that updates and outcomes announce about their jobs, in as few entries as keep those of each job in order.
+-- Uses: announcing
+
+local function drafts_of(q)
+  q.notices = q.notices or { newest = {}, before = 0 }
+  return q.notices
+end
+
+-- Notes an event of some jobs, of which nothing was noted behind the place `last`; `detail` is JSON. Returns its place.
+local function note(q, ids, what, detail, last)
+  local drafts = drafts_of(q)
+  local place = drafts.newest[what] or 0
+  if place <= last then
+    place = #drafts + 1
+    drafts[place], drafts.newest[what] = { what = what, number = 0 }, place
+  end
+  local groups = drafts[place]
+  groups.number, groups[#groups + 1] = groups.number + #ids, { ids, detail }
+  return place
+end
+
+-- Takes events and their details in turn.
+local function note_notices(q, ids, notices)
+  local last = drafts_of(q).before
+  for i = 1, #notices, 2 do
+    last = note(q, ids, notices[i], notices[i + 1], last)
+  end
+end
+
+-- From now on events may be noted of jobs of which some were noted before.
+local function separate_notices(q)
+  local drafts = drafts_of(q)
+  drafts.before = #drafts
+end
+
+local function announce_notices(q)
+  local drafts = q.notices or {}
+  q.notices = nil
+  for _, groups in ipairs(drafts) do
+    local common, jobs = groups[1][2], {}
+    for i = 2, #groups do
+      common = groups[i][2] == common and common or nil
+    end
+    for i = 1, #groups do
+      jobs[i] = each(groups[i][1], common and 'null' or groups[i][2])
+    end
+    announce(q, groups.what, nil, groups.number, table.concat(jobs, ','), common)
+  end
+end
