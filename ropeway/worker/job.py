@@ -220,7 +220,7 @@ class Job(Durable, JobHandle[Any], RunningJob):
         if self.ended:
             raise JobFinished(self.queue.name, self.id)
         posted = self.posted
-        if posted is not None:
+        if posted is not None and not posted.is_withdrawn:
             if change.children or (change.progress is not None and not _has_notices(change)):
                 # If children are refused, nothing else of their update is stored; progress is announced before notices.
                 await self._store_posted()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from ..client.pipelines import Phase, Pipeline
@@ -16,8 +17,8 @@ class PhasePlan:
     """A phase at its place."""
 
     __slots__ = (
-        "_completed", "_ended", "end", "index", "is_simple", "name", "overall", "phase", "progress", "start", "started",
-        "text", "total",
+        "_completed", "_ended", "boundary", "end", "following", "index", "is_simple", "name", "overall", "phase",
+        "progress", "start", "started", "text", "total",
     )  # fmt: skip
 
     def __init__(self, phase: Phase, index: int, total: int) -> None:
@@ -32,6 +33,10 @@ class PhasePlan:
         self.overall = overall(index, 0, total)
         """The progress of the job when the phase begins."""
         self.text: JsonText = str(self.overall)
+        self.following = Marking(notices=self.started)
+        """Its start behind the end of the phase before it."""
+        self.boundary: Marking | None = None
+        """Its end without a result, and the start of the next phase."""
         self.is_simple = phase.is_async and phase.timeout is None and phase.attempts == 1
 
     def ended(self, result: JsonText | None) -> Marking:
@@ -43,7 +48,7 @@ class PhasePlan:
 class PipelinePlan:
     """A pipeline as workers run it."""
 
-    __slots__ = ("beginning", "names", "phases")
+    __slots__ = ("_first_boundary", "beginning", "names", "phases")
 
     def __init__(self, pipeline: Pipeline) -> None:
         total = len(pipeline.phases)
@@ -52,3 +57,13 @@ class PipelinePlan:
         names = Mark(PIPELINE, encode(self.names, "pipeline", _LONGEST))
         self.beginning = Marking((names,), notices=self.phases[0].started)
         """The start of the first phase, in a job without any marks."""
+        for phase, following in pairwise(self.phases):
+            phase.boundary = phase.ended(None).then(following.following)
+        first = self.phases[0].boundary
+        self._first_boundary = None if first is None else self.beginning.then(first)
+
+    def joined(self, posted: Marking, marking: Marking) -> Marking:
+        """Both in one step. If no phase had a result, it is one object for all runs, as the parts: stores profit."""
+        if self._first_boundary is not None and posted is self.beginning and marking is self.phases[0].boundary:
+            return self._first_boundary
+        return posted.then(marking)

@@ -50,47 +50,45 @@ class PipelineRun:
         self._marks = self._known.values
 
     async def run(self) -> Json:
-        try:
-            return await self._run()
-        except Exception:
-            # Before the outcome, which could overtake it.
-            await self._job._store_posted()  # noqa: SLF001 - a part of the job
-            raise
-
-    async def _run(self) -> Json:
         job = self._job
-        if self._marks:
-            self._refuse_change()
         results: dict[str, Json] = {}
         result: Json = None
         before: PhasePlan | None = None
-        ending: Marking | None = None
-        for phase in self._pipeline.phases:
-            if self._marks and (done := self._completed_before(phase)) is not None:
-                result = results[phase.name] = done.result
-                continue
-            starting = self._starting(phase, before)
-            if before is None or ending is None:
-                self._post(phase, starting)
-            else:
-                await self._update(phase, ending.then(starting))
-            job.phase = phase.name
-            result = await self._run_phase(phase, results)
-            text = None if result is None else self._text(result)
-            # As a later attempt will read it.
-            result = results[phase.name] = None if text is None else decode(text)
-            before, ending = phase, phase.ended(text)
-        if ending is not None:
-            self._refuse_too_many(ending.marks)
+        text: JsonText | None = None
+        try:
+            if self._marks:
+                self._refuse_change()
+            for phase in self._pipeline.phases:
+                if self._marks and (done := self._completed_before(phase)) is not None:
+                    result = results[phase.name] = done.result
+                    continue
+                starting = self._starting(phase, before)
+                if before is None:
+                    self._post(phase, starting)
+                else:
+                    await self._go_on(before, text, phase, starting)
+                job.phase = phase.name
+                result = await self._run_phase(phase, results)
+                text = None if result is None else self._text(result)
+                # As a later attempt will read it.
+                result = results[phase.name] = None if text is None else decode(text)
+                before = phase
+            if before is not None:
+                # Stored with the completion of the job.
+                job.marking = before.ended(text)
+                self._note(job.marking.marks)
             if job.posted is not None:
                 await job._store_posted()  # noqa: SLF001 - a part of the job
-        # The last one is stored with the completion of the job.
-        job.marking = ending
+        except Exception:
+            # Before the outcome, which could overtake it.
+            await job._store_posted()  # noqa: SLF001 - a part of the job
+            raise
         return result
 
-    def _refuse_too_many(self, marks: Sequence[Mark]) -> None:
+    def _note(self, marks: Sequence[Mark]) -> None:
+        """Notes marks that are going to be written, or refuses them if they are too many or too large for the job."""
         try:
-            self._known.checked(*marks)
+            self._known.note(marks)
         except InvalidInput:
             # What the phase did has happened: another attempt would repeat it.
             self._job.discarded = True
@@ -120,35 +118,40 @@ class PipelineRun:
         """What the start of a phase writes; `before` is the phase that ended now."""
         if not self._marks:
             return self._pipeline.beginning
-        if before is not None and before.index == phase.index - 1:
+        if before is not None and before.index == phase.index - 1 and phase.end not in self._marks:
             # The phase that ended says when this one began.
-            marks: tuple[Mark, ...] = ()
-        else:
-            marks = (Mark(phase.start, "null"),)
+            return phase.following
+        marks: tuple[Mark, ...] = (Mark(phase.start, "null"),)
         if PIPELINE not in self._marks:
             marks += self._pipeline.beginning.marks
         return Marking(marks, (phase.end,) if phase.end in self._marks else (), phase.started)
 
     def _post(self, phase: PhasePlan, marking: Marking) -> None:
         job = self._job
-        self._refuse_too_many(marking.marks)
+        self._note(marking.marks)
         change = JobUpdate(job.id, job.token, progress=phase.text, marking=marking)
         job.posted = job.queue.updates.post(change, self._lost)
-        self._known.written(*marking.marks)
 
     def _lost(self, answer: Answer) -> None:
         self._calls.lost(self._job, answer)
 
-    async def _update(self, phase: PhasePlan, marking: Marking) -> None:
+    async def _go_on(self, before: PhasePlan, text: JsonText | None, phase: PhasePlan, starting: Marking) -> None:
+        """Stores the end of a phase and the start of the next one."""
         job = self._job
-        self._refuse_too_many(marking.marks)
-        change = JobUpdate(job.id, job.token, progress=phase.text, marking=marking)
-        await job._update(change)  # noqa: SLF001 - a part of the job
-        self._known.written(*marking.marks)
+        is_usual = text is None and starting is phase.following and before.boundary is not None
+        marking = before.boundary if is_usual and before.boundary is not None else before.ended(text).then(starting)
+        self._note(marking.marks)
+        posted = job.posted
+        if posted is not None and posted.change.marking is not None and posted.withdraw():
+            marking = self._pipeline.joined(posted.change.marking, marking)
+        await job._update(  # noqa: SLF001 - a part of the job
+            JobUpdate(job.id, job.token, progress=phase.text, marking=marking)
+        )
 
     async def _run_phase(self, phase: PhasePlan, results: dict[str, Json]) -> Json:
-        stored = self._marks.get(phase.progress)
-        last = None if stored is None else decode(stored)
+        last: Json = None
+        if (stored := self._marks.get(phase.progress)) is not None:
+            last = decode(stored)
         left = phase.phase.attempts
         while True:
             left -= 1

@@ -71,6 +71,17 @@ class StepMarks:
             check_bounds(self.values, marks)
         return marks
 
+    def note(self, marks: Iterable[Mark]) -> None:
+        """`checked` and `written` in one."""
+        size = self._size
+        for mark in marks:
+            size += size_of(mark.value)
+        if size > MARKS_LIMIT or len(self.values) + 2 > MOST_MARKS:
+            self.checked(*marks)
+        for mark in marks:
+            self.values[mark.name] = mark.value
+        self._size = size
+
     def written(self, *marks: Mark) -> None:
         for mark in marks:
             self.values[mark.name] = mark.value

@@ -60,8 +60,8 @@ class QueueData:
         self._indexed: dict[str, JobRecord | None] = {}
         """Jobs changed since the indexes were last updated, as the indexes have them."""
         self._drafts: dict[tuple[str, State | None], Draft] = {}
-        self._notices: dict[str, tuple[int, list[tuple[str, dict[str, Any] | None]]]] = {}
-        """By what they say, the place of the newest draft and its jobs."""
+        self._notices: dict[str, dict[int, Draft]] = {}
+        """By what they say, their drafts by place."""
         self._last_notice: dict[str, int] = {}
         """By job, the place of the draft with the last notice about it."""
         self._after: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
@@ -163,12 +163,12 @@ class QueueData:
 
     def announce(self, id: str, what: str, detail: dict[str, Any] | None) -> None:
         """Adds a job to an entry for a notice that comes after all others about it in this step."""
-        place, jobs = self._notices.get(what, (-1, []))
-        if place <= self._last_notice.get(id, -1):
-            place, jobs = len(self._drafts), []
-            self._drafts[f"{what} {place}", None] = Draft(what, None, None, jobs)
-            self._notices[what] = place, jobs
-        jobs.append((id, detail))
+        drafts, last = self._notices.setdefault(what, {}), self._last_notice.get(id, -1)
+        place = next((place for place in drafts if place > last), None)
+        if place is None:
+            place = len(self._drafts)
+            drafts[place] = self._drafts[f"{what} {place}", None] = Draft(what, None, None, [])
+        drafts[place].jobs.append((id, detail))
         self._last_notice[id] = place
 
     def separate(self, id: str) -> None:

@@ -31,34 +31,56 @@ def write_marks(tx: Transaction, row: QueueRow, markings: Markings, now: Instant
 
     Returns the sequence numbers of jobs that had none before: the rows of their states do not say yet that they have.
     """
-    values: dict[tuple[int, str], JsonText | None] = {}
+    values: dict[tuple[int, str], JsonText] = {}
+    forgotten: dict[tuple[int, str], None] = {}
     for job, marking in markings:
-        values |= {(job.seq, name): None for name in marking.forgets}
-        values |= {(job.seq, mark.name): mark.value for mark in marking.marks}
-    marked = {job.seq for job, _ in markings if job.has & HAS_MARKS}
-    if forgotten := [key for key, value in values.items() if value is None and key[0] in marked]:
-        tx.run_many(_SQL["forget"], forgotten)
-    if written := [(seq, name, now, value) for (seq, name), value in values.items() if value is not None]:
-        tx.run_many(_SQL["write"], written)
+        seq = job.seq
+        for name in marking.forgets:
+            forgotten[seq, name] = None
+            values.pop((seq, name), None)
+        for mark in marking.marks:
+            values[seq, mark.name] = mark.value
+    if forgotten:
+        marked = {job.seq for job, _ in markings if job.has & HAS_MARKS}
+        tx.run_many(_SQL["forget"], [key for key in forgotten if key[0] in marked])
+    if values:
+        tx.run_many(_SQL["write"], [(seq, name, now, value) for (seq, name), value in values.items()])
     _announce(row, markings, now)
     return _note(tx, [job for job, marking in markings if marking.marks])
 
 
 def _announce(row: QueueRow, markings: Markings, now: Instant) -> None:
     """Writes as few entries as keep the notices of each job in order."""
-    entries: list[tuple[Notice, list[tuple[str, msgspec.Raw]]]] = []
-    newest: dict[str, int] = {}
+    entries: list[tuple[Notice, list[tuple[str, None]]]] = []
+    # By the identity of the notices, which those of one phase share; `markings` keeps them alive.
+    known: dict[int, list[int]] = {}
     last: dict[int, int] = {}
     for job, marking in markings:
-        for notice in marking.notices:
-            place = newest.get(notice.what, -1)
-            if place <= last.get(job.seq, -1):
-                place = newest[notice.what] = len(entries)
-                entries.append((notice, []))
-            entries[place][1].append((job.id, msgspec.Raw(notice.detail)))
-            last[job.seq] = place
+        if not (notices := marking.notices):
+            continue
+        places = None if job.seq in last else known.get(id(notices))
+        if places is None:
+            places = known[id(notices)] = _places_of(notices, entries, last.get(job.seq, -1))
+        for place in places:
+            entries[place][1].append((job.id, None))
+        last[job.seq] = places[-1]
     for notice, jobs in entries:
-        row.announce(notice.what, now, jobs=jobs)
+        row.announce(notice.what, now, jobs=jobs, detail=msgspec.Raw(notice.detail))
+
+
+def _places_of(
+    notices: Sequence[Notice], entries: list[tuple[Notice, list[tuple[str, None]]]], behind: int
+) -> list[int]:
+    """The places of entries for the notices of a job, in their order and after `behind`; makes those that lack."""
+    places: list[int] = []
+    for notice in notices:
+        behind += 1
+        while behind < len(entries) and entries[behind][0] != notice:
+            behind += 1
+        if behind == len(entries):
+            entries.append((notice, []))
+        places.append(behind)
+    return places
 
 
 def _note(tx: Transaction, jobs: Sequence[LocatedJob]) -> set[int]:
