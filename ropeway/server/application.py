@@ -25,10 +25,12 @@ from ..logger import log
 from ..showing import shown
 from ..store.contract import Store
 from ..store.url import connect
+from ..store.values import Counts
 from .admission import Admission
 from .audit import Audit
 from .authentication import Authenticator, caller_of
-from .bodies import MEDIA, Gone, decode_body, decode_query, form_of, read_body
+from .bodies import MEDIA, Gone, decode_body, decode_query, form_of, is_bodiless, may_be_empty, read_body
+from .held_jobs import HeldJobs
 from .limits import DEFAULTS, Limits
 from .listening import Listenings
 from .matching import Matcher
@@ -91,6 +93,7 @@ class Broker:
         self.authenticator: Final = Authenticator(store, no_auth=access.no_auth)
         self.upkeep: Final = Upkeep(store, limits)
         self.listenings: Final = Listenings()
+        self.held: Final = HeldJobs(store)
         self.origins: Final = Origins(access.hosts, access.origins)
         self.closing: Final = asyncio.Event()
         """Set when the server ends: requests that wait are answered then."""
@@ -99,6 +102,8 @@ class Broker:
         self._given: Final = dict(queues)
         self._queues: OrderedDict[str, Queue] = OrderedDict()
         self._started = False
+        self.sums: dict[str, tuple[float, Counts, dict[str, int]]] = {}
+        """Numbers of queues for `/v1/stats`, with the time of their reading."""
         self.ready_at = -math.inf
         """When the store last answered a probe, on the monotonic clock."""
 
@@ -225,6 +230,9 @@ class Broker:
         if route.query is not None or call.scope["query_string"]:
             call.query = decode_query(call.scope["query_string"], route.query)
         if route.body is None:
+            return
+        if is_bodiless(call.headers) and may_be_empty(route.body):
+            call.body = route.body()
             return
         call.form = form_of(call.headers)
         data = await read_body(call.receive, call.headers, self.limits.body, self.limits.body_seconds)

@@ -44,6 +44,20 @@ def form_of(headers: Mapping[bytes, bytes]) -> Form:
     return form
 
 
+def is_bodiless(headers: Mapping[bytes, bytes]) -> bool:
+    return headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers
+
+
+@cache
+def may_be_empty(shape: Any) -> bool:
+    """True if all fields of the body have defaults, so that it can be left out."""
+    return (
+        isinstance(shape, type)
+        and issubclass(shape, msgspec.Struct)
+        and not any(field.required for field in msgspec.structs.fields(shape))
+    )
+
+
 async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int, seconds: float) -> bytes:
     """The whole body, if it is within the limit and arrives in time."""
     length = headers.get(b"content-length", b"")

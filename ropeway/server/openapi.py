@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from .. import __version__
-from .bodies import MEDIA
+from .bodies import MEDIA, may_be_empty
 from .problems import Problem, status_name
 from .routes import Route
 
@@ -79,7 +79,10 @@ def _parameters(route: Route, components: dict[str, Any]) -> list[dict[str, Any]
 
 def _body(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:
     schema = {"type": "array"} if route.body is bytes else schema_of[route.body]
-    return {"required": True, "content": {media: {"schema": schema} for media in MEDIA.values()}}
+    return {
+        "required": not may_be_empty(route.body),
+        "content": {media: {"schema": schema} for media in MEDIA.values()},
+    }
 
 
 def _answers(route: Route, schema_of: dict[Any, Any]) -> dict[str, Any]:

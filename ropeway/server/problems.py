@@ -65,6 +65,8 @@ def problem_of(error: Exception) -> tuple[Problem, Mapping[str, str]]:
     """The answer to an error of any kind, and its headers."""
     if isinstance(error, Refused):
         return error.problem, error.headers
+    if isinstance(error, RecursionError):
+        return Refused(422, "invalid-body", "the body is nested too deeply").problem, {}
     status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
     if isinstance(error, RopewayError) and not isinstance(error, errors.StoreError) and status < 500:
         return _told(error, status), {}

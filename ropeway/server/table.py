@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from .api import commands, system
+from .api import bulk, commands, jobs, queues, schedules, submitting, system, working
 from .routes import Route
 
 ROUTES: Final[tuple[Route, ...]] = (
     *system.ROUTES,
+    *submitting.ROUTES,
+    *working.ROUTES,
+    *jobs.ROUTES,
+    *bulk.ROUTES,
+    *queues.ROUTES,
+    *schedules.ROUTES,
     *commands.ROUTES,
 )

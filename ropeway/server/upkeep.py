@@ -30,7 +30,8 @@ class Upkeep:
     def __init__(self, store: Store, limits: Limits) -> None:
         self._store = store
         self._limits = limits
-        self._queues: set[str] = set()
+        self.queues: set[str] = set()
+        """Those that it looks after."""
         self._services = Services()
         self._running: asyncio.Task[None] | None = None
 
@@ -46,13 +47,13 @@ class Upkeep:
 
     async def include(self, queue: str) -> None:
         """Looks after a queue from now on, also after a restart."""
-        if queue not in self._queues:
+        if queue not in self.queues:
             await self._store.remember(Record(BROKER_RECORDS, queue, "{}"))
             self._begin(queue)
 
     def _begin(self, queue: str) -> None:
-        if queue not in self._queues:
-            self._queues.add(queue)
+        if queue not in self.queues:
+            self.queues.add(queue)
             self._services.add([self._ticker(queue)])
 
     def _ticker(self, queue: str) -> Ticker:
@@ -67,7 +68,7 @@ class Upkeep:
             except RopewayError as error:
                 log.error("upkeep of queues stopped, and begins again in %g s: %s", PAUSE, error)
             await asyncio.sleep(PAUSE)
-            self._services = Services([self._ticker(queue) for queue in self._queues])
+            self._services = Services([self._ticker(queue) for queue in self.queues])
 
     def _report(self, queue: str, ticked: Ticked) -> None:
         for id in ticked.stalled:

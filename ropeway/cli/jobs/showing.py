@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ...client.snapshot import Snapshot
+from ...client.timeline import Step, timeline_of
 from ...errors import JobNotFound
 from ...job.extras import Origin
 from ...job.flows import ChildState
@@ -26,7 +27,6 @@ from ..text import clock_time, instant_time, iso, plural, shown
 from .job_log import log_document, log_line
 from .locating import locate_one
 from .phase_lines import phase_lines, step_lines
-from .timeline import Step, timeline_of
 
 _LOG_LINES = 20
 _PARENTS = 5

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...client.queue import Queue
-from ...client.snapshot import Snapshot
-from ...job.instants import Instant, instant_of
-from ...store.values import History
+from ..job.instants import Instant, instant_of
+from ..store.values import History
+from .queue import Queue
+from .snapshot import Snapshot
 
 
 class Step(NamedTuple):

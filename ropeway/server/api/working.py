@@ -1,0 +1,326 @@
+"""The heartbeat protocol of workers: claim, heartbeat, complete, fail, release, progress and log, by claim token."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ...client.new_jobs import PROGRESS_LIMIT, reason_text
+from ...errors import InvalidMove, InvalidOption, JobNotFound, LockLost
+from ...job.codec import decode, encode
+from ...job.durations import milliseconds
+from ...job.failure import TRACE_LIMIT, UNKNOWN_REASON, Failure
+from ...job.instants import moment_of
+from ...job.names import job_name
+from ...job.numbers import whole
+from ...job.options import LOG_LINES
+from ...job.outcomes import Outcome
+from ...job.record import JobRecord
+from ...job.states import OPEN
+from ...store.commands import Claim, Withdraw
+from ...store.values import BATCH, Answer, Claimed, JobUpdate, Lock
+from ...worker.job import LOG_LINE_LIMIT
+from ...worker.options import SHORTEST_LOCK
+from ..claim_tokens import claim_token, is_of
+from ..held_jobs import completed, failed
+from ..job_fields import Span
+from ..routes import Call, Route
+from ..waits import held, refuse_gone
+from ..work_types import (
+    ClaimedJob,
+    ClaimedJobs,
+    ClaimRequest,
+    Completion,
+    CompletionItem,
+    Completions,
+    FailureItem,
+    FailureReport,
+    FailureReports,
+    Heartbeat,
+    HeartbeatItem,
+    Heartbeats,
+    ItemAnswer,
+    ItemAnswers,
+    LogItem,
+    LogReport,
+    LogReports,
+    ProgressItem,
+    ProgressReport,
+    ProgressReports,
+    Release,
+    ReleaseItem,
+    Releases,
+)
+
+# Claiming
+
+
+async def claim(call: Call) -> ClaimedJobs:
+    asked: ClaimRequest = call.body
+    limits = call.broker.limits
+    worker = job_name(asked.worker)
+    lock = _lock(call, asked.timeout)
+    names = None if asked.types is None else tuple(map(job_name, asked.types))
+    wait = round(min(asked.wait, limits.wait) * 1000)
+    await call.broker.upkeep.include(call.queue.name)
+    while True:
+        request = Claim(call.queue.name, worker, claim_token(worker), asked.count, lock, names, wait=wait)
+        claimed = await _claimed(call, request)
+        jobs = await _startable(call, claimed.jobs)
+        # If all were started too often, others may wait behind them.
+        if jobs or not claimed.jobs:
+            return ClaimedJobs(jobs, limits.heartbeat, lock / 1000)
+
+
+async def _claimed(call: Call, request: Claim) -> Claimed:
+    if not request.wait:
+        return await call.store.claim(request)
+    ending: set[asyncio.Task[Any]] = set()
+
+    def end() -> None:
+        withdrawn = Withdraw(request.queue, request.worker, request.token)
+        ending.add(asyncio.ensure_future(call.store.do(withdrawn)))
+
+    claimed, is_gone = await held(call, call.store.claim(request), end)
+    for task in ending:
+        await task
+    if is_gone and claimed.jobs:
+        # Nobody has seen the token.
+        back = [Outcome(job.id, request.token, "hand back") for job in claimed.jobs]
+        await call.store.settle(request.queue, back)
+    refuse_gone(is_gone)
+    return claimed
+
+
+async def _startable(call: Call, records: Sequence[JobRecord]) -> list[ClaimedJob]:
+    """The jobs to be given out; those that cannot be, or were started too often, fail."""
+    jobs: list[ClaimedJob] = []
+    refused: list[Outcome] = []
+    for record in records:
+        facts = call.broker.held.note(record)
+        most = facts.options.max_starts
+        problem = None
+        try:
+            if most is not None and record.attempts_started > most:
+                problem = f"job started more than allowable limit: max_starts is {most}"
+            else:
+                jobs.append(_claimed_job(record, facts.options.attempts))
+        except msgspec.MsgspecError as damage:
+            problem = f"corrupt record: {damage}"
+        if problem is not None:
+            lock = Lock(record.id, record.token or "")
+            refused.append(failed(lock, facts, Failure(problem), retry=False))
+    if refused:
+        await call.store.settle(call.queue.name, refused)
+    return jobs
+
+
+def _claimed_job(record: JobRecord, attempts: int) -> ClaimedJob:
+    assert record.token is not None, "it was claimed"
+    assert record.lock_until is not None, "it was claimed"
+    return ClaimedJob(
+        id=record.id,
+        queue=record.queue,
+        type=record.name,
+        payload=decode(record.data),
+        token=record.token,
+        attempt=record.attempts_made + 1,
+        max_attempts=attempts,
+        created_at=moment_of(record.created_at),
+        locked_until=moment_of(record.lock_until),
+        stalled_count=record.stalled_count,
+        progress=None if record.progress is None else decode(record.progress),
+        tags=record.tags,
+        children=record.children,
+    )
+
+
+def _lock(call: Call, timeout: Span | None) -> int:
+    if timeout is None:
+        return call.broker.limits.lock
+    lock = milliseconds(timeout, "timeout")
+    if lock < SHORTEST_LOCK:
+        raise InvalidOption("timeout", f"cannot be {lock} ms: use at least {SHORTEST_LOCK} ms")
+    return lock
+
+
+# Settling
+
+
+async def _settle(call: Call, outcomes: Sequence[Outcome]) -> list[Answer]:
+    settled = await call.store.settle(call.queue.name, outcomes)
+    for outcome in outcomes:
+        call.broker.held.forget(call.queue.name, Lock(outcome.id, outcome.token))
+    return settled.answers
+
+
+async def _complete(call: Call, items: Sequence[Any]) -> list[Answer]:
+    size = call.queue.size_limit
+    facts = await call.broker.held.facts(call.queue.name, [Lock(item.id, item.token) for item in items])
+    outcomes = []
+    for item in items:
+        lock = Lock(item.id, item.token)
+        result = None if item.result is None else encode(item.result, "result", size)
+        outcomes.append(completed(lock, facts.get(lock), result))
+    return await _settle(call, outcomes)
+
+
+async def _fail(call: Call, items: Sequence[Any]) -> list[Answer]:
+    facts = await call.broker.held.facts(call.queue.name, [Lock(item.id, item.token) for item in items])
+    outcomes = []
+    for item in items:
+        lock = Lock(item.id, item.token)
+        failure = Failure(reason_text(item.error) or UNKNOWN_REASON, item.trace[:TRACE_LIMIT].replace("\x00", "\\x00"))
+        delay = None if item.delay is None else milliseconds(item.delay, "delay")
+        outcomes.append(failed(lock, facts.get(lock), failure, delay=delay, retry=item.retry))
+    return await _settle(call, outcomes)
+
+
+async def _release(call: Call, items: Sequence[Any]) -> list[Answer]:
+    outcomes = [
+        Outcome(item.id, item.token, "hand back")
+        if not item.delay
+        else Outcome(item.id, item.token, "postpone", delay=milliseconds(item.delay, "delay"))
+        for item in items
+    ]
+    return await _settle(call, outcomes)
+
+
+async def _renew(call: Call, items: Sequence[Any]) -> list[Answer]:
+    locks = [_lock(call, item.timeout) for item in items]
+    if len({*locks}) > 1:
+        raise InvalidOption("timeout", "differs between the jobs of one call: make a call for each")
+    return await call.store.renew(call.queue.name, [Lock(item.id, item.token) for item in items], locks[0])
+
+
+async def _progress(call: Call, items: Sequence[Any]) -> list[Answer]:
+    texts = [encode(item.progress, "progress", PROGRESS_LIMIT) for item in items]
+    updates = [JobUpdate(item.id, item.token, progress=text) for item, text in zip(items, texts, strict=True)]
+    return await call.store.update(call.queue.name, updates)
+
+
+async def _log(call: Call, items: Sequence[Any]) -> list[Answer]:
+    facts = await call.broker.held.facts(call.queue.name, [Lock(item.id, item.token) for item in items])
+    updates = []
+    for item in items:
+        known = facts.get(Lock(item.id, item.token))
+        lines = tuple(_line(line) for line in item.lines)
+        kept = LOG_LINES if known is None else known.options.keep_logs
+        updates.append(JobUpdate(item.id, item.token, log=lines, keep_logs=kept))
+    return await call.store.update(call.queue.name, updates)
+
+
+def _line(text: str) -> str:
+    encode(text, "line", 4 * LOG_LINE_LIMIT + 2)
+    return text[:LOG_LINE_LIMIT].replace("\x00", "\\x00")
+
+
+Act = Callable[[Call, Sequence[Any]], Awaitable[list[Answer]]]
+
+
+def _one(act: Act, body: Any) -> Callable[[Call], Awaitable[None]]:
+    """For a single job: what does not hold is an error."""
+
+    async def run(call: Call) -> None:
+        id, queue = call.params["id"], call.queue.name
+        item = _WITH_ID[body](id=id, **{name: getattr(call.body, name) for name in body.__struct_fields__})
+        [answer] = await _checked(call, act, [item])
+        if answer.verdict == "missing":
+            raise JobNotFound(queue, id)
+        if answer.verdict == "lost":
+            raise LockLost(queue, id)
+        if answer.verdict == "refused":
+            raise InvalidMove(queue, id, "update", answer.state or "", OPEN)
+
+    return run
+
+
+def _many(act: Act) -> Callable[[Call], Awaitable[ItemAnswers]]:
+    """For many jobs: each has its answer."""
+
+    async def run(call: Call) -> ItemAnswers:
+        items = call.body.jobs
+        whole("jobs", len(items), 1, BATCH)
+        answers = await _checked(call, act, items)
+        return ItemAnswers(
+            [ItemAnswer(item.id, each.verdict, each.state) for item, each in zip(items, answers, strict=True)]
+        )
+
+    return run
+
+
+async def _checked(call: Call, act: Act, items: Sequence[Any]) -> list[Answer]:
+    """Leaves out what comes from the wrong worker: it is answered `lost`, and nothing changes."""
+    own = [item for item in items if item.worker is None or is_of(item.token, item.worker)]
+    answers = iter(await act(call, own) if own else [])
+    return [
+        next(answers) if item.worker is None or is_of(item.token, item.worker) else Answer("lost") for item in items
+    ]
+
+
+_WITH_ID: Final[dict[Any, Any]] = {
+    Heartbeat: HeartbeatItem,
+    Completion: CompletionItem,
+    FailureReport: FailureItem,
+    Release: ReleaseItem,
+    ProgressReport: ProgressItem,
+    LogReport: LogItem,
+}
+_VERBS: Final[tuple[tuple[str, Act, Any, Any, str], ...]] = (
+    ("heartbeat", _renew, Heartbeat, Heartbeats, "Says that the worker still works on {}."),
+    ("complete", _complete, Completion, Completions, "Ends {} with a result."),
+    (
+        "fail",
+        _fail,
+        FailureReport,
+        FailureReports,
+        "Records a failed attempt of {}, to be retried while attempts remain.",
+    ),
+    ("release", _release, Release, Releases, "Gives {} back; uses no attempt."),
+    ("progress", _progress, ProgressReport, ProgressReports, "Stores the progress of {}."),
+    ("log", _log, LogReport, LogReports, "Adds lines to the log of {}."),
+)
+
+ROUTES: Final = (
+    Route(
+        "POST",
+        "/v1/queues/{queue}/claim",
+        claim,
+        ("work",),
+        "Gives waiting jobs to a worker; none is an empty list.",
+        body=ClaimRequest,
+        answer=ClaimedJobs,
+        kind="work",
+        tag="workers",
+    ),
+    *(
+        Route(
+            "POST",
+            f"/v1/queues/{{queue}}/jobs/{{id}}/{verb}",
+            _one(act, one),
+            ("work",),
+            summary.format("a job"),
+            body=one,
+            kind="settle",
+            tag="workers",
+        )
+        for verb, act, one, _, summary in _VERBS
+    ),
+    *(
+        Route(
+            "POST",
+            f"/v1/queues/{{queue}}/{verb}",
+            _many(act),
+            ("work",),
+            summary.format("up to 1,000 jobs"),
+            body=many,
+            answer=ItemAnswers,
+            kind="settle",
+            tag="workers",
+        )
+        for verb, act, _, many, summary in _VERBS
+    ),
+)
