@@ -14,8 +14,7 @@ import pytest
 
 from ropeway import logger
 from ropeway.logger import log
-
-PATIENCE = 30
+from tests.patience import PATIENCE
 
 CONTEXT: ContextVar[str] = ContextVar("context", default="none")
 

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from tests.patience import PATIENCE
+
 ROOT: Final = Path(__file__).parents[2]
-PATIENCE: Final = 30.0
-"""Seconds after which a thing that was waited for counts as not happening."""
 
 COMMAND: Final = (sys.executable, "-m", "ropeway")
 _IN_TERMINAL: Final = (

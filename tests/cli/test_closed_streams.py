@@ -8,9 +8,10 @@ import pytest
 
 from ropeway.cli.exit_codes import ExitCode
 from ropeway.testing.factories import QUEUE
+from tests.patience import PATIENCE
 
 from .conftest import Arrange
-from .processes import COMMAND, PATIENCE, Programs
+from .processes import COMMAND, Programs
 
 
 def run(programs: Programs, *arguments: str, closed: str) -> subprocess.CompletedProcess[str]:

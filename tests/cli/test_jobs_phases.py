@@ -7,6 +7,7 @@ import pytest
 from ropeway import Job, Phase, PhaseContext, Pipeline, Queue, Worker
 from ropeway.cli.exit_codes import ExitCode
 from ropeway.testing.factories import QUEUE
+from tests.patience import PATIENCE
 
 from .conftest import Arrange, Ropeway
 
@@ -32,7 +33,7 @@ def failed(arrange: Arrange) -> str:
         async with Worker(queue, {"import": PIPELINE}):
             job = await queue.add("import", id="import-42")
             with pytest.raises(Exception, match="row 2"):
-                await job.result(timeout=20)
+                await job.result(timeout=PATIENCE)
         return job.id
 
     id: str = arrange.on_queue(run)

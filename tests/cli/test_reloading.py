@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ropeway.cli.reloading import Sources
+from tests.patience import PATIENCE
 
 
 def edit(path: Path) -> None:
@@ -44,7 +45,7 @@ async def test_a_change_is_noticed_and_named(folder: Path, change: Callable[[Pat
 
     change(folder / name)
 
-    assert await asyncio.wait_for(sources.changed(), 20) == str(folder / name)
+    assert await asyncio.wait_for(sources.changed(), PATIENCE) == str(folder / name)
 
 
 async def test_what_is_no_source_of_the_app_is_not_looked_at(folder: Path):
@@ -54,17 +55,17 @@ async def test_what_is_no_source_of_the_app_is_not_looked_at(folder: Path):
 
     edit(folder / "app.py")
 
-    assert await asyncio.wait_for(sources.changed(), 20) == str(folder / "app.py")
+    assert await asyncio.wait_for(sources.changed(), PATIENCE) == str(folder / "app.py")
 
 
 async def test_a_change_is_told_once(folder: Path):
     sources = Sources([folder])
     edit(folder / "app.py")
-    await asyncio.wait_for(sources.changed(), 20)
+    await asyncio.wait_for(sources.changed(), PATIENCE)
 
     edit(folder / "shop/jobs.py")
 
-    assert await asyncio.wait_for(sources.changed(), 20) == str(folder / "shop/jobs.py")
+    assert await asyncio.wait_for(sources.changed(), PATIENCE) == str(folder / "shop/jobs.py")
 
 
 async def test_a_folder_that_goes_away_is_a_change(folder: Path):
@@ -73,4 +74,4 @@ async def test_a_folder_that_goes_away_is_a_change(folder: Path):
     (folder / "shop/jobs.py").unlink()
     (folder / "shop").rmdir()
 
-    assert await asyncio.wait_for(sources.changed(), 20) == str(folder / "shop/jobs.py")
+    assert await asyncio.wait_for(sources.changed(), PATIENCE) == str(folder / "shop/jobs.py")

@@ -12,6 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.patience import PATIENCE
+
 ROPEWAY = [sys.executable, "-m", "ropeway"]
 
 
@@ -21,7 +23,7 @@ def url(tmp_path: Path) -> str:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*ROPEWAY, *arguments], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([*ROPEWAY, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
 def test_it_serves_until_it_is_asked_to_end(url: str):
@@ -35,7 +37,7 @@ def test_it_serves_until_it_is_asked_to_end(url: str):
             assert found, line
             assert httpx.get(f"{found[0]}/readyz").json()["status"] == "ok"
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert (process.returncode, "Traceback" in errors) == (0, False)

@@ -12,8 +12,7 @@ import pytest
 from ropeway.cli import sink as sinks
 from ropeway.cli.logs import NeverBlocks, Pretty
 from ropeway.cli.sink import Sink
-
-from .processes import PATIENCE
+from tests.patience import PATIENCE
 
 LINE = "x" * 500
 

@@ -11,6 +11,7 @@ from ropeway.cli import supervising
 from ropeway.cli.exit_codes import ExitCode
 from ropeway.cli.reloading import Sources
 from ropeway.cli.supervising import Supervisor
+from tests.patience import PATIENCE
 
 SLEEPER = (sys.executable, "-c", "import signal; signal.pause()")
 
@@ -42,10 +43,10 @@ async def test_reloading_goes_on_after_an_error_that_is_told(
     supervisor = Supervisor(SLEEPER, 1, sources)
 
     running = asyncio.create_task(supervisor.run())
-    await asyncio.wait_for(sources.looked_again.wait(), 30)
+    await asyncio.wait_for(sources.looked_again.wait(), PATIENCE)
     supervisor.stop()
 
-    assert await asyncio.wait_for(running, 30) == ExitCode.OK
+    assert await asyncio.wait_for(running, PATIENCE) == ExitCode.OK
     told = [record.getMessage() for record in caplog.records]
     assert told[0].startswith("changes cannot be looked for")
     assert told[1:3] == ["app.py changed", "restarting"]

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from ropeway.cli.exit_codes import ExitCode
+from tests.patience import PATIENCE
 
 from .conftest import Arrange
-from .processes import COMMAND, PATIENCE, Programs, until
+from .processes import COMMAND, Programs, until
 from .unread import unread
 
 JOBS = 1_200

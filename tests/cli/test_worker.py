@@ -13,9 +13,10 @@ import pytest
 
 from ropeway import JobFailed, __version__
 from ropeway.cli.exit_codes import ExitCode
+from tests.patience import PATIENCE
 
 from .conftest import Arrange, Ropeway
-from .processes import PATIENCE, Program, Programs, children_of, is_alive, until
+from .processes import Program, Programs, children_of, is_alive, until
 
 STARTED = "> started"
 

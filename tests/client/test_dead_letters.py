@@ -11,7 +11,7 @@ from ropeway import Job, JobFailed, Queue, Unrecoverable, Worker
 from ropeway.errors import InvalidName, InvalidOption, StoreUnavailable
 from ropeway.store.contract import Store
 from ropeway.testing.factories import QUEUE
-from tests.worker.watching import PATIENCE
+from tests.patience import PATIENCE
 
 from .fixtures import MakeQueue
 from .tampering import Tampering, tampered

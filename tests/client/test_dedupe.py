@@ -10,7 +10,8 @@ import pytest
 from ropeway import Dedupe, Flow, InvalidInput, Job, Queue, Worker
 from ropeway.errors import InvalidName, InvalidOption
 from ropeway.job.dedupe import SUPERSEDED
-from tests.worker.watching import PATIENCE, Gate, entered, told
+from tests.patience import PATIENCE
+from tests.worker.watching import Gate, entered, told
 
 from .fixtures import MakeQueue
 

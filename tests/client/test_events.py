@@ -13,6 +13,7 @@ from ropeway.errors import InvalidOption
 from ropeway.store.contract import Store
 from ropeway.testing.arrange import claim
 from ropeway.testing.factories import complete, fail, retry
+from tests.patience import PATIENCE
 
 from .tampering import Tampering
 
@@ -23,7 +24,7 @@ Follow: TypeAlias = Callable[..., Awaitable[Following]]
 
 
 async def take(events: AsyncGenerator[Event, None], count: int) -> list[Event]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         return [await anext(events) for _ in range(count)]
 
 
@@ -65,7 +66,7 @@ async def test_events_are_heard_as_they_happen(queue: Queue, follow: Follow):
     job = await queue.add("send", delay=60)
     await job.promote()
     await old.cancel("not needed")
-    heard = [await asyncio.wait_for(first, 20), *await take(events, 3)]
+    heard = [await asyncio.wait_for(first, PATIENCE), *await take(events, 3)]
     assert told(heard) == [("added", job.id), ("delayed", job.id), ("waiting", job.id), ("cancelled", old.id)]
     assert heard[0].data["name"] == "send"
     assert heard[3].data == {"reason": "not needed", "prev": "waiting"}
@@ -127,7 +128,7 @@ async def test_resuming_from_the_last_event_waits_for_the_next(queue: Queue, fol
     events, first = await follow(last.id)
     assert not first.done()
     job = await queue.add("send")
-    assert (await asyncio.wait_for(first, 20)).job_id == job.id
+    assert (await asyncio.wait_for(first, PATIENCE)).job_id == job.id
     await events.aclose()
 
 
@@ -188,7 +189,7 @@ async def test_each_follower_hears_everything(queue: Queue, follow: Follow):
     followers = [await follow() for _ in range(3)]
     job = await queue.add("send")
     for events, first in followers:
-        assert (await asyncio.wait_for(first, 20)).job_id == job.id
+        assert (await asyncio.wait_for(first, PATIENCE)).job_id == job.id
         await events.aclose()
 
 
@@ -196,7 +197,7 @@ async def test_a_follower_hears_nothing_of_other_queues(queue: Queue, store: Sto
     events, first = await follow()
     await Queue("other", store=store).add("send")
     job = await queue.add("send")
-    assert (await asyncio.wait_for(first, 20)).job_id == job.id
+    assert (await asyncio.wait_for(first, PATIENCE)).job_id == job.id
     await events.aclose()
 
 

@@ -13,7 +13,8 @@ from ropeway.job.failure import EXPIRED_REASON
 from ropeway.job.instants import instant_of
 from ropeway.store.values import StallRules
 from ropeway.testing.factories import DAY, MINUTE
-from tests.worker.watching import PATIENCE, told
+from tests.patience import PATIENCE
+from tests.worker.watching import told
 
 from .fixtures import MakeQueue
 

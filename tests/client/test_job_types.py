@@ -10,6 +10,7 @@ import pydantic
 import pytest
 
 from ropeway import InvalidArguments, InvalidInput, InvalidOption, JobType, Queue, Worker
+from tests.patience import PATIENCE
 
 
 @dataclass
@@ -42,14 +43,14 @@ async def test_its_results_have_its_type(queue: Queue):
     job = await SEND.add(queue, Email("you"))
     [claimed] = await Worker(queue).claim()
     await claimed.complete({"id": 7})
-    assert await job.result(timeout=20) == Receipt(id=7)
+    assert await job.result(timeout=PATIENCE) == Receipt(id=7)
 
 
 async def test_without_a_type_a_result_is_what_is_stored(queue: Queue):
     job = await JobType("count", dict[str, int]).add(queue, {"a": 1})
     [claimed] = await Worker(queue).claim()
     await claimed.complete([1])
-    assert await job.result(timeout=20) == [1]
+    assert await job.result(timeout=PATIENCE) == [1]
 
 
 @pytest.mark.parametrize("data", [{"to": 5}, None, "you", Receipt(id=1), Email(5)])  # type: ignore[arg-type]  # so be it
@@ -93,5 +94,5 @@ async def test_a_job_of_a_type_is_found_by_its_id(queue: Queue):
     await claimed.complete({"id": 7})
     found = await SEND.get(queue, added.id)
     assert found is not None
-    assert await found.result(timeout=5) == Receipt(id=7)
+    assert await found.result(timeout=PATIENCE) == Receipt(id=7)
     assert await asyncio.to_thread(SEND.get_sync, queue, "another") is None

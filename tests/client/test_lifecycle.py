@@ -13,6 +13,7 @@ from ropeway import Queue, connect
 from ropeway.client import portal
 from ropeway.errors import StoreClosed
 from ropeway.store.contract import Store
+from tests.patience import PATIENCE
 
 from .fixtures import MakeQueue
 from .tampering import Tampering, tampered
@@ -85,7 +86,7 @@ async def test_who_waits_on_a_store_that_is_closed_is_told():
     await looked
     await store.close()
     with pytest.raises(StoreClosed):
-        await asyncio.wait_for(result, 10)
+        await asyncio.wait_for(result, PATIENCE)
 
 
 async def test_who_follows_a_queue_that_is_closed_is_told():
@@ -96,7 +97,7 @@ async def test_who_follows_a_queue_that_is_closed_is_told():
     await queue.close()
     await anext(events)
     with pytest.raises(StoreClosed):
-        await asyncio.wait_for(anext(events), 10)
+        await asyncio.wait_for(anext(events), PATIENCE)
 
 
 @pytest.mark.every_store

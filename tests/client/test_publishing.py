@@ -10,6 +10,7 @@ import pytest
 
 from ropeway import Event, InvalidInput, PayloadTooLarge, Queue, Worker
 from ropeway.job.events import EVENT_NAMES
+from tests.patience import PATIENCE
 
 
 async def _events(queue: Queue) -> list[Event]:
@@ -44,7 +45,7 @@ async def test_followers_hear_it_at_once_and_in_order(queue: Queue):
     await queue.add("send")
     await queue.publish("imported")
 
-    assert await asyncio.wait_for(following, 20) == ["added", "waiting", "imported"]
+    assert await asyncio.wait_for(following, PATIENCE) == ["added", "waiting", "imported"]
 
 
 @pytest.mark.every_store
@@ -63,7 +64,7 @@ async def test_listeners_of_a_worker_are_not_disturbed_by_it(queue: Queue):
     async with worker:
         await queue.publish("imported", {"rows": 3})
         await queue.pause()
-        await asyncio.wait_for(heard.wait(), 20)
+        await asyncio.wait_for(heard.wait(), PATIENCE)
 
 
 def test_the_twin_does_the_same(queue: Queue):

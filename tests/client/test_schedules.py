@@ -29,6 +29,7 @@ from ropeway.job.schedules import HISTORY, NOT_FINAL, tick_id
 from ropeway.store.contract import Store
 from ropeway.store.values import ScheduleWrite
 from ropeway.testing.factories import DAY, MINUTE, QUEUE
+from tests.patience import PATIENCE
 from tests.worker.watching import told
 
 from .fixtures import MakeQueue
@@ -378,7 +379,7 @@ class TestRunning:
     async def test_its_result_can_be_waited_for(self, queue: Queue):
         await put(queue)
         async with Worker(queue, _answer):
-            assert await (await queue.schedules.run("pulse")).result(timeout=10) == {"n": 1}
+            assert await (await queue.schedules.run("pulse")).result(timeout=PATIENCE) == {"n": 1}
 
 
 class TestRemoving:
@@ -525,7 +526,7 @@ class TestTasks:
         async with Worker(queue):
             [schedule] = await queue.schedules.list()
             job = await queue.schedules.run("sweep")
-            assert await job.result(timeout=10) is False
+            assert await job.result(timeout=PATIENCE) is False
 
         assert (schedule.id, schedule.name, schedule.data, schedule.overlap) == ("sweep", "sweep", {}, "skip")
         assert (schedule.rule.cron, schedule.rule.tz) == ("*/5 * * * *", "Europe/Berlin")

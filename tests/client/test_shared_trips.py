@@ -12,6 +12,7 @@ from ropeway import DuplicateJob, JobHandle, Queue, connect
 from ropeway.client.adds import JOBS_PER_TRIP
 from ropeway.errors import StoreFull, StoreUnavailable
 from ropeway.job.record import NewJob
+from tests.patience import PATIENCE
 
 from .tampering import Door, Outage, Tampering, tampered
 
@@ -181,4 +182,4 @@ def test_a_loop_that_ends_in_the_middle_of_adds_leaves_the_queue_usable_in_anoth
 
     asyncio.run(end_in_the_middle())
     tampering.before.clear()
-    assert asyncio.run(asyncio.wait_for(add_and_count(), 10)) == 1
+    assert asyncio.run(asyncio.wait_for(add_and_count(), PATIENCE)) == 1

@@ -12,6 +12,7 @@ import pytest
 from ropeway import Queue, event_stream
 from ropeway.client.event_hub import BUFFERED
 from ropeway.errors import InvalidDuration, InvalidName, InvalidOption, StoreUnavailable
+from tests.patience import PATIENCE
 
 from .tampering import Tampering
 
@@ -33,7 +34,7 @@ def read(text: bytes) -> Message | str:
 
 
 async def take(stream: AsyncGenerator[bytes, None], count: int) -> list[Any]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         return [read(await anext(stream)) for _ in range(count)]
 
 

@@ -34,6 +34,7 @@ from ropeway import (
 from ropeway.client import portal
 from ropeway.errors import StoreClosed
 from ropeway.store.contract import Store
+from tests.patience import PATIENCE
 
 from .fixtures import MakeQueue
 from .tampering import Tampering
@@ -103,7 +104,7 @@ def test_jobs_are_added_looked_at_and_moved_without_a_loop(queue: Queue):
     assert job.refresh().state == "waiting"
     assert job.cancel("not needed") is True
     with pytest.raises(JobCancelled, match="not needed"):
-        job.result(timeout=10)
+        job.result(timeout=PATIENCE)
     job.retry()
     found = sync.get("a")
     assert found is not None

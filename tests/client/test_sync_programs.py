@@ -272,10 +272,10 @@ def act():
     queue.sync.counts()
 
 threading.Thread(target=Worker(Queue("letters", url), work).run_sync, daemon=True).start()
-queue.sync.add("send").result(timeout=30)
+queue.sync.add("send").result(timeout=60)
 Storm({base}, every=0.0007).interrupt(1_000, act)
 
-queue.sync.add("send").result(timeout=30)
+queue.sync.add("send").result(timeout=60)
 until = time.monotonic() + 30
 while (counts := queue.sync.counts())["waiting"] + counts["active"] and time.monotonic() < until:
     time.sleep(0.01)

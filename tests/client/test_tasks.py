@@ -21,6 +21,7 @@ from ropeway import (
     Worker,
 )
 from ropeway.errors import InvalidPayload
+from tests.patience import PATIENCE
 
 from .fixtures import MakeQueue
 
@@ -227,7 +228,7 @@ async def test_a_result_is_read_as_the_task_says(queue: Queue):
     one, many = await resizing(queue).add("a"), (await queue.add_many([queue.tasks["resize"].call("b")]))[0]
     for job in (one, many):
         await complete_next(queue, {"width": 3, "since": "2024-05-06T00:00:00Z"})
-        assert await job.result(timeout=20) == Box(3, WHEN)
+        assert await job.result(timeout=PATIENCE) == Box(3, WHEN)
     plain = await queue.get(one.id)
     assert plain is not None
     assert await plain.result() == {"width": 3, "since": "2024-05-06T00:00:00Z"}
@@ -237,7 +238,7 @@ async def test_a_result_of_another_type_is_named(queue: Queue):
     job = await resizing(queue).add("a")
     await complete_next(queue, {"width": "wide"})
     with pytest.raises(UnexpectedResult, match=r"\$.width") as refused:
-        await job.result(timeout=20)
+        await job.result(timeout=PATIENCE)
     assert (refused.value.queue, refused.value.job_id) == (queue.name, job.id)
     assert (await job.refresh()).result == {"width": "wide"}
 
@@ -249,14 +250,14 @@ async def test_a_task_without_a_result_type_answers_what_is_stored(queue: Queue)
 
     job = await loose.add(1)
     await complete_next(queue, {"any": 1})
-    assert await job.result(timeout=20) == {"any": 1}
+    assert await job.result(timeout=PATIENCE) == {"any": 1}
 
 
 async def test_a_failed_job_of_a_task_says_so(queue: Queue):
     job = await resizing(queue).add("a")
     await job.cancel()
     with pytest.raises(Exception, match="cancelled") as ended:
-        await job.result(timeout=20)
+        await job.result(timeout=PATIENCE)
     assert not isinstance(ended.value, JobFailed | UnexpectedResult)
 
 
@@ -280,7 +281,7 @@ async def test_jobs_are_added_and_awaited_without_a_loop(queue: Queue):
         job = resize.using(priority=5).add_sync("a.png", box=Box(3, WHEN))
         assert job.created
         assert job.data == {"path": "a.png", "box": {"width": 3, "since": "2024-05-06T00:00:00Z"}}
-        result: Box = job.result(timeout=10)
+        result: Box = job.result(timeout=PATIENCE)
         return result
 
     async with Worker(queue):
@@ -298,7 +299,7 @@ async def test_a_job_is_found_by_its_id_with_a_typed_result(queue: Queue):
     added = await resize.add("a.png", box=Box(3, WHEN))
     await complete_next(queue, {"width": 5})
     found = await resize.get(added.id)
-    assert await found.result(timeout=5) == Box(5)
+    assert await found.result(timeout=PATIENCE) == Box(5)
     assert (await asyncio.to_thread(resize.get_sync, added.id)).id == added.id
     assert await resize.get("another") is None
     assert await resize.get((await queue.add("other")).id) is None, "it is a job of another name"

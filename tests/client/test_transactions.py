@@ -26,8 +26,8 @@ from ropeway.errors import NoTransactions
 from ropeway.store.contract import Store
 from ropeway.store.url import connect
 from tests.client.ledgers import Ledger, ledger, rows_of
+from tests.patience import PATIENCE
 from tests.stores.databases import new_database_place
-from tests.worker.watching import PATIENCE
 
 from . import programs
 

@@ -11,6 +11,7 @@ from ropeway import Job, Queue, Worker
 from ropeway.errors import InvalidOption, StoreUnavailable
 from ropeway.job.marks import Mark, Marking, Notice
 from ropeway.store.values import Answer, JobUpdate
+from tests.patience import PATIENCE
 
 from .tampering import Door, Tampering
 
@@ -149,7 +150,7 @@ async def test_steps_of_many_jobs_share_trips(tampered_queue: Queue, tampering: 
 
     async with Worker(tampered_queue, work, concurrency=20):
         jobs = await tampered_queue.add_many([("work", number) for number in range(20)])
-        assert [await job.result(timeout=20) for job in jobs] == list(range(20))
+        assert [await job.result(timeout=PATIENCE) for job in jobs] == list(range(20))
 
     # Three, but for a store that answers before the next task can run.
     assert tampering.calls["update"] < 10

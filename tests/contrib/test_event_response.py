@@ -19,6 +19,7 @@ from ropeway.contrib import django as in_django
 from ropeway.contrib import flask as in_flask
 from ropeway.contrib import starlette as in_starlette
 from ropeway.errors import InvalidOption
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def request_of(**headers: str) -> Request:
 
 
 async def first(stream: AsyncGenerator[bytes, None], count: int) -> list[bytes]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         messages = [await anext(stream) for _ in range(count)]
     await stream.aclose()
     return messages

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from tests.patience import PATIENCE
 from tests.stores.databases import new_database
 
 from .pages import DJANGO, ROOT, blocks_of
@@ -111,6 +112,6 @@ def test_a_worker_outlives_the_connections_of_its_threads(project: Project, work
     assert project.run("visit.py", "2") == ["201", "receipt for order 2", "True 1"]
 
     worker.send_signal(signal.SIGTERM)
-    _, complaints = worker.communicate(timeout=60)
+    _, complaints = worker.communicate(timeout=PATIENCE)
     assert worker.returncode == 0, complaints
     assert "Traceback" not in complaints

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 import httpx
 from fastapi import FastAPI
 
+from tests.patience import PATIENCE
+
 from .conftest import Load, Start
 
 
@@ -34,7 +36,7 @@ async def test_a_report_is_made_by_a_worker_in_another_process(load: Load, start
         await web.post("/reports/2026-06")
         assert (await web.get("/reports/2026-06/result")).json()["month"] == "2026-06"
     worker.send_signal(signal.SIGTERM)
-    _, errors = worker.communicate(timeout=60)
+    _, errors = worker.communicate(timeout=PATIENCE)
     assert worker.returncode == 0, errors
 
 

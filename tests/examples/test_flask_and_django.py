@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 
+from tests.patience import PATIENCE
+
 from .conftest import Load, Start
 
 
@@ -13,11 +15,11 @@ def test_a_thumbnail_is_made_by_a_worker_in_another_process(load: Load, start: S
     web = example.app.test_client()
 
     assert web.post("/thumbnails/a", json={"path": "a.jpg", "width": 80}).json == {"id": "a", "created": True}
-    assert example.queue.sync.get("a").result(timeout=60) == "a.jpg at 80 px"
+    assert example.queue.sync.get("a").result(timeout=PATIENCE) == "a.jpg at 80 px"
     assert web.get("/thumbnails/a").json["state"] == "completed"
 
     worker.send_signal(signal.SIGTERM)
-    _, errors = worker.communicate(timeout=60)
+    _, errors = worker.communicate(timeout=PATIENCE)
     assert worker.returncode == 0, errors
 
 

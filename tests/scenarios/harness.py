@@ -20,14 +20,13 @@ import msgspec
 from ropeway import Queue
 from ropeway.job.ids import new_token
 from ropeway.store.values import Record
+from tests.patience import PATIENCE
 
 from .diary import DiaryReader, Line
 from .worker_app import ASK, TOLD, Orders
 
 ROOT: Final = Path(__file__).parents[2]
 LOOK: Final = 0.01
-PATIENCE: Final = 30.0
-"""Seconds after which a thing that was waited for counts as not happening."""
 
 
 async def until(condition: Callable[[], Any], what: str = "the condition", timeout: float = PATIENCE) -> Any:

@@ -6,6 +6,7 @@ import pytest
 
 from ropeway import JobHandle, Queue
 from ropeway.worker.exit_codes import BLOCKED_LOOP
+from tests.patience import PATIENCE
 
 from .chronicle import Chronicle, all_jobs, check_counters, lock_of, renewed_after
 from .harness import AppProcess, Fleet, Gate, until
@@ -58,7 +59,7 @@ async def test_a_job_keeps_its_lock_while_its_time_is_not_up(
         before = await lock_of(job)
         await until(lambda: renewed_after(job, before), "a renewal")  # noqa: B023 - it is awaited here
     gate.open()
-    await job.result(timeout=30)
+    await job.result(timeout=PATIENCE)
     assert await chronicle.ids("stall") == []
 
 
@@ -68,7 +69,7 @@ async def test_a_job_whose_time_is_up_is_taken_by_another_worker(
     _, job = await blocked(queue, fleet, gate, timeout=2)
     gate.open(start=2)
     other = await fleet.start(lock_duration=1).ready()
-    result = await job.result(timeout=30)
+    result = await job.result(timeout=PATIENCE)
     assert [line.token for line in other.wrote("start", job.id)] == [result]
     assert await chronicle.ids("stall") == [job.id]
 
@@ -77,7 +78,7 @@ async def test_outcomes_that_were_known_are_settled(queue: Queue, fleet: Fleet, 
     """Those of jobs that ended in the same moment as the loop was blocked."""
     job = await queue.add("touch", priority=-2)
     await blocked(queue, fleet, gate)
-    await job.result(timeout=30)
+    await job.result(timeout=PATIENCE)
     assert len(fleet.starts(job.id)) == 1
 
 

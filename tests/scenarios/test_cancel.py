@@ -7,6 +7,7 @@ import time
 import pytest
 
 from ropeway import Queue
+from tests.patience import PATIENCE
 
 from .chronicle import Chronicle
 from .harness import Fleet, Gate, show, until
@@ -23,12 +24,12 @@ async def test_a_running_handler_hears_of_its_cancellation(
     await fleet.running_in(job.id)
     asked = time.monotonic()
     assert await job.cancel("not needed")
-    [stopped] = await until(lambda: worker.wrote("stopped"), "the end of the handler", timeout=5)
+    [stopped] = await until(lambda: worker.wrote("stopped"), "the end of the handler", timeout=PATIENCE)
     show(f"from the cancel to the end of a {handler} handler", (stopped.at - asked) * 1000, "ms")
     cancelled = await job.refresh()
     assert (cancelled.state, cancelled.reason) == ("cancelled", "not needed")
     # Its slot is free again, and nothing of it is settled.
     after = await queue.add("nap", 0)
-    await after.result(timeout=10)
+    await after.result(timeout=PATIENCE)
     assert await chronicle.ids("lock-lost") == []
     assert await chronicle.ids("complete") == [after.id]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropeway import JobHandle, Queue
+from tests.patience import PATIENCE
 
 from .chronicle import Chronicle, check_counters
 from .harness import Fleet, Gate
@@ -47,9 +48,9 @@ async def _run_beside(queue: Queue, fleet: Fleet, gate: Gate, clock_shift: float
         await fleet.running_in(job.id)
     wrong = await fleet.start(orders={"clock_shift": clock_shift}, **options).ready()
     for job in naps:
-        await job.result(timeout=30)
+        await job.result(timeout=PATIENCE)
     gate.open()
     for job in held:
-        await job.result(timeout=30)
+        await job.result(timeout=PATIENCE)
     assert wrong.wrote("end")
     return [*held, *naps]

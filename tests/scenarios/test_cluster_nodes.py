@@ -17,6 +17,7 @@ import pytest
 
 from ropeway import JobHandle, Queue, connect
 from ropeway.store.contract import Store
+from tests.patience import PATIENCE
 from tests.stores.places import empty_folder
 from tests.stores.servers import ClusterProcesses, ServerProcess
 
@@ -185,7 +186,7 @@ async def test_a_seed_that_hangs_keeps_nobody_from_the_next(scene: Scene):
     name = scene.cluster.queue_on(scene.cluster.nodes[1])
     os.kill(first.pid, signal.SIGSTOP)
 
-    async with asyncio.timeout(30), Queue(name, scene.url) as queue:
+    async with asyncio.timeout(PATIENCE), Queue(name, scene.url) as queue:
         assert (await queue.counts())["waiting"] == 0
 
 
@@ -198,6 +199,6 @@ async def test_a_queue_is_woken_while_another_node_hangs(scene: Scene, store: St
         os.kill(other.pid, signal.SIGSTOP)
         async with Queue(name, scene.url) as queue:
             await queue.add("nap")
-            assert await listener.wait(30)
+            assert await listener.wait(PATIENCE)
         os.kill(other.pid, signal.SIGCONT)
         listener.close()

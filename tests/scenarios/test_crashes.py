@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from ropeway import Queue
+from tests.patience import PATIENCE
 
 from .chronicle import Chronicle, check_counters
 from .harness import Fleet, Gate, until
@@ -26,7 +27,7 @@ async def test_a_job_that_kills_its_workers_is_given_up_and_the_queue_goes_on(
         assert await worker.exit() == CRASHES[poison]
     last = fleet.start(concurrency=1, lock_duration=0.5, max_stalled_count=2)
     for job in others:
-        await job.result(timeout=10)
+        await job.result(timeout=PATIENCE)
     await until(lambda: chronicle.ids("give up"), "the end of the poison")
 
     dead = await bad.refresh()
@@ -52,7 +53,7 @@ async def test_a_job_that_kills_its_workers_takes_no_other_along(
         assert await worker.exit() == CRASHES[poison]
     last = fleet.start(concurrency=10, lock_duration=0.5)
     for job in others:
-        await job.result(timeout=20)
+        await job.result(timeout=PATIENCE)
     await until(lambda: chronicle.ids("give up"), "the end of the poison")
 
     dead = await bad.refresh()
@@ -96,7 +97,7 @@ async def test_a_worker_killed_after_the_effect_repeats_it_under_the_same_id(
     second = fleet.start(lock_duration=1)
     await fleet.running_in(job.id)
     gate.open()
-    result = await job.result(timeout=10)
+    result = await job.result(timeout=PATIENCE)
     runs = fleet.starts(job.id)
     assert [run.pid for run in runs] == [first.pid, second.pid]
     assert [run.attempt for run in runs] == [1, 1]
@@ -115,7 +116,7 @@ async def test_a_job_completed_by_a_worker_that_never_knew_stays_completed(
     assert await job.state() == "completed"
     fleet.start(lock_duration=0.5)
     later = await queue.add("nap", 0, delay=1)
-    await later.result(timeout=10)
+    await later.result(timeout=PATIENCE)
     assert len(fleet.starts(job.id)) == 1
     assert await chronicle.ids("stall") == []
     assert await chronicle.ids("complete") == [job.id, later.id]
@@ -130,7 +131,7 @@ async def test_a_job_claimed_by_a_worker_that_died_before_its_handler_runs_once(
     assert await first.exit() == -signal.SIGKILL
     assert await job.state() == "active"
     fleet.start(lock_duration=0.5)
-    await job.result(timeout=10)
+    await job.result(timeout=PATIENCE)
     assert len(fleet.starts(job.id)) == 1
     assert await chronicle.ids("stall") == [job.id]
 
@@ -145,5 +146,5 @@ async def test_a_handler_in_a_process_ends_with_its_killed_worker(
     await until(lambda: not gate.is_guarded(), "the end of the handler's process")
     fleet.start(lock_duration=1)
     gate.open(start=2)
-    assert await job.result(timeout=10) == 2
+    assert await job.result(timeout=PATIENCE) == 2
     assert await chronicle.ids("stall") == [job.id]

@@ -9,6 +9,7 @@ import pytest
 
 from ropeway import Queue
 from ropeway.testing.factories import NOW, SECOND, new_jobs
+from tests.patience import PATIENCE
 
 from .chronicle import check_counters
 from .harness import Fleet, Gate, show, until
@@ -28,11 +29,11 @@ async def test_jobs_that_are_all_due_at_once_run_while_locks_are_renewed(queue: 
     began = time.monotonic()
     for job in held:
         await fleet.running_in(job.id)
-    await until(lambda: _has_completed(queue, JOBS), "the end of all delayed jobs", timeout=60)
+    await until(lambda: _has_completed(queue, JOBS), "the end of all delayed jobs", timeout=PATIENCE)
     show("delayed jobs done per second", JOBS / (time.monotonic() - began))
     gate.open()
     for job in held:
-        await job.result(timeout=10)
+        await job.result(timeout=PATIENCE)
 
     assert set(Counter(line.job for line in fleet.lines("start")).values()) == {1}
     assert await _has_completed(queue, JOBS + len(held))

@@ -10,6 +10,7 @@ from ropeway import Queue
 from ropeway.job.ids import new_id
 from ropeway.job.record import NewJob
 from ropeway.testing.factories import new_flow, new_job
+from tests.patience import PATIENCE
 
 from .chaos import Chaos
 from .chronicle import Chronicle, all_jobs, check_counters
@@ -54,7 +55,7 @@ async def test_every_parent_is_released_once_and_none_is_stuck(queue: Queue, fle
     async def all_completed() -> bool:
         return sum([await each.completed() for each in chronicles.values()]) == len(added)
 
-    await until(all_completed, "the end of all jobs", timeout=60)
+    await until(all_completed, "the end of all jobs", timeout=PATIENCE)
 
     jobs = [*await all_jobs(queue), *await all_jobs(totals)]
     assert {job.id for job in jobs} == {job.id for job in added}

@@ -16,6 +16,7 @@ import pytest
 
 from ropeway import Queue
 from ropeway.job.codec import decode
+from tests.patience import PATIENCE
 from tests.stores.databases import DatabaseProcess
 from tests.stores.network import proxied
 from tests.stores.places import empty_folder
@@ -92,7 +93,7 @@ async def test_no_job_is_lost_or_done_twice_when_workers_are_killed_and_stopped(
         for strike in blows:
             await strike()
             await chronicle.read()
-    await until(lambda: _all_completed(chronicle, len(added)), "the end of all jobs", timeout=60)
+    await until(lambda: _all_completed(chronicle, len(added)), "the end of all jobs", timeout=PATIENCE)
 
     jobs = {job.id: job for job in await all_jobs(queue)}
     assert jobs.keys() == set(added)

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from ropeway import Queue
+from tests.patience import PATIENCE
 
 from .chronicle import Chronicle
 from .harness import Fleet, Gate, until
@@ -17,7 +18,7 @@ async def test_a_worker_that_may_open_few_files_works(queue: Queue, fleet: Fleet
     worker = fleet.start(orders={"more_files": 50})
     jobs = await queue.add_many([("nap", 0.001) for _ in range(200)])
     for job in jobs:
-        await job.result(timeout=10)
+        await job.result(timeout=PATIENCE)
     assert worker.errors == []
 
 
@@ -31,10 +32,10 @@ async def test_a_worker_whose_handler_takes_every_file_goes_on(
     fleet.start(lock_duration=1)
     jobs = await queue.add_many([("nap", 0.001) for _ in range(200)])
     for job in jobs:
-        await job.result(timeout=10)
+        await job.result(timeout=PATIENCE)
     await until(lambda: len(worker.wrote("end")) > 0, "work in the worker without files")
     gate.open()
-    await greedy.result(timeout=10)
+    await greedy.result(timeout=PATIENCE)
     assert await chronicle.ids("stall") == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ropeway import JobHandle, Queue
+from tests.patience import PATIENCE
 
 from .chronicle import Chronicle, check_counters
 from .harness import Fleet, until
@@ -27,7 +28,7 @@ async def test_workers_that_all_start_on_a_new_store_make_it_once_and_share_the_
 
     await until(each_has_worked, "work for every worker")
     for job in jobs:
-        await job.result(timeout=30)
+        await job.result(timeout=PATIENCE)
     starts = [line.job for line in fleet.lines("start")]
     assert sorted(starts) == sorted(job.id for job in jobs)
     assert set((await chronicle.read()).completions.values()) == {1}

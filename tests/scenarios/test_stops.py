@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ropeway import JobHandle, Queue
+from tests.patience import PATIENCE
 
 from .chaos import Blow, cause, reruns
 from .chronicle import Chronicle, all_jobs, check_counters, lock_of, renewed_after
@@ -25,7 +26,7 @@ async def test_a_worker_that_stood_still_cannot_replace_the_result_of_another(
     second = fleet.start(lock_duration=1)
     await until(second.running, "the second run")
     gate.open(start=2)
-    result = await job.result(timeout=10)
+    result = await job.result(timeout=PATIENCE)
     before = await job.refresh()
 
     gate.open(start=1)
@@ -55,7 +56,7 @@ async def test_a_worker_that_stood_still_cannot_end_the_run_of_another(
     assert await job.state() == "active"
     assert await chronicle.ids("complete") == []
     gate.open(start=2)
-    assert [await job.result(timeout=10)] == [line.token for line in second.wrote("start")]
+    assert [await job.result(timeout=PATIENCE)] == [line.token for line in second.wrote("start")]
     assert await chronicle.ids("complete") == [job.id]
     assert await chronicle.ids("stall") == [job.id]
 
@@ -79,7 +80,7 @@ async def test_a_stop_shorter_than_the_lock_has_no_effect(queue: Queue, fleet: F
         await _renewed_after(job, moment)
     gate.open()
     for job in jobs:
-        await job.result(timeout=10)
+        await job.result(timeout=PATIENCE)
     assert [len(fleet.starts(job.id)) for job in jobs] == [1, 1]
     assert await chronicle.ids("stall") == []
     assert await chronicle.ids("lock-lost") == []
@@ -97,7 +98,7 @@ async def test_after_all_workers_stood_still_everything_is_done_once(queue: Queu
     stops = [Blow(worker.pid, at, worker.go_on()) for worker, at in stopped.items()]
 
     for job in jobs:
-        await job.result(timeout=30)
+        await job.result(timeout=PATIENCE)
     assert set((await chronicle.read()).completions.values()) == {1}
     assert set(chronicle.count("stall").values()) <= {1}
     assert [pair for pair in reruns(fleet) if cause(*pair, stops, lock=1) is None] == []
@@ -122,7 +123,7 @@ async def test_a_lone_worker_that_stood_still_does_its_jobs_all_the_same(
         await _renewed_after(job, end)
     gate.open()
     for job in jobs:
-        await job.result(timeout=10)
+        await job.result(timeout=PATIENCE)
         assert (await job.refresh()).attempts_made == 0
     assert sorted(await chronicle.ids("complete")) == sorted(job.id for job in jobs)
 

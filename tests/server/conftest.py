@@ -15,6 +15,7 @@ from ropeway.server.serving import Address, serving
 from ropeway.server.tokens import create_token
 from ropeway.store.contract import Store
 from tests.client.fixtures import new_handle, pytest_generate_tests, store
+from tests.patience import PATIENCE
 
 __all__ = ["new_handle", "pytest_generate_tests", "store"]
 
@@ -61,7 +62,7 @@ def make_token(store: Store) -> MakeToken:
 
 async def until(look: Callable[[], Any]) -> Any:
     """Asks again until the answer is true: for what happens beside the requests, as in the audit."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while not (found := await look()):  # noqa: ASYNC110 - the other side is a server
             await asyncio.sleep(0.02)
     return found

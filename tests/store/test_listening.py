@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ropeway.store.listening import EarListener
+from tests.patience import PATIENCE
 
 
 class SilentEar:
@@ -22,4 +23,4 @@ async def test_closing_ends_a_wait_whose_subscription_is_not_confirmed_yet() -> 
 
     listener.close()
 
-    assert await asyncio.wait_for(waiting, 60) is True
+    assert await asyncio.wait_for(waiting, PATIENCE) is True

@@ -22,11 +22,12 @@ from urllib.parse import quote, urlsplit
 
 import psycopg
 
+from tests.patience import PATIENCE
+
 URL: Final = "ROPEWAY_TEST_POSTGRES_URL"
 """The environment variable that names another server for the shared tests."""
 PROGRAMS: Final = "ROPEWAY_TEST_POSTGRES_PROGRAMS"
 """The environment variable that names the folder of another server's programs, such as /usr/lib/postgresql/15/bin."""
-PATIENCE: Final = 30.0
 _OPTIONS: Final = {
     # Tests do not outlive the machine.
     "fsync": "off",

@@ -17,11 +17,12 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from tests.patience import PATIENCE
+
 URL: Final = "ROPEWAY_TEST_REDIS_URL"
 """The environment variable that names another server for the shared tests."""
 SERVER: Final = "ROPEWAY_TEST_REDIS_SERVER"
 """The environment variable that names another program to start as server, such as /usr/bin/redis-server."""
-PATIENCE: Final = 10.0
 _prefixes = count()
 
 

@@ -8,6 +8,8 @@ from contextlib import closing
 
 import pytest
 
+from tests.patience import PATIENCE
+
 from .doors import Door
 
 
@@ -15,7 +17,7 @@ from .doors import Door
 async def test_whoever_came_in_just_before_the_door_was_shut_is_told(turns: int):
     door = Door(_wait)
     door.open()
-    with closing(socket.create_connection(("127.0.0.1", door.port), timeout=5)) as guest:
+    with closing(socket.create_connection(("127.0.0.1", door.port), timeout=PATIENCE)) as guest:
         for _ in range(turns):
             await asyncio.sleep(0)
         await door.shut()
@@ -28,10 +30,10 @@ async def test_a_door_opens_again_at_its_port():
     port = door.port
     await door.shut()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=5)
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
 
     door.open()
-    socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
     await door.shut()
 
 

@@ -11,12 +11,11 @@ from ropeway.store.contract import Store
 from ropeway.testing.arrange import add, read
 from ropeway.testing.conformance.forking import in_a_forked_child
 from ropeway.testing.factories import QUEUE, new_job
+from tests.patience import PATIENCE
 
 from .places import EVERYWHERE
 
 SHARED = [name for name in EVERYWHERE if not name.startswith("memory")]
-PATIENCE = 10
-"""Seconds after which somebody who should have been refused waits for nothing."""
 
 
 @pytest.mark.parametrize("new_handle", SHARED, indirect=True)

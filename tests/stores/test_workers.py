@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from ropeway import Job, JobHandle, Queue, Worker
-from tests.worker.watching import PATIENCE, TROUBLE, Counting, Ear, Gate, told
+from tests.patience import PATIENCE
+from tests.worker.watching import TROUBLE, Counting, Ear, Gate, told
 
 from .conftest import AnyServer
 from .network import Proxy

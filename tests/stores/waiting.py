@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Final
 
-PATIENCE: Final = 20
-"""Seconds in which whatever is to happen has happened."""
+from tests.patience import PATIENCE
 
 
 async def until(condition: Callable[[], object]) -> None:

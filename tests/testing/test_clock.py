@@ -10,6 +10,7 @@ import pytest
 
 from ropeway import Backoff, InvalidInput, Job, Keep, Queue, RopewayError, SyncRefused, Worker
 from ropeway.testing import FakeClock, FakeStore, drain
+from tests.patience import PATIENCE
 from tests.worker.watching import Ear, Gate, entered
 
 START = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -95,7 +96,7 @@ class TestTime:
         async with Worker(queue, echo):
             job = await queue.add("letter", "late", delay=0.05)
 
-            assert await job.result(timeout=20) == "late"
+            assert await job.result(timeout=PATIENCE) == "late"
 
     async def test_the_loop_is_left_as_it_was_found(self, clock: FakeClock):
         loop = asyncio.get_running_loop()

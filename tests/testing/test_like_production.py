@@ -15,8 +15,8 @@ from ropeway import Backoff, Job, Keep, Queue, SyncJob, Unrecoverable, Worker, i
 from ropeway.job.events import expand
 from ropeway.job.states import OPEN
 from ropeway.testing import FakeStore, drain
+from tests.patience import PATIENCE
 from tests.worker import process_handlers
-from tests.worker.watching import PATIENCE
 
 TIMES: Final = {
     "created_at",

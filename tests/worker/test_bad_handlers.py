@@ -19,8 +19,9 @@ from ropeway.job.record import NewJob
 from ropeway.store.contract import Store
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Tampering
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, entered, told
+from .watching import Ear, entered, told
 
 
 async def reason_of(queue: Queue, handler: Any, **options: Any) -> str:

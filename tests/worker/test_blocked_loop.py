@@ -18,8 +18,9 @@ from ropeway.worker.attempts import Attempts
 from ropeway.worker.job import Job as RunningJob
 from ropeway.worker.slots import Slots
 from tests.client.tampering import Tampering
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, entered, told
+from .watching import Ear, entered, told
 
 MANY: Final = 20_000
 

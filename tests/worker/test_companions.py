@@ -8,8 +8,9 @@ from typing import Any
 
 from ropeway import Job, Queue, Worker
 from ropeway.worker.system_queues import SystemQueue
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Gate
+from .watching import Gate
 
 SYSTEM = "ropeway.test"
 

@@ -16,8 +16,9 @@ from ropeway import Event, InvalidInput, InvalidMove, Job, JobFailed, JobFinishe
 from ropeway.errors import NoTransactions
 from tests.client import programs
 from tests.client.ledgers import Ledger, ledger
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, entered, told
+from .watching import Ear, entered, told
 
 pytestmark = pytest.mark.every_store
 

@@ -14,8 +14,9 @@ from ropeway.store.contract import Store
 from ropeway.store.offers import Offers
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Tampering, tampered
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, Gate, entered, told
+from .watching import Ear, Gate, entered, told
 
 
 @pytest.fixture
@@ -437,7 +438,7 @@ async def test_what_ended_in_one_queue_is_settled_while_another_is_always_full(
     async with worker:
         await gate.holds(1)
         gate.opened.set()
-        assert await job.result(timeout=5) == "done"
+        assert await job.result(timeout=PATIENCE) == "done"
         await busy.pause()
 
 

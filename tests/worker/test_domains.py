@@ -14,8 +14,9 @@ from ropeway.testing.conformance.fixtures import NewHandle
 from ropeway.worker.domains import domains_of
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Outage, Tampering, tampered
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Counting, Gate, entered, told
+from .watching import Counting, Gate, entered, told
 
 
 @pytest.fixture

@@ -28,9 +28,10 @@ from ropeway import (
 )
 from ropeway.errors import Postponed
 from tests.client.fixtures import MakeQueue
+from tests.patience import PATIENCE
 
 from . import flow_handlers
-from .watching import PATIENCE, Ear
+from .watching import Ear
 
 
 async def echo(job: Job) -> Any:
@@ -377,9 +378,9 @@ class TestProcesses:
     async def test_tasks_in_processes_take_results(self):
         async with flow_handlers.queue as queue, Worker(queue):
             job = await flow_handlers.double.call().after(flow_handlers.fetch.call("four")).add()
-            assert await job.result(timeout=60) == 8
+            assert await job.result(timeout=PATIENCE) == 8
             late = await flow_handlers.total.call().after(flow_handlers.fetch.call("a")).add()
-            assert await late.result(timeout=60) == [[1], 4]
+            assert await late.result(timeout=PATIENCE) == [[1], 4]
             added = await queue.get("late")
             assert added is not None
             assert added.snapshot.attempts == 2

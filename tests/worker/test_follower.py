@@ -11,8 +11,9 @@ from ropeway.worker.follower import Follower
 from ropeway.worker.listeners import OF_QUEUES
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Outage, Tampering
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, Gate, entered
+from .watching import Ear, Gate, entered
 
 
 async def fine(job: Job) -> str:

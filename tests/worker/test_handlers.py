@@ -14,8 +14,9 @@ import pytest
 from ropeway import Job, JobType, ProcessJob, Queue, SyncJob, Worker, in_process
 from ropeway.errors import InvalidInput, InvalidName, InvalidOption
 from ropeway.worker.feeds import QueueFeed
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, Gate, told
+from .watching import Ear, Gate, told
 
 
 async def result(queue: Queue, handler: Any, data: Any = None, **options: Any) -> Any:
@@ -95,7 +96,10 @@ async def test_handlers_can_be_registered_by_decorator(queue: Queue):
         assert await (await queue.add("send")).result(timeout=PATIENCE) == "sent"
 
 
-async def test_a_handler_registered_later_finds_the_jobs_that_waited_for_it(queue: Queue):
+async def test_a_handler_registered_later_finds_the_jobs_that_waited_for_it(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ropeway.worker.dispatcher.SAFETY_POLL", 3_600)
     worker = Worker(queue, {"send": Gate()})
     ear = Ear(worker, "unhandled")
     job = await queue.add("post")
@@ -106,7 +110,7 @@ async def test_a_handler_registered_later_finds_the_jobs_that_waited_for_it(queu
         async def post(_: Job) -> str:
             return "posted"
 
-        assert await job.result(timeout=2) == "posted"
+        assert await job.result(timeout=PATIENCE) == "posted"
 
 
 @pytest.mark.every_store

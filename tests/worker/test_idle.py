@@ -16,8 +16,9 @@ from ropeway.store.values import Claimed
 from ropeway.worker.runtime import Runtime
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Tampering, tampered
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, entered
+from .watching import entered
 
 NewLoop: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
 

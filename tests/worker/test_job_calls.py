@@ -11,8 +11,9 @@ from ropeway import Job, JobFailed, Queue, SyncJob, Worker
 from ropeway.errors import InvalidPayload, StoreUnavailable
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Outage, Tampering
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, Gate, told
+from .watching import Ear, Gate, told
 
 
 async def run(queue: Queue, handler: Any, data: Any = None, **options: Any) -> Any:

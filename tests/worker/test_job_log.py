@@ -12,8 +12,9 @@ from ropeway import Backoff, Job, Queue, Worker
 from ropeway.worker import job_log
 from ropeway.worker.job_log import MOST_A_SECOND, JobLog
 from ropeway.worker.timing import Timing, in_words
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, entered
+from .watching import Ear, entered
 
 
 @pytest.fixture(autouse=True)

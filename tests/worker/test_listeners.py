@@ -10,8 +10,9 @@ import pytest
 from ropeway import Job, Queue, Worker, WorkerEvent
 from ropeway.errors import InvalidOption
 from ropeway.worker.listeners import OWN
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, entered, told
+from .watching import Ear, entered, told
 
 
 async def fine(job: Job) -> str:

@@ -15,8 +15,9 @@ from ropeway.store.contract import Store
 from ropeway.store.values import StallRules
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Outage, Tampering, tampered
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, told
+from .watching import told
 
 
 @pytest.mark.every_store
@@ -56,17 +57,17 @@ async def test_a_limit_that_cannot_be_meant_is_refused(queue: Queue, limit: Any)
 @pytest.mark.every_store
 async def test_a_claim_waits_for_a_job_to_be_added(tampered_queue: Queue, tampering: Tampering):
     looked = tampering.answered("claim")
-    claiming = asyncio.create_task(Worker(tampered_queue).claim(wait=PATIENCE))
+    claiming = asyncio.create_task(Worker(tampered_queue).claim(wait=3_600))
     await looked
     job = await tampered_queue.add("send")
-    [claimed] = await asyncio.wait_for(claiming, 2)
+    [claimed] = await asyncio.wait_for(claiming, PATIENCE)
     assert claimed.id == job.id
 
 
 @pytest.mark.every_store
 async def test_a_claim_waits_for_a_delay_to_end(queue: Queue):
     job = await queue.add("send", delay=0.1)
-    [claimed] = await asyncio.wait_for(Worker(queue).claim(wait=PATIENCE), 4)
+    [claimed] = await asyncio.wait_for(Worker(queue).claim(wait=3_600), PATIENCE)
     assert claimed.id == job.id
 
 

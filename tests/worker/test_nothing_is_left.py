@@ -14,9 +14,10 @@ from typing import NamedTuple
 import pytest
 
 from ropeway import Job, Queue, ShutdownTimeout, SyncJob, Worker, in_process
+from tests.patience import PATIENCE
 
 from . import process_handlers
-from .watching import PATIENCE, told
+from .watching import told
 
 pytestmark = pytest.mark.every_store
 

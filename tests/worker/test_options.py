@@ -10,8 +10,7 @@ import pytest
 
 from ropeway import InvalidInput, JobFailed, Keep, Queue, SyncJob, Worker
 from ropeway.errors import InvalidDuration, InvalidOption
-
-from .watching import PATIENCE
+from tests.patience import PATIENCE
 
 NO_DURATIONS: list[Any] = [
     -1,

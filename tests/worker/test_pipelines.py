@@ -38,9 +38,10 @@ from ropeway.job.phases import start_mark
 from ropeway.store.values import StallRules
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Outage, Tampering
+from tests.patience import PATIENCE
 
 from . import phase_handlers
-from .watching import PATIENCE, Ear, entered, told
+from .watching import Ear, entered, told
 
 
 class Phases:

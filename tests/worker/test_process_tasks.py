@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ropeway import InvalidTask, JobFailed, Queue, Worker
+from tests.patience import PATIENCE
 
 from . import process_tasks as tasks
 from .process_tasks import Span
@@ -27,7 +28,7 @@ async def queue(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def outcome(queue: Queue, task: Any, call: Any, **options: Any) -> Any:
     async with Worker(queue, {task.name: task}, **options):
         job = await queue.add_call(call)
-        return await job.result(timeout=60), job
+        return await job.result(timeout=PATIENCE), job
 
 
 async def test_values_of_annotations_reach_a_process_and_come_back(queue: Queue):
@@ -46,14 +47,14 @@ async def test_an_async_task_in_a_process_is_given_its_job(queue: Queue):
 async def test_a_worker_runs_the_tasks_of_its_queue_in_processes():
     async with Worker(tasks.queue):
         job = await tasks.last_day.add(Span(date(2024, 1, 1)))
-        assert await job.result(timeout=60) == {date(2024, 1, 2): Span(date(2024, 1, 1))}
+        assert await job.result(timeout=PATIENCE) == {date(2024, 1, 2): Span(date(2024, 1, 1))}
 
 
 async def test_data_that_does_not_fit_fails_at_once_in_a_process(queue: Queue):
     async with Worker(queue, {"last_day": tasks.last_day}):
         job = await queue.add("last_day", {"span": {"first": "soon"}}, attempts=5)
         with pytest.raises(JobFailed) as failed:
-            await job.result(timeout=60)
+            await job.result(timeout=PATIENCE)
     assert failed.value.reason.startswith("invalid payload: Invalid RFC3339")
     assert (await job.refresh()).attempts_made == 1
 
@@ -69,7 +70,7 @@ async def test_a_result_that_cannot_be_stored_is_not_retried(queue: Queue):
     async with Worker(queue, {"odd": tasks.answers_wrongly}):
         job = await queue.add("odd", attempts=5)
         with pytest.raises(JobFailed, match="InvalidPayload: result cannot be stored"):
-            await job.result(timeout=60)
+            await job.result(timeout=PATIENCE)
     assert (await job.refresh()).attempts_made == 1
 
 

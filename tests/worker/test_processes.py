@@ -19,6 +19,7 @@ import pytest
 
 from ropeway import InvalidInput, JobCancelled, JobFailed, Queue, RopewayError, Worker, in_process
 from ropeway.worker import shortage
+from tests.patience import PATIENCE
 
 from . import process_handlers as handlers
 
@@ -33,7 +34,7 @@ async def queue(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 async def outcome(queue: Queue, function: Any, data: Any = None, **options: Any) -> Any:
     async with Worker(queue, in_process(function)):
         job = await queue.add("crunch", data, **options)
-        return await job.result(timeout=60)
+        return await job.result(timeout=PATIENCE)
 
 
 async def reason(queue: Queue, function: Any, **options: Any) -> str:
@@ -45,7 +46,7 @@ async def reason(queue: Queue, function: Any, **options: Any) -> str:
 async def test_a_process_is_used_again_for_the_next_job(queue: Queue):
     async with Worker(queue, in_process(handlers.answer_pid), concurrency=1):
         jobs = [await queue.add("crunch") for _ in range(3)]
-        pids = {await job.result(timeout=60) for job in jobs}
+        pids = {await job.result(timeout=PATIENCE) for job in jobs}
     assert len(pids) == 1
     assert os.getpid() not in pids
 
@@ -62,7 +63,7 @@ async def test_a_process_is_used_again_for_the_next_job(queue: Queue):
 async def test_a_process_is_replaced_after_so_many_jobs_or_bytes(queue: Queue, limit: Any, processes: list[int]):
     async with Worker(queue, in_process(handlers.answer_pid), concurrency=1, **limit):
         jobs = [await queue.add("crunch") for _ in range(5)]
-        pids = [await job.result(timeout=60) for job in jobs]
+        pids = [await job.result(timeout=PATIENCE) for job in jobs]
     assert [len(list(same)) for _, same in groupby(pids)] == processes
 
 
@@ -76,7 +77,7 @@ async def test_an_async_handler_runs_in_a_process(queue: Queue):
 async def test_progress_log_and_data_reach_the_store(queue: Queue):
     async with Worker(queue, in_process(handlers.report)):
         job = await queue.add("crunch", {"step": 1})
-        assert await job.result(timeout=60) == {"step": 2}
+        assert await job.result(timeout=PATIENCE) == {"step": 2}
     seen = await job.refresh()
     assert (seen.progress, seen.data) == (50, {"step": 2})
     assert [line.text for line in (await queue.history(job.id)).log] == ["half way"]
@@ -122,7 +123,7 @@ async def test_a_timeout_kills_the_process(queue: Queue):
     async with Worker(queue, in_process(handlers.hang)):
         job = await queue.add("crunch", timeout=1.5)
         with pytest.raises(JobFailed, match="AttemptTimeout"):
-            await job.result(timeout=60)
+            await job.result(timeout=PATIENCE)
         assert_gone((await job.refresh()).progress["pid"])
 
 
@@ -135,7 +136,7 @@ async def test_a_cancel_kills_the_process(queue: Queue):
                 break
         await job.cancel()
         with pytest.raises(JobCancelled):
-            await job.result(timeout=60)
+            await job.result(timeout=PATIENCE)
         await dropped
         assert_gone((await job.refresh()).progress["pid"])
 
@@ -184,19 +185,19 @@ async def test_a_cancel_kills_what_the_handler_has_started(queue: Queue, tmp_pat
                 break
         await job.cancel()
         with held.open() as file:
-            await asyncio.wait_for(asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX), 60)
+            await asyncio.wait_for(asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX), PATIENCE)
 
 
 async def test_a_copy_that_comes_back_from_the_handler_says_nothing(queue: Queue):
     async with Worker(queue, in_process(handlers.return_twice), concurrency=1):
         for data in ("fork", 1, 2):
-            assert await (await queue.add("crunch", data)).result(timeout=60) == data
+            assert await (await queue.add("crunch", data)).result(timeout=PATIENCE) == data
 
 
 async def test_what_outlives_its_handler_cannot_use_the_job_of_the_next(queue: Queue):
     async with Worker(queue, in_process(handlers.use_the_job_before), concurrency=1):
         first, second = await queue.add("crunch", 1), await queue.add("crunch", 2)
-        assert await second.result(timeout=60) == [first.id, first.id]
+        assert await second.result(timeout=PATIENCE) == [first.id, first.id]
     assert (await second.refresh()).data == 2
     assert (await queue.history(second.id)).log == []
 
@@ -234,7 +235,7 @@ async def test_an_idle_process_of_another_handler_makes_room(queue: Queue, monke
 
     monkeypatch.setattr(loop, "subprocess_exec", start_if_alone)
     async with Worker(queue, two_handlers()):
-        pids = [await (await queue.add(name)).result(timeout=60) for name in ("one", "two", "one")]
+        pids = [await (await queue.add(name)).result(timeout=PATIENCE) for name in ("one", "two", "one")]
         assert pids == [transport.get_pid() for transport in started]
         for pid in pids[:-1]:
             assert_gone(pid)
@@ -288,7 +289,7 @@ def refuse_to_watch_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_all_processes_end_though_somebody_cancelled_all_tasks(queue: Queue):
     worker = Worker(queue, two_handlers())
     running = asyncio.create_task(worker.run())
-    pids = [await (await queue.add(name)).result(timeout=60) for name in ("one", "two")]
+    pids = [await (await queue.add(name)).result(timeout=PATIENCE) for name in ("one", "two")]
     for task in asyncio.all_tasks() - {running, asyncio.current_task()}:
         task.cancel()
     with pytest.raises(RopewayError, match="other code cancelled"):

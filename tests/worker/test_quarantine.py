@@ -16,9 +16,10 @@ from ropeway.testing import FakeClock, FakeStore
 from ropeway.worker import quarantine
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Door, Tampering
+from tests.patience import PATIENCE
 
 from . import process_handlers
-from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
+from .watching import Ear, Gate, ThreadGate, entered, told
 
 RULES = StallRules()
 

@@ -10,8 +10,9 @@ from ropeway import InvalidInput, Job, JobFailed, JobHandle, Keep, Queue, Worker
 from ropeway.job.retention import KEEP_FAILED
 from tests.client.fixtures import MakeQueue
 from tests.client.ledgers import Ledger, ledger
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, told
+from .watching import told
 
 __all__ = ["ledger"]
 

@@ -10,8 +10,9 @@ import pytest
 from ropeway import Backoff, Job, JobFailed, JobHandle, Queue, SyncJob, Unrecoverable, Worker
 from ropeway.errors import InvalidOption
 from tests.client.fixtures import MakeQueue
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, told
+from .watching import Ear, told
 
 
 class Flaky:

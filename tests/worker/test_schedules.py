@@ -17,8 +17,9 @@ from ropeway.testing.conformance.fixtures import NewHandle
 from ropeway.testing.factories import QUEUE
 from ropeway.worker.maintenance.firing import fire_schedules
 from tests.client.ticking import fire_next
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Counting, Gate, entered, told
+from .watching import Counting, Gate, entered, told
 
 EVERY = 20 * 60
 HELD = "3 hours"

@@ -8,8 +8,7 @@ import pytest
 
 from ropeway.errors import StoreUnavailable
 from ropeway.worker.service import Service, Services
-
-from .watching import PATIENCE
+from tests.patience import PATIENCE
 
 
 class Troubled(Service):

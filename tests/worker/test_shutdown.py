@@ -7,14 +7,18 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from ropeway import Job, Queue, RopewayError, ShutdownTimeout, StoreError, SyncJob, Worker
 from tests.client.tampering import Door, Outage, Tampering
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, Gate, ThreadGate, entered, told
+from .watching import Ear, Gate, ThreadGate, entered, told
+
+PATIENT: Final[dict[str, Any]] = {"grace": 3_600, "cancel_grace": 3_600}
+"""Options of a worker that would wait for an hour, and shall not."""
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +26,7 @@ def _no_threads_are_left() -> Iterator[None]:
     yield
     keepers = [thread for thread in threading.enumerate() if thread.name == "ropeway-maintenance"]
     for keeper in keepers:
-        keeper.join(1)
+        keeper.join(PATIENCE)
         assert not keeper.is_alive()
 
 
@@ -34,8 +38,8 @@ def run(worker: Worker) -> asyncio.Task[None]:
     return asyncio.create_task(worker.run())
 
 
-async def ended(running: asyncio.Task[None], seconds: float = PATIENCE) -> None:
-    await asyncio.wait_for(running, seconds)
+async def ended(running: asyncio.Task[None]) -> None:
+    await asyncio.wait_for(running, PATIENCE)
 
 
 @pytest.mark.every_store
@@ -136,26 +140,26 @@ async def test_a_stubborn_handler_is_an_error_after_everything_is_cleaned_up(que
 
 async def test_a_second_stop_waits_no_longer(queue: Queue):
     gate = Gate()
-    worker = Worker(queue, gate, grace=3600, cancel_grace=3600)
+    worker = Worker(queue, gate, **PATIENT)
     running = run(worker)
     job = await queue.add("send")
     await gate.holds(1)
     worker.stop()
     worker.stop()
-    await ended(running, 5)
+    await ended(running)
     assert await job.state() == "waiting"
 
 
 async def test_a_second_stop_gives_up_on_a_stubborn_handler(queue: Queue):
     gate = ThreadGate(heeds=False)
-    worker = Worker(queue, gate, grace=3600, cancel_grace=3600)
+    worker = Worker(queue, gate, **PATIENT)
     running = run(worker)
     job = await queue.add("send")
     await gate.enter()
     worker.stop()
     worker.stop()
     with pytest.raises(ShutdownTimeout):
-        await ended(running, 5)
+        await ended(running)
     assert await job.state() == "waiting"
     gate.opened.set()
 
@@ -176,13 +180,13 @@ async def test_signals_stop_a_worker_and_are_given_back_afterwards(queue: Queue,
 
 async def test_a_second_signal_hurries(queue: Queue):
     gate = Gate()
-    running = run(Worker(queue, gate, grace=3600, cancel_grace=3600))
+    running = run(Worker(queue, gate, **PATIENT))
     job = await queue.add("send")
     await gate.holds(1)
     os.kill(os.getpid(), signal.SIGTERM)
     await asyncio.sleep(0)
     os.kill(os.getpid(), signal.SIGINT)
-    await ended(running, 5)
+    await ended(running)
     assert await job.state() == "waiting"
 
 
@@ -192,7 +196,7 @@ async def test_a_signal_stops_all_workers_of_the_process(queue: Queue, make_queu
     for name in ("a", "b", "c"):
         await (await make_queue(name).add("send")).result(timeout=PATIENCE)
     os.kill(os.getpid(), signal.SIGTERM)
-    await asyncio.wait_for(asyncio.gather(*workers), 5)
+    await asyncio.wait_for(asyncio.gather(*workers), PATIENCE)
     assert signal.getsignal(signal.SIGTERM) == before
 
 
@@ -203,7 +207,7 @@ async def test_one_of_two_workers_that_ends_leaves_signals_to_the_other(queue: Q
     second.stop()
     await ended(running[1])
     os.kill(os.getpid(), signal.SIGTERM)
-    await ended(running[0], 5)
+    await ended(running[0])
 
 
 async def test_an_embedded_worker_works_while_the_block_runs(queue: Queue):
@@ -372,20 +376,20 @@ async def test_a_run_that_is_cancelled_while_it_starts_leaves_nothing_running(
             return asyncio.Event().wait()
 
         tampering.before = {verb: hold}
-        running = run(Worker(tampered_queue, fine))
+        running = run(Worker(tampered_queue, fine, **PATIENT))
         assert await asyncio.to_thread(reached.wait, PATIENCE)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await ended(running, 5)
+            await ended(running)
 
 
 async def test_a_worker_can_be_stopped_while_it_waits_for_its_store(tampered_queue: Queue, tampering: Tampering):
     tampering.before["open"] = down = Outage(1_000_000)
-    worker = Worker(tampered_queue, fine)
+    worker = Worker(tampered_queue, fine, **PATIENT)
     running = run(worker)
     await down.hit()
     worker.stop()
-    await ended(running, 5)
+    await ended(running)
 
 
 @pytest.mark.every_store
@@ -409,7 +413,7 @@ async def test_what_a_claim_still_brings_after_the_stop_is_handed_back_untouched
 
 @pytest.mark.every_store
 async def test_an_idle_worker_does_not_wait_for_a_store_that_is_gone(tampered_queue: Queue, tampering: Tampering):
-    worker = Worker(tampered_queue, fine)
+    worker = Worker(tampered_queue, fine, **PATIENT)
     running = run(worker)
     await (await tampered_queue.add("send")).result(timeout=PATIENCE)
     down = Outage(1_000_000)
@@ -418,7 +422,7 @@ async def test_an_idle_worker_does_not_wait_for_a_store_that_is_gone(tampered_qu
     worker.concurrency += 1
     await down.hit()
     worker.stop()
-    await ended(running, 5)
+    await ended(running)
     tampering.before.clear()
 
 
@@ -441,7 +445,7 @@ async def test_a_shutdown_waits_for_outcomes_only_as_long_as_their_locks_last(
 
 async def test_a_second_stop_does_not_wait_for_outcomes(tampered_queue: Queue, tampering: Tampering):
     gate = Gate()
-    worker = Worker(tampered_queue, gate)
+    worker = Worker(tampered_queue, gate, **PATIENT)
     running = run(worker)
     await tampered_queue.add("send")
     await gate.holds(1)
@@ -450,7 +454,7 @@ async def test_a_second_stop_does_not_wait_for_outcomes(tampered_queue: Queue, t
     worker.stop()
     await down.hit()
     worker.stop()
-    await ended(running, 5)
+    await ended(running)
 
 
 async def test_a_worker_in_a_thread_of_its_own_works_too(tmp_path: Any):

@@ -14,8 +14,9 @@ from ropeway.job.record import NewJob
 from ropeway.store.contract import Store
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Tampering
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, Gate, told
+from .watching import Ear, Gate, told
 
 SOON: dict[str, Any] = {"stalled_interval": 0.05}
 

@@ -40,9 +40,10 @@ from ropeway.job.marks import MARKS_LIMIT, MOST_MARKS, MOST_SIGNALS, Mark
 from ropeway.store.values import StallRules
 from tests.client.fixtures import MakeQueue
 from tests.client.tampering import Outage, Tampering
+from tests.patience import PATIENCE
 
 from . import phase_handlers
-from .watching import PATIENCE, Ear, entered, told
+from .watching import Ear, entered, told
 
 
 async def echo(job: Job) -> Any:
@@ -269,7 +270,8 @@ class TestSteps:
 
         first, second = (await job.refresh()).steps
         assert (first.name, first.result, second.name) == ("first", {"day": "2024-02-29", "count": 1}, "second")
-        assert second.took >= 0.01
+        # Loops may round what is left of a sleep.
+        assert second.took >= 0.009
         assert first.ended_at <= second.ended_at
 
     async def test_a_retry_by_hand_keeps_them(self, queue: Queue):
@@ -681,7 +683,7 @@ class TestThreadsAndProcesses:
             job = await queue.add("work", str(notes), attempts=2)
             await told(queue, "delayed", job)
             await queue.signal(job.id, "payment", {"euro": 5})
-            assert await job.result(timeout=60) == ["first", "second", {"euro": 5}, ["a", "b"]]
+            assert await job.result(timeout=PATIENCE) == ["first", "second", {"euro": 5}, ["a", "b"]]
 
         assert notes.read_text() == "first\nsecond\n"
         assert await steps(job) == ["first", "second"]

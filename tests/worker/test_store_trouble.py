@@ -11,8 +11,9 @@ from ropeway import Job, Queue, Worker
 from ropeway.errors import StoreCorrupt, StoreUnavailable
 from ropeway.store.commands import Claim
 from tests.client.tampering import Outage, Tampering
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Counting, Ear, Gate, told
+from .watching import Counting, Ear, Gate, told
 
 VERBS = ("claim", "settle", "renew", "tick", "revoked", "remember", "count", "find")
 """All that a running worker asks of its store."""

@@ -11,6 +11,7 @@ import pytest
 from ropeway import InvalidOption, Job, JobFailed, LockLost, Queue, SyncJob, SyncRefused, Worker
 from ropeway.errors import HandlerError
 from tests.client import programs
+from tests.patience import PATIENCE
 
 
 def in_a_thread(worker: Worker) -> threading.Thread:
@@ -22,7 +23,7 @@ def in_a_thread(worker: Worker) -> threading.Thread:
 def test_a_worker_runs_in_any_thread_until_it_is_stopped_from_another(queue: Queue):
     worker = Worker(queue, lambda job: job.data * 2)
     running = in_a_thread(worker)
-    assert queue.sync.add("double", 21).result(timeout=30) == 42
+    assert queue.sync.add("double", 21).result(timeout=PATIENCE) == 42
     worker.stop()
     running.join()
 
@@ -30,7 +31,7 @@ def test_a_worker_runs_in_any_thread_until_it_is_stopped_from_another(queue: Que
 @pytest.mark.every_store
 def test_a_worker_works_in_the_background_of_a_with_block(queue: Queue):
     with Worker(queue, lambda job: job.data * 2) as worker:
-        assert queue.sync.add("double", 21).result(timeout=30) == 42
+        assert queue.sync.add("double", 21).result(timeout=PATIENCE) == 42
         assert [info.id for info in queue.sync.workers()] == [worker.id]
     assert queue.sync.workers() == []
 
@@ -41,7 +42,7 @@ def test_a_worker_that_cannot_start_says_so_at_the_beginning_of_its_block(queue:
         pytest.fail("the block was entered")
     worker.handler("double")(lambda job: job.data * 2)
     with worker:
-        assert queue.sync.add("double", 21).result(timeout=30) == 42
+        assert queue.sync.add("double", 21).result(timeout=PATIENCE) == 42
 
 
 def test_a_worker_that_cannot_go_on_says_so_at_the_end_of_its_block(queue: Queue):
@@ -67,7 +68,7 @@ def test_a_stop_before_the_thread_came_to_its_worker_is_not_lost(queue: Queue):
     in_a_thread(worker).join()
     assert job.state() == "waiting"
     running = in_a_thread(worker)
-    assert job.result(timeout=30) == 42
+    assert job.result(timeout=PATIENCE) == 42
     worker.stop()
     running.join()
 
@@ -75,11 +76,11 @@ def test_a_stop_before_the_thread_came_to_its_worker_is_not_lost(queue: Queue):
 @pytest.mark.every_store
 def test_a_handler_in_a_thread_adds_jobs_and_waits_for_them(queue: Queue):
     def parent(job: SyncJob) -> object:
-        return job.queue.sync.add("child", 1).result(timeout=30)
+        return job.queue.sync.add("child", 1).result(timeout=PATIENCE)
 
     worker = Worker(queue, {"parent": parent, "child": lambda job: "from the child"})
     running = in_a_thread(worker)
-    assert queue.sync.add("parent").result(timeout=30) == "from the child"
+    assert queue.sync.add("parent").result(timeout=PATIENCE) == "from the child"
     worker.stop()
     running.join()
 
@@ -91,7 +92,7 @@ def test_a_sync_call_in_an_async_handler_fails_the_job_with_what_to_do(queue: Qu
     worker = Worker(queue, handler)
     running = in_a_thread(worker)
     with pytest.raises(JobFailed, match=r"await queue\.add"):
-        queue.sync.add("parent").result(timeout=30)
+        queue.sync.add("parent").result(timeout=PATIENCE)
     worker.stop()
     running.join()
 
@@ -99,13 +100,13 @@ def test_a_sync_call_in_an_async_handler_fails_the_job_with_what_to_do(queue: Qu
 def test_a_running_worker_is_paused_resized_and_resumed_from_another_thread(queue: Queue):
     worker = Worker(queue, {"first": lambda job: "ran"}, concurrency=1)
     running = in_a_thread(worker)
-    queue.sync.add("first").result(timeout=30)
+    queue.sync.add("first").result(timeout=PATIENCE)
     worker.pause()
     worker.concurrency = 3
     worker.handler("second")(lambda job: "ran too")
     job = queue.sync.add("second")
     worker.resume()
-    assert job.result(timeout=30) == "ran too"
+    assert job.result(timeout=PATIENCE) == "ran too"
     worker.stop()
     running.join()
 

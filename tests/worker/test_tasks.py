@@ -15,8 +15,9 @@ import pytest
 
 from ropeway import InvalidOption, InvalidTask, Job, JobFailed, JobType, Queue, SyncJob, Worker, in_process
 from tests.client.fixtures import MakeQueue
+from tests.patience import PATIENCE
 
-from .watching import PATIENCE, Ear, told
+from .watching import Ear, told
 
 
 @dataclass

@@ -9,9 +9,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ropeway import Event, Job, JobHandle, Queue, Worker, WorkerEvent
+from tests.patience import PATIENCE
 
-PATIENCE: Final = 20
-"""Seconds in which whatever is to happen has happened."""
 TROUBLE: Final = ("lock-lost", "stalled", "cancelled", "failed")
 """What a worker says of jobs that it could not bring to their end."""
 

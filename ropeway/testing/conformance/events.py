@@ -25,6 +25,7 @@ from ..factories import (
     new_jobs,
     retry,
 )
+from .listen import hears
 
 
 async def names_of(store: Store, id: str | None) -> list[str]:
@@ -424,7 +425,7 @@ class TestPublish:
 
         await store.publish(QUEUE, "imported", "{}")
 
-        assert await listener.wait(5)
+        assert await hears(listener)
         listener.close()
 
     async def test_a_queue_that_has_only_events_is_not_listed(self, store: Store) -> None:

@@ -34,6 +34,7 @@ from ..factories import (
     retry,
     token_of,
 )
+from .listen import hears
 
 End: TypeAlias = Callable[[Store, str], Awaitable[object]]
 
@@ -267,7 +268,7 @@ class TestRelease:
         try:
             await finish(store, "a", queue=ELSEWHERE)
 
-            assert await listener.wait(5)
+            assert await hears(listener)
         finally:
             listener.close()
 

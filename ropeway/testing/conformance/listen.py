@@ -32,8 +32,8 @@ from .handles import in_a_thread
 Step: TypeAlias = Callable[[Store], Awaitable[object]]
 """Does something to a store."""
 
-SOON: Final = 3.0
-"""Seconds that no wake takes: far longer than a push, shorter than any safety poll."""
+SOON: Final = 30.0
+"""Seconds that no wake takes, also on a busy machine. Shorter than the waits that it must end."""
 
 
 async def calm(listener: Listener) -> None:

@@ -11,6 +11,7 @@ from ...store.values import DUE_SCHEDULES, Added, ScheduleWrite, ScheduleWritten
 from ..arrange import active, add, add_one, claim, entries, is_gone, read
 from ..factories import DAY, ELSEWHERE, NOW, QUEUE, SECOND, keyed, new_flow, new_job
 from .fixtures import NewHandle
+from .listen import hears
 
 RULES = StallRules()
 
@@ -205,7 +206,7 @@ class TestWriteSchedules:
 
         await store.write_schedules(QUEUE, [ScheduleWrite("nightly", '"a"', NOW)])
 
-        assert await listener.wait(5)
+        assert await hears(listener)
         listener.close()
 
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from tests.patience import PATIENCE
+
 ROOT: Final = Path(__file__).parents[3]
-PATIENCE: Final = 30.0
-"""Seconds after which a thing that was waited for counts as not happening."""
 
 # It becomes the leader of a session whose terminal this is: then Ctrl-C is a signal, as at a real one.
 _LOGIN: Final = (

@@ -27,6 +27,7 @@ from ropeway.store.contract import Store
 from ropeway.store.values import Record, ScheduleWrite
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import new_jobs
+from tests.patience import PATIENCE
 
 
 class CountingStore:
@@ -155,7 +156,7 @@ async def test_the_named_worker_is_shown_with_what_it_holds(queue: Queue, gather
     pictures_seen: list[Picture] = []
     job = await queue.add("send")
     async with Worker(queue, look, name="web-1"):
-        await job.result(timeout=30)
+        await job.result(timeout=PATIENCE)
 
     [running], [worker] = pictures_seen[0].running, pictures_seen[0].workers
     assert (running.worker, worker.name, worker.running) == ("web-1", "web-1", 1)
@@ -402,15 +403,15 @@ async def test_a_running_pipeline_shows_its_phase(queue: Queue, gatherer: Gather
     pipeline = Pipeline([Phase("download", phase), Phase("process", phase)])
     async with Worker(queue, {"import": pipeline, "*": lambda job: None}):
         job = await queue.add("import")
-        await asyncio.wait_for(steps["download"][0].wait(), 20)
+        await asyncio.wait_for(steps["download"][0].wait(), PATIENCE)
         [running] = (await gatherer.look()).running
         assert (running.phase, running.progress) == (RunningPhase("download", 1, 2), 0)
         steps["download"][1].set()
-        await asyncio.wait_for(steps["process"][0].wait(), 20)
+        await asyncio.wait_for(steps["process"][0].wait(), PATIENCE)
         [running] = (await gatherer.look()).running
         assert (running.phase, running.progress) == (RunningPhase("process", 2, 2), 50)
         steps["process"][1].set()
-        await job.result(timeout=20)
+        await job.result(timeout=PATIENCE)
     assert (await gatherer.look()).running == ()
 
 

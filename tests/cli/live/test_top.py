@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 from .terminal import clean_environment
 
 
@@ -27,7 +29,7 @@ def start(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[st
 
 def run(*arguments: str) -> tuple[int, str, str]:
     process = start(*arguments)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=PATIENCE)
     return process.returncode, output, errors
 
 
@@ -62,7 +64,7 @@ def test_into_a_pipe_it_is_lines_until_a_signal(url: str):
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(4)]
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
 
     assert [line.split()[1] for line in lines] == ["emails", "images"] * 2
     assert process.returncode == 143
@@ -74,7 +76,7 @@ def test_json_is_a_line_at_every_interval(url: str):
     assert process.stdout is not None
     first, second = (json.loads(process.stdout.readline()) for _ in range(2))
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
 
     assert first["at"] < second["at"]
     assert process.returncode == 130
@@ -87,7 +89,7 @@ def test_a_reader_who_leaves_ends_it(url: str):
     assert process.stdout.readline()
     process.stdout.close()
 
-    assert process.wait(60) == 141
+    assert process.wait(PATIENCE) == 141
     assert process.stderr.read() == ""
     process.stderr.close()
 
@@ -97,7 +99,7 @@ def test_a_frame_that_nobody_reads_ends_it_the_same_way(url: str):
     os.close(reader)
     process = start("--url", url, "--once", stdout=writer)
     os.close(writer)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, errors) == (141, "")
 

@@ -12,6 +12,7 @@ from ropeway.store.url import connect
 from ropeway.stores.memory import MemoryStore
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import QUEUE, new_job
+from tests.patience import PATIENCE
 
 
 def in_a_child(check: Callable[[], Awaitable[bool]]) -> bool:
@@ -24,7 +25,7 @@ def in_a_child(check: Callable[[], Awaitable[bool]]) -> bool:
         code = 1
         try:
             asyncio.events._set_running_loop(None)
-            code = 0 if asyncio.run(asyncio.wait_for(check(), 10)) else 1
+            code = 0 if asyncio.run(asyncio.wait_for(check(), PATIENCE)) else 1
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

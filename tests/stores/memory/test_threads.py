@@ -17,6 +17,7 @@ from ropeway.store.contract import Store
 from ropeway.stores.memory import MemoryStore
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ async def test_a_wait_that_the_garbage_collector_ends_inside_a_step_does_not_loc
     # The clock is read when the store's lock is already held.
     monkeypatch.setattr(type(store._shared.clock), "now", lambda _: collecting_now())
 
-    await asyncio.wait_for(store.add([[new_job("a")]]), 5)
+    await asyncio.wait_for(store.add([[new_job("a")]]), PATIENCE)
 
     monkeypatch.undo()
     assert [job.id for job in await claim(store)] == ["a"]

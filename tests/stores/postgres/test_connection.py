@@ -14,6 +14,7 @@ from ropeway.stores.postgres.link import Link
 from ropeway.testing.arrange import add, read
 from ropeway.testing.conformance.listen import calm
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
+from tests.patience import PATIENCE
 from tests.stores.databases import new_schema, shared_database
 from tests.stores.network import proxied
 
@@ -41,7 +42,7 @@ async def test_a_listener_whose_connection_was_cut_hears_what_it_missed(
     await other.open()
     listener = store.listen("jobs", [QUEUE])
     await calm(listener)
-    waiting = asyncio.create_task(listener.wait(30))
+    waiting = asyncio.create_task(listener.wait(PATIENCE))
 
     server.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -22,8 +22,9 @@ from ropeway import DuplicateJob, InvalidOption, Job, LockLost, Queue, SyncJob, 
 from ropeway.errors import StoreRefused
 from ropeway.stores.postgres.target import Target
 from tests.client import programs
+from tests.patience import PATIENCE
 from tests.stores.databases import in_schema, new_database, new_schema, server_url, used_database_place
-from tests.worker.watching import PATIENCE, Ear, entered
+from tests.worker.watching import Ear, entered
 
 
 class Place(NamedTuple):

@@ -16,6 +16,7 @@ from ropeway.stores.postgres.pool import MOST_LINKS
 from ropeway.stores.postgres.target import Target
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.factories import NOW, QUEUE, claim_request, complete, new_job, new_jobs
+from tests.patience import PATIENCE
 from tests.stores.databases import DatabaseProcess
 from tests.stores.network import Proxy
 from tests.stores.waiting import until
@@ -147,7 +148,7 @@ async def test_a_handle_that_owes_a_wake_is_closed_although_nobody_answers(open_
     await _used(store)
     store._executor.resources().notifier.note([QUEUE], ["jobs:1"])
     proxy.fall_silent()
-    await asyncio.wait_for(store.close(), 60)
+    await asyncio.wait_for(store.close(), PATIENCE)
 
 
 async def test_a_link_that_crawls_is_given_up_and_does_not_hang(store: PostgresStore, proxy: Proxy):

@@ -20,7 +20,7 @@ from ropeway.stores.postgres.statements import function
 from ropeway.testing.arrange import add, claim
 from ropeway.testing.factories import NOW, QUEUE, complete, new_job, new_jobs
 from tests.client import programs
-from tests.stores.databases import PATIENCE
+from tests.patience import PATIENCE
 
 from .conftest import Execute
 

@@ -9,10 +9,11 @@ import pytest
 
 from ropeway import Queue, Worker
 from ropeway.errors import StoreUnavailable
+from tests.patience import PATIENCE
 from tests.stores.databases import DatabaseProcess
 from tests.stores.network import Proxy
 from tests.stores.waiting import until
-from tests.worker.watching import PATIENCE, TROUBLE, Counting, Ear, Gate
+from tests.worker.watching import TROUBLE, Counting, Ear, Gate
 
 
 async def test_locks_are_kept_while_the_connections_of_claims_and_outcomes_are_dead(

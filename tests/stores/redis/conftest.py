@@ -11,9 +11,9 @@ import pytest
 from ropeway.errors import StoreUnavailable
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.connection import Connection
+from tests.patience import PATIENCE
 from tests.stores.places import empty_folder
 from tests.stores.servers import ServerProcess, new_place, shared_server
-from tests.stores.waiting import PATIENCE
 
 StartServer: TypeAlias = Callable[..., ServerProcess]
 OpenStore: TypeAlias = Callable[[str], RedisStore]

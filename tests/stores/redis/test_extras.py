@@ -12,7 +12,7 @@ from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.conformance.waiting_claims import waiting_request
 from ropeway.testing.factories import LOCK, NOW, QUEUE, complete, new_job
-from tests.stores.waiting import PATIENCE
+from tests.patience import PATIENCE
 
 from .test_parked import until_parked
 

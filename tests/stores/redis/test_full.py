@@ -14,7 +14,7 @@ from ropeway.store.values import Answer, JobUpdate, Lock, StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, entries, read
 from ropeway.testing.factories import LOCK, QUEUE, new_job
-from tests.stores.waiting import PATIENCE
+from tests.patience import PATIENCE
 
 from .conftest import OpenStore, StartServer
 

@@ -20,7 +20,7 @@ from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import active, add, claim, claim_one, events_of, read
 from ropeway.testing.conformance.waiting_claims import waiting_request
 from ropeway.testing.factories import DAY, LOCK, NOW, QUEUE, claim_request, complete, fail, new_job, retry, token_of
-from tests.stores.waiting import PATIENCE
+from tests.patience import PATIENCE
 
 from .test_parked import until_parked
 

@@ -19,7 +19,7 @@ from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import add, read
 from ropeway.testing.conformance.waiting_claims import LONG, begun, waiting_request
 from ropeway.testing.factories import QUEUE, WORKER, new_job
-from tests.stores.waiting import PATIENCE
+from tests.patience import PATIENCE
 from tests.worker.watching import Gate, told
 
 from .conftest import OpenStore

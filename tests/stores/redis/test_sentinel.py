@@ -23,7 +23,8 @@ from ropeway.stores.redis.target import Target
 from ropeway.testing.arrange import add, claim, read
 from ropeway.testing.conformance.listen import calm, hears
 from ropeway.testing.factories import QUEUE, claim_request, complete, new_job, new_jobs
-from tests.stores.servers import PATIENCE, SentinelProcess, ServerProcess, free_port
+from tests.patience import PATIENCE
+from tests.stores.servers import SentinelProcess, ServerProcess, free_port
 from tests.stores.waiting import until
 
 from .conftest import OpenStore, StartServer, insist, noticed

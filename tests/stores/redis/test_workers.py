@@ -13,9 +13,10 @@ from ropeway import Job, Queue, Worker
 from ropeway.stores.redis.ids import shortened
 from ropeway.stores.redis.keys import Keys
 from ropeway.stores.redis.target import DEFAULT_PREFIX
+from tests.patience import PATIENCE
 from tests.stores.servers import ServerProcess
 from tests.stores.waiting import until
-from tests.worker.watching import PATIENCE, TROUBLE, Counting, Ear, Gate, told
+from tests.worker.watching import TROUBLE, Counting, Ear, Gate, told
 
 from .conftest import StartServer
 

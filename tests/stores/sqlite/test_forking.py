@@ -121,9 +121,9 @@ for number in range(5):
         os._exit(0)
     os.wait()
 for job in jobs:
-    assert job.result(timeout=30) == job.id
+    assert job.result(timeout=60) == job.id
 for job in queue.sync.find(name="task"):
-    job.result(timeout=30)
+    job.result(timeout=60)
 say(queue.sync.counts()["completed"])
 worker.stop()
 running.join()
@@ -219,7 +219,7 @@ def test_a_listener_of_the_parent_outlives_its_copy_in_the_child(path: Path):
             os._exit(0)
         os.wait()
         pipes = os.listdir(path + "-wake")
-        heard = asyncio.create_task(listener.wait(20))
+        heard = asyncio.create_task(listener.wait(60))
         other = await asyncio.create_subprocess_exec(
             sys.executable, "-c", PRODUCER, path, QUEUE)
         await other.wait()
