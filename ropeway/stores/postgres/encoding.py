@@ -10,7 +10,6 @@ import msgspec
 from ...job.extras import Extras
 from ...job.flows import Parent
 from ...job.instants import LAST_INSTANT, Instant
-from ...job.marks import Mark
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
@@ -18,6 +17,7 @@ from ...job.stalls import GIVEN_UP
 from ...store.answer_codes import ANSWERS
 from ...store.commands import Claim
 from ...store.values import Claimed
+from .marking import Written, marks_read
 from .parameters import NULL, Parameter, boolean, number, numbers, text, texts
 
 as_json: Final = msgspec.json.Encoder().encode
@@ -40,7 +40,7 @@ GIVEN_UP_FOR: Final[Parameter] = texts([GIVEN_UP["too often"], GIVEN_UP["last at
 
 _Past = tuple[
     int, int, int, str | None, str | None, tuple[str, ...] | None, tuple[Parent, ...] | None, int | None, Extras | None,
-    tuple[Mark, ...] | None,
+    Written | None,
 ]  # fmt: skip
 _past: Final[Callable[[str], _Past]] = msgspec.json.Decoder(_Past).decode
 _FRESH: Final[_Past] = (0, 1, 0, None, None, None, None, None, None, None)
@@ -116,7 +116,7 @@ def claimed_of(request: Claim, now: Instant, again_at: Instant | None, jobs: Seq
                 parents or (),
                 children or 0,
                 extras,
-                marks or (),
+                marks_read(marks) if marks else (),
             )
         )
     return Claimed(found, now, again_at)

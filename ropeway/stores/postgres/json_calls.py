@@ -15,7 +15,7 @@ from ...store.values import Added, Answer
 from .adding import answers_of as added_of
 from .adding import arguments_of
 from .failures import NO_FUNCTION
-from .marking import marks_written
+from .marking import Entries, marks_text
 from .settling import jobs_added
 from .statements import function
 from .target import Target
@@ -53,7 +53,11 @@ class JsonCalls:
         return added_of([jobs], self._checked("tx", answer))[0]
 
     def complete(self, queue: str, outcome: Outcome) -> Call:
-        markings, values = marks_written([outcome.marking])
+        marking = outcome.marking
+        entries = Entries()
+        for rank, notice in enumerate(marking.notices if marking else ()):
+            entries.add(rank, notice.what, 1, outcome.id, notice.detail)
+        announced = entries.announced(1)
         return self._call(
             "complete_json",
             queue=queue,
@@ -63,8 +67,9 @@ class JsonCalls:
             age=outcome.keep.age,
             count=outcome.keep.count,
             adds=jobs_added([outcome]),
-            markings=markings,
-            mark_values=values,
+            marks=marks_text(marking),
+            kinds=announced.kinds,
+            listed=announced.jobs,
         )
 
     def completed(self, answer: str) -> Answer:

@@ -30,12 +30,15 @@ FOLD_BATCH: Final = 5_000
 CLOCK_SLACK: Final[Milliseconds] = 1_000
 """How far a renewal may lie ahead before the server's clock counts as set back: calls under way may be that old."""
 
+MARKS_IN_ROW: Final = 1_000
+"""Bytes of marks in the row of a job's state: with more, the server would store the row in several places."""
+
 BRIEFLY: Final[Milliseconds] = 200
 """How long a call waits for what it locks in another order than others; the server notices deadlocks after a second."""
 
 CARRIED: Final = (
     "attempts_made", "attempts_started", "stalled_count", "logged", "id", "name", "started_at", "renewed_at", "token",
-    "worker", "progress", "has_ties",
+    "worker", "progress", "has_ties", "marks",
 )  # fmt: skip
 """Columns that a move copies from one of the tables of states to another. The reason, too, unless the job completes."""
 CARRIERS: Final = ("a", "gone", "held", "job")
@@ -71,6 +74,7 @@ def values() -> Mapping[str, object]:
         "EXPIRED_REASON": EXPIRED_REASON,
         "FOLD_BATCH": FOLD_BATCH,
         "FUNCTIONS_KEPT": FUNCTIONS_KEPT,
+        "MARKS_IN_ROW": MARKS_IN_ROW,
         "LAST_INSTANT": LAST_INSTANT,
         "METRICS_KEPT": METRICS_KEPT,
         "MINUTE": MINUTE,
@@ -172,7 +176,7 @@ def _carried() -> dict[str, str]:
 def _record() -> dict[str, str]:
     """The fields of a record as typed columns of an answer, and as columns of `whole_job` under the alias p.
 
-    The latter without the last one, the marks, which are rows of their own.
+    The latter without the last one, the marks, of which some are elsewhere.
     """
     columns = ["ord" if field == "order" else field for field in JobRecord.__struct_fields__]
     typed = ", ".join(f"{column} {_RECORD_TYPES.get(column, 'text')}" for column in columns)

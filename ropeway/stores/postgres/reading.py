@@ -9,16 +9,15 @@ import msgspec
 
 from ...job.extras import Extras
 from ...job.flows import Parent
-from ...job.marks import Mark
 from ...job.record import JobRecord
 from ...job.states import State
 from ...store.commands import Find
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
 from ...store.values import Page
 from .link import Row
+from .marking import marks_in
 
 _extras: Final[Callable[[str], Extras]] = msgspec.json.Decoder(Extras).decode
-_marks: Final[Callable[[str], tuple[Mark, ...]]] = msgspec.json.Decoder(tuple[Mark, ...]).decode
 _parents: Final[Callable[[str], tuple[Parent, ...]]] = msgspec.json.Decoder(tuple[Parent, ...]).decode
 
 FindIn = Callable[[State, int, int, int, int], Awaitable[list[Row]]]
@@ -63,5 +62,5 @@ def record_of(fields: Sequence[Any]) -> JobRecord:
     if extras is not None or marks is not None:
         whole.append(None if extras is None else _extras(extras))
     if marks is not None:
-        whole.append(_marks(marks))
+        whole.append(marks_in(marks))
     return JobRecord(*whole)

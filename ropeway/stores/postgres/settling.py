@@ -8,13 +8,12 @@ from typing import Final
 
 from ...job.failure import UNKNOWN_REASON, Failure
 from ...job.instants import LAST_INSTANT
-from ...job.marks import Marking
 from ...job.outcomes import Outcome
 from ...job.retention import Retention
 from ...store.answer_codes import answers_of
 from ...store.values import Answer
 from .encoding import HELD, as_json, extras_text
-from .marking import marks_written
+from .marking import Entries, marks_text
 from .parameters import NULL, Parameter, booleans, number, numbers, text, texts
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
@@ -51,8 +50,10 @@ class Settlement:
             *_done(outcomes, self._done, keep),
             *_others(outcomes, self._others),
             text(adds),
-            *_marks(in_order),
         )
+        self.marks = _marks(in_order, len(self._done))
+        """What `sql/settle_with_marks.sql` takes first, if that is the function to call."""
+        self.function: Final = "settle_with_marks" if self.marks else "settle"
         self.queues: Final = {job.queue for outcome in outcomes for job in outcome.adds} if adds else set[str]()
         """The queues of the jobs that are added."""
 
@@ -107,21 +108,35 @@ def _delay(outcome: Outcome) -> int:
     return -1 - delay if outcome.awaits_children and outcome.move == "postpone" else delay
 
 
-def _marks(outcomes: Sequence[Outcome]) -> tuple[Parameter, Parameter]:
+def _marks(outcomes: Sequence[Outcome], plain: int) -> tuple[Parameter, ...]:
+    """Of outcomes of which the first ones are plain completions; nothing if none has to do with marks."""
     if not any(outcome.marking is not None or outcome.awaits is not None for outcome in outcomes):
-        return NULL, NULL
-    markings: list[Marking | None] = []
-    awaits: list[tuple[int, str]] = []
+        return ()
+    marked: list[Outcome] = []
     seen: set[tuple[str, str]] = set()
-    for position, outcome in enumerate(outcomes, 1):
+    for outcome in outcomes:
         # Of several outcomes of one lock, the first one is accepted.
-        is_first = (outcome.id, outcome.token) not in seen
+        if outcome.marking is not None and (outcome.id, outcome.token) not in seen:
+            marked.append(outcome)
         seen.add((outcome.id, outcome.token))
-        markings.append(outcome.marking if is_first else None)
-        if is_first and outcome.awaits is not None and outcome.move == "postpone":
-            awaits.append((position, outcome.awaits))
-    given, values = marks_written(markings, awaits)
-    return text(given), texts(values)
+    awaits = [outcome.awaits if outcome.move == "postpone" else None for outcome in outcomes[plain:]]
+    return (*marks_written(marked), texts(awaits) if any(awaits) else NULL)
+
+
+def marks_written(outcomes: Sequence[Outcome]) -> tuple[Parameter, ...]:
+    """The marks of outcomes that have some, and what they announce."""
+    if not outcomes:
+        return (NULL,) * 6
+    entries = Entries()
+    for position, outcome in enumerate(outcomes, 1):
+        for rank, notice in enumerate(outcome.marking.notices if outcome.marking else ()):
+            entries.add(rank, notice.what, position, outcome.id, notice.detail)
+    return (
+        texts([outcome.id for outcome in outcomes]),
+        texts([outcome.token for outcome in outcomes]),
+        texts([marks_text(outcome.marking) for outcome in outcomes]),
+        *entries.announced(len(outcomes)).parameters(),
+    )
 
 
 def jobs_added(outcomes: Sequence[Outcome]) -> str | None:

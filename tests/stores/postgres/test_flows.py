@@ -174,7 +174,7 @@ class TestCost:
         self, store: PostgresStore, other: Other
     ) -> None:
         await store.open()
-        no_options = ", ".join(["NULL"] * 14)
+        no_options = ", ".join(["NULL"] * 12)
         added = f"ARRAY['{QUEUE}'], NULL, NULL, ARRAY['a', 'b'], ARRAY['x', 'x'], ARRAY['1', '1']"
         await other.run(f"SELECT ropeway.add({added}, {', '.join(['NULL'] * 11)})")
         await other.run(f"SELECT ropeway.claim('{QUEUE}', 't', 'w', 2, 1000, NULL, false, false, NULL, NULL, NULL)")
@@ -193,7 +193,7 @@ class TestCost:
 
         await other.run(
             f"SELECT ropeway.settle('{QUEUE}', ARRAY[{ids}], array_fill('{token}'::text, ARRAY[1000]), NULL, 1, 1, "
-            f"{', '.join(['NULL'] * 24)})"
+            f"{', '.join(['NULL'] * 22)})"
         )
 
         updates = "SELECT n_tup_upd::integer FROM pg_stat_xact_user_tables WHERE schemaname || '.' = 'ropeway.'"
@@ -215,7 +215,7 @@ class TestCost:
 
         await other.run(
             f"SELECT ropeway.settle('{QUEUE}', ARRAY[{ids}], array_fill('{token}'::text, ARRAY[100]), NULL, 1, 1, "
-            f"{', '.join(['NULL'] * 24)})"
+            f"{', '.join(['NULL'] * 22)})"
         )
 
         looked = "SELECT (seq_tup_read + idx_tup_fetch)::integer FROM pg_stat_xact_user_tables"

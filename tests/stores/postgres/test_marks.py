@@ -1,4 +1,4 @@
-"""Marks: rows of their own, which calls read and write by their key, and signals that come while a job is postponed."""
+"""Marks: in the row of a job's state, or rows of their own; signals that come while a job is postponed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from ropeway.job.codec import encode
 from ropeway.job.instants import LAST_INSTANT
 from ropeway.job.marks import Mark, Marking, Notice
 from ropeway.job.outcomes import Outcome
@@ -13,8 +14,9 @@ from ropeway.job.record import JobRecord
 from ropeway.store.url import connect
 from ropeway.store.values import JobUpdate
 from ropeway.stores.postgres import PostgresStore
+from ropeway.stores.postgres.placeholders import MARKS_IN_ROW
 from ropeway.testing.arrange import active, add, claim, claim_one, events_of, read
-from ropeway.testing.factories import NOW, QUEUE, complete, new_jobs, retry, token_of
+from ropeway.testing.factories import LOCK, NOW, QUEUE, complete, new_jobs, retry, token_of
 
 from .conftest import Execute, Other
 
@@ -22,8 +24,12 @@ SIGNAL: Final = "signal:paid"
 MARKS: Final = 100
 
 
-def marking(*names: str) -> Marking:
-    return Marking(tuple(Mark(name, "1") for name in names))
+LONG: Final = f'"{"x" * MARKS_IN_ROW}"'
+"""A value for which the row of a job's state has no room."""
+
+
+def marking(*names: str, value: str = "1") -> Marking:
+    return Marking(tuple(Mark(name, value) for name in names))
 
 
 def await_signal(job: JobRecord) -> Outcome:
@@ -34,13 +40,13 @@ async def test_a_job_that_goes_to_the_back_of_the_line_takes_its_marks_along_unc
     store: PostgresStore, execute: Execute
 ):
     held = await active(store, attempts=3)
-    await store.update(QUEUE, [JobUpdate(held.id, held.token, marking=marking("a", "b"))], now=NOW)
+    await store.update(QUEUE, [JobUpdate(held.id, held.token, marking=marking("a", "b", value=LONG))], now=NOW)
     written = "SELECT array_agg(ctid::text ORDER BY name) FROM ropeway.mark"
     before = execute(written)
 
     await store.settle(QUEUE, [retry(held)], now=NOW)
     again = await claim_one(store)
-    await store.update(QUEUE, [JobUpdate(again.id, again.token, marking=marking("c"))], now=NOW)
+    await store.update(QUEUE, [JobUpdate(again.id, again.token, marking=marking("c", value=LONG))], now=NOW)
 
     assert execute(f"{written} WHERE name < 'c'") == before
     assert [mark.name for mark in (await read(store, held.id)).marks] == ["a", "b", "c"]
@@ -48,7 +54,8 @@ async def test_a_job_that_goes_to_the_back_of_the_line_takes_its_marks_along_unc
 
 async def test_a_removed_job_leaves_no_row(store: PostgresStore, execute: Execute):
     held = await active(store)
-    await store.update(QUEUE, [JobUpdate(held.id, held.token, marking=marking("a"))], now=NOW)
+    await store.update(QUEUE, [JobUpdate(held.id, held.token, marking=marking("a", value=LONG))], now=NOW)
+    assert execute("SELECT count(*) FROM ropeway.mark") == [(1,)]
 
     await store.remove(QUEUE, [held.id], force=True, now=NOW)
 
@@ -73,14 +80,70 @@ async def test_several_updates_of_one_job_in_a_call_take_effect_in_order(store: 
     assert [mark.value for mark in (await read(store, "job")).marks] == ["3", "4"]
 
 
+async def test_marks_in_the_row_and_beyond_it_are_one_set(store: PostgresStore, execute: Execute):
+    half = f'"{"é" * (MARKS_IN_ROW // 4)}"'
+    changes = (
+        marking("a", "b"),
+        Marking((Mark("b", half), Mark("c", "1"))),
+        Marking((Mark("d", half), Mark("a", "2")), forgets=("c",)),
+        Marking((Mark("e", half),), forgets=("d",)),
+        Marking((Mark("f", LONG), Mark("c", "3"))),
+        marking("g"),
+    )
+    memory = connect("memory://")
+    seen: list[object] = []
+    for each in (store, memory):
+        held = await active(each, id="job", attempts=2)
+        for number, change in enumerate(changes):
+            await each.update(QUEUE, [JobUpdate("job", held.token, marking=change)], now=NOW + number)
+        await each.settle(QUEUE, [replace(retry(held), marking=Marking(forgets=("a",)))], now=NOW)
+        again = await claim_one(each)
+        await each.settle(QUEUE, [complete(again)], now=NOW)
+        await each.retry(QUEUE, ["job"], forgets=("f", "g"), now=NOW)
+        seen.append((again.marks, (await read(each, "job")).marks))
+
+    assert seen[0] == seen[1]
+    assert execute("SELECT count(*) > 1 FROM ropeway.mark") == [(True,)]
+
+
+async def test_a_batch_answers_and_announces_each_by_itself(store: PostgresStore):
+    await add(store, *new_jobs(4))
+    jobs = (await claim(store, 4))[::-1]
+    await store.cancel(QUEUE, [jobs[1].id], now=NOW)
+    notices = (Notice("phase-completed", '{"phase":"a"}'), Notice("phase-started", '{"phase":"b"}'))
+    changes = [JobUpdate(job.id, job.token, progress="5", marking=Marking(notices=notices)) for job in jobs[:3]]
+    changes += [JobUpdate(jobs[3].id, jobs[3].token, marking=marking("a")), JobUpdate("none", "t", progress="1")]
+
+    answers = await store.update(QUEUE, changes, now=NOW)
+
+    assert [answer.verdict for answer in answers] == ["done", "lost", "done", "done", "missing"]
+    for what in ("progress", "phase-completed", "phase-started"):
+        assert {id for id, _ in await events_of(store, what)} == {jobs[0].id, jobs[2].id}
+
+
 class TestAtTheSameMoment:
+    async def test_an_update_that_waits_for_a_renewal_is_written(self, store: PostgresStore, other: Other) -> None:
+        await add(store, *new_jobs(2))
+        jobs = await claim(store, 2)
+        await other.run(f"SELECT ropeway.renew('{QUEUE}', ARRAY['{jobs[1].id}'], ARRAY['{jobs[1].token}'], {LOCK})")
+        changes = [JobUpdate(job.id, job.token, progress="5", marking=marking("a")) for job in jobs]
+
+        answers = await other.commit_when_waited_for(store.update(QUEUE, changes, now=NOW))
+
+        assert [answer.verdict for answer in answers] == ["done", "done"]
+        assert [(job.progress, len(job.marks)) for job in await store.get(QUEUE, [job.id for job in jobs]) if job] == [
+            ("5", 1),
+            ("5", 1),
+        ]
+        assert len(await events_of(store, "progress")) == 2
+
     async def test_a_signal_that_waits_for_a_postponement_ends_it(self, store: PostgresStore, other: Other) -> None:
         held = await active(store, id="job")
+        nothing = ", ".join(["NULL"] * 10)
         await other.run(
-            f"SELECT ropeway.settle('{QUEUE}', NULL, NULL, NULL, NULL, NULL, ARRAY['job'], ARRAY['{held.token}'], "
-            "ARRAY['postpone'], NULL, NULL, NULL, ARRAY[1000000], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[], "
-            f'ARRAY[false], ARRAY[1], NULL, \'{{"of":[],"names":[],"awaits":[[1,"{SIGNAL}"]]}}\', \'{{}}\', '
-            "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
+            f"SELECT ropeway.settle_with_marks(NULL, NULL, NULL, NULL, NULL, NULL, ARRAY['{SIGNAL}'], '{QUEUE}', "
+            f"NULL, NULL, NULL, NULL, NULL, ARRAY['job'], ARRAY['{held.token}'], ARRAY['postpone'], NULL, NULL, NULL, "
+            f"ARRAY[1000000], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[], ARRAY[false], ARRAY[1], NULL, {nothing})"
         )
 
         [answer] = await other.commit_when_waited_for(store.update(QUEUE, [JobUpdate("job", marking=marking(SIGNAL))]))
@@ -90,10 +153,10 @@ class TestAtTheSameMoment:
 
     async def test_a_postponement_that_waits_for_a_signal_finds_it(self, store: PostgresStore, other: Other) -> None:
         held = await active(store, id="job")
-        given = f'{{"of":[1],"names":["{SIGNAL}"]}}'
+        given = f"""ARRAY['"{SIGNAL}","1"']"""
         nothing = ", ".join(["NULL"] * 6)
         await other.run(
-            f"SELECT ropeway.update('{QUEUE}', ARRAY['job'], ARRAY[NULL]::text[], {nothing}, '{given}', ARRAY['1'])"
+            f"SELECT ropeway.update('{QUEUE}', ARRAY['job'], ARRAY[NULL]::text[], {nothing}, {given}, NULL, NULL, NULL)"
         )
 
         await other.commit_when_waited_for(store.settle(QUEUE, [await_signal(held)], now=NOW))
@@ -119,18 +182,17 @@ class TestCost:
         """Also if the table was analyzed when it was nearly empty."""
         await add(store, *new_jobs(MARKS + 1))
         held = await claim(store, MARKS + 1)
-        await store.update(QUEUE, [JobUpdate(held[0].id, held[0].token, marking=marking("a"))], now=NOW)
+        await store.update(QUEUE, [JobUpdate(held[0].id, held[0].token, marking=marking("a", value=LONG))], now=NOW)
         execute("VACUUM ANALYZE ropeway.mark")
-        names = [f"{number}" for number in range(MARKS)]
+        names = [f"mark-{number}" for number in range(MARKS)]
         for job in held[1:]:
             await store.update(QUEUE, [JobUpdate(job.id, job.token, marking=marking(*names))], now=NOW)
 
         one, two = (f"ARRAY['{job.id}']" for job in held[1:3])
-        forgets = '{"of":[1],"names":["7"]}'
         await other.run(f"SELECT * FROM ropeway.get('{QUEUE}', {one})")
         await other.run(
-            f"SELECT ropeway.update('{QUEUE}', {two}, ARRAY['{held[2].token}'], NULL, NULL, NULL, NULL, NULL, NULL, "
-            f"'{forgets}', ARRAY[NULL]::text[])"
+            f"SELECT ropeway.update_held('{QUEUE}', {two}, ARRAY['{held[2].token}'], NULL, "
+            f"""ARRAY['"mark-7",null,"mark-8",{encode(LONG, "", 9_999)}'], NULL, NULL, NULL)"""
         )
 
         looked = "SELECT (seq_tup_read + idx_tup_fetch)::integer FROM pg_stat_xact_user_tables"

@@ -13,7 +13,7 @@ from .conftest import Other
 async def test_a_lock_is_extended_after_an_update_of_its_job(store: PostgresStore, other: Other):
     held = await active(store)
     await other.run(
-        f"SELECT ropeway.update('{QUEUE}', ARRAY['{held.id}'], ARRAY['{held.token}'], ARRAY['1'], "
+        f"SELECT ropeway.update_held('{QUEUE}', ARRAY['{held.id}'], ARRAY['{held.token}'], ARRAY['1'], "
         "NULL, NULL, NULL, NULL)"
     )
 

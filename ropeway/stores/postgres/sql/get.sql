@@ -10,7 +10,9 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT
-        {{RECORD_OF_WHOLE_JOB}}, CASE WHEN p.marks IS NOT NULL THEN ropeway.marks_of(p.marks)::text END
+        {{RECORD_OF_WHOLE_JOB}}, CASE
+            WHEN p.marks IS NOT NULL OR p.older_marks IS NOT NULL THEN ropeway.marks_of(p.older_marks, p.marks)
+        END
     FROM (SELECT DISTINCT unnest(ids) AS id) AS given
     -- One by one, whatever the statistics of the tables: see `find`.
     CROSS JOIN LATERAL (

@@ -42,7 +42,11 @@ BEGIN
         END IF;
         letters := letters || 'd' || ropeway.state_letter(job.state);
         IF forgets IS NOT NULL THEN
-            DELETE FROM ropeway.mark AS m WHERE m.number = job.marks AND m.name = ANY (forgets);
+            DELETE FROM ropeway.mark AS m WHERE m.number = job.older_marks AND m.name = ANY (forgets);
+            -- Null if it has none.
+            job.marks := job.marks || ',[' || instant || (
+                SELECT string_agg(',' || to_json(each) || ',null', '') FROM unnest(forgets) AS each
+            ) || ']';
         END IF;
         IF job.family IS NOT NULL AND NOT has_locked_families THEN
             -- All of them, in the order that all calls keep to.

@@ -1,14 +1,13 @@
 -- Records how attempts ended, and claims the next jobs.
 -- Takes the queue; for plain completions their ids (each once, in order), tokens, results (null: none has one), and the
 -- age and count of their retention; for other outcomes the parameters of `settle_each`, or nulls; the jobs to add (see
--- `add_of_outcomes`), or null; the marks of outcomes and their values (see `mark_outcomes`), or nulls; the request (see
--- `claim`; no token: claim nothing); the instant, and whether it may notify.
+-- `add_of_outcomes`), or null; the request (see `claim`; no token: claim nothing); the instant, and whether it may notify.
 -- Returns two letters for each plain completion (the verdict and the state before), or null if all were accepted; the
 -- letters of the other outcomes; and the columns of `claim`.
 CREATE OR REPLACE FUNCTION ropeway.settle(
     queue_name text, done_ids text[], done_tokens text[], done_results text[], done_age bigint, done_count bigint,
     other_ids text[], other_tokens text[], moves text[], results text[], reasons text[], traces text[], delays bigint[],
-    ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[], adds text, markings text, mark_values text[],
+    ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[], adds text,
     token text, worker text, most integer, lock bigint, names text[], repeats boolean, isolates boolean,
     from_priority integer, from_ord bigint, from_due bigint,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
@@ -29,9 +28,6 @@ DECLARE
     news ropeway.news[];
     judged ropeway.judgement[];
     lowest bigint;
-    marked record;
-    awaiting text[];
-    awaited text[];
 BEGIN
     instant := ropeway.clock(at);
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
@@ -42,22 +38,9 @@ BEGIN
     END IF;
 
     IF adds LIKE '%"dedupe\\"%' THEN
-        PERFORM ropeway.lock_with_holders(
-            queue.id, done_ids || other_ids, array_agg(job.queue), array_agg(job.key), array_agg(job.mode)
-        )
-        FROM json_to_recordset(adds::json) AS job (queue text, key text, mode text);
+        PERFORM ropeway.lock_with_holders_of(queue.id, done_ids || other_ids, adds);
     END IF;
     -- Each expression is set up again in every call, so plain completions meet few.
-    IF markings IS NOT NULL THEN
-        marked := ropeway.mark_outcomes(
-            s, queue.id, done_ids || other_ids, done_tokens || other_tokens, coalesce(cardinality(done_ids), 0), delays,
-            markings::json, mark_values, instant
-        );
-        s := marked.s;
-        delays := marked.delays;
-        awaiting := marked.awaiting;
-        awaited := marked.awaited;
-    END IF;
     IF cardinality(other_ids) > 0 THEN
         IF cardinality(done_ids) > 0 THEN
             -- All locks in the order of ids, so that no two calls wait for each other.
@@ -96,19 +79,6 @@ BEGIN
         judged := other.judged;
         other_letters := other.letters;
         has_new_work := other.back > 0;
-        IF awaiting IS NOT NULL THEN
-            UPDATE ropeway.later AS l SET awaits = mine.name
-            FROM (
-                -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
-                SELECT own.row_ctid, given.name FROM unnest(awaiting, awaited) AS given (id, name)
-                CROSS JOIN LATERAL (
-                    SELECT delayed.ctid AS row_ctid FROM ropeway.later AS delayed
-                    WHERE delayed.queue = queue.id AND delayed.id = given.id AND delayed.due_at IS NOT NULL
-                    LIMIT 1
-                ) AS own
-            ) AS mine
-            WHERE l.ctid = mine.row_ctid;
-        END IF;
     END IF;
     IF news IS NOT NULL OR judged IS NOT NULL THEN
         s := ropeway.conclude(s, queue.id, news, instant, judged, lowest);

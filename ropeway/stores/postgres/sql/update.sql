@@ -1,12 +1,12 @@
--- Changes the progress, data, log or marks of jobs, and whether they run alone.
+-- Changes the progress, data, log or marks of jobs, and whether they run alone; `update_held` does what is frequent.
 -- Takes the queue, and for each update the job's id, token (null: any job that is not final), progress, data, log lines
 -- (json, a list; null: none), how many lines to keep, and whether it runs alone (null: unchanged); the children that jobs
--- get (see `give_children`; null: none); the marks to write and their values (see `write_marks`; null: none); the instant, and
--- whether it may notify. A job that is delayed until there is a mark goes on if it gets that without a token.
+-- get (see `give_children`; null: none); the marks of each (see `write_held`); what the updates announce (see `announce`); the
+-- instant, and whether it may notify. A job that is delayed until there is a mark goes on if it gets that without a token.
 -- Returns two letters for each (the verdict and the state), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.update(
     queue_name text, ids text[], tokens text[], progresses text[], datas text[], lines text[], keep_lines integer[],
-    alones boolean[], flows text DEFAULT NULL, markings text DEFAULT NULL, mark_values text[] DEFAULT NULL,
+    alones boolean[], flows text, marks text[], kinds text[], listed text[], positions text[],
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
@@ -19,20 +19,13 @@ DECLARE
     held text[];
     job ropeway.whole_job;
     amount integer;
-    progressed text[];
-    changed text[];
-    mark_of integer[];
-    mark_names text[];
-    numbers bigint[];
-    new_ids text[];
+    new_marks text;
+    is_awaited boolean;
+    accepted boolean[];
     promoted text[];
 BEGIN
     SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
     held := ropeway.lock_jobs(queue_id, ids);
-    IF markings IS NOT NULL THEN
-        mark_of := ropeway.texts_of_json(markings::json -> 'of');
-        mark_names := ropeway.texts_of_json(markings::json -> 'names');
-    END IF;
     letters := '';
     FOR n IN 1 .. cardinality(ids) LOOP
         SELECT p.* INTO job FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = ids[n] AND p.id = ANY (held);
@@ -51,6 +44,7 @@ BEGIN
             CONTINUE;
         END IF;
         letters := letters || 'd' || ropeway.state_letter(job.state);
+        accepted[n] := true;
         IF lines[n] IS NOT NULL THEN
             INSERT INTO ropeway.log_line (seq, at, number, text)
             SELECT abs(job.ord), instant, job.logged + said.number, said.text
@@ -60,56 +54,45 @@ BEGIN
             DELETE FROM ropeway.log_line AS l
             WHERE l.seq = abs(job.ord) AND l.number <= job.logged - keep_lines[n];
         END IF;
-        IF progresses[n] IS NOT NULL THEN
-            job.progress := progresses[n];
-            progressed := progressed || ('["' || job.id || '",{"progress":' || job.progress || '}]');
-        END IF;
+        job.progress := coalesce(progresses[n], job.progress);
         IF datas[n] IS NOT NULL THEN
             UPDATE ropeway.job AS j SET data = datas[n] WHERE j.queue = queue_id AND j.id = job.id;
-            changed := changed || ('["' || job.id || '",{"data":true}]');
         END IF;
         IF alones[n] IS NOT NULL THEN
             UPDATE ropeway.active AS a SET alone = alones[n] WHERE a.queue = queue_id AND a.id = job.id;
         END IF;
-        IF markings IS NOT NULL THEN
-            numbers[n] := coalesce(job.marks, abs(job.ord));
-            IF job.marks IS NULL AND n = ANY (mark_of) THEN
-                new_ids := new_ids || job.id;
+        is_awaited := false;
+        IF marks[n] IS NOT NULL THEN
+            new_marks := '[' || instant || ',' || marks[n] || ']';
+            is_awaited := job.awaits IS NOT NULL AND tokens[n] IS NULL AND EXISTS (
+                SELECT FROM ropeway.marks_in(new_marks) AS new WHERE new.name = job.awaits AND new.value IS NOT NULL
+            );
+            job.marks := concat_ws(',', job.marks, new_marks);
+            IF octet_length(job.marks) > {{MARKS_IN_ROW}} THEN
+                PERFORM ropeway.store_marks(queue_id, job.id, job.marks);
+                job.marks := NULL;
             END IF;
         END IF;
-        IF job.awaits IS NOT NULL AND tokens[n] IS NULL AND EXISTS (
-            SELECT FROM unnest(mark_of, mark_names, mark_values) AS one (of, name, value)
-            WHERE one.of = n AND one.name = job.awaits AND one.value IS NOT NULL
-        ) THEN
+        IF is_awaited THEN
             PERFORM ropeway.delete_state(job);
             PERFORM ropeway.insert_waiting(job);
             s := ropeway.count_move(s, 'delayed', 'waiting');
             promoted := promoted || ('["' || job.id || '",null]');
-        ELSIF progresses[n] IS NULL AND lines[n] IS NULL THEN
+        ELSIF progresses[n] IS NULL AND lines[n] IS NULL AND marks[n] IS NULL THEN
             CONTINUE;
         ELSIF job.state = 'active' THEN
-            UPDATE ropeway.active AS a SET progress = job.progress, logged = job.logged
+            UPDATE ropeway.active AS a SET progress = job.progress, logged = job.logged, marks = job.marks
             WHERE a.queue = queue_id AND a.id = job.id;
         ELSIF job.state = 'waiting' THEN
-            UPDATE ropeway.waiting AS w SET progress = job.progress, logged = job.logged
+            UPDATE ropeway.waiting AS w SET progress = job.progress, logged = job.logged, marks = job.marks
             WHERE w.queue = queue_id AND w.priority = job.priority AND w.ord = job.ord;
         ELSE
-            UPDATE ropeway.later AS l SET progress = job.progress, logged = job.logged
+            UPDATE ropeway.later AS l SET progress = job.progress, logged = job.logged, marks = job.marks
             WHERE l.queue = queue_id AND l.id = job.id;
         END IF;
     END LOOP;
-    IF progressed IS NOT NULL THEN
-        s := ropeway.add_entry(
-            s, ropeway.entry('{{PROGRESS}}', instant, NULL, array_to_string(progressed, ',')), cardinality(progressed)
-        );
-    END IF;
-    IF changed IS NOT NULL THEN
-        s := ropeway.add_entry(
-            s, ropeway.entry('{{CHANGED}}', instant, NULL, array_to_string(changed, ',')), cardinality(changed)
-        );
-    END IF;
-    IF numbers IS NOT NULL THEN
-        s := ropeway.write_marks(s, queue_id, ids, numbers, new_ids, markings::json, mark_values, instant);
+    IF accepted IS NOT NULL THEN
+        s := ropeway.announce(s, kinds, listed, positions, accepted, cardinality(ids), instant);
     END IF;
     IF promoted IS NOT NULL THEN
         s := ropeway.add_entry(

@@ -9,12 +9,12 @@ from ....store.commands import Add, Claim, Renew, Settle, Tick, Update, Withdraw
 from ....store.values import Added, Answer, Claimed, Settled, Ticked
 from ....store.waiting import end_wait, held_by
 from .. import adding
-from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, as_json, claimed_of, request_of
+from ..encoding import DEFAULTS, GIVEN_UP_FOR, HELD, claimed_of, request_of
 from ..executor import Executor
-from ..marking import marks_written
-from ..parameters import NULL, boolean, booleans, number, numbers, text, texts
+from ..parameters import NULL, boolean, number, text, texts
 from ..scheduling import schedules_of
 from ..settling import Settlement
+from ..updating import Updates
 
 
 async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Added]]:
@@ -46,9 +46,10 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     settlement = Settlement(command.outcomes)
     start = on.scan_starts.parameters(then)
     done, others, instant, again_at, *jobs, passed = await on.call_and_notify(
-        "settle",
+        settlement.function,
         [command.queue, *settlement.queues],
         now,
+        *settlement.marks,
         text(command.queue),
         *settlement.parameters,
         *request_of(then),
@@ -70,25 +71,11 @@ async def renew(on: Executor, command: Renew, now: Instant | None) -> list[Answe
 
 
 async def update(on: Executor, command: Update, now: Instant | None) -> list[Answer]:
-    updates = command.updates
-    markings, values = marks_written([update.marking for update in updates])
+    updates = Updates(command.updates)
     [letters] = await on.call_and_notify(
-        "update",
-        [command.queue],
-        now,
-        text(command.queue),
-        texts([update.id for update in updates]),
-        texts([update.token for update in updates]),
-        texts([update.progress for update in updates]),
-        texts([update.data for update in updates]),
-        texts([as_json(update.log).decode() if update.log else None for update in updates]),
-        numbers([update.keep_logs for update in updates]),
-        booleans([update.alone for update in updates]),
-        text(adding.children_given(updates)),
-        text(markings),
-        texts(values),
+        updates.function, [command.queue], now, text(command.queue), *updates.parameters
     )
-    return answers_of(letters)
+    return [HELD] * len(command.updates) if letters is None else answers_of(updates.in_order(letters))
 
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:

@@ -38,7 +38,7 @@ BEGIN
                 json_build_array(
                     a.attempts_made, a.attempts_started, a.stalled_count, a.reason, a.progress, job.tags,
                     job.parents::json, (SELECT f.total FROM ropeway.family AS f WHERE f.id = job.family), job.extras::json,
-                    CASE WHEN job.marks IS NOT NULL THEN ropeway.marks_of(job.marks) END
+                    ropeway.marks_of(job.older_marks, a.marks)::json
                 )::text AS past
             FROM ropeway.active AS a
             JOIN ropeway.job ON job.queue = a.queue AND job.id = a.id
@@ -129,12 +129,12 @@ BEGIN
     ), taken AS (
         INSERT INTO ropeway.active (
             ord, started_at, renewed_at, lock_until, queue, priority, attempts_made, attempts_started, stalled_count,
-            logged, alone, id, name, token, worker, reason, progress, has_ties
+            logged, alone, id, name, token, worker, reason, progress, has_ties, marks
         )
         SELECT
             gone.ord, instant, instant, instant + lock, gone.queue, gone.priority, gone.attempts_made,
             gone.attempts_started + 1, gone.stalled_count, gone.logged, NOT isolates, gone.id, gone.name, claim_jobs.token,
-            claim_jobs.worker, gone.reason, gone.progress, gone.has_ties
+            claim_jobs.worker, gone.reason, gone.progress, gone.has_ties, gone.marks
         FROM gone
     )
     SELECT
@@ -145,25 +145,30 @@ BEGIN
         CASE WHEN bool_or(
             mine.attempts_started > 0 OR mine.progress IS NOT NULL OR mine.tags IS NOT NULL OR mine.parents IS NOT NULL
             OR mine.family IS NOT NULL OR mine.extras IS NOT NULL OR mine.marks IS NOT NULL
+            OR mine.older_marks IS NOT NULL
         ) THEN array_agg(
             json_build_array(
                 mine.attempts_made, mine.attempts_started + 1, mine.stalled_count, mine.reason, mine.progress, mine.tags,
                 mine.parents::json, mine.children, mine.extras::json,
-                CASE WHEN mine.marks IS NOT NULL THEN ropeway.marks_of(mine.marks) END
+                CASE
+                    WHEN mine.marks IS NOT NULL OR mine.older_marks IS NOT NULL
+                        THEN ropeway.marks_of(mine.older_marks, mine.marks)::json
+                END
             )::text
         ) END
     INTO ids, job_names, datas, options, priorities, ords, created, jobs, has_options, has_priority, pasts
     FROM (
         SELECT
             gone.id, gone.name, gone.priority, gone.ord, gone.attempts_made, gone.attempts_started,
-            gone.stalled_count, gone.reason, gone.progress, job.data, job.options, job.created_at, job.tags, job.parents,
-            job.extras, job.marks, job.family, CASE
+            gone.stalled_count, gone.reason, gone.progress, gone.marks, job.data, job.options, job.created_at, job.tags, job.parents,
+            job.extras, job.older_marks, job.family, CASE
                 WHEN job.family IS NOT NULL THEN (SELECT f.total FROM ropeway.family AS f WHERE f.id = job.family)
             END AS children
         FROM gone
         -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (
-            SELECT j.data, j.options, j.created_at, j.tags, j.parents, j.family, j.extras, j.marks FROM ropeway.job AS j
+            SELECT j.data, j.options, j.created_at, j.tags, j.parents, j.family, j.extras, j.older_marks
+            FROM ropeway.job AS j
             WHERE j.queue = gone.queue AND j.id = gone.id
             LIMIT 1
         ) AS job

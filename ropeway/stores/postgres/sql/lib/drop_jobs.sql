@@ -21,7 +21,7 @@ BEGIN
     END IF;
     WITH gone AS (
         DELETE FROM ropeway.job AS j WHERE j.queue = queue_id AND j.id = ANY (ids)
-        RETURNING j.id, j.families, j.family, j.extras, j.marks
+        RETURNING j.id, j.families, j.family, j.extras, j.older_marks
     )
     SELECT
         string_agg('["' || job.id || '",{"prev":"' || job.state || '"}]', ','),
@@ -35,7 +35,7 @@ BEGIN
             FROM gone WHERE gone.families IS NOT NULL OR gone.extras IS NOT NULL
         ),
         (SELECT array_agg(gone.family ORDER BY gone.family DESC) FROM gone WHERE gone.family IS NOT NULL),
-        (SELECT array_agg(gone.marks) FROM gone WHERE gone.marks IS NOT NULL)
+        (SELECT array_agg(gone.older_marks) FROM gone WHERE gone.older_marks IS NOT NULL)
     INTO listed, news, own, marked
     FROM unnest(ids, states) AS job (id, state);
     IF news IS NOT NULL THEN

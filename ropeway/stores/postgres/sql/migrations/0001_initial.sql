@@ -53,15 +53,16 @@ CREATE TABLE ropeway.job (
     family bigint,
     -- Rarely used fields (json, an object). Null if it has none.
     extras text,
-    -- The number of its marks in `mark`. Null if it never had any.
-    marks bigint,
+    -- The number of its older marks in `mark`. Null if it never had any there.
+    older_marks bigint,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
 -- Every job has a row in one of the next four tables, by its state. Each is ordered as it is used and has the columns that
 -- its moves need, so that neither a claim nor a settle reads jobs of other states. `has_ties` is true if other jobs wait for
--- it or it has extras, so that its end is more than a move; else it is null, and takes no space. `start_by` is null unless it
--- expires then: a claim does not take that along, so it exists until a job was started.
+-- it or it has extras, so that its end is more than a move; else it is null, and takes no space. `marks` are those written last
+-- (`sql/lib/write_held.sql` has the format), so that writing one changes a single row; null if there are none. `start_by` is
+-- null unless it expires then: a claim does not take that along, so it exists until a job was started.
 
 CREATE TABLE ropeway.waiting (
     ord bigint NOT NULL,
@@ -80,6 +81,7 @@ CREATE TABLE ropeway.waiting (
     reason text,
     progress text,
     has_ties boolean,
+    marks text,
     start_by bigint
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
@@ -111,6 +113,7 @@ CREATE TABLE ropeway.active (
     reason text,
     progress text,
     has_ties boolean,
+    marks text,
     PRIMARY KEY (queue, id)
 ) WITH (
     fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
@@ -136,6 +139,7 @@ CREATE TABLE ropeway.later (
     reason text,
     progress text,
     has_ties boolean,
+    marks text,
     start_by bigint,
     -- The name of a mark that ends the delay. Null unless it is postponed until there is one.
     awaits text COLLATE "C",
@@ -171,6 +175,7 @@ CREATE TABLE ropeway.finished (
     progress text,
     result text,
     has_ties boolean,
+    marks text,
     PRIMARY KEY (queue, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
@@ -283,7 +288,8 @@ CREATE TABLE ropeway.log_line (
     PRIMARY KEY (seq, number)
 );
 
--- Marks of jobs. A job keeps their number, whatever becomes of its place in line.
+-- Marks that have no room in the row of a job's state, older than those there. A job keeps their number, whatever becomes of its
+-- place in line.
 CREATE TABLE ropeway.mark (
     number bigint NOT NULL,
     at bigint NOT NULL,
@@ -439,7 +445,7 @@ SELECT
     job.extras, job.families, job.family,
     CASE WHEN job.families IS NOT NULL OR job.extras IS NOT NULL THEN true END AS has_ties,
     coalesce(waiting.start_by, later.start_by) AS start_by,
-    job.marks, later.awaits
+    coalesce(active.marks, waiting.marks, finished.marks, later.marks) AS marks, job.older_marks, later.awaits
 FROM ropeway.job
 LEFT JOIN ropeway.active ON active.queue = job.queue AND active.id = job.id
 LEFT JOIN ropeway.waiting

@@ -1,0 +1,99 @@
+"""update: updates as parameters of `sql/update_held.sql` and `sql/update.sql`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from ...store.values import JobUpdate
+from .adding import children_given
+from .encoding import as_json
+from .marking import Announced, Entries, marks_text
+from .parameters import NULL, Parameter, booleans, numbers, text, texts
+
+_NOTICES: Final = 2
+"""The rank of an update's first notice, behind its progress and its new data."""
+_NEXT: Final = 1_000_000
+"""More than there are ranks of one update: by so much those of another update of the same job are higher."""
+
+
+class Updates:
+    """Updates of one call, as a function takes them.
+
+    Progress and marks of running jobs, which handlers write often, are executed by one statement, sorted by id, so that
+    all calls lock jobs in one order. If there is anything else among them, all are executed one by one.
+    """
+
+    def __init__(self, updates: Sequence[JobUpdate]) -> None:
+        self._updates = updates
+        self._order: Sequence[int] | None = None
+        if all(map(_is_frequent, updates)) and len({update.id for update in updates}) == len(updates):
+            self.function = "update_held"
+            if len(updates) > 1:
+                self._order = sorted(range(len(updates)), key=lambda position: updates[position].id)
+                updates = [updates[position] for position in self._order]
+        else:
+            self.function = "update"
+        self.parameters = self._held(updates) if self.function == "update_held" else self._any(updates)
+
+    def in_order(self, letters: str) -> str:
+        """The letters that the function returned, in the order in which the updates were given."""
+        if self._order is None:
+            return letters
+        found = [""] * len(self._order)
+        for place, position in enumerate(self._order):
+            found[position] = letters[2 * place : 2 * place + 2]
+        return "".join(found)
+
+    def _held(self, updates: Sequence[JobUpdate]) -> tuple[Parameter, ...]:
+        marks = [marks_text(update.marking) for update in updates]
+        progresses = [update.progress for update in updates]
+        return (
+            texts([update.id for update in updates]),
+            texts([update.token for update in updates]),
+            texts(progresses) if any(progresses) else NULL,
+            texts(marks) if any(marks) else NULL,
+            *_announced(updates).parameters(),
+        )
+
+    def _any(self, updates: Sequence[JobUpdate]) -> tuple[Parameter, ...]:
+        return (
+            texts([update.id for update in updates]),
+            texts([update.token for update in updates]),
+            texts([update.progress for update in updates]),
+            texts([update.data for update in updates]),
+            texts([as_json(update.log).decode() if update.log else None for update in updates]),
+            numbers([update.keep_logs for update in updates]),
+            booleans([update.alone for update in updates]),
+            text(children_given(updates)),
+            texts([marks_text(update.marking) for update in updates]),
+            *_announced(updates).parameters(),
+        )
+
+
+def _is_frequent(update: JobUpdate) -> bool:
+    return (
+        update.token is not None
+        and update.data is None
+        and not update.log
+        and update.alone is None
+        and not update.children
+    )
+
+
+def _announced(updates: Sequence[JobUpdate]) -> Announced:
+    entries = Entries()
+    times: Counter[str] = Counter()
+    for position, update in enumerate(updates, 1):
+        id, marking = update.id, update.marking
+        rank = times[id] * _NEXT
+        times[id] += 1
+        if update.progress is not None:
+            entries.add(rank, "progress", position, id, f'{{"progress":{update.progress}}}')
+        if update.data is not None:
+            entries.add(rank + 1, "changed", position, id, '{"data":true}')
+        if marking is not None:
+            for n, notice in enumerate(marking.notices, rank + _NOTICES):
+                entries.add(n, notice.what, position, id, notice.detail)
+    return entries.announced(len(updates))
