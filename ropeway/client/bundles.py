@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from ..errors import DuplicateJob, InvalidInput, InvalidName
 from ..job.flows import Parent
 from ..job.names import job_name
-from ..job.options import with_phases
+from ..job.options import JobOptions, with_phases
 from ..job.record import NewJob
 from ..showing import shown
 from ..store.values import Added
 from .handle import JobHandle
 from .inputs import refuse_unfilled
 from .name_hints import Guided
-from .new_jobs import Call, JobRequest, call_of, new_job, plain_job
+from .new_jobs import Call, JobRequest, call_of, is_named, new_job, plain_job
 from .results import R
 
 if TYPE_CHECKING:
     from .queue import Queue
+
+_NO_OPTIONS: Final[JobOptions] = {}
 
 
 def job_of(queue: Queue, call: Call[Any], *, is_alone: bool = True, parents: tuple[Parent, ...] = ()) -> NewJob:
@@ -46,6 +48,11 @@ def job_of(queue: Queue, call: Call[Any], *, is_alone: bool = True, parents: tup
     return job
 
 
+def has_no_defaults(queue: Queue, name: str) -> bool:
+    """True if jobs of this name have only the options that they are given, and belong to no task."""
+    return not queue.defaults and name not in queue.tasks.defaults and name not in queue.pipelines
+
+
 def refuse_function(given: object, method: str = "add") -> None:
     """For `queue.add(send_email, ...)`, where the name of a job stands elsewhere."""
     if isinstance(given, Guided) and isinstance(name := getattr(given, "name", None), str):
@@ -57,6 +64,40 @@ def refuse_function(given: object, method: str = "add") -> None:
 
 def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[JobHandle[R]], list[NewJob]]:
     """Jobs to add, and the handles on them, which `answered` completes."""
+    _refuse_no_list(requests)
+    handles: list[JobHandle[R]] = []
+    bundle: list[NewJob] = []
+    plain: set[str] = set()
+    """Names that were checked, and whose jobs have no options but their own."""
+    for position, request in enumerate(requests):
+        call, options = None, _NO_OPTIONS
+        if type(request) is tuple and len(request) == 2 and type(request[0]) is str and request[0] in plain:
+            name, data = request
+        elif is_named(request) and request[0] in plain:
+            name, data, options = request
+        else:
+            call = call_of(request, position)
+        try:
+            if call is not None:
+                job = job_of(queue, call)
+            elif options:
+                job = new_job(queue.name, name, data, options, _NO_OPTIONS, queue.size_limit)
+            else:
+                job = plain_job(queue.name, name, data, queue.size_limit)
+        except InvalidInput as error:
+            _name_item(error, position)
+            raise
+        bundle.append(job)
+        if call is None:
+            handles.append(JobHandle(queue, job.id, name, data))
+        else:
+            handles.append(handle_of(queue, call, job.id))
+            if has_no_defaults(queue, job.name):
+                plain.add(job.name)
+    return handles, bundle
+
+
+def _refuse_no_list(requests: object) -> None:
     if isinstance(requests, str | Call):
         raise InvalidInput(f"add_many takes several jobs, and {shown(requests)} is one: put it in a list")
     if isinstance(requests, Mapping):
@@ -66,28 +107,6 @@ def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Job
         )
     if not isinstance(requests, Iterable):
         raise InvalidInput(f"add_many takes several jobs, and not {shown(requests)}: give a list of (name, data)")
-    handles: list[JobHandle[R]] = []
-    bundle: list[NewJob] = []
-    plain: set[str] = set()
-    """Names that were checked, and whose jobs have no options but their own."""
-    for position, request in enumerate(requests):
-        if type(request) is tuple and len(request) == 2 and type(request[0]) is str and request[0] in plain:
-            call, (name, data) = None, request
-        else:
-            call = call_of(request, position)
-        try:
-            job = plain_job(queue.name, name, data, queue.size_limit) if call is None else job_of(queue, call)
-        except InvalidInput as error:
-            _name_item(error, position)
-            raise
-        bundle.append(job)
-        if call is None:
-            handles.append(JobHandle(queue, job.id, name, data))
-        else:
-            handles.append(handle_of(queue, call, job.id))
-            if not queue.defaults and job.name not in queue.tasks.defaults and job.name not in queue.pipelines:
-                plain.add(job.name)
-    return handles, bundle
 
 
 def answered(handles: list[JobHandle[R]], answers: Sequence[Added]) -> list[JobHandle[R]]:

@@ -15,11 +15,11 @@ from ..job.options import stored_options
 from ..job.record import NewJob
 from ..showing import shown
 from ..store.values import Added
-from .bundles import job_of
+from .bundles import has_no_defaults, job_of
 from .flow_keys import refuse_keys
 from .flows import Flow, FlowHandle, FlowRequest
 from .inputs import taken_from
-from .new_jobs import Call, checked_call
+from .new_jobs import Call, checked_call, plain_job
 
 if TYPE_CHECKING:
     from .queue import Queue
@@ -57,6 +57,8 @@ class Plan:
         self._nodes: dict[int, Node] = {}
         """By the identity of the object that describes it."""
         self._parents: dict[int, Parents] = {}
+        self._plain: dict[Queue, set[str]] = {}
+        """Names that were checked, and whose jobs have no options but their own."""
         self._are_trees = True
         """False if a node was found more than once."""
         if isinstance(flows, str | Mapping | Flow | Call) or not isinstance(flows, Iterable):
@@ -69,7 +71,12 @@ class Plan:
 
     @property
     def bundle(self) -> list[NewJob]:
-        jobs = [self._complete(key) for key in self._order]
+        parents = self._parents
+        jobs = [
+            # Most have no children, and are complete.
+            self._complete(key) if node.links or parents.get(key, ()) is not node.job.parents else node.job
+            for key, node in zip(self._order, map(self._nodes.__getitem__, self._order), strict=True)
+        ]
         refuse_keys(jobs)
         return jobs
 
@@ -94,15 +101,13 @@ class Plan:
                 error = DuplicateJob(node.job.queue, answer.id, is_child=key in self._parents)
                 error.add_note("Nothing of the flow was stored.")
                 raise error
-            handle: FlowHandle = FlowHandle(
-                node.queue,
-                answer.id,
-                node.job.name,
-                node.call.data,
-                created=answer.verdict == "created",
-                deduplicated=answer.verdict == "deduplicated",
-                read_result=node.call.read_result,
-            )
+            call = node.call
+            # By position, which costs half as much.
+            handle: FlowHandle = FlowHandle(node.queue, answer.id, node.job.name, call.data)
+            if call.read_result is not None:
+                handle = FlowHandle(node.queue, answer.id, node.job.name, call.data, read_result=call.read_result)
+            handle.created = answer.verdict == "created"
+            handle.deduplicated = answer.verdict == "deduplicated"
             handle.children = ()
             if node.links:
                 handle.children = tuple(
@@ -202,9 +207,17 @@ class Plan:
             return Node(item, queue, job_of(queue, item, is_alone=False, parents=parents), [*earlier.values()])
         if not isinstance(item, Flow):
             raise InvalidInput(f"a flow is made of Flow(...) or task.call(...), and not of {shown(item)}")
-        queue = self._queue_of(item.queue, parents_queue)
-        call: Call[Any] = Call(item.name, item.data, item.options, inputs=queue.tasks.inputs(item.name, item.data))
-        job = job_of(queue, call, is_alone=False, parents=parents)
+        queue = parents_queue if item.queue is None else self._queue_of(item.queue, parents_queue)
+        call: Call[Any] = Call(item.name, item.data, item.options)
+        plain = self._plain.setdefault(queue, set())
+        if not item.options and type(item.name) is str and item.name in plain:
+            job = plain_job(queue.name, item.name, item.data, queue.size_limit, parents)
+        else:
+            if inputs := queue.tasks.inputs(item.name, item.data):
+                call = replace(call, inputs=inputs)
+            job = job_of(queue, call, is_alone=False, parents=parents)
+            if has_no_defaults(queue, job.name):
+                plain.add(job.name)
         if not item.children:
             return Node(call, queue, job, ())
         children: dict[int, tuple[FlowRequest, Policy]] = {}
@@ -212,9 +225,7 @@ class Plan:
             children[id(child)] = child, _policy_of(child, item.on_child_failure)
         return Node(call, queue, job, [*children.values()])
 
-    def _queue_of(self, given: Queue | str | None, parents: Queue) -> Queue:
-        if given is None:
-            return parents
+    def _queue_of(self, given: Queue | str, parents: Queue) -> Queue:
         if not isinstance(given, str):
             return self._same_store(given)
         if given in (parents.name, self._queue.name):

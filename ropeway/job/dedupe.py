@@ -106,8 +106,8 @@ class Dedupe:
 
 
 def dedupe_key(given: object) -> str:
-    if isinstance(given, str) and 0 < len(given) <= LONGEST_KEY and is_printable(given):
-        return plain(given)
+    if isinstance(given, str) and 0 < len(given) <= LONGEST_KEY and (given.isprintable() or is_printable(given)):
+        return given if type(given) is str else plain(given)
     raise InvalidName("dedupe key", given, f"use text of 1 to {LONGEST_KEY} characters without control characters")
 
 

@@ -63,7 +63,8 @@ def take_free(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Insta
         if extras is None or (rule := extras.dedupe) is None:
             continue
         asked += 1
-        holders[rule.held_until(now)][rule.key] = job.id
+        # Most have no ttl, and the call is felt in bulks.
+        holders[rule.held_until(now) if rule.ttl else None][rule.key] = job.id
     if sum(map(len, holders.values())) < asked:
         # Two of the jobs have the same key.
         return None

@@ -89,7 +89,11 @@ _places: Final[Callable[[bytes], list[int]]] = decoder(list[int])
 
 def bits_of(job: NewJob) -> int:
     """Bits that say what a new job has beside what every job has."""
-    bits = (HAS_TAGS if job.tags else 0) | (HAS_PARENTS if job.parents else 0) | (HAS_CHILDREN if job.children else 0)
+    bits = HAS_PARENTS if job.parents else 0
+    if job.tags:
+        bits |= HAS_TAGS
+    if job.children:
+        bits |= HAS_CHILDREN
     extras = job.extras
     if extras is None:
         return bits

@@ -30,21 +30,23 @@ class Founding:
         parents = dict.fromkeys((job.queue, job.id) for job in jobs if job.children)
         first = max([next_family(tx), *(family + 1 for family in adopted_by.values())])
         self._families = {**{parent: first + n for n, parent in enumerate(parents)}, **adopted_by}
-        self._encoded: dict[tuple[Parent, ...], list[tuple[str, str, int | None]]] = {}
+        self._encoded: dict[tuple[Parent, ...], str] = {}
+        self._last: tuple[tuple[Parent, ...], str | None] = (), None
 
     def family_of(self, job: NewJob) -> int | None:
         return self._families[job.queue, job.id] if job.children else None
 
-    def parents_of(self, job: NewJob) -> list[tuple[str, str, int | None]] | None:
-        """The parents of a job as its row names them."""
-        if not job.parents:
-            return None
-        encoded = self._encoded.get(job.parents)
-        if encoded is None:
-            encoded = [
-                (parent.queue, parent.id, self._families.get((parent.queue, parent.id))) for parent in job.parents
-            ]
-            self._encoded[job.parents] = encoded
+    def parents_of(self, job: NewJob) -> str | None:
+        """The parents of a job as its row names them, in JSON."""
+        parents, encoded = self._last
+        # Siblings share the tuple of their parents, and follow each other.
+        if job.parents is not parents:
+            parents = job.parents
+            encoded = self._encoded.get(parents) if parents else None
+            if encoded is None and parents:
+                named = [(parent.queue, parent.id, self._families.get((parent.queue, parent.id))) for parent in parents]
+                encoded = self._encoded[parents] = as_json(named)
+            self._last = parents, encoded
         return encoded
 
     def store(self, tx: Transaction, jobs: Iterable[NewJob]) -> None:
@@ -66,6 +68,10 @@ def new_links(
     tx: Transaction, family: int, first: int, children: Sequence[Child]
 ) -> list[tuple[int, int, int, str, str]]:
     """Links to children, numbered from `first` on, as they are stored. The first of two links to one child stands."""
+    names, ids = {child.queue for child in children}, {child.id for child in children}
+    if len(names) == 1 and len(ids) == len(children):
+        queue = tx.queue(names.pop(), create=True).id
+        return [(family, number, queue, child.id, child.policy) for number, child in enumerate(children, first)]
     unique = {(child.queue, child.id): child for child in reversed(children)}
     queues = {queue: tx.queue(queue, create=True).id for queue, _ in unique}
     return [
@@ -78,10 +84,14 @@ def is_self_contained(bundles: Iterable[Sequence[NewJob]]) -> bool:
     """True if the parents of all jobs are added in the same bundle."""
     for bundle in bundles:
         own = {(job.queue, job.id) for job in bundle if job.children}
-        if any(
-            (parent.queue, parent.id) not in own for parents in {job.parents for job in bundle} for parent in parents
-        ):
-            return False
+        checked: tuple[Parent, ...] = ()
+        for job in bundle:
+            # Siblings share the tuple of their parents, and follow each other.
+            if job.parents is checked:
+                continue
+            checked = job.parents
+            if any((parent.queue, parent.id) not in own for parent in checked):
+                return False
     return True
 
 

@@ -32,6 +32,7 @@ _tags: Final = attrgetter("tags")
 _PLAIN: Final[AbstractSet[int]] = frozenset()
 """The bits of jobs of which none has extras are not looked at."""
 _shared: Final = attrgetter("name", "options", "priority", "lifo")
+_placed: Final = attrgetter("options", "priority", "lifo")
 
 Later: TypeAlias = dict[int, Instant | None]
 """Due instants of delayed jobs by sequence number, and None for jobs that wait for children."""
@@ -121,8 +122,33 @@ def _insert(
         except apsw.ConstraintError:
             tx.run(_SQL["undo"], {"first": first})
             raise
+    elif families and not kinds and len(set(map(_placed, jobs))) == 1:
+        _insert_flows(tx, row, jobs, first, now, families)
     else:
         _insert_unlike(tx, row, jobs, first, [now] * len(jobs), families, kinds)
+
+
+def _insert_flows(
+    tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding
+) -> None:
+    """Inserts jobs of flows that have the same options and priority, and no extras."""
+    any_job, parents_of = jobs[0], families.parents_of
+    encoded: list[tuple[object, ...]] = [
+        (job.id, job.name, job.data, bits_of(job), parents_of(job), families.family_of(job))
+        if job.children
+        else (job.id, job.name, job.data, bits_of(job), parents_of(job))
+        for job in jobs
+    ]
+    values = {
+        "queue": row.id,
+        "first": first,
+        "now": now,
+        "options": any_job.options,
+        "priority": any_job.priority,
+        "sign": -1 if any_job.lifo else 1,
+        "jobs": as_json(encoded),
+    }
+    tx.run(_SQL["jobs_of_flows"], values)
 
 
 def _insert_unlike(
@@ -139,11 +165,16 @@ def _insert_unlike(
         for seq, (job, at) in enumerate(zip(jobs, created_at, strict=True), first)
     ]
     if families or kinds:
-        encoded = [
-            (*one, families and families.parents_of(job), families and families.family_of(job), job.extras)
-            for one, job in zip(encoded, jobs, strict=True)
-        ]
+        encoded = [_with_rare(one, job, families) for one, job in zip(encoded, jobs, strict=True)]
     tx.run(_SQL["jobs"], {"queue": row.id, "first": first, "jobs": as_json(encoded)})
+
+
+def _with_rare(encoded: tuple[object, ...], job: NewJob, families: Founding | None) -> tuple[object, ...]:
+    """Adds parents, family and extras; those at the end that a job does not have may be missing."""
+    parents = families.parents_of(job) if families else None
+    if job.extras is None and not job.children:
+        return encoded if parents is None else (*encoded, parents)
+    return *encoded, parents, families.family_of(job) if families else None, job.extras
 
 
 def _insert_alike(
@@ -162,7 +193,7 @@ def _insert_alike(
         "priority": any_job.priority,
         "sign": -1 if any_job.lifo else 1,
         "has": bits_of(any_job),
-        "parents": as_json(families.parents_of(any_job)) if families and any_job.parents else None,
+        "parents": families.parents_of(any_job) if families else None,
         "jobs": as_json(encoded),
     }
     tx.run(_SQL["jobs_alike_with_extras" if has_extras else "jobs_alike"], values)
@@ -190,7 +221,7 @@ def _insert_one(
         "ord": _order(job, seq),
         "now": now,
         "has": bits_of(job),
-        "parents": as_json(families.parents_of(job)) if families and job.parents else None,
+        "parents": families.parents_of(job) if families else None,
         "family": families.family_of(job) if families else None,
         "extras": None if job.extras is None else as_json(job.extras),
     }

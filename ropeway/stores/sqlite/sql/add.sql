@@ -32,6 +32,15 @@ SELECT
     :has, :parents, value ->> 2
 FROM jsonb_each(:jobs);
 
+-- statement: jobs_of_flows
+-- The same where all have one :options, :priority, :sign of their order and :now, and no extras: :jobs is a list of id,
+-- name, data, has, parents and family.
+INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, has, parents, family)
+SELECT
+    :first + key, :queue, value ->> 0, value ->> 1, :options, value ->> 2, :priority, :sign * (:first + key), :now,
+    value ->> 3, value ->> 4, value ->> 5
+FROM jsonb_each(:jobs);
+
 -- statement: job
 -- The same for one.
 INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, has, parents, family, extras)
