@@ -79,6 +79,7 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestRememberForAWhile",
         "TestRememberWithExpectation",
         "TestRelease",
+        "TestRetentionCallbacks",
         "TestRetryOfParents",
         "TestRevoked",
         "TestSettleThenClaim",

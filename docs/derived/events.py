@@ -25,6 +25,8 @@ MEANINGS: Final = {
     "signalled": "the job got a [signal](steps.md#waiting-for-a-signal) `name`",
     "webhook-delivered": "its webhook accepted the report of the job's end",
     "webhook-failed": "its webhook did not, and the delivery was given up",
+    "stale": "it ended so long ago that the [queue's retention](retention.md) marks it as stale",
+    "deleted": "the queue's retention deletes it; `removed` follows",
 }
 
 NOTICED: Final = {

@@ -22,9 +22,11 @@ def letter_of(job: JobRecord, dead_letter: str, at: Instant) -> NewJob:
 
 
 def is_dead_letter(job: JobRecord) -> bool:
-    """False for a delivery, which has an origin too."""
+    """False for deliveries and callbacks of retention, which have an origin too."""
     extras = job.extras
-    return extras is not None and extras.origin is not None and extras.webhook is None
+    if extras is None or extras.origin is None:
+        return False
+    return extras.webhook is None and extras.origin.stage is None
 
 
 def check_dead_letter(dead_letter: str, queue: str, id: str) -> None:

@@ -32,6 +32,8 @@ NOTICES: Final[tuple[str, ...]] = (
     "signalled",
     "webhook-delivered",
     "webhook-failed",
+    "stale",
+    "deleted",
 )
 """Events about a job or a queue that are not moves."""
 

@@ -10,7 +10,7 @@ from .instants import LAST_INSTANT, Instant, Milliseconds
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
-    """The job whose end added this job: a dead letter, or the delivery of a webhook."""
+    """The job whose end added this job: a dead letter, the delivery of a webhook, or a callback of retention."""
 
     queue: str
     id: str
@@ -22,6 +22,8 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     event: str = "failed"
     """The state in which it ended."""
     result: JsonText | None = None
+    stage: str | None = None
+    """In a companion queue: what retention did to it, "stale" or "deleted"."""
 
 
 class WebhookRule(msgspec.Struct, frozen=True, gc=False):

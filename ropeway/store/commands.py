@@ -17,6 +17,7 @@ from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
+from ..job.stages import Stage
 from ..job.states import State
 from .values import (
     Added,
@@ -139,8 +140,9 @@ class Update(Command[list[Answer]], frozen=True):
 class Tick(Command[Ticked], frozen=True):
     """Promotes due jobs, recovers stalled ones, fails those that expired, removes old ones, finds due schedules.
 
-    Old jobs are those whose retention has ended. Old events and dedupe keys are removed too. At most `BATCH` jobs of
-    each kind.
+    Old jobs are those whose retention has ended, by their own or by that of the queue, which also marks them as stale
+    before. Old events and dedupe keys are removed too. At most `BATCH` jobs of each kind; jobs that ended in the same
+    millisecond become stale together.
     """
 
     queue: str
@@ -191,13 +193,17 @@ class Remove(Command[list[Answer]], frozen=True):
 
 
 class Configure(Command[Settings], frozen=True):
-    """Changes the given settings and answers all; `max_active=0` removes the limit."""
+    """Changes the given settings and answers all; `max_active=0` removes the limit, `stale_after=0` that stage."""
 
     queue: str
     pause: bool | None = None
     pause_names: Sequence[str] = ()
     resume_names: Sequence[str] = ()
     max_active: int | None = None
+    stale_after: Milliseconds | None = None
+    delete_after: Milliseconds | None = None
+    callbacks: Sequence[Stage] | None = None
+    """Stages that have callbacks besides those that are known; an empty list forgets all."""
 
 
 class WriteSchedules(Command[list[ScheduleWritten]], frozen=True):
@@ -292,6 +298,8 @@ class Find(Command[Page], frozen=True):
     """Reverses the order, including that of the states."""
     tag: str | None = None
     """Only jobs with this tag."""
+    stale: bool = False
+    """Only finished jobs that are stale."""
 
 
 class Count(Command[Counts], frozen=True):

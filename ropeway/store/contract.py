@@ -23,6 +23,7 @@ from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
+from ..job.stages import Stage
 from ..job.states import State
 from . import commands
 from .commands import Claim, Command, Find
@@ -192,6 +193,18 @@ class Store(ABC):
         now: Instant | None = None,
     ) -> Doing[Settings]:
         return self.do(commands.Configure(queue, pause, pause_names, resume_names, max_active), now)
+
+    def configure_stages(
+        self,
+        queue: str,
+        *,
+        stale_after: Milliseconds | None = None,
+        delete_after: Milliseconds | None = None,
+        callbacks: Sequence[Stage] | None = None,
+        now: Instant | None = None,
+    ) -> Doing[Settings]:
+        command = commands.Configure(queue, stale_after=stale_after, delete_after=delete_after, callbacks=callbacks)
+        return self.do(command, now)
 
     def write_schedules(
         self, queue: str, writes: Sequence[ScheduleWrite], *, now: Instant | None = None

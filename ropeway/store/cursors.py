@@ -8,7 +8,7 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 import msgspec
 
 from ..errors import InvalidOption
-from ..job.states import State
+from ..job.states import FINAL, State
 from ..showing import shown
 from .commands import Find
 
@@ -47,7 +47,7 @@ def cursor_reader(kind: type[C]) -> Callable[[Find], C | None]:
             cursor = decode(query.after)
         except (msgspec.MsgspecError, UnicodeError, TypeError):
             cursor = None
-        if cursor is None or cursor.state not in query.states:
+        if cursor is None or cursor.state not in query.states or (query.stale and cursor.state not in FINAL):
             raise InvalidOption("after", f"cannot be {shown(query.after)}: use the `next` of the page before")
         return cursor
 
@@ -57,6 +57,8 @@ def cursor_reader(kind: type[C]) -> Callable[[Find], C | None]:
 def states_left(query: Find, start: Cursor | None) -> list[State]:
     """The states still to be listed, each once, starting with that of the cursor."""
     states: list[State] = list(dict.fromkeys(query.states))
+    if query.stale:
+        states = [state for state in states if state in FINAL]
     if query.newest_first:
         states.reverse()
     return states[states.index(start.state) :] if start else states

@@ -14,6 +14,7 @@ from ..job.flows import Child, ChildState, Policy
 from ..job.instants import Instant, Milliseconds
 from ..job.marks import Marking
 from ..job.record import JobRecord, NewJob
+from ..job.stages import Stages
 from ..job.stalls import OnStalled
 from ..job.states import State
 
@@ -185,6 +186,8 @@ class Ticked(msgspec.Struct, frozen=True):
     expired: int = 0
     schedules: list[StoredSchedule] = []
     """Schedules that are due, the earliest first, at most `DUE_SCHEDULES`. They stay due until they are written."""
+    stale: int = 0
+    """How many jobs became stale. Those that were deleted are among `removed`."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -194,6 +197,8 @@ class Settings(msgspec.Struct, frozen=True):
     paused_names: tuple[str, ...] = ()
     max_active: int | None = None
     """`set_global_concurrency`"""
+    stages: Stages | None = None
+    """`set_retention`"""
 
 
 class Page(msgspec.Struct, frozen=True):

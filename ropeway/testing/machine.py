@@ -22,6 +22,7 @@ from ..job.instants import Instant, Milliseconds
 from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
+from ..job.stages import Stage, companion_of
 from ..job.states import OPEN, STATES, State
 from ..job.webhooks import DELIVERIES
 from ..store import commands
@@ -238,6 +239,12 @@ class StoreMachine(RuleBasedStateMachine):
     def limit(self, max_active: int) -> None:
         self.do(commands.Configure(QUEUE, max_active=max_active))
 
+    def retain(
+        self, stale_after: Milliseconds | None, delete_after: Milliseconds | None, callbacks: tuple[Stage, ...] | None
+    ) -> None:
+        stages = {"stale_after": stale_after, "delete_after": delete_after, "callbacks": callbacks}
+        self.do(commands.Configure(QUEUE, **stages))  # type: ignore[arg-type]  # each is of its own type
+
     def clean(self, state: State, older_than: Milliseconds, limit: int) -> None:
         self.do(commands.Clean(QUEUE, state, older_than, limit))
 
@@ -320,8 +327,11 @@ class StoreMachine(RuleBasedStateMachine):
         self.do(commands.ReadSchedules(QUEUE))
         self.do(commands.ReadMetrics(QUEUE))
         self.do(commands.CountWaiting(QUEUE, [-1, 0, 1]))
-        self.do(Find(DELIVERIES, STATES))
-        for queue in (*QUEUES, DELIVERIES):
+        self.do(commands.ReadSettings(QUEUE))
+        self.do(Find(QUEUE, STATES, stale=True))
+        for queue in (DELIVERIES, companion_of(QUEUE)):
+            self.do(Find(queue, STATES))
+        for queue in (*QUEUES, DELIVERIES, companion_of(QUEUE)):
             assert self.run(_announced(self.store, queue)) == self.run(_announced(self.reference, queue))
 
     # Help
@@ -386,11 +396,15 @@ def _unnumbered(jobs: Sequence[JobRecord]) -> list[JobRecord]:
 async def _announced(store: Store, queue: str) -> dict[tuple[str | None, str], list[Any]]:
     """The events of each job, in order, and of the whole queue, however the store grouped them in entries.
 
-    Jobs found by their ids and by their keys are apart: in one call a store may announce either first.
+    Jobs found by their ids and by their keys are apart: in one call a store may announce either first. A job whose wait
+    for another ends in the step in which it expires may or may not be announced as waiting before.
     """
     announced: defaultdict[tuple[str | None, str], list[Any]] = defaultdict(list)
     for stored in (await store.events(queue, limit=100_000)).entries:
         for event in expand(queue, stored.id, stored.entry):
             apart = event.name if event.name in ("duplicated", "deduplicated") else ""
-            announced[event.job_id, apart].append((event.name, event.at, event.data))
+            of_job = announced[event.job_id, apart]
+            if event.name == "expired" and of_job and of_job[-1][:2] == ("waiting", event.at):
+                of_job.pop()
+            of_job.append((event.name, event.at, event.data))
     return announced

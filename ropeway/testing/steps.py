@@ -142,6 +142,14 @@ STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "write_log": (1, {"id": _ids, "lines": st.integers(1, 3), "keep": st.integers(0, 4)}),
     "clear_log": (1, {"id": _ids, "keep": st.integers(0, 2)}),
     "publish": (1, {"name": st.sampled_from(["imported", "exported"]), "job": st.none() | _ids}),
+    "retain": (
+        1,
+        {
+            "stale_after": st.sampled_from([None, 0, SECOND, MINUTE]),
+            "delete_after": st.sampled_from([None, 0, MINUTE, DAY]),
+            "callbacks": st.sampled_from([None, (), ("stale",), ("stale", "deleted")]),
+        },
+    ),
     "cancel": (1, {"ids": _some_of_any, "reason": st.sampled_from([None, "not needed"])}),
     "retry_by_hand": (1, {"ids": _some_of_any, "reset": st.booleans()}),
     "promote": (1, {"ids": _some_of_any}),

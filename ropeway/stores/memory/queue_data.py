@@ -201,6 +201,11 @@ class QueueData:
     def set(self, settings: Settings) -> None:
         self.settings = settings
 
+    def set_now(self, settings: Settings) -> None:
+        """As `set`, for the rest of the step too."""
+        self._undo.append((self.set, (self.settings,)))
+        self.settings = settings
+
     def keep_quiet(self) -> None:
         """Discards the event entries of this step."""
         self._was_busy = False

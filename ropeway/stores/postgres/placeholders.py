@@ -15,6 +15,7 @@ from ...job.moves import MOVES
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
+from ...job.stages import CALLBACK_OPTIONS, COMPANION, DEFAULT_KEEPS, ID_KEPT, STAGES, stage_letter_id
 from ...job.stalls import stall_reason
 from ...job.states import FINAL, STATES
 from ...job.webhooks import DELIVERIES, DELIVERY_OPTIONS, delivery_id
@@ -163,6 +164,15 @@ def _letters() -> dict[str, str]:
         "DELIVERY_ID": delivery_id("%1$s", "%2$s", 0, "%4$s").replace(":0:", ":%3$s:"),
         "DELIVERIES": _in_two(DELIVERIES),
         "DELIVERY_OPTIONS": DELIVERY_OPTIONS,
+        "STAGES": _quoted(STAGES),
+        "STAGE_LETTER_ID": stage_letter_id("%1$s", 0, "%3$s").replace(":0:", ":%2$s:"),
+        "COMPANION": _in_two(COMPANION),
+        "CALLBACK_OPTIONS": CALLBACK_OPTIONS,
+        "ID_KEPT": str(ID_KEPT),
+        "IS_DEFAULT_KEEP": " OR ".join(
+            f"age = {keep.age} AND count {'IS NULL' if keep.count is None else f'= {keep.count}'}"
+            for keep in DEFAULT_KEEPS
+        ),
     }
 
 

@@ -10,6 +10,7 @@ import msgspec
 from ...job.extras import Extras
 from ...job.flows import Parent
 from ...job.record import JobRecord
+from ...job.stages import Stages
 from ...job.states import State
 from ...store.commands import Find
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
@@ -53,6 +54,12 @@ async def find(find_in: FindIn, query: Find) -> Page:
                     last = PairCursor(state, first, second)
         key = (beginning, beginning)
     return Page(jobs)
+
+
+def stages_of(fields: Sequence[Any]) -> Stages | None:
+    """The last columns of `sql/settings.sql`."""
+    stale_after, delete_after, stale_until, callbacks = fields
+    return None if callbacks is None else Stages(stale_after, delete_after, stale_until, tuple(callbacks))
 
 
 def record_of(fields: Sequence[Any]) -> JobRecord:

@@ -140,7 +140,7 @@ async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
     ticked = run.ticked(on, answer, records)
     if ticked.reset:
         on.registered.clear()
-    *_, in_outbox = answer
+    *_, in_outbox, _ = answer
     if in_outbox:
         await _briefly(_deliver(on, queue, now))
     more = await _briefly(forget_senders(on.keys, on.call, queue, now))

@@ -15,7 +15,9 @@ from ...job.flows import CHILD_NOT_ADDED, EFFECTS, ENDS, OWED, ChildEnd, ChildSt
 from ...job.instants import LAST_INSTANT, Milliseconds
 from ...job.moves import MOVES
 from ...job.outcomes import SettlingMove
+from ...job.retention import Retention
 from ...job.rules import METRICS_OF, MetricName
+from ...job.stages import CALLBACK_OPTIONS, COMPANION, DEFAULT_KEEPS, ID_KEPT, STAGES
 from ...job.stalls import GIVEN_UP, StallVerdict, stall_reason
 from ...job.states import FINAL, STATES, State
 from ...job.webhooks import DELIVERIES, DELIVERY_OPTIONS
@@ -142,6 +144,11 @@ def _dedupe_pieces() -> dict[str, Any]:
     }
 
 
+def _is_keep(keep: Retention) -> str:
+    """Compares the age and count of a retention in Lua."""
+    return f"(age == {keep.age} and {'not most' if keep.count is None else f'most == {keep.count}'})"
+
+
 _settling: Final[tuple[SettlingMove, ...]] = get_args(SettlingMove)
 _first, _second = ({move: kinds[n] for move, kinds in METRICS_OF.items() if len(kinds) > n} for n in (0, 1))
 
@@ -162,6 +169,11 @@ VALUES: Final[Mapping[str, object]] = {
     "EVENTS_KEPT": EVENTS_KEPT,
     "METRICS_KEPT": METRICS_KEPT,
     "REVOKED_KEPT": REVOKED_KEPT,
+    "STAGES": literal(STAGES),
+    "COMPANION": COMPANION,
+    "CALLBACK_OPTIONS": CALLBACK_OPTIONS,
+    "ID_KEPT": ID_KEPT,
+    "IS_DEFAULT_KEEP": " or ".join(map(_is_keep, DEFAULT_KEEPS)),
     "FINAL": literal(FINAL),
     "IS_FINAL": literal(_set(FINAL)),
     "IS_GIVEN_UP": literal(_set(GIVEN_UP)),

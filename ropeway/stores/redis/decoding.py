@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from ...job.stages import STAGES, Stages
 from ...job.states import STATES
 from ...store.values import Counts, Settings
 
@@ -49,10 +51,24 @@ class Row(msgspec.Struct, frozen=True):
         return Settings(bool(self.is_paused), self.paused_names, self.max_active or None)
 
     @property
+    def has_stages(self) -> bool:
+        return self.is_configured == _WITH_STAGES
+
+    @property
     def exists(self) -> bool:
         return bool(self.is_configured or self.schedules) or any(self.counts.values())
 
 
+def stages_of(fields: Sequence[bytes]) -> Stages | None:
+    """Decodes fields and values of the hash `stages`, in turn."""
+    if not fields:
+        return None
+    found = {name.decode(): int(value) for name, value in zip(fields[::2], fields[1::2], strict=True)}
+    callbacks = tuple(stage for stage in STAGES if stage in found)
+    return Stages(found.get("stale_after"), found.get("delete_after"), found["stale_until"], callbacks)
+
+
+_WITH_STAGES: Final = 2
 _NO_ROW: Final = Row()
 _FORMAT: Final = 3
 _numbers: Final = struct.Struct("<24d")

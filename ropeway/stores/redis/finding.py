@@ -28,7 +28,8 @@ class MemberCursor(Cursor, frozen=True, array_like=True):
 _read_cursor: Final = cursor_reader(MemberCursor)
 
 
-async def find(run: Run, query: Find) -> Page:
+async def find(run: Run, query: Find, stale_until: Instant | None = None) -> Page:
+    """`stale_until`: only finished jobs that ended up to then."""
     place = last = _read_cursor(query)
     jobs: list[JobRecord] = []
     for state in states_left(query, place):
@@ -37,7 +38,7 @@ async def find(run: Run, query: Find) -> Page:
             most = query.limit - len(jobs) + 1 if query.name is None and query.tag is None else BATCH
             score, member = (place.score, as_text(place.member)) if place else (0, False)
             sought = False if query.name is None else query.name, False if query.tag is None else query.tag
-            window = score, member, query.newest_first, most
+            window = score, member, query.newest_first, most, False if stale_until is None else stale_until
             packed, keys, end = await run("find", query.queue, query.queue, state, *sought, *window)
             for job, key in zip(records(packed), keys, strict=True):
                 if len(jobs) == query.limit:

@@ -23,6 +23,7 @@ QUEUE_KEYS: Final[dict[str, str]] = {
     "held": "hash: dedupe key to the job that holds it (see lua/lib/holds.lua)",
     "throttled": "sorted set by the instant at which their time is over: dedupe keys that are held for a time",
     "deadlines": "sorted set by the instant at which they expire: ids of jobs that were not started",
+    "stages": "hash: how the queue retains jobs in stages, if it does (see lua/lib/stages.lua)",
     "schedules": "hash: id to a schedule (see lua/lib/schedules.lua)",
     "planned": "sorted set, all scores 0: ids of schedules, in their order",
     "due": "sorted set by next_at: ids of schedules that are due then",

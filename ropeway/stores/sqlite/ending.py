@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from ...job.flows import Effect
 from ...job.instants import LAST_INSTANT, Instant
@@ -114,7 +115,12 @@ class Ends:
         for row, state, ended in self._ended:
             apply_retention(self.tx, row, state, ended, self.now)
 
+    def post(self, letters: Iterable[NewJob]) -> None:
+        self._letters += letters
+
     def _end(self, row: QueueRow, move: MoveName, jobs: Sequence[Ending], **more: Any) -> None:
+        if row.stages is not None:
+            jobs = [replace(job, keep=row.stages.keep(job.keep)) for job in jobs]
         self._note(finish(self.tx, row, move, jobs, self.now, **more))
         self._ended.append((row, MOVES[move].targets[0], jobs))
 

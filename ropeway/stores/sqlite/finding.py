@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
-from ...job.instants import Instant
+from ...job.instants import LAST_INSTANT, Instant
 from ...job.states import FINAL, State
 from ...store.commands import Find
 from ...store.cursors import BEYOND_ALL, PairCursor, cursor_reader, states_left
@@ -98,12 +98,21 @@ def _listing(tx: Transaction, row: QueueRow, query: Find) -> Listing:
     if query.tag is not None:
         tag = {"queue": row.id, "tag": query.tag, "limit": FEW + 1}
         if tx.get(_SQL["count_tagged"], tag) <= FEW:
-            return _by_tag(_tagged(tx.get(_SQL["tagged"], tag)), query)
+            tagged = _tagged(tx.get(_SQL["tagged"], tag))
+            until = _until(row, query)
+            return _by_tag([job for job in tagged if (job.finished_at or 0) <= until], query)
     return _by_state(tx, row, query)
 
 
+def _until(row: QueueRow, query: Find) -> Instant:
+    """The last instant at which jobs may have ended."""
+    if not query.stale:
+        return LAST_INSTANT
+    return row.stages.stale_until if row.stages else -1
+
+
 def _by_state(tx: Transaction, row: QueueRow, query: Find) -> Listing:
-    values = {"queue": row.id, "name": query.name, "tag": query.tag}
+    values = {"queue": row.id, "name": query.name, "tag": query.tag, "until": _until(row, query)}
 
     def listed(state: State, key: Key, limit: int) -> list[Found]:
         statement = "finished" if state in FINAL else state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -13,6 +13,7 @@ from ...job.events import EVENTS_KEPT, PUBLISHED, Entry, published_detail, trim_
 from ...job.instants import Instant, Milliseconds
 from ...job.states import FINAL, State
 from ...store import commands
+from ...store.staging import stages_after
 from ...store.values import BATCH, Cleaned, Settings
 from .decoding import decoder
 from .ending import remove
@@ -31,23 +32,18 @@ _DELETE_SCHEDULES: Final = statements("schedules")["delete_all"]
 _entry: Final[Callable[[bytes], Entry]] = decoder(Entry)
 
 
-@writes(commands.Configure)
-def configure(
-    tx: Transaction,
-    queue: str,
-    pause: bool | None,
-    pause_names: Sequence[str],
-    resume_names: Sequence[str],
-    max_active: int | None,
-) -> Settings:
-    row = tx.queue(queue, create=True)
+@writes(commands.Configure, takes_whole=True)
+def configure(tx: Transaction, command: commands.Configure) -> Settings:
+    stages = stages_after(tx.queue(command.queue).stages, command)
+    row = tx.queue(command.queue, create=True)
     now = tx.now()
     before = row.settings
-    if pause is not None:
-        row.paused = pause
-    row.paused_names = tuple(sorted({*row.paused_names, *pause_names} - {*resume_names}))
-    if max_active is not None:
-        row.max_active = max_active or None
+    row.stages = stages
+    if command.pause is not None:
+        row.paused = command.pause
+    row.paused_names = tuple(sorted({*row.paused_names, *command.pause_names} - {*command.resume_names}))
+    if command.max_active is not None:
+        row.max_active = command.max_active or None
     after = row.settings
     row.is_configured = row.is_changed = True
     if after.paused != before.paused:
@@ -164,3 +160,4 @@ def _forget(tx: Transaction, row: QueueRow) -> None:
     row.paused = row.is_configured = False
     row.paused_names = ()
     row.max_active = None
+    row.stages = None

@@ -22,6 +22,7 @@ from .locating import delete_state_rows
 from .promoting import promote_due
 from .schedules import due_schedules
 from .settling import remember_failures
+from .staging import apply_stages, next_stages_at
 from .statements import statements
 from .transaction import Detail, QueueRow, Transaction, as_json
 from .verbs import writes
@@ -63,20 +64,22 @@ def tick(tx: Transaction, queue: str, rules: StallRules) -> Ticked:
     # Only now: a parent that has expired does not fail by the child that was given up.
     ends.conclude()
     removed = _remove_old(tx, row, now)
+    stale, deleted = apply_stages(tx, row, now)
     tx.notice_drained(row, busy)
     more = _trim(tx, row, now)
     correct_first_deadline(tx, row)
-    next_at = [row.first_deadline, *tx.get(_SQL["next_at"], {"queue": row.id})]
+    next_at = [row.first_deadline, *tx.get(_SQL["next_at"], {"queue": row.id}), *next_stages_at(tx, row)]
     return Ticked(
         promoted,
         stalled,
         given_up,
-        removed,
+        removed + deleted,
         min((at for at in next_at if at is not None), default=None),
-        more=more or BATCH in {promoted, len(stalled) + len(given_up), expired, removed},
+        more=more or BATCH in {promoted, len(stalled) + len(given_up), expired, removed, deleted} or stale >= BATCH,
         now=now,
         expired=expired,
         schedules=due_schedules(tx, row, now),
+        stale=stale,
     )
 
 

@@ -12,6 +12,7 @@ from ...job.events import events_in
 from ...job.instants import Instant
 from ...job.record import NewJob
 from ...job.rules import METRICS_OF
+from ...job.stages import Stages
 from ...job.states import STATES, State
 from ...store.values import Settings, Topic
 from .clock import Clock
@@ -23,6 +24,7 @@ _INBOX: Final = statements("inbox")
 _encode: Final = msgspec.json.Encoder().encode
 _names: Final = msgspec.json.Decoder(tuple[str, ...]).decode
 _numbers: Final = msgspec.json.Decoder(dict[str, int]).decode
+_stages: Final = msgspec.json.Decoder(Stages).decode
 
 EVENT_BITS: Final = 40
 _NOTHING: Final[dict[str, int]] = dict.fromkeys(METRICS, 0)
@@ -40,7 +42,7 @@ class QueueRow:
 
     __slots__ = (
         "at", "counts", "entries", "events", "events_from", "first_deadline", "id", "is_changed", "is_configured",
-        "max_active", "metrics", "name", "newest_minute", "paused", "paused_names",
+        "max_active", "metrics", "name", "newest_minute", "paused", "paused_names", "stages",
     )  # fmt: skip
 
     def __init__(self, name: str, row: Sequence[Any] | None) -> None:
@@ -57,15 +59,17 @@ class QueueRow:
         """Metrics of the newest minute, with the minute."""
         self.first_deadline: Instant | None
         """No job expires before this instant; None if none does at all."""
+        self.stages: Stages | None
         if row is None:
             # Id 0 is no queue's: whatever is looked up by it is not there.
-            row = (0, 0, 0, "[]", None, 0, 0, 0, None, None, *(0 for _ in STATES))
+            row = (0, 0, 0, "[]", None, 0, 0, 0, None, None, None, *(0 for _ in STATES))
         (
             self.id, configured, paused, names, self.max_active, self.events, self.events_from, self.at, newest,
-            self.first_deadline, *counts
+            self.first_deadline, stages, *counts
         ) = row  # fmt: skip
         self.is_configured, self.paused = bool(configured), bool(paused)
         self.paused_names = () if names == "[]" else _names(names)
+        self.stages = None if stages is None else _stages(stages)
         self.counts: dict[State, int] = dict(zip(STATES, counts, strict=True))
         self.newest_minute = None if newest is None else _numbers(newest)
         self.metrics: list[dict[str, int]] = []
@@ -84,7 +88,7 @@ class QueueRow:
 
     @property
     def settings(self) -> Settings:
-        return Settings(self.paused, self.paused_names, self.max_active)
+        return Settings(self.paused, self.paused_names, self.max_active, self.stages)
 
     @property
     def busy(self) -> int:
@@ -316,6 +320,7 @@ class Transaction:
                 "events_from": row.events_from,
                 "at": row.at,
                 "newest_minute": row.newest_minute and as_json(row.newest_minute),
+                "stages": row.stages and as_json(row.stages),
                 **dict(zip(STATE_COLUMNS, row.counts.values(), strict=True)),
             },
         )

@@ -74,6 +74,7 @@ from .settle import (
     TestSettleRetry,
     TestSettleThenClaim,
 )
+from .stages import TestDeleteAfter, TestRetentionCallbacks, TestStages, TestStale
 from .tags import TestTags
 from .tick import (
     TestTick,
@@ -115,6 +116,7 @@ __all__ = [
     "TestDeadLetters",
     "TestDebounce",
     "TestDedupe",
+    "TestDeleteAfter",
     "TestDrained",
     "TestEvents",
     "TestEventsFromAPlace",
@@ -151,6 +153,7 @@ __all__ = [
     "TestRenew",
     "TestRepeatedClaim",
     "TestRepeatedSettle",
+    "TestRetentionCallbacks",
     "TestRetryByHand",
     "TestRetryOfParents",
     "TestRevoked",
@@ -165,6 +168,8 @@ __all__ = [
     "TestSettleRetention",
     "TestSettleRetry",
     "TestSettleThenClaim",
+    "TestStages",
+    "TestStale",
     "TestSupersede",
     "TestTags",
     "TestThreads",

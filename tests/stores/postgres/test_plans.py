@@ -35,7 +35,7 @@ async def analyzed_too_early(store: PostgresStore, url: str) -> str:
 @pytest.mark.parametrize(
     "call",
     [
-        f"find('{QUEUE}', 'waiting', NULL, NULL, {PAGE}, {PAGE}, -1, 0, false)",
+        f"find('{QUEUE}', 'waiting', NULL, NULL, {PAGE}, {PAGE}, -1, 0, false, false)",
         f"get('{QUEUE}', ARRAY(SELECT j.id FROM ropeway.job AS j LIMIT {PAGE}))",
     ],
     ids=["find", "get"],
@@ -62,7 +62,7 @@ async def test_a_search_for_a_rare_job_takes_many_short_statements(
 
 
 def test_one_look_for_a_rare_tag_passes_no_more_jobs_than_it_may(analyzed_too_early: str):
-    find = f"find('{QUEUE}', 'waiting', NULL, 'rare', {PAGE}, {HELD}, -1, 0, false)"
+    find = f"find('{QUEUE}', 'waiting', NULL, 'rare', {PAGE}, {HELD}, -1, 0, false, false)"
 
     ids, looked = ask(analyzed_too_early, f"SELECT array_agg(id) FROM ropeway.{find}")
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from ....job.numbers import whole
 from ....store.commands import Configure
+from ....store.staging import stages_after
 from ....store.values import Settings
 from ..queue_data import QueueData
 from ..step import Step
@@ -19,6 +20,7 @@ def configure(step: Step, command: Configure) -> Settings:
         old.paused if command.pause is None else command.pause,
         tuple(sorted(names)),
         old.max_active if command.max_active is None else command.max_active or None,
+        stages_after(old.stages, command),
     )
     _announce(queue, old, new)
     may_go_on = (

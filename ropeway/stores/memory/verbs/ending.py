@@ -40,6 +40,8 @@ def end(
     `detail` is the event detail of this job, `common` that of all jobs that end in the same way in this step.
     """
     queue, now = step.queue(job.queue), step.now
+    if queue.settings.stages is not None:
+        keep = queue.settings.stages.keep(keep)
     final = replace(
         job, state=state, due_at=None, lock_until=None, finished_at=now, expires_at=keep.until(now), **changes
     )

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from ....job.instants import LAST_INSTANT
 from ....job.numbers import whole
 from ....job.record import JobRecord
 from ....job.states import State, state_named
@@ -35,10 +36,14 @@ class Search:
         start = _read_cursor(query)
         self._states = states_left(query, start)
         self._bound: Bound | None = (start.first, start.second) if start else None
+        self._last = LAST_INSTANT
+        """The last instant at which jobs may have ended."""
         self._found: list[tuple[State, Key, JobRecord]] = []
 
     def look(self, queue: QueueData) -> Page | None:
         """The page; None if it needs another call."""
+        if self._query.stale:
+            self._last = queue.settings.stages.stale_until if queue.settings.stages else -1
         passed = 0
         while self._states:
             if passed >= STRIDE and self._is_picky:
@@ -66,7 +71,10 @@ class Search:
         keys = queue.index(state).keys
         count = STRIDE if self._is_picky else self._limit + 1 - len(self._found)
         ask = keys.back_from if self._query.newest_first else keys.after
-        passed = ask(self._bound, count)
+        bound = self._bound
+        if bound is None and self._query.stale and self._query.newest_first:
+            bound = (self._last + 1,)
+        passed = [key for key in ask(bound, count) if not self._query.stale or key[0] <= self._last]
         jobs = ((key, queue.jobs[key[2]]) for key in passed)
         self._found.extend((state, key, job) for key, job in jobs if self._wants(job))
         if len(passed) < count:

@@ -15,6 +15,7 @@ from .dedupe import free_old_keys
 from .ending import conclude, drop, end, keep_of_failed
 from .expiry import expire_due
 from .schedules import due_schedules
+from .staging import apply_stages, next_stage_at
 
 
 def tick(step: Step, command: Tick) -> Ticked:
@@ -24,6 +25,7 @@ def tick(step: Step, command: Tick) -> Ticked:
     expired = expire_due(step, queue)
     conclude(step)
     removed = _remove_old(step, queue)
+    stale, deleted = apply_stages(step, queue)
     frees_room = bool(given_up) and queue.settings.max_active is not None
     if promoted or stalled or frees_room:
         step.wake(command.queue)
@@ -32,10 +34,19 @@ def tick(step: Step, command: Tick) -> Ticked:
     queue.afterwards(queue.metrics.trim, step.now)
     queue.afterwards(step.shared.revoked.trim, step.now)
     queue.afterwards(step.shared.records.trim, step.now)
-    is_full = BATCH in (promoted, len(stalled) + len(given_up), expired, removed)
+    is_full = BATCH in (promoted, len(stalled) + len(given_up), expired, removed, deleted) or stale >= BATCH
     due = due_schedules(queue, step.now)
     return Ticked(
-        promoted, stalled, given_up, removed, next_at(queue), is_full, step.now, expired=expired, schedules=due
+        promoted,
+        stalled,
+        given_up,
+        removed + deleted,
+        next_at(queue),
+        is_full,
+        step.now,
+        expired=expired,
+        schedules=due,
+        stale=stale,
     )
 
 
@@ -93,4 +104,5 @@ def next_at(queue: QueueData) -> Instant | None:
     heads = (queue.index("delayed").counted.least, queue.locks.least, queue.expiries.least)
     instants = [head[0] for head in heads if head]
     instants += [one.next_at for one in queue.schedules.values() if one.next_at is not None]
+    instants += next_stage_at(queue)
     return min(instants if queue.deadlines.first is None else [*instants, queue.deadlines.first], default=None)

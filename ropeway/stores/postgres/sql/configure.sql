@@ -1,11 +1,14 @@
 -- Changes the settings of a queue.
 -- Takes the queue, whether to pause it (null: unchanged), names to pause and to resume, the limit of active jobs (null:
--- unchanged; 0: no limit), the instant, and whether it may notify.
+-- unchanged; 0: no limit), the ages of its stages (the same), the stages that have callbacks besides the known ones (null:
+-- unchanged; empty: none has), the instant, and whether it may notify.
 -- Returns all settings, and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.configure(
     queue_name text, pauses boolean, pause_names text[], resume_names text[], new_limit bigint,
+    new_stale bigint, new_delete bigint, new_callbacks text[],
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
-    OUT is_paused boolean, OUT paused_names text[], OUT max_active bigint, OUT wakes text[]
+    OUT is_paused boolean, OUT paused_names text[], OUT max_active bigint, OUT stale_after bigint,
+    OUT delete_after bigint, OUT stale_until bigint, OUT callbacks text[], OUT wakes text[]
 )
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -23,7 +26,21 @@ BEGIN
         ORDER BY given.name
     );
     max_active := CASE WHEN new_limit IS NULL THEN old.max_active ELSE nullif(new_limit, 0) END;
+    stale_after := CASE WHEN new_stale IS NULL THEN old.stale_after ELSE nullif(new_stale, 0) END;
+    delete_after := CASE WHEN new_delete IS NULL THEN old.delete_after ELSE nullif(new_delete, 0) END;
+    stale_until := old.stale_until;
+    callbacks := CASE
+        WHEN new_callbacks = '{}' THEN '{}'
+        WHEN new_callbacks IS NOT NULL OR new_stale IS NOT NULL OR new_delete IS NOT NULL THEN ARRAY(
+            SELECT stage.name FROM unnest(ARRAY[{{STAGES}}]) AS stage (name)
+            WHERE stage.name = ANY (coalesce(old.callbacks, '{}') || coalesce(new_callbacks, '{}'))
+        )
+        ELSE old.callbacks
+    END;
     UPDATE ropeway.queue AS q SET
+        stale_after = configure.stale_after,
+        delete_after = configure.delete_after,
+        callbacks = configure.callbacks,
         is_configured = true,
         is_paused = configure.is_paused,
         paused_names = configure.paused_names,

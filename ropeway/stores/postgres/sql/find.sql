@@ -1,11 +1,11 @@
 -- Reads a page of the jobs of one state, in that state's order.
 -- Takes the queue, the state, a name and a tag (nulls: any), how many jobs to return and how many to look at, both at
--- most, the key of the last job that was looked at before, and whether backwards.
+-- most, the key of the last job that was looked at before, whether backwards, and whether only jobs that are stale.
 -- Returns a row for each job: its key, and the fields of a record without marks. If it looked at as many as it may, a last row has
 -- only the key to go on from.
 CREATE OR REPLACE FUNCTION ropeway.find(
     queue_name text, of_state ropeway.state, of_name text, of_tag text, most integer, looks integer, first bigint,
-    second bigint, backwards boolean
+    second bigint, backwards boolean, only_stale boolean
 ) RETURNS TABLE (
     key_first bigint, key_second bigint,
     {{RECORD}}
@@ -22,8 +22,10 @@ DECLARE
     ids text[];
     names text[];
     matched integer;
+    last bigint;
 BEGIN
-    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    SELECT q.id, CASE WHEN only_stale THEN q.stale_until ELSE {{LAST_INSTANT}} END INTO queue_id, last
+    FROM ropeway.queue AS q WHERE q.name = queue_name;
     CASE listing
         WHEN 'waiting' THEN
             SELECT array_agg(page.a), array_agg(page.b), array_agg(page.id), array_agg(page.name)
@@ -104,7 +106,7 @@ BEGIN
                 (
                     SELECT w.finished_at AS a, w.seq AS b, w.id, w.name FROM ropeway.finished AS w
                     WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NOT NULL
-                        AND (w.finished_at, w.seq) > (first, second)
+                        AND (w.finished_at, w.seq) > (first, second) AND w.finished_at <= last
                     ORDER BY w.finished_at, w.seq
                     LIMIT looks
                 )
@@ -112,7 +114,7 @@ BEGIN
                 (
                     SELECT w.finished_at AS a, w.seq AS b, w.id, w.name FROM ropeway.finished AS w
                     WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NULL
-                        AND (w.finished_at, w.seq) > (first, second)
+                        AND (w.finished_at, w.seq) > (first, second) AND w.finished_at <= last
                     ORDER BY w.finished_at, w.seq
                     LIMIT looks
                 )
@@ -126,7 +128,7 @@ BEGIN
                 (
                     SELECT w.finished_at AS a, w.seq AS b, w.id, w.name FROM ropeway.finished AS w
                     WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NOT NULL
-                        AND (w.finished_at, w.seq) < (first, second)
+                        AND (w.finished_at, w.seq) < (first, second) AND w.finished_at <= last
                     ORDER BY w.finished_at DESC, w.seq DESC
                     LIMIT looks
                 )
@@ -134,7 +136,7 @@ BEGIN
                 (
                     SELECT w.finished_at AS a, w.seq AS b, w.id, w.name FROM ropeway.finished AS w
                     WHERE w.queue = queue_id AND w.state = of_state AND w.expires_at IS NULL
-                        AND (w.finished_at, w.seq) < (first, second)
+                        AND (w.finished_at, w.seq) < (first, second) AND w.finished_at <= last
                     ORDER BY w.finished_at DESC, w.seq DESC
                     LIMIT looks
                 )

@@ -87,7 +87,8 @@ BEGIN
     DELETE FROM ropeway.held_key AS k WHERE k.queue = queue_id;
     UPDATE ropeway.tally AS t SET events_from = t.events WHERE t.queue = queue_id;
     UPDATE ropeway.queue AS q SET
-        is_paused = false, is_configured = false, paused_names = '{}', has_deadlines = false, max_active = NULL
+        is_paused = false, is_configured = false, paused_names = '{}', has_deadlines = false, max_active = NULL,
+        stale_after = NULL, delete_after = NULL, stale_until = 0, callbacks = NULL
     WHERE q.id = queue_id;
 END
 $$;

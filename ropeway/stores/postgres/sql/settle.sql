@@ -53,6 +53,10 @@ BEGIN
         END IF;
     END IF;
     IF cardinality(done_ids) > 0 THEN
+        IF queue.delete_after IS NOT NULL AND ropeway.is_default_keep(done_age, done_count) THEN
+            done_age := {{LAST_INSTANT}};
+            done_count := NULL;
+        END IF;
         done := ropeway.end_jobs(
             s, queue.id, '{{COMPLETE}}', 'completed', done_age, done_count, done_ids, done_tokens, NULL, done_results, NULL, NULL,
             instant

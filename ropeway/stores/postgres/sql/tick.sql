@@ -3,14 +3,14 @@
 -- Takes the queue, the stall rules (see `recover_stalled`), the defaults of options, how many events are kept, the
 -- instant, and whether it may notify.
 -- Returns how many jobs were promoted, the ids that stalled and that were given up, how many were removed, when the
--- next tick is needed, whether there is more to do now, the instant, how many jobs expired, the schedules that are due (ids,
--- values, due times and versions), and the wakes (see `wake`).
+-- next tick is needed, whether there is more to do now, the instant, how many jobs expired and became stale, the schedules
+-- that are due (ids, values, due times and versions), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.tick(
     queue_name text, max_stalled bigint, fails boolean, uses_attempt boolean, given_up_for text[], processes text[],
     ends text[], defaults bigint[], events_kept integer,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT promoted integer, OUT stalled text[], OUT given_up text[], OUT removed integer, OUT next_at bigint,
-    OUT more boolean, OUT instant bigint, OUT expired integer, OUT due_ids text[], OUT due_values text[],
+    OUT more boolean, OUT instant bigint, OUT expired integer, OUT stale integer, OUT due_ids text[], OUT due_values text[],
     OUT due_times bigint[], OUT due_versions bigint[], OUT wakes text[]
 )
 LANGUAGE plpgsql
@@ -19,6 +19,8 @@ AS $$
 DECLARE
     s ropeway.step;
     queue_id integer;
+    has_stages boolean;
+    staged record;
     ctids tid[];
     due record;
     late record;
@@ -26,7 +28,8 @@ DECLARE
     news ropeway.news[];
 BEGIN
     instant := ropeway.clock(at);
-    SELECT q.id INTO queue_id FROM ropeway.queue AS q WHERE q.name = queue_name;
+    SELECT q.id, q.stale_after IS NOT NULL OR q.delete_after IS NOT NULL INTO queue_id, has_stages
+    FROM ropeway.queue AS q WHERE q.name = queue_name;
     due := ropeway.promote_due(s, queue_id, instant, NULL);
     promoted := due.promoted;
     late := ropeway.recover_stalled(
@@ -53,6 +56,16 @@ BEGIN
     IF removed > 0 THEN
         s := ropeway.drop_final(s, queue_id, ctids, instant);
     END IF;
+    more := removed = {{BATCH}};
+    stale := 0;
+    IF has_stages THEN
+        staged := ropeway.apply_stages(s, queue_id, instant);
+        s := staged.s;
+        stale := staged.stale;
+        removed := removed + staged.deleted;
+        more := more OR stale >= {{BATCH}} OR staged.deleted = {{BATCH}};
+        next_at := staged.next_at;
+    END IF;
     -- No job waits for the holder of a key that is held for a time (see `take_key`).
     DELETE FROM ropeway.held_key AS k WHERE k.ctid = ANY (ARRAY(
         SELECT old.ctid FROM ropeway.held_key AS old
@@ -64,11 +77,12 @@ BEGIN
     wakes := ropeway.write_step(
         s, queue_id, instant, promoted > 0 OR cardinality(stalled) > 0 OR cardinality(given_up) > 0, may_wake
     );
-    more := ropeway.fold(queue_id) = {{FOLD_BATCH}};
+    more := ropeway.fold(queue_id) = {{FOLD_BATCH}} OR more;
     more := ropeway.trim(queue_id, events_kept, instant) OR more
-        OR promoted = {{BATCH}} OR removed = {{BATCH}} OR expired = {{BATCH}}
+        OR promoted = {{BATCH}} OR expired = {{BATCH}}
         OR cardinality(stalled) + cardinality(given_up) = {{BATCH}};
     next_at := least(
+        next_at,
         -- Another one than before if a parent was released since, to wait for its delay, or one of them has expired.
         CASE WHEN news IS NULL AND expired = 0 THEN due.next_due ELSE (
             SELECT l.due_at FROM ropeway.later AS l

@@ -8,7 +8,9 @@ from ....errors import InvalidOption
 from ....job.events import DOUBLE_MOVES, EVENTS_KEPT, published_detail
 from ....job.instants import Instant
 from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
+from ....store.staging import stages_after
 from ....store.values import BATCH, Cleaned, Settings
+from .. import reading
 from ..executor import Executor
 from ..parameters import amount, boolean, number, text, texts
 
@@ -17,7 +19,9 @@ TRIM_ONCE_IN: Final = 256
 
 
 async def configure(on: Executor, command: Configure, now: Instant | None) -> Settings:
-    is_paused, names, limit = await on.call_and_notify(
+    # Refuses what is no age, before anything is written.
+    stages_after(None, command)
+    is_paused, names, limit, *stages = await on.call_and_notify(
         "configure",
         [command.queue],
         now,
@@ -26,8 +30,11 @@ async def configure(on: Executor, command: Configure, now: Instant | None) -> Se
         texts(command.pause_names),
         texts(command.resume_names),
         number(command.max_active),
+        number(command.stale_after),
+        number(command.delete_after),
+        texts(command.callbacks),
     )
-    return Settings(is_paused, tuple(names), limit)
+    return Settings(is_paused, tuple(names), limit, reading.stages_of(stages))
 
 
 async def publish(on: Executor, command: Publish, now: Instant | None) -> None:

@@ -40,6 +40,7 @@ async def _find_in(
         number(first),
         number(second),
         boolean(command.newest_first),
+        boolean(command.stale),
     )
 
 
@@ -58,8 +59,8 @@ async def metrics(on: Executor, command: commands.ReadMetrics, _: Instant | None
 
 
 async def settings(on: Executor, command: commands.ReadSettings, _: Instant | None) -> Settings:
-    for is_paused, names, limit in await on.call("settings", text(command.queue)):
-        return Settings(is_paused, tuple(names), limit)
+    for is_paused, names, limit, *stages in await on.call("settings", text(command.queue)):
+        return Settings(is_paused, tuple(names), limit, reading.stages_of(stages))
     return Settings()
 
 

@@ -80,7 +80,7 @@ async def update(on: Executor, command: Update, now: Instant | None) -> list[Ans
 
 async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
     rules, ends = command.rules, dict(command.rules.ends)
-    promoted, stalled, given_up, removed, next_at, more, at, expired, *due = await on.call_and_notify(
+    promoted, stalled, given_up, removed, next_at, more, at, expired, stale, *due = await on.call_and_notify(
         "tick",
         [command.queue],
         now,
@@ -104,4 +104,5 @@ async def tick(on: Executor, command: Tick, now: Instant | None) -> Ticked:
         now=at,
         expired=expired,
         schedules=schedules_of(due) if due[0] else [],
+        stale=stale,
     )

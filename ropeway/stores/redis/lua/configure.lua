@@ -1,7 +1,7 @@
 -- Changes the settings of a queue.
--- Takes the queue's base; [now, pause, names to pause, names to resume, max_active] with null for what stays,
--- and the names as JSON, in the same order.
--- Returns paused, the paused names, max_active (0 for none), and whether the queue is new.
+-- Takes the queue's base; [now, pause, names to pause, names to resume, max_active, stale_after, delete_after, callbacks] with
+-- null for what stays, and the names as JSON, in the same order.
+-- Returns paused, the paused names, max_active (0 for none), whether the queue is new, and fields and values of its stages.
 -- Uses: events
 local given = cmsgpack.unpack(ARGV[1])
 local pause, to_pause, to_resume, max_active = given[2], given[3], given[4], given[5]
@@ -46,9 +46,34 @@ for name in pairs(names) do
   list[#list + 1] = name
 end
 table.sort(list)
-row[PAUSED_NAMES], row[CONFIGURED], q.changed = list, 1, true
+row[PAUSED_NAMES], row[CONFIGURED], q.changed = list, math.max(row[CONFIGURED], 1), true
+
+local function change_age(field, age)
+  if age == 0 then
+    call('HDEL', q.base .. ':stages', field)
+  elseif age ~= nil then
+    call('HSET', q.base .. ':stages', field, whole(age))
+  end
+end
+
+local callbacks = given[8]
+if given[6] ~= nil or given[7] ~= nil or callbacks ~= nil then
+  row[CONFIGURED] = WITH_STAGES
+  call('HSETNX', q.base .. ':stages', 'stale_until', 0)
+  change_age('stale_after', given[6])
+  change_age('delete_after', given[7])
+  for _, stage in ipairs({{STAGES}}) do
+    if callbacks and #callbacks == 0 then
+      call('HDEL', q.base .. ':stages', stage)
+    end
+  end
+  for _, stage in ipairs(callbacks or {}) do
+    call('HSET', q.base .. ':stages', stage, 1)
+  end
+end
 if has_changed then
   wake(q, 'jobs')
 end
 close_queue(q)
-return { row[PAUSED], list, row[MAX_ACTIVE], q.is_new and 1 or 0 }
+local stages = row[CONFIGURED] == WITH_STAGES and call('HGETALL', q.base .. ':stages') or {}
+return { row[PAUSED], list, row[MAX_ACTIVE], q.is_new and 1 or 0, stages }

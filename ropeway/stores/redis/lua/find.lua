@@ -1,9 +1,9 @@
 -- Reads jobs of one state in its order, from a place on.
 -- Takes the queue's base; [queue name, state, job name or false, tag or false, score, member, backwards, how many jobs
--- to look at].
+-- to look at, the greatest score or false].
 -- Returns the jobs (packed), the score and member of each, and those of the last one looked at or false at the end.
 -- Uses: lines, reading
-local queue, state, name, tag, score, member, backwards, most = unpack(cmsgpack.unpack(ARGV[1]))
+local queue, state, name, tag, score, member, backwards, most, greatest = unpack(cmsgpack.unpack(ARGV[1]))
 local q = open_queue(KEYS[1], 0)
 q.name = pack_text(queue)
 
@@ -40,13 +40,14 @@ end
 
 -- Pairs of score and member beyond the place, nearest first.
 local function look_in(set)
-  local size, found, pairs_found = call('ZCARD', set), nil, {}
+  local all, found, pairs_found = call('ZCARD', set), nil, {}
+  local size = greatest and call('ZCOUNT', set, '-inf', greatest) or all
   if backwards then
     local rank = member and rank_of(set, size, false) or size
-    found = rank > 0 and call('ZREVRANGE', set, size - rank, size - rank + most - 1, 'WITHSCORES') or {}
+    found = rank > 0 and call('ZREVRANGE', set, all - rank, all - rank + most - 1, 'WITHSCORES') or {}
   else
     local rank = member and rank_of(set, size, true) or 0
-    found = call('ZRANGE', set, rank, rank + most - 1, 'WITHSCORES')
+    found = rank < size and call('ZRANGE', set, rank, math.min(rank + most, size) - 1, 'WITHSCORES') or {}
   end
   for i = 1, #found, 2 do
     pairs_found[#pairs_found + 1] = { tonumber(found[i + 1]), found[i] }

@@ -10,7 +10,7 @@ local base, row = q.base, q.row
 if q.is_new then
   return { {}, 0, 0 }
 end
-row[PAUSED], row[CONFIGURED], q.changed = 1, 1, true
+row[PAUSED], row[CONFIGURED], q.changed = 1, math.max(row[CONFIGURED], 1), true
 if row[ACTIVE] > 0 and not force then
   close_queue(q)
   return { {}, 0, row[ACTIVE] }
@@ -70,7 +70,7 @@ if left == 0 then
   -- As if the queue had never been; only the numbers of its events go on.
   for _, what in ipairs({
     ':events', ':metrics', ':minutes', ':heads', ':jobs', ':runs', ':extras', ':held', ':throttled', ':deadlines',
-    ':schedules', ':planned', ':due',
+    ':schedules', ':planned', ':due', ':stages',
   }) do
     call('UNLINK', base .. what)
   end

@@ -2,10 +2,10 @@
 -- Takes the queue's base; [now, max_stalled_count, fails at once, counts as attempt, how processes ended (by process),
 -- default options].
 -- Returns promoted, stalled ids, given up ids, removed, next instant or false, whether there is more, the clock, how many
--- expired, ids and values of due schedules in turn, and how many bundles are in the outbox.
+-- expired, ids and values of due schedules in turn, how many bundles are in the outbox, and how many jobs became stale.
 -- Uses: room, announcing, promotion, history, changing, options, holds
 -- In flows: flows
--- With rules: leaving, expiry
+-- With rules: leaving, expiry, stages
 local METRICS_KEPT, MINUTES_TRIMMED = {{METRICS_KEPT}}, 500
 local IS_GIVEN_UP, REASON_HEADS, FINAL = {{IS_GIVEN_UP}}, {{REASON_HEADS}}, {{FINAL}}
 local now, most_stalls, fails_at_once, is_attempt, ended, defaults = unpack(cmsgpack.unpack(ARGV[1]))
@@ -201,7 +201,8 @@ local function next_at()
       earliest = at
     end
   end
-  return earliest or false
+  local of_stages = row[CONFIGURED] == WITH_STAGES and with_rules().next_stage_at(q)
+  return of_stages and earliest and math.min(earliest, of_stages) or of_stages or earliest or false
 end
 
 local promoted = promote_due(q)
@@ -214,12 +215,18 @@ end
 if failed then
   apply_retention(q, failed)
 end
-local removed = remove_old()
+local removed, stale, deleted = remove_old(), 0, 0
+if row[CONFIGURED] == WITH_STAGES then
+  stale, deleted = with_rules().apply_stages(q)
+  if q.step then
+    in_flows().conclude(q)
+  end
+end
 notice_drained(q)
 local more = trim() or free_old_keys() or promoted == BATCH or removed == BATCH or expired == BATCH
-  or #stalled + #given_up == BATCH
+  or #stalled + #given_up == BATCH or stale >= BATCH or deleted == BATCH
 close_queue(q)
 return {
-  promoted, stalled, given_up, removed, next_at(), more and 1 or 0, q.now, expired, due_schedules(),
-  call('HLEN', base .. ':outbox'),
+  promoted, stalled, given_up, removed + deleted, next_at(), more and 1 or 0, q.now, expired, due_schedules(),
+  call('HLEN', base .. ':outbox'), stale,
 }

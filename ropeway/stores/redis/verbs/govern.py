@@ -7,7 +7,9 @@ from ....job.events import DOUBLE_MOVES, published_detail
 from ....job.instants import Instant
 from ....job.states import FINAL
 from ....store.commands import Clean, Configure, Obliterate, Publish, TrimEvents
+from ....store.staging import stages_after
 from ....store.values import BATCH, Cleaned, Settings
+from ..decoding import stages_of
 from ..encoding import as_json, bounded, given
 from ..executor import Executor
 from ..finding import oldest
@@ -19,11 +21,17 @@ async def configure(on: Executor, command: Configure, now: Instant | None) -> Se
     to_pause, to_resume = (
         [(name, as_json(name).decode()) for name in names] for names in (command.pause_names, command.resume_names)
     )
+    # Refuses what is no age, before anything is written.
+    stages_after(None, command)
     await on.register([queue])
-    answer = await on.run("configure", queue, given(now), command.pause, to_pause, to_resume, command.max_active)
-    is_paused, names, limit, is_new = answer
+    stages = command.stale_after, command.delete_after, command.callbacks
+    answer = await on.run(
+        "configure", queue, given(now), command.pause, to_pause, to_resume, command.max_active, *stages
+    )
+    is_paused, names, limit, is_new, fields = answer
     await on.notice_new([queue] if is_new else [])
-    return Settings(bool(is_paused), tuple(sorted(name.decode() for name in names)), limit or None)
+    paused_names = tuple(sorted(name.decode() for name in names))
+    return Settings(bool(is_paused), paused_names, limit or None, stages_of(fields))
 
 
 async def publish(on: Executor, command: Publish, now: Instant | None) -> None:

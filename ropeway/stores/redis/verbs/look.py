@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from msgspec.structs import replace
+
 from ....job.instants import Instant
 from ....job.record import JobRecord
 from ....store import commands
@@ -12,7 +14,7 @@ from ....store.commands import Find
 from ....store.values import Counts, Metric, Page, Settings
 from .. import finding
 from ..constants import METRICS
-from ..decoding import Row, row_of
+from ..decoding import Row, row_of, stages_of
 from ..encoding import bounded, records_or_none
 from ..executor import Executor
 from ..failures import reading
@@ -26,8 +28,12 @@ async def get(on: Executor, command: commands.Get, _: Instant | None) -> list[Jo
 
 
 async def find(on: Executor, command: Find, _: Instant | None) -> Page:
+    stale_until = None
+    if command.stale:
+        stored = await on.execute("HGET", f"{on.keys.queue(command.queue)}:stages", "stale_until")
+        stale_until = -1 if stored is None else int(stored)
     with reading(on.target.url):
-        return await finding.find(on.run, command)
+        return await finding.find(on.run, command, stale_until)
 
 
 async def count(on: Executor, command: commands.Count, _: Instant | None) -> Counts:
@@ -35,7 +41,11 @@ async def count(on: Executor, command: commands.Count, _: Instant | None) -> Cou
 
 
 async def settings(on: Executor, command: commands.ReadSettings, _: Instant | None) -> Settings:
-    return (await _row(on, command.queue)).settings
+    row = await _row(on, command.queue)
+    if not row.has_stages:
+        return row.settings
+    stored = await on.execute("HGETALL", f"{on.keys.queue(command.queue)}:stages")
+    return replace(row.settings, stages=stages_of(stored))
 
 
 async def _row(on: Executor, queue: str) -> Row:

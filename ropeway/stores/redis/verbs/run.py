@@ -155,7 +155,7 @@ async def expire_records(on: Executor, now: Instant | None) -> tuple[int, bytes]
 def ticked(on: Executor, answer: list[Any], records: tuple[int, bytes] | None) -> Ticked:
     expired, life = records or (0, on.life)
     known, on.life = on.life, life
-    promoted, stalled, given_up, removed, next_at, more, at, late, due, _ = answer
+    promoted, stalled, given_up, removed, next_at, more, at, late, due, _, stale = answer
     return Ticked(
         promoted,
         texts_of(stalled),
@@ -167,4 +167,5 @@ def ticked(on: Executor, answer: list[Any], records: tuple[int, bytes] | None) -
         reset=known not in (None, life),
         expired=late,
         schedules=schedules_of(due),
+        stale=stale,
     )

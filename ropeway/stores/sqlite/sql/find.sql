@@ -95,6 +95,7 @@ FROM (
     SELECT * FROM (
         SELECT seq, finished_at FROM finished
         WHERE queue = :queue AND state = :state AND is_kept = 0 AND (finished_at, seq) > (:first, :second)
+            AND finished_at <= :until
             AND (:name IS NULL OR name = :name)
             AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = finished.seq))
         ORDER BY finished_at, seq
@@ -104,6 +105,7 @@ FROM (
     SELECT * FROM (
         SELECT seq, finished_at FROM finished
         WHERE queue = :queue AND state = :state AND is_kept = 1 AND (finished_at, seq) > (:first, :second)
+            AND finished_at <= :until
             AND (:name IS NULL OR name = :name)
             AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = finished.seq))
         ORDER BY finished_at, seq
@@ -119,6 +121,7 @@ FROM (
     SELECT * FROM (
         SELECT seq, finished_at FROM finished
         WHERE queue = :queue AND state = :state AND is_kept = 0 AND (finished_at, seq) < (:first, :second)
+            AND finished_at <= :until
             AND (:name IS NULL OR name = :name)
             AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = finished.seq))
         ORDER BY finished_at DESC, seq DESC
@@ -128,6 +131,7 @@ FROM (
     SELECT * FROM (
         SELECT seq, finished_at FROM finished
         WHERE queue = :queue AND state = :state AND is_kept = 1 AND (finished_at, seq) < (:first, :second)
+            AND finished_at <= :until
             AND (:name IS NULL OR name = :name)
             AND (:tag IS NULL OR EXISTS (SELECT 1 FROM tag WHERE queue = :queue AND tag = :tag AND seq = finished.seq))
         ORDER BY finished_at DESC, seq DESC

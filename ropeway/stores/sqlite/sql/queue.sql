@@ -4,7 +4,7 @@
 -- Takes :name. Returns no row if there is no such queue.
 SELECT
     id, is_configured, is_paused, paused_names, max_active, events, events_from, at, newest_minute, first_deadline,
-    {{STATE_COLUMNS}}
+    stages, {{STATE_COLUMNS}}
 FROM queue
 WHERE name = :name;
 
@@ -21,6 +21,7 @@ UPDATE queue SET
     events_from = :events_from,
     at = :at,
     newest_minute = :newest_minute,
+    stages = :stages,
     {{SET_STATE_COLUMNS}}
 WHERE id = :id;
 

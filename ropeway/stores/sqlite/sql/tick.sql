@@ -69,3 +69,36 @@ SELECT
     (SELECT min(lock_until) FROM active WHERE queue = :queue),
     (SELECT min(expires_at) FROM finished WHERE queue = :queue AND expires_at < {{LAST_INSTANT}}),
     (SELECT min(next_at) FROM schedule WHERE queue = :queue AND next_at IS NOT NULL);
+
+-- statement: ended_between
+-- Takes :queue, :state, :after, :until, :limit. Returns a list of seq, id, state, has and finished_at, of jobs that ended later
+-- than one instant and up to another.
+SELECT CAST(json_group_array(json_array(ended.seq, job.id, :state, job.has, ended.finished_at)) AS BLOB)
+FROM (
+    SELECT * FROM (
+        SELECT seq, finished_at FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 0 AND finished_at > :after AND finished_at <= :until
+        ORDER BY finished_at, seq
+        LIMIT :limit
+    )
+    UNION ALL
+    SELECT * FROM (
+        SELECT seq, finished_at FROM finished
+        WHERE queue = :queue AND state = :state AND is_kept = 1 AND finished_at > :after AND finished_at <= :until
+        ORDER BY finished_at, seq
+        LIMIT :limit
+    )
+    ORDER BY finished_at, seq
+    LIMIT :limit
+) AS ended
+CROSS JOIN job ON job.seq = ended.seq;
+
+-- statement: next_ended
+-- Takes :queue, :after, :states (json). Returns when the first job ended that ended later than an instant.
+SELECT min((
+    SELECT finished_at FROM finished
+    WHERE queue = :queue AND finished.state = named.value AND is_kept = kept.value AND finished_at > :after
+    ORDER BY finished_at
+    LIMIT 1
+))
+FROM json_each(:states) AS named CROSS JOIN json_each('[0, 1]') AS kept;

@@ -8,12 +8,18 @@ CREATE OR REPLACE FUNCTION ropeway.end_detached(
 )
 LANGUAGE plpgsql AS $$
 DECLARE
+    -- A queue that deletes jobs replaces the defaults: see job/stages.py.
+    deletes CONSTANT boolean := EXISTS (
+        SELECT FROM ropeway.queue AS q WHERE q.id = queue_id AND q.delete_after IS NOT NULL
+    );
     alike record;
     done record;
 BEGIN
     FOR alike IN
         SELECT
-            ages[n] AS age, counts[n] AS keeps, array_agg(jobs[n] ORDER BY n) AS jobs,
+            CASE WHEN deletes AND ropeway.is_default_keep(ages[n], counts[n]) THEN {{LAST_INSTANT}} ELSE ages[n] END AS age,
+            CASE WHEN NOT (deletes AND ropeway.is_default_keep(ages[n], counts[n])) THEN counts[n] END AS keeps,
+            array_agg(jobs[n] ORDER BY n) AS jobs,
             array_agg(results[n] ORDER BY n) AS results, array_agg(details[n] ORDER BY n) AS details
         FROM generate_subscripts(jobs, 1) AS n
         GROUP BY 1, 2

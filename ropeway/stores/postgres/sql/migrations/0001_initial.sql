@@ -28,7 +28,13 @@ CREATE TABLE ropeway.queue (
     paused_names text[] NOT NULL DEFAULT '{}',
     -- Whether it ever had a job that expires, so that claims in other queues need not look for any.
     has_deadlines boolean NOT NULL DEFAULT false,
-    max_active bigint CHECK (max_active > 0)
+    max_active bigint CHECK (max_active > 0),
+    -- Its retention in stages: the ages, until when jobs are stale, and the stages that have callbacks. `callbacks` is null if it
+    -- never had any of this.
+    stale_after bigint,
+    delete_after bigint,
+    stale_until bigint NOT NULL DEFAULT 0,
+    callbacks text[]
 );
 
 CREATE SEQUENCE ropeway.job_seq AS bigint;
@@ -230,7 +236,7 @@ CREATE TABLE ropeway.link (
 CREATE UNIQUE INDEX link_in_order ON ropeway.link ((-family), number);
 
 -- The end of a job that has ties: how it ended, for its parents, and their families; the attempts it had made; its dedupe
--- key; and its dead letter (json, see `add_letters`).
+-- key; and its letters (json, a list, see `add_listed`).
 CREATE TYPE ropeway.news AS (
     queue integer, id text, ended text, result text, reason text, families bigint[], attempts integer, key text, letter text
 );

@@ -4,8 +4,11 @@ local LAST_INSTANT = {{LAST_INSTANT}}
 -- Where the flag of jobs with extras is in what `end_job` takes.
 local FLAG = STALLED - STARTED_AT + 1
 
--- How long a job is kept that ends now.
+-- How long a job is kept that ends now. A queue that deletes jobs replaces the defaults: see job/stages.py.
 local function make_keep(q, age, most)
+  if q.row[CONFIGURED] == WITH_STAGES and ({{IS_DEFAULT_KEEP}}) and call('HGET', q.base .. ':stages', 'delete_after') then
+    age, most = LAST_INSTANT, false
+  end
   local keep = { age = age, count = most, expires_at = age and math.min(q.now + age, LAST_INSTANT) or LAST_INSTANT }
   keep.is_forever = not age and not most
   keep.score, keep.piece = whole(keep.expires_at), keep.is_forever and NEVER or pack_time(keep.expires_at)

@@ -17,11 +17,11 @@ local function is_reported(webhook, state)
   return false
 end
 
--- Name and data of a job as they are stored, with the options of deliveries.
-local function delivery_text(value)
+-- Name and data of a job as they are stored, with other options.
+local function with_options(value, options)
   local _, data_at = read_text(value, 1)
   local _, options_at = read_text(value, data_at)
-  return sub(value, 1, options_at - 1) .. pack_text('{{DELIVERY_OPTIONS}}')
+  return sub(value, 1, options_at - 1) .. pack_text(options)
 end
 
 -- Notes the letters of a job that has just ended; `word` is its result or reason.
@@ -46,7 +46,7 @@ local function note_letters(q, id, rules, state, word)
   end
   if webhook then
     local extras = { origin = origin, webhook = { url = webhook.url } }
-    post_letter(q, '{{DELIVERIES}}', letter .. ':' .. state, delivery_text(value), extras)
+    post_letter(q, '{{DELIVERIES}}', letter .. ':' .. state, with_options(value, '{{DELIVERY_OPTIONS}}'), extras)
   end
 end
 

@@ -304,7 +304,9 @@ CREATE TABLE queue (
     newest_minute TEXT,
     -- No job has to be started before this instant; null if none has to be by any. It may be too early: it is set right
     -- when it has come.
-    first_deadline INTEGER
+    first_deadline INTEGER,
+    -- Its retention in stages (json), or null.
+    stages TEXT
 ) STRICT;
 
 -- One row per entry. The id is the queue's id in its upper bits and the number of its last event in the lower 40,

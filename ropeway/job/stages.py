@@ -1,0 +1,107 @@
+"""Retention of a whole queue in two stages: finished jobs become stale after one age, and are deleted after another.
+
+Stores keep no mark per job. Everything that ended up to one instant of the queue, `stale_until`, is stale, and `tick`
+moves that instant on:
+
+     ended:   a  b  c  d     e  f          g
+              ─────────┼─────────────┼─────────> time
+     deleted <─┘       └ stale_until └ now - stale_after
+
+So a job that is retried by hand is no longer stale, and being stale costs a job nothing. If some worker has a callback
+for a stage, the same step adds a letter for each job to the queue's companion, where workers run it as a job.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from ..errors import InvalidOption
+from .backoff import Backoff
+from .codec import JsonText
+from .extras import Extras, Origin
+from .instants import LAST_INSTANT, Instant, Milliseconds
+from .names import LONGEST_ID, LONGEST_QUEUE
+from .options import StoredOptions
+from .record import JobRecord, NewJob
+from .retention import KEEP_COMPLETED, KEEP_FAILED, NOT_AT_ALL, Retention
+
+Stage: TypeAlias = Literal["stale", "deleted"]
+"""A stage is also the name of the event that announces it."""
+STAGES: Final[tuple[Stage, ...]] = ("stale", "deleted")
+
+COMPANION: Final = "ropeway.retention."
+"""How the name of a companion begins; the queue's own name follows."""
+
+CALLBACK_OPTIONS: Final[JsonText] = (
+    msgspec.json.encode(
+        StoredOptions(
+            # The retries span about a day: 5 s, doubled up to 4 hours.
+            attempts=17,
+            backoff=Backoff("exponential", 5_000, 4 * 3_600_000, 0.2),
+            keep_completed=NOT_AT_ALL,
+            keep_failed=Retention(age=30 * 24 * 3_600_000),
+        )
+    )
+).decode()
+
+DEFAULT_KEEPS: Final = (KEEP_COMPLETED, KEEP_FAILED)
+BY_QUEUE: Final = Retention(age=LAST_INSTANT)
+"""Replaces the defaults in a queue that deletes: neither an age nor a count of its own removes the job."""
+
+ID_KEPT: Final = 200
+"""How many characters of a job's id are in that of its letter, the last ones: the id may be as long as ids may be."""
+
+
+class Stages(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The retention of a queue in stages."""
+
+    stale_after: Milliseconds | None = None
+    delete_after: Milliseconds | None = None
+    stale_until: Instant = 0
+    """Every job that ended up to this instant is stale."""
+    callbacks: tuple[Stage, ...] = ()
+    """Stages for which workers have a callback."""
+
+    def keep(self, keep: Retention) -> Retention:
+        """How long a job is kept: if the queue deletes, it replaces the defaults, and other rules stay."""
+        return BY_QUEUE if self.delete_after is not None and keep in DEFAULT_KEEPS else keep
+
+    def stale_before(self, now: Instant) -> Instant | None:
+        """Jobs that ended up to this instant are to become stale; None if none are."""
+        return None if self.stale_after is None else now - self.stale_after
+
+    def deleted_before(self, now: Instant) -> Instant | None:
+        """Jobs that ended up to this instant are to be deleted; None if none are. None goes before it is stale."""
+        if self.delete_after is None:
+            return None
+        return now - self.delete_after if self.stale_after is None else min(now - self.delete_after, self.stale_until)
+
+
+def companion_of(queue: str) -> str:
+    """The queue in which the callbacks of a queue's jobs run."""
+    return COMPANION + queue
+
+
+def stage_letter_id(stage: str, at: Instant, id: str) -> str:
+    """Another one for each time that a job ends."""
+    return f"{stage}:{at}:{id[-ID_KEPT:]}"
+
+
+def stage_letter(job: JobRecord, stage: Stage) -> NewJob:
+    """The letter about a finished job that becomes stale or is deleted."""
+    at = job.finished_at or 0
+    origin = Origin(job.queue, job.id, job.reason or "", job.attempts_made, at, job.state, job.result, stage)
+    id = stage_letter_id(stage, at, job.id)
+    return NewJob(companion_of(job.queue), id, job.name, job.data, CALLBACK_OPTIONS, extras=Extras(origin=origin))
+
+
+def check_companion(queue: str) -> None:
+    """Refuses callbacks for a queue whose companion would have too long a name."""
+    excess = len(companion_of(queue)) - LONGEST_QUEUE
+    if excess > 0:
+        raise InvalidOption("queue", f"has a name that is too long for callbacks, by {excess} characters")
+
+
+assert len(stage_letter_id("deleted", LAST_INSTANT, "x" * LONGEST_ID)) <= LONGEST_ID, "ids of letters are ids"

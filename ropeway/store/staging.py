@@ -1,0 +1,23 @@
+"""What `configure` does to the retention of a queue in stages, for all stores."""
+
+from __future__ import annotations
+
+from ..job.instants import LAST_INSTANT
+from ..job.numbers import whole
+from ..job.stages import STAGES, Stages
+from .commands import Configure
+
+
+def stages_after(old: Stages | None, command: Configure) -> Stages | None:
+    """The stages after a command; None if the queue never had any. Jobs that are stale stay so."""
+    ages = {"stale_after": command.stale_after, "delete_after": command.delete_after}
+    given = {name: whole(name, age, 0, LAST_INSTANT) or None for name, age in ages.items() if age is not None}
+    if not given and command.callbacks is None:
+        return old
+    before = old or Stages()
+    after = {"stale_after": before.stale_after, "delete_after": before.delete_after, **given}
+    callbacks = before.callbacks
+    if command.callbacks is not None:
+        known = {*callbacks, *command.callbacks} if command.callbacks else ()
+        callbacks = tuple(stage for stage in STAGES if stage in known)
+    return Stages(after["stale_after"], after["delete_after"], before.stale_until, callbacks)
