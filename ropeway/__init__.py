@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         InvalidInput,
         InvalidMove,
         InvalidOption,
+        InvalidSignature,
         InvalidTask,
         JobCancelled,
         JobFailed,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from .job.phases import PhaseStatus
     from .job.retention import Keep
     from .job.steps import StepStatus
+    from .job.webhook_options import Webhook
     from .store.url import connect
     from .worker.child import ProcessJob, ProcessPhaseContext
     from .worker.handlers import in_process
@@ -98,7 +100,7 @@ else:
             "client.tasks": "Task",
             "client.workers": "WorkerInfo",
             "errors": (
-                "DuplicateJob InvalidArguments InvalidInput InvalidMove InvalidOption InvalidTask "
+                "DuplicateJob InvalidArguments InvalidInput InvalidMove InvalidOption InvalidSignature InvalidTask "
                 "JobCancelled JobFailed JobFinished JobNotFound JobRemoved LockLost PayloadTooLarge PipelineChanged "
                 "QueueBusy ResultTimeout RopewayError ScheduleNotFound ShutdownTimeout SignalTimeout StoreError "
                 "StoreUnavailable SyncRefused UnexpectedResult Unrecoverable"
@@ -110,6 +112,7 @@ else:
             "job.options": "JobOptions",
             "job.phases": "PhaseStatus",
             "job.steps": "StepStatus",
+            "job.webhook_options": "Webhook",
             "job.retention": "Keep",
             "store.url": "connect",
             "worker.child": "ProcessJob ProcessPhaseContext",
@@ -141,6 +144,7 @@ __all__ = [
     "InvalidInput",
     "InvalidMove",
     "InvalidOption",
+    "InvalidSignature",
     "InvalidTask",
     "Job",
     "JobCancelled",
@@ -191,6 +195,7 @@ __all__ = [
     "Tick",
     "UnexpectedResult",
     "Unrecoverable",
+    "Webhook",
     "Worker",
     "WorkerEvent",
     "WorkerInfo",

@@ -7,8 +7,9 @@
     │   ├── InvalidDuration              a duration or instant that cannot be read
     │   ├── InvalidTask                  a function that cannot be a task, or a name that is taken
     │   ├── InvalidArguments             they do not fit the task or the job type
-    │   └── InvalidPayload               data, result or progress that is not JSON
-    │       └── PayloadTooLarge
+    │   ├── InvalidPayload               data, result or progress that is not JSON
+    │   │   └── PayloadTooLarge
+    │   └── InvalidSignature             a webhook that was not signed with this secret, or is too old
     ├── JobError                         about one job; carries `queue` and `job_id`
     │   ├── JobNotFound
     │   ├── DuplicateJob                 the id is taken by a job with another name or other data
@@ -121,6 +122,14 @@ class PayloadTooLarge(InvalidPayload):
     def __init__(self, what: str, size: int, limit: int) -> None:
         self.size, self.limit = size, limit
         super().__init__(what, "$", f"takes {size} bytes, {limit} are allowed; store it elsewhere and pass a reference")
+
+
+class InvalidSignature(InvalidInput):
+    """A request is not a webhook that was signed with the secret; `problem` says why."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"this is no webhook to trust: {problem}")
 
 
 class JobError(RopewayError):

@@ -44,6 +44,7 @@ def job_options() -> str:
         "expires": "never",
         "dead_letter": "none",
         "dedupe": "none",
+        "webhook": "that of the queue",
     }
     return _options(JobOptions, defaults)
 
@@ -86,6 +87,7 @@ def worker_options() -> str:
         "classify": "every error may be retried",
         "backoffs": "none",
         "name": "host, process and a random part",
+        "webhooks": "if needed",
     }
     return _options(WorkerOptions, defaults)
 

@@ -37,7 +37,7 @@ def job_of(queue: Queue, call: Call[Any], *, is_alone: bool = True, parents: tup
     pipeline = queue.pipelines.get(name) if queue.pipelines else None
     if pipeline is not None:
         defaults = {**defaults, **pipeline.options}
-    job = new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit, parents)
+    job = new_job(queue.name, name, call.data, call.options, defaults, queue.size_limit, parents, queue.webhook)
     if of_task is not None and call.read_result is None:
         # Added by name; the arguments of `task.call(...)` have been checked.
         queue.tasks.check(name, job.data)
@@ -50,7 +50,9 @@ def job_of(queue: Queue, call: Call[Any], *, is_alone: bool = True, parents: tup
 
 def has_no_defaults(queue: Queue, name: str) -> bool:
     """True if jobs of this name have only the options that they are given, and belong to no task."""
-    return not queue.defaults and name not in queue.tasks.defaults and name not in queue.pipelines
+    if queue.defaults or queue.webhook is not None:
+        return False
+    return name not in queue.tasks.defaults and name not in queue.pipelines
 
 
 def refuse_function(given: object, method: str = "add") -> None:

@@ -80,6 +80,15 @@ class Plan:
         refuse_keys(jobs)
         return jobs
 
+    @property
+    def undeclared(self) -> list[Queue]:
+        """Queues of the flow whose webhook has settings that are not stored yet."""
+        return [
+            queue
+            for queue in {id(node.queue): node.queue for node in self._nodes.values()}.values()
+            if queue.webhook_settings.is_pending
+        ]
+
     def adopt(self, parent: Parent) -> None:
         """Makes the roots children of a job that exists."""
         for root in self.roots:

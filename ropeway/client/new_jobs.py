@@ -19,7 +19,10 @@ from ..job.flows import Parent, Policy, policy_or_none
 from ..job.ids import new_id
 from ..job.options import JobOptions, Placement, read_options
 from ..job.record import NewJob
+from ..job.webhook_options import Webhook, rule_of
+from ..job.webhooks import check_webhook
 from ..showing import shown
+from ..webhooks.records import environment_hosts
 from .inputs import Input, refuse_unfilled
 from .results import R, R_co
 
@@ -33,6 +36,7 @@ PROGRESS_LIMIT: Final = 64 * 1024
 # Shared: most of a large bulk would otherwise be empty dicts.
 _NO_INPUTS: Final[Mapping[str, Input]] = MappingProxyType({})
 _NO_OPTIONS: Final[JobOptions] = {}
+_NO_EXTRAS: Final = Extras()
 
 
 class Call(msgspec.Struct, Generic[R_co], frozen=True, gc=False):
@@ -170,20 +174,23 @@ def new_job(
     defaults: Mapping[str, Any],
     size_limit: int,
     parents: tuple[Parent, ...] = (),
+    webhook: Webhook | None = None,
 ) -> NewJob:
+    """`webhook` is that of the queue."""
     if defaults:
         options = {**defaults, **options}
-    if not options:
+    if not options and webhook is None:
         return plain_job(queue, name, data, size_limit, parents)
     text = encode(data, "data", size_limit)
-    if len(options) == 1 and type(key := options.get("dedupe")) is str:
+    if webhook is None and len(options) == 1 and type(key := options.get("dedupe")) is str:
         # The usual way to deduplicate, in half the time.
         keyed = Extras(None, None, None, DedupeRule(dedupe_key(key)))
         return NewJob(queue, new_id(), name, text, "{}", 0, False, 0, None, True, (), parents, (), keyed)
     placement, stored = read_options(options, beside_data=True)
     id = placement.id or new_id()
     delay = placement.delay
-    extras = _extras(placement, queue, id, name, text) if placement.has_extras else None
+    has_extras = placement.has_extras or webhook is not None
+    extras = _extras(placement, queue, id, name, text, webhook) if has_extras else None
     if extras is not None and extras.dedupe is not None and extras.dedupe.mode == "debounce":
         if delay or placement.due_at is not None:
             raise InvalidOption("delay", 'is given by the ttl of Dedupe(mode="debounce"): leave it out')
@@ -211,10 +218,16 @@ def plain_job(queue: str, name: str, data: Json, size_limit: int, parents: tuple
     return NewJob(queue, new_id(), name, encode(data, "data", size_limit), "{}", 0, False, 0, None, True, (), parents)
 
 
-def _extras(placement: Placement, queue: str, id: str, name: str, data: JsonText) -> Extras:
+def _extras(
+    placement: Placement, queue: str, id: str, name: str, data: JsonText, of_queue: Webhook | None
+) -> Extras | None:
     dedupe = placement.dedupe
     if isinstance(dedupe, Dedupe):
         dedupe = dedupe.rule(name, data)
     if placement.dead_letter is not None:
         check_dead_letter(placement.dead_letter, queue, id)
-    return Extras(placement.start_within, placement.start_by, placement.dead_letter, dedupe)
+    webhook = rule_of(placement.webhook, of_queue, environment_hosts())
+    if webhook is not None:
+        check_webhook(queue, id)
+    extras = Extras(placement.start_within, placement.start_by, placement.dead_letter, dedupe, webhook=webhook)
+    return None if extras == _NO_EXTRAS else extras

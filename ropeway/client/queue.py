@@ -77,6 +77,7 @@ from .task_decorator import TaskDecorator
 from .task_maker import TaskMaker
 from .tasks import Tasks
 from .transactions import own_transaction
+from .webhooks import WebhookWriter, delivery, queue_webhook
 from .workers import WorkerInfo, read_workers
 
 MOST_LINES: Final = 2**53
@@ -115,6 +116,8 @@ class Queue(Attached, Guided):
                 word, "is unknown: name the store by 'url', or give what connect(url) answers as 'store'"
             )
         read_options(defaults)
+        self.webhook = queue_webhook(defaults.pop("webhook", None))
+        """Where the ends of its jobs are reported, unless they have their own webhook."""
         self.size_limit = whole("size_limit", size_limit, 2, LARGEST_SIZE_LIMIT)
         """Most bytes of a job's data or result as JSON."""
         self.classify = function_or_none("classify", classify)
@@ -124,6 +127,7 @@ class Queue(Attached, Guided):
         self.defaults = defaults
         self.tasks = Tasks()
         """Tasks made by `@queue.task`, by job name; `Worker(queue)` runs them."""
+        self.webhook_settings = WebhookWriter(self)
         self.pipelines: dict[str, PipelineTask] = {}
         """Pipelines given to `queue.task`, by job name; `Worker(queue)` runs them."""
         super().__init__(queue_name(name), url, store)
@@ -214,10 +218,18 @@ class Queue(Attached, Guided):
         """Stores several flows, all or none, in one round trip. They may share jobs."""
         plan = Plan(self, flows)
         bundle = plan.bundle
+        for queue in plan.undeclared:
+            await queue.webhook_settings.write()
         return plan.handles(await self._add(bundle, tx)) if bundle else []
 
     def _add(self, bundle: list[NewJob], tx: object) -> Awaitable[list[Added]]:
+        if self.webhook is not None and self.webhook_settings.is_pending:
+            return self._declare_and_add(bundle, tx)
         return self.adds.add(bundle) if tx is None else self._add_inside(bundle, tx)
+
+    async def _declare_and_add(self, bundle: list[NewJob], tx: object) -> list[Added]:
+        await self.webhook_settings.write()
+        return await self._add(bundle, tx)
 
     async def _add_inside(self, bundle: list[NewJob], tx: object) -> list[Added]:
         store = sharing(self.store)
@@ -368,6 +380,13 @@ class Queue(Attached, Guided):
         if page is None:
             raise JobNotFound(self.name, id)
         return page
+
+    async def delivery(self, id: str) -> FoundJob | None:
+        """The delivery of the webhook about a job's last end: a job itself, which can be retried to send it again.
+
+        None if nothing is reported, or retention has removed it. A job that was removed is not found either.
+        """
+        return await delivery(self, await self._record(id))
 
     async def settings(self) -> Settings:
         """The queue's settings for all workers: paused or not, paused names, global concurrency."""

@@ -25,6 +25,7 @@ from ..job.schedules import (
     job_of_tick,
     tick_id,
 )
+from ..job.webhooks import check_webhook
 from ..logger import log
 from ..store.values import ScheduleWrite, ScheduleWritten, StoredSchedule
 from .bundles import job_of, note_answer
@@ -167,15 +168,18 @@ class Schedules:
         rule, overlap, missed = read_rule(when)
         job = job_of(self._queue, Call(name, data, job_options(options)))
         start_within = None
-        dead_letter = None
+        dead_letter = webhook = None
         if job.extras is not None:
             if job.extras.start_by is not None:
                 raise InvalidOption("expires", "is for a single job if it is an instant: give a duration")
             start_within, dead_letter = job.extras.start_within, job.extras.dead_letter
+            webhook = job.extras.webhook
+        if webhook is not None:
+            check_webhook(self._queue.name, _id_by_hand(id))
         if dead_letter is not None:
             check_dead_letter(dead_letter, self._queue.name, _id_by_hand(id))
         template = Template(
-            job.name, job.data, job.options, job.priority, job.lifo, job.tags, start_within, dead_letter
+            job.name, job.data, job.options, job.priority, job.lifo, job.tags, start_within, dead_letter, webhook
         )
         return ScheduleState(rule, template, overlap, missed), immediately
 

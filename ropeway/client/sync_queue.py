@@ -166,6 +166,8 @@ class SyncQueue(Guided):
         bundle = plan.bundle
         if not bundle:
             return []
+        for queue in plan.undeclared:
+            run(queue.webhook_settings.write())
         return [job.sync for job in plan.handles(self._add(bundle, tx, "await queue.add_flows(...)"))]
 
     def _add(self, bundle: list[NewJob], tx: object, instead: str) -> list[Added]:
@@ -173,6 +175,8 @@ class SyncQueue(Guided):
         refuse_on_a_loop(instead)
         store = self._queue.twin_store
         try:
+            if self._queue.webhook_settings.is_pending:
+                run(self._queue.webhook_settings.write())
             if tx is not None:
                 return self._add_inside(bundle, tx)
             if (adder := store.offers.blocking_adds) is not None:
@@ -295,6 +299,14 @@ class SyncQueue(Guided):
     def logs(self, id: str, *, after: int | None = None, limit: int = 100, newest_first: bool = False) -> LogPage:
         """A page of the job's log lines; `after` is the previous page's `next`, or its `newest` for later lines."""
         return run(self._queue.logs(id, after=after, limit=limit, newest_first=newest_first))
+
+    def delivery(self, id: str) -> SyncFoundJob | None:
+        """The delivery of the webhook about a job's last end: a job itself, which can be retried to send it again.
+
+        None if nothing is reported, or retention has removed it. A job that was removed is not found either.
+        """
+        found = run(self._queue.delivery(id))
+        return None if found is None else found.sync
 
     def settings(self) -> Settings:
         """The queue's settings for all workers: paused or not, paused names, global concurrency."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 import msgspec
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
 from .names import job_id, queue_name, tag_name
 from .numbers import whole
 from .retention import KeepOption, Retention, retention
+from .webhook_options import Webhook, read_webhook
 
 MOST_URGENT: Final = -(2**21)
 LEAST_URGENT: Final = 2**21
@@ -67,6 +68,8 @@ class JobOptions(TypedDict, total=False):
     """The queue that gets a copy of the job if it fails for good."""
     dedupe: Dedupe | str | None
     """Adds it only if no other job holds the same key: a `Dedupe`, or a key to hold until the job is final."""
+    webhook: Webhook | str | Literal[False] | None
+    """Where its end is reported: a URL, or a `Webhook`; None or False for nowhere, whatever its queue says."""
 
 
 class Taken(msgspec.Struct, frozen=True, array_like=True):
@@ -111,6 +114,8 @@ class Placement(msgspec.Struct, frozen=True):
     dead_letter: str | None = None
     dedupe: Dedupe | DedupeRule | None = None
     """A rule if the key alone was given, because most are."""
+    webhook: Webhook | str | bool | None = None
+    """False for none, None for that of the queue."""
 
     @property
     def has_extras(self) -> bool:
@@ -119,6 +124,7 @@ class Placement(msgspec.Struct, frozen=True):
             or self.start_within is not None
             or self.start_by is not None
             or self.dead_letter is not None
+            or self.webhook is not None
         )
 
 
@@ -185,6 +191,8 @@ _ELSEWHERE: Final = {
     "_job_id": "id",
     "at_front": "lifo",
     "countdown": "delay",
+    "callback": "webhook",
+    "callback_url": "webhook",
     "crontab": "cron",
     "deduplication": "dedupe",
     "eta": "delay",
@@ -207,6 +215,7 @@ _ELSEWHERE: Final = {
     "timezone": "tz",
     "unique": "dedupe",
     "unique_key": "dedupe",
+    "webhook_url": "webhook",
 }
 """Names of options in other job queues."""
 
@@ -301,4 +310,5 @@ _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "expires": _read_expires,
     "dead_letter": lambda option, value: (option, None if value is None else queue_name(value)),
     "dedupe": _read_dedupe,
+    "webhook": read_webhook,
 }

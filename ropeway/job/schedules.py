@@ -15,7 +15,7 @@ from .codec import JsonText
 from .cron import check_cron, check_zone, cron_instants, cron_instants_back, explain_cron
 from .dedupe import DedupeMode, DedupeRule
 from .durations import Duration, milliseconds
-from .extras import Extras
+from .extras import Extras, WebhookRule
 from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
 from .numbers import whole
 from .record import NewJob
@@ -106,6 +106,7 @@ class Template(msgspec.Struct, frozen=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
     start_within: Milliseconds | None = None
     dead_letter: str | None = None
+    webhook: WebhookRule | None = None
 
 
 class TickRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -183,7 +184,13 @@ def job_of_tick(queue: str, id: str, state: ScheduleState, job_id: str) -> NewJo
     template = state.template
     mode = DEDUPE_OF.get(state.overlap)
     dedupe = None if mode is None else DedupeRule(f"{SCHEDULE_PREFIX}{id}", mode)
-    extras = Extras(start_within=template.start_within, dead_letter=template.dead_letter, dedupe=dedupe, schedule=id)
+    extras = Extras(
+        start_within=template.start_within,
+        dead_letter=template.dead_letter,
+        dedupe=dedupe,
+        schedule=id,
+        webhook=template.webhook,
+    )
     return NewJob(
         queue,
         job_id,

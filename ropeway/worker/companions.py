@@ -39,7 +39,7 @@ class _Reports(Reports):
 class Companion(Worker):
     """The worker of one system queue on one store."""
 
-    system_queues = ()
+    _system_queues = ()
 
     def _make_reports(self) -> Reports:
         return _Reports(self._listeners, asyncio.get_running_loop())
@@ -79,14 +79,16 @@ class Companions:
         key = system.name, id(store)
         if key in self._running or self._ending.is_set():
             return
+        handler = system.make_handler(store)
         companion = Companion(
             Queue(system.name, store=store),
-            system.make_handler(store),
+            handler.run,
             concurrency=system.concurrency,
             name=f"{self._name}.{system.name}",
         )
         task = asyncio.create_task(companion.serve(self._ending), name=f"ropeway-companion-{system.name}")
         task.add_done_callback(self._check)
+        task.add_done_callback(lambda _: handler.close())
         self._running[key] = companion, task
 
     def _check(self, task: asyncio.Task[None]) -> None:

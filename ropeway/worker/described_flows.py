@@ -20,6 +20,7 @@ from ..job.flows import Policy
 from ..job.names import job_name, queue_name
 from ..job.options import JobOptions, read_options
 from ..job.retention import Keep
+from ..job.webhook_options import Webhook
 from ..showing import shown
 
 
@@ -35,12 +36,17 @@ class Rule(msgspec.Struct, tag="backoff", frozen=True):
     backoff: Backoff
 
 
+class Hook(msgspec.Struct, tag="webhook", frozen=True):
+    url: str | None
+    events: tuple[str, ...]
+
+
 class Kept(msgspec.Struct, tag="keep", frozen=True):
     seconds: float | None
     count: int | None
 
 
-Option: TypeAlias = bool | int | float | str | list[str] | Period | Moment | Rule | Kept | None
+Option: TypeAlias = bool | int | float | str | list[str] | Period | Moment | Rule | Kept | Hook | None
 """The value of a job option: types that JSON does not have are wrapped."""
 
 
@@ -130,7 +136,8 @@ def _described(item: FlowRequest, children: list[int], size_limit: int) -> Descr
     options: Mapping[str, Any] = item.options
     if isinstance(queue, Queue):
         # The worker may not have this object, with its defaults.
-        options, queue = {**queue.defaults, **options}, queue.name
+        webhook = {} if queue.webhook is None else {"webhook": queue.webhook}
+        options, queue = {**queue.defaults, **webhook, **options}, queue.name
     read_options(options, beside_data=True)
     node = Described(
         job_name(item.name),
@@ -145,7 +152,7 @@ def _described(item: FlowRequest, children: list[int], size_limit: int) -> Descr
     return msgspec.structs.replace(node, on_child_failure=item.on_child_failure, on_failure=item.on_failure)
 
 
-def _plain(value: Any) -> Option:
+def _plain(value: Any) -> Option:  # noqa: PLR0911 - one for each type
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -157,6 +164,9 @@ def _plain(value: Any) -> Option:
             return Rule(value)
         case Keep():
             return Kept(None if value.age is None else milliseconds(value.age, "age") / 1000, value.count)
+        case Webhook():
+            # Without its secret, which the worker's queue has stored.
+            return Hook(value.url, value.events)
         case Iterable():
             return [*value]
     raise InvalidOption("options", f"of a flow in a process cannot be {shown(value)}")
@@ -172,4 +182,6 @@ def _restored(value: Option) -> Any:
             return backoff
         case Kept(seconds, count):
             return Keep(age=seconds, count=count)
+        case Hook(url, events):
+            return Webhook(url, events=events)
     return value

@@ -67,6 +67,8 @@ class WorkerOptions(TypedDict, total=False):
     """The functions behind `Backoff.custom(name)`."""
     name: str
     """The worker's name in `queue.workers()` and its log."""
+    webhooks: bool | None
+    """Whether it delivers webhooks; by default if one of its queues or jobs has one, or deliveries wait."""
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -89,6 +91,7 @@ class Rules(msgspec.Struct, frozen=True):
     classify: Classify | None = None
     backoffs: Mapping[str, CustomBackoff] = {}
     name: str | None = None
+    webhooks: bool | None = None
 
     def stalls_in(self, queue: Queue) -> StallRules:
         said = {**self.stalls}
@@ -181,4 +184,5 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "classify": ("classify", function_or_none),
     "backoffs": ("backoffs", _backoffs),
     "name": ("name", _name),
+    "webhooks": ("webhooks", lambda option, given: None if given is None else yes_or_no(option, given)),
 }

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import HandlerError, RopewayError, ShutdownTimeout, StoreError, StoreUnavailable
+from ..errors import HandlerError, InvalidOption, RopewayError, ShutdownTimeout, StoreError, StoreUnavailable
 from ..job.outcomes import Outcome
 from ..job.states import OPEN
 from ..store.contract import Store
@@ -194,7 +194,7 @@ class Runtime:
         with suppress(StoreError):  # Then it is served when this worker feeds it, or by others.
             counts = await store.count(system.name)
             if any(counts[state] for state in OPEN):
-                self.accompany(system, store)
+                self._accompany_if_possible(system, store)
 
     def accompany(self, system: SystemQueue, store: Store) -> None:
         """Serves a system queue of a store from now on, by a companion."""
@@ -205,13 +205,21 @@ class Runtime:
             self._companions = Companions(self._describe().name, self._check_helper)
         self._companions.start(system, store)
 
+    def _accompany_if_possible(self, system: SystemQueue, store: Store) -> None:
+        """For what a worker was not asked for by its own options: then others may serve it."""
+        try:
+            self.accompany(system, store)
+        except InvalidOption as problem:
+            self.system_queues = tuple(other for other in self.system_queues if other is not system)
+            log.error("this worker does not serve %r: %s", system.name, problem)
+
     def _claimed(self, jobs: list[Job]) -> None:
         if self.system_queues and any(map(_extras, jobs)):
             for job in jobs:
                 extras = job.record.extras
                 for system in self.system_queues:
                     if extras is not None and system.is_fed_by(extras):
-                        self.accompany(system, job.queue.store)
+                        self._accompany_if_possible(system, job.queue.store)
         self._reports.claimed(jobs)
 
     async def _open(self, queue: Queue) -> None:
@@ -220,6 +228,7 @@ class Runtime:
         if limit is not None:
             await until_answered(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
         await until_answered(lambda _: queue.schedules.declare(), "storing schedules")
+        await until_answered(lambda _: queue.webhook_settings.write(), "storing the settings of webhooks")
 
     def run_on_loop(self, action: Callable[[], None]) -> None:
         """Runs it on the worker's loop: at once if this is the loop's thread, else soon."""

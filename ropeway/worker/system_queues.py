@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol
 
 from ..client.queue import Queue
+from ..errors import InvalidOption
 from ..job.extras import Extras
+from ..job.webhooks import DELIVERIES
 from ..store.contract import Store
 from .job import Job
 from .options import Rules
+
+
+class SystemHandler(Protocol):
+    """Runs the jobs of a system queue on one store."""
+
+    async def run(self, job: Job) -> Any: ...
+
+    def close(self) -> None:
+        """Called when no more of its jobs will run."""
 
 
 class SystemQueue(NamedTuple):
@@ -17,8 +28,7 @@ class SystemQueue(NamedTuple):
 
     name: str
     concurrency: int
-    make_handler: Callable[[Store], Callable[[Job], Awaitable[Any]]]
-    """Makes the handler of its jobs on a store."""
+    make_handler: Callable[[Store], SystemHandler]
     is_allowed: Callable[[Rules], bool]
     """True if the worker may serve it."""
     serves: Callable[[Queue, Rules], bool]
@@ -27,4 +37,25 @@ class SystemQueue(NamedTuple):
     """True if a job with these extras will add jobs to it: the first one that a worker claims makes it serve it."""
 
 
-SYSTEM_QUEUES: Final[tuple[SystemQueue, ...]] = ()
+def _deliverer(store: Store) -> SystemHandler:
+    try:
+        # Most workers have no webhooks, and need no HTTP client.
+        from .delivering import Deliverer  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        if missing.name != "h11":
+            raise
+        raise InvalidOption("webhooks", 'need an HTTP client: pip install "ropeway[webhooks]"') from None
+    return Deliverer(store)
+
+
+WEBHOOKS: Final = SystemQueue(
+    DELIVERIES,
+    concurrency=50,
+    make_handler=_deliverer,
+    is_allowed=lambda rules: rules.webhooks is not False,
+    serves=lambda queue, rules: queue.webhook is not None or rules.webhooks is True,
+    # A delivery has the rule for its URL, without events.
+    is_fed_by=lambda extras: extras.webhook is not None and bool(extras.webhook.events),
+)
+
+SYSTEM_QUEUES: Final[tuple[SystemQueue, ...]] = (WEBHOOKS,)

@@ -52,7 +52,7 @@ class Worker(Guided):
     """
 
     _foreign_names = ON_WORKERS
-    system_queues: tuple[SystemQueue, ...] = SYSTEM_QUEUES
+    _system_queues: tuple[SystemQueue, ...] = SYSTEM_QUEUES
     """The queues that it may serve by companions, such as that of webhook deliveries."""
 
     def __init__(
@@ -290,7 +290,7 @@ class Worker(Guided):
             self._requests,
             stoppable,
         )
-        runtime.system_queues = tuple(system for system in self.system_queues if system.is_allowed(self._rules))
+        runtime.system_queues = tuple(system for system in self._system_queues if system.is_allowed(self._rules))
         runtime.slots.size = self._concurrency
         runtime.dispatcher.claiming = not self._paused
         self._runtime = runtime

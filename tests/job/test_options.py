@@ -55,12 +55,23 @@ def test_every_option_is_read():
         "expires": "1h",
         "dead_letter": "graves",
         "dedupe": "user:7",
+        "webhook": "https://example.com/",
     }
 
     assert options.keys() == JobOptions.__annotations__.keys()
     placement, text = read_options(options)
     assert placement == Placement(
-        "a", 5_000, None, -3, True, ("urgent", "tenant:7"), 3_600_000, None, "graves", DedupeRule("user:7")
+        "a",
+        5_000,
+        None,
+        -3,
+        True,
+        ("urgent", "tenant:7"),
+        3_600_000,
+        None,
+        "graves",
+        DedupeRule("user:7"),
+        "https://example.com/",
     )
     assert stored_options(text) == StoredOptions(
         4, Backoff.exponential(1, jitter=0.5), 60_000, NOT_AT_ALL, Retention(3_600_000, 5), 9, 0, 3

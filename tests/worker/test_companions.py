@@ -16,12 +16,19 @@ SYSTEM = "ropeway.test"
 
 
 def system_queue(handler: Callable[[Job], Awaitable[Any]], *, serves: bool = True) -> SystemQueue:
-    return SystemQueue(SYSTEM, 5, lambda _: handler, lambda _: True, lambda *_: serves, lambda _: False)
+    class Served:
+        async def run(self, job: Job) -> Any:
+            return await handler(job)
+
+        def close(self) -> None:
+            pass
+
+    return SystemQueue(SYSTEM, 5, lambda _: Served(), lambda _: True, lambda *_: serves, lambda _: False)
 
 
 def accompanied(queue: Queue, handler: Callable[[Job], Awaitable[Any]], system: SystemQueue, **options: Any) -> Worker:
     worker = Worker(queue, handler, **options)
-    worker.system_queues = (system,)
+    worker._system_queues = (system,)
     return worker
 
 

@@ -9,7 +9,8 @@ local function post_letter(q, to, id, text, extras)
 end
 
 local function is_reported(webhook, state)
-  for _, event in ipairs(webhook.events) do
+  -- A delivery has none.
+  for _, event in ipairs(webhook.events or {}) do
     if event == state then
       return true
     end

@@ -1,0 +1,156 @@
+"""Delivering webhooks: the handler of the jobs in `ropeway.webhooks`.
+
+    2xx                    delivered, `webhook-delivered`
+    410                    the URL is disabled for the queue, `webhook-failed`
+    with Retry-After       later, without using an attempt, for a day at most
+    any other, or none     retried with backoff; after the last attempt `webhook-failed`
+    URL not allowed        `webhook-failed` at once
+
+The event is written before the delivery is settled: after a crash in between, the message is sent and reported again.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, NamedTuple
+
+from ..errors import Postponed, RopewayError, StoreError, Unrecoverable
+from ..job.codec import encode
+from ..job.extras import Origin
+from ..job.instants import Milliseconds
+from ..job.outcomes import attempts_remain
+from ..logger import log
+from ..store.contract import Store
+from ..webhooks.failures import Refused, Unreachable
+from ..webhooks.message import message_of
+from ..webhooks.records import WebhookSettings, disable, environment_hosts, is_disabled, read_settings
+from ..webhooks.sending import Reply, Sender
+from ..webhooks.signing import signed_headers
+from .job import Job
+
+SETTINGS_FOR: Final = 5.0
+"""Seconds for which the settings of a queue are not read again."""
+MOST_SETTINGS: Final = 1_000
+LONGEST_WAIT: Final[Milliseconds] = 6 * 3_600_000
+"""Most of what a Retry-After is heeded."""
+WAITS_FOR: Final[Milliseconds] = 24 * 3_600_000
+"""After this time a Retry-After no longer spares attempts."""
+GONE: Final = 410
+
+
+class DeliveryFailed(RopewayError):
+    """One attempt was not accepted."""
+
+
+class _Known(NamedTuple):
+    until: float
+    settings: WebhookSettings
+    is_disabled: bool
+
+
+class Deliverer:
+    """Sends the deliveries of one store. Belongs to one event loop."""
+
+    def __init__(self, store: Store, sender: Sender | None = None) -> None:
+        self._store = store
+        self._sender = sender or Sender()
+        self._known: dict[tuple[str, str], _Known] = {}
+
+    def close(self) -> None:
+        self._sender.close()
+
+    async def run(self, job: Job) -> dict[str, Any]:
+        extras = job.record.extras
+        if extras is None or extras.origin is None or extras.webhook is None:
+            raise Unrecoverable("this job is no delivery of a webhook")
+        origin, url = extras.origin, extras.webhook.url
+        known = await self._settings(origin.queue, url)
+        if known.is_disabled:
+            raise await self._given_up(
+                job, origin, "the URL is disabled since it answered 410: see `ropeway webhooks enable`"
+            )
+        try:
+            reply = await self._send(job, origin, url, known.settings)
+        except Refused as refusal:
+            raise await self._given_up(job, origin, f"not sent: {refusal}") from None
+        except Unreachable as problem:
+            raise await self._failed(job, origin, str(problem)) from None
+        await job.log(f"attempt {job.attempt}: {_line(reply)}")
+        if 200 <= reply.status < 300:
+            facts = {"delivery": job.id, "status": reply.status, "attempts": job.attempt}
+            await self._publish("webhook-delivered", origin, facts)
+            return {"status": reply.status, "seconds": round(reply.seconds, 3)}
+        if reply.status == GONE:
+            await disable(self._store, origin.queue, url)
+            self._known.clear()
+            raise await self._given_up(
+                job, origin, "it answered 410: the URL is disabled for this queue", is_logged=True
+            )
+        wait = retry_after(reply.retry_after, time.time())
+        if wait and time.time() * 1000 + wait < origin.at + WAITS_FOR:
+            raise Postponed(wait)
+        raise await self._failed(job, origin, f"it answered {reply.status}", is_logged=True)
+
+    async def _send(self, job: Job, origin: Origin, url: str, settings: WebhookSettings) -> Reply:
+        body = message_of(job.record, origin)
+        headers = signed_headers(job.id, int(time.time()), body, settings.secrets)
+        return await self._sender.send(url, headers, body, (*settings.allow_hosts, *environment_hosts()))
+
+    async def _settings(self, queue: str, url: str) -> _Known:
+        now = time.monotonic()
+        known = self._known.get((queue, url))
+        if known is None or known.until < now:
+            if len(self._known) >= MOST_SETTINGS:
+                self._known.clear()
+            settings = await read_settings(self._store, queue)
+            known = _Known(now + SETTINGS_FOR, settings, await is_disabled(self._store, queue, url))
+            self._known[queue, url] = known
+        return known
+
+    async def _failed(self, job: Job, origin: Origin, reason: str, *, is_logged: bool = False) -> DeliveryFailed:
+        if not is_logged:
+            await job.log(f"attempt {job.attempt}: {reason}")
+        if job.options is not None and not attempts_remain(job.options, job.record.attempts_made):
+            await self._report_failure(job, origin, reason)
+        return DeliveryFailed(reason)
+
+    async def _given_up(self, job: Job, origin: Origin, reason: str, *, is_logged: bool = False) -> Unrecoverable:
+        if not is_logged:
+            await job.log(f"attempt {job.attempt}: {reason}")
+        await self._report_failure(job, origin, reason)
+        return Unrecoverable(reason)
+
+    async def _report_failure(self, job: Job, origin: Origin, reason: str) -> None:
+        facts = {"delivery": job.id, "attempts": job.attempt, "reason": reason}
+        await self._publish("webhook-failed", origin, facts)
+
+    async def _publish(self, name: str, origin: Origin, facts: dict[str, Any]) -> None:
+        """Writes the event into the stream of the job's queue; the job may be gone."""
+        try:
+            await self._store.publish(origin.queue, name, encode(facts), origin.id)
+        except StoreError as error:
+            # Sending it again would be worse than an event that is missing.
+            log.warning("%s of %s in %r was not written: %s", name, origin.id, origin.queue, error)
+
+
+def retry_after(text: str | None, now: float) -> Milliseconds:
+    """The time that a Retry-After asks for, bounded; 0 without one that can be read."""
+    if text is None or len(text) > 100:
+        return 0
+    if text.isascii() and text.isdigit():
+        seconds = float(text)
+    else:
+        try:
+            at = parsedate_to_datetime(text)
+        except (ValueError, OverflowError):
+            return 0
+        seconds = (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() - now
+    return int(min(max(seconds * 1000, 0), LONGEST_WAIT))
+
+
+def _line(reply: Reply) -> str:
+    text = reply.excerpt.decode("utf-8", "backslashreplace")
+    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return f"{reply.status} in {reply.seconds:.3f} s" + (f": {shown}" if shown else "")
