@@ -2,19 +2,18 @@
 -- Uses: announcing
 
 local function drafts_of(q)
-  q.notices = q.notices or { newest = {}, before = 0 }
+  q.notices = q.notices or { before = 0 }
   return q.notices
 end
 
 -- Notes an event of some jobs, of which nothing was noted behind the place `last`; `detail` is JSON. Returns its place.
 local function note(q, ids, what, detail, last)
-  local drafts = drafts_of(q)
-  local place = drafts.newest[what] or 0
-  if place <= last then
-    place = #drafts + 1
-    drafts[place], drafts.newest[what] = { what = what, number = 0 }, place
+  local drafts, place = drafts_of(q), last + 1
+  while drafts[place] and drafts[place].what ~= what do
+    place = place + 1
   end
-  local groups = drafts[place]
+  local groups = drafts[place] or { what = what, number = 0 }
+  drafts[place] = groups
   groups.number, groups[#groups + 1] = groups.number + #ids, { ids, detail }
   return place
 end
