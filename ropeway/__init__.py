@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .client.workers import WorkerInfo
     from .errors import (
         DuplicateJob,
+        GatherChanged,
         InvalidArguments,
         InvalidInput,
         InvalidMove,
@@ -100,7 +101,8 @@ else:
             "client.tasks": "Task",
             "client.workers": "WorkerInfo",
             "errors": (
-                "DuplicateJob InvalidArguments InvalidInput InvalidMove InvalidOption InvalidSignature InvalidTask "
+                "DuplicateJob GatherChanged InvalidArguments InvalidInput InvalidMove InvalidOption InvalidSignature "
+                "InvalidTask "
                 "JobCancelled JobFailed JobFinished JobNotFound JobRemoved LockLost PayloadTooLarge PipelineChanged "
                 "QueueBusy ResultTimeout RopewayError ScheduleNotFound ShutdownTimeout SignalTimeout StoreError "
                 "StoreUnavailable SyncRefused UnexpectedResult Unrecoverable"
@@ -140,6 +142,7 @@ __all__ = [
     "FlowHandle",
     "FlowNode",
     "FoundJob",
+    "GatherChanged",
     "InvalidArguments",
     "InvalidInput",
     "InvalidMove",

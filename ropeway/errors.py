@@ -16,6 +16,7 @@
     │   ├── InvalidMove                  the job's state does not allow it; carries `state`
     │   ├── LockLost                     the job is no longer this worker's
     │   ├── PipelineChanged              its phases are others than when it began
+    │   ├── GatherChanged                its `job.gather` has other calls than when it added its children
     │   ├── SignalTimeout (TimeoutError) no signal came in time for `job.wait_for`
     │   ├── JobFinished                  a job was used after its handler ended
     │   ├── UnexpectedResult             the job's result is not of the type it is read as
@@ -215,8 +216,21 @@ class PipelineChanged(JobError):
         )
 
 
+class GatherChanged(JobError):
+    """A `job.gather` has more or fewer calls than in the attempt that added its children; the job is not retried."""
+
+    def __init__(self, queue: str, job_id: str, before: int, now: int) -> None:
+        self.before, self.now = before, now
+        super().__init__(
+            queue,
+            job_id,
+            f"job.gather of {job_id!r} in {queue!r} has {now} calls, and added {before} children in an earlier attempt"
+            ": give it the same calls in every attempt, for example by a list that is the result of a step",
+        )
+
+
 class SignalTimeout(JobError, TimeoutError):
-    """No signal of this name came within the timeout of `job.wait_for`."""
+    """No signal of this name came within the timeout of `job.wait_for`. A job that it leaves is not retried."""
 
     def __init__(self, queue: str, job_id: str, name: str) -> None:
         self.name = name

@@ -64,11 +64,15 @@ class JobHandle(Guided, Generic[R_co]):
         self._snapshot = snapshot
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r} {self.id} in {self.queue.name!r}>"
+        found = " (deduplicated: the job that holds the key)" if self.deduplicated else ""
+        return f"<{type(self).__name__} {self.name!r} {self.id} in {self.queue.name!r}{found}>"
 
     @property
     def data(self) -> Json:
-        """The job's data as stored: for a task, an object of its arguments."""
+        """The job's data as stored: for a task, an object of its arguments.
+
+        If an add found the job (`created` is False), it is what the add was given, until `refresh`.
+        """
         return self._data
 
     @property

@@ -16,7 +16,7 @@ from ..job.options import StoredOptions, stored_options
 from ..job.phases import PhaseStatus, phases_of
 from ..job.record import JobRecord
 from ..job.states import State
-from ..job.steps import StepStatus, steps_of
+from ..job.steps import StepStatus, Wait, steps_of, wait_of
 
 T = TypeVar("T")
 
@@ -69,6 +69,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The phases of its pipeline, in order; not in lists of jobs."""
     steps: tuple[StepStatus, ...] = ()
     """Its steps that have ended, in that order; not in lists of jobs."""
+    waits_for: Wait | None = None
+    """The signal that it is delayed for, by `job.wait_for`; not in lists of jobs."""
     corrupt: tuple[str, ...] = ()
     """Names of fields that cannot be read, because of damage or another version; they have their defaults here."""
 
@@ -93,7 +95,7 @@ def _extras(record: JobRecord) -> dict[str, Any]:
 
 def _marks(record: JobRecord, corrupt: list[str]) -> dict[str, Any]:
     try:
-        return {"phases": phases_of(record), "steps": steps_of(record.marks)}
+        return {"phases": phases_of(record), "steps": steps_of(record.marks), "waits_for": wait_of(record)}
     except msgspec.MsgspecError:
         corrupt.append("marks")
         return {}

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ..errors import InvalidOption, InvalidPayload, NoHandler, Unrecoverable
+from ..errors import InvalidOption, InvalidPayload, NoHandler, SignalTimeout, Unrecoverable
 from ..showing import shown
 from .codec import JsonText
 from .failure import Failure
@@ -60,7 +60,8 @@ def may_retry(error: BaseException, job: Any, *classify: Classify | None) -> boo
         answer = verdict_of(decide, error, job)
         if answer is not None:
             return answer
-    return True
+    # The wait is over in every later attempt: all of them would be used up at once.
+    return not isinstance(error, SignalTimeout)
 
 
 def verdict_of(classify: Classify, error: BaseException, job: Any) -> bool | None:

@@ -8,8 +8,9 @@ from datetime import datetime
 import msgspec
 
 from .codec import Json
-from .instants import moment_of
-from .marks import STEP, Mark, phase_and_name
+from .instants import LAST_INSTANT, Instant, moment_of
+from .marks import SIGNAL, SLEEP, STEP, WAIT, Mark, phase_and_name
+from .record import JobRecord
 
 
 class StepResult(msgspec.Struct, frozen=True):
@@ -41,3 +42,26 @@ def steps_of(marks: Sequence[Mark]) -> tuple[StepStatus, ...]:
             phase, name = phase_and_name(mark.name, STEP)
             found.append(StepStatus(name, moment_of(mark.at), step.took, step.result, phase))
     return tuple(sorted(found, key=lambda step: step.ended_at))
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """What a delayed job waits for, by `job.wait_for`."""
+
+    signal: str
+    until: datetime | None = None
+    """When it goes on without the signal; None if never."""
+
+
+def wait_of(record: JobRecord) -> Wait | None:
+    """What it waits for, if the job is delayed, and since then no signal came and no other wait or sleep began."""
+    if record.state != "delayed":
+        return None
+    begun = [mark for mark in record.marks if mark.name.startswith((WAIT, SLEEP))]
+    newest = max(begun, key=lambda mark: mark.at, default=None)
+    if newest is None or not newest.name.startswith(WAIT):
+        return None
+    signal = phase_and_name(newest.name, WAIT)[1]
+    if any(mark.name == SIGNAL + signal for mark in record.marks):
+        return None
+    until = msgspec.json.decode(newest.value, type=Instant)
+    return Wait(signal, None if until >= LAST_INSTANT else moment_of(until))

@@ -13,12 +13,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ..client.pipelines import Phase
-from ..errors import AttemptTimeout, HandlerError, InvalidOption, NoHandler, Postponed
+from ..errors import AttemptTimeout, HandlerError, InvalidOption, NoHandler, Postponed, SignalTimeout
 from ..job.backoff import Backoff, custom_delay
 from ..job.codec import LARGEST_SIZE_LIMIT, encode
 from ..job.failure import Failure, failure_of
 from ..job.instants import Milliseconds
-from ..job.marks import Marking
+from ..job.marks import WAIT, Marking, scoped
 from ..job.options import StoredOptions, stored_options
 from ..job.outcomes import Classify, Outcome, attempts_remain, may_retry, verdict_of
 from ..job.phases import failed
@@ -54,7 +54,7 @@ class Attempts:
         signal: SendSignal,
     ) -> None:
         self._handlers = handlers
-        self._threads = threads
+        self.threads = threads
         self._processes = processes
         self._rules = rules
         self._signal = signal
@@ -118,7 +118,15 @@ class Attempts:
                 error = self.overtime(job)
             case _, Postponed():
                 children, mark = error.awaits_children, error.awaits
-                return Outcome(job.id, job.token, "postpone", delay=error.delay, awaits_children=children, awaits=mark)
+                return Outcome(
+                    job.id,
+                    job.token,
+                    "postpone",
+                    delay=error.delay,
+                    awaits_children=children,
+                    awaits=mark,
+                    marking=job.marking,
+                )
         job.error = error
         exhausted = not attempts_remain(options, job.record.attempts_made)
         delay: Milliseconds | None = None
@@ -182,11 +190,11 @@ class Attempts:
             return await function(job, context)
         if isinstance(function, InProcess):
             return await self._processes.run(source_of(function.function), job, context)
-        await self._threads.engage()
+        await self.threads.engage()
         job.threaded = True
         try:
             twin = SyncJob(job, asyncio.get_running_loop())
-            result = await self._threads.run(lambda each: function(each, SyncPhaseContext(context, each)), twin)
+            result = await self.threads.run(lambda each: function(each, SyncPhaseContext(context, each)), twin)
         finally:
             job.threaded = False
         # As of `lambda job, ctx: download(job, ctx, db)`.
@@ -202,10 +210,10 @@ class Attempts:
         return await self._in_thread(handler, job)
 
     async def _in_thread(self, handler: Handler, job: Job) -> Any:
-        await self._threads.engage()
+        await self.threads.engage()
         job.threaded = True
         try:
-            result = await self._threads.run(self._noting(handler, job), SyncJob(job, asyncio.get_running_loop()))
+            result = await self.threads.run(self._noting(handler, job), SyncJob(job, asyncio.get_running_loop()))
         finally:
             self._returned.pop(job, None)
         job.threaded = False
@@ -253,6 +261,11 @@ class Attempts:
         )
 
     def _final(self, job: Job, failure: Failure, options: StoredOptions, exhausted: bool) -> Outcome:
+        marking = _failed_phase(job, failure)
+        if isinstance(job.error, SignalTimeout):
+            # Its wait begins again if the job is retried by hand.
+            ended = Marking(forgets=(scoped(WAIT, job.phase, job.error.name),))
+            marking = ended if marking is None else marking.then(ended)
         return Outcome(
             job.id,
             job.token,
@@ -261,7 +274,7 @@ class Attempts:
             keep=options.keep_failed or self._rules.keep_failed,
             exhausted=exhausted,
             stack_traces=options.stack_traces,
-            marking=_failed_phase(job, failure),
+            marking=marking,
         )
 
     def _may_retry(self, job: Job, error: BaseException) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..client.running import is_async
 from ..errors import InvalidInput
@@ -14,6 +15,41 @@ from ..job.numbers import whole
 from ..job.options import MOST_ATTEMPTS
 from .step_marks import StepMarks, load_step, refuse_late, result_shape, step_value
 from .trying import NOT_TRIED_AGAIN
+
+T = TypeVar("T")
+
+
+class StepsInPlace(ABC):
+    """The part of a job in a thread or process that runs steps where its handler runs."""
+
+    @property
+    @abstractmethod
+    def _steps(self) -> StepMarks: ...
+
+    @property
+    @abstractmethod
+    def _result_limit(self) -> int: ...
+
+    @abstractmethod
+    def _write_step(self, mark: Mark) -> None: ...
+
+    def step(
+        self,
+        name: str,
+        function: Callable[..., T],
+        /,
+        *args: Any,
+        attempts: int = 1,
+        timeout: Duration | None = None,
+        **kwargs: Any,
+    ) -> T:
+        """Runs a function once in effect, where the handler runs; its stored result is the answer in later attempts.
+
+        Nothing can stop it: that it took longer than `timeout` is noticed when it has ended.
+        """
+        step = BlockingStep(name, function, args, kwargs, attempts, timeout)
+        result: T = step.run(self._steps, self._write_step, self._result_limit)
+        return result
 
 
 class BlockingStep(NamedTuple):

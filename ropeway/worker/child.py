@@ -31,7 +31,7 @@ from ..job.failure import failure_of
 from ..job.flows import ChildState, Policy, policy_or_none
 from ..job.marks import Mark
 from ..job.phases import overall, result_of_phase
-from .blocking_steps import BlockingStep
+from .blocking_steps import StepsInPlace
 from .described_flows import describe
 from .failures import PayloadRefused
 from .process_protocol import (
@@ -103,7 +103,7 @@ class Link:
         os.killpg(0, signal.SIGKILL)
 
 
-class ProcessJob(RunningJob):
+class ProcessJob(StepsInPlace, RunningJob):
     """The job as a handler in a process receives it; its calls block until they are answered.
 
     It has no `cancelled`: a process that must stop is killed.
@@ -125,28 +125,17 @@ class ProcessJob(RunningJob):
         if start.phase is not None:
             self._marks.begin_phase(start.phase.name)
 
-    def step(
-        self,
-        name: str,
-        function: Callable[..., T],
-        /,
-        *args: Any,
-        attempts: int = 1,
-        timeout: Duration | None = None,
-        **kwargs: Any,
-    ) -> T:
-        """Runs a function once in effect, in this process: its result is stored, and the answer in later attempts.
+    @property
+    def _steps(self) -> StepMarks:
+        return self._marks
 
-        Nothing can stop it: that it took longer than `timeout` is noticed when it has ended.
-        """
+    @property
+    def _result_limit(self) -> int:
+        return self._size_limit
 
-        def write(mark: Mark) -> None:
-            self._ask(Update(self.token, marks=self._marks.checked(mark)))
-            self._marks.written(mark)
-
-        step = BlockingStep(name, function, args, kwargs, attempts, timeout)
-        result: T = step.run(self._marks, write, self._size_limit)
-        return result
+    def _write_step(self, mark: Mark) -> None:
+        self._ask(Update(self.token, marks=self._marks.checked(mark)))
+        self._marks.written(mark)
 
     def sleep(self, duration: Duration, *, name: str | None = None) -> None:
         """Gives the slot back for a time; the handler begins again afterwards."""
@@ -260,7 +249,7 @@ def attempt(handler: Callable[..., Any], start: Start, link: Link) -> Ended:
             awaits=postponed.awaits,
         )
     except BaseException as error:  # noqa: BLE001 - SystemExit too fails the job, not the process
-        fatal = isinstance(error, Unrecoverable | InvalidPayload)
+        fatal = isinstance(error, Unrecoverable | InvalidPayload | SignalTimeout)
         return Ended(token, failure=failure_of(error), fatal=fatal, refused=isinstance(error, PayloadRefused))
     finally:
         if job is not None:

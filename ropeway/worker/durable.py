@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ..client.flow_plan import Plan
 from ..client.flows import FlowRequest
 from ..client.new_jobs import Call
 from ..client.running import is_async
-from ..errors import DuplicateJob, Postponed, SignalTimeout
+from ..errors import DuplicateJob, GatherChanged, Postponed, SignalTimeout
 from ..job.codec import Json, JsonText, decode, encode
 from ..job.durations import Duration, milliseconds
 from ..job.flows import Parent
@@ -29,6 +29,8 @@ from .trying import NOT_TRIED_AGAIN, within
 if TYPE_CHECKING:
     from ..client.queue import Queue
     from ..job.record import JobRecord
+    from .slots import Slot
+    from .threads import Threads
 
 R = TypeVar("R")
 
@@ -46,6 +48,7 @@ class Durable:
         id: str
         token: str
         record: JobRecord
+        slot: Slot | None
 
         @property
         def _known_marks(self) -> StepMarks: ...
@@ -53,6 +56,10 @@ class Durable:
         async def _update(self, change: JobUpdate) -> Answer: ...
 
         async def wait_for_children(self) -> None: ...
+
+        def discard(self) -> None: ...
+
+        def _mark_when_given_back(self, mark: Mark) -> None: ...
 
     @overload
     async def step(
@@ -98,7 +105,8 @@ class Durable:
         tries = whole("attempts", attempts, 1, MOST_ATTEMPTS)
         limit = None if timeout is None else milliseconds(timeout, "timeout") / 1000
         began = time.monotonic()
-        result = await _try(function, args, kwargs, tries, limit)
+        threads = None if self.slot is None else self.slot.threads
+        result = await _try(Called(function, args, kwargs, limit, threads), tries)
         value = step_value(shape, result, time.monotonic() - began, self.queue.size_limit)
         await self._write_marks(Mark(mark, value))
         return load_step(shape, value)
@@ -141,6 +149,8 @@ class Durable:
             if found is None:
                 raise SignalTimeout(self.queue.name, self.id, name)
             return decode(found)
+        if timeout is None:
+            self._mark_when_given_back(Mark(wait, str(until)))
         await self._give_back(Postponed(until - now, awaits=signal))
         raise AssertionError("the job was given back")
 
@@ -158,6 +168,9 @@ class Durable:
         if mark not in marks.values:
             await self._add_gathered(mark, calls)
         ids = msgspec.json.decode(marks.values[mark], type=list[tuple[str, str]])
+        if len(ids) != len(calls):
+            self.discard()
+            raise GatherChanged(self.queue.name, self.id, len(ids), len(calls))
         await self.wait_for_children()
         results = await self._results_of(ids)
         return [
@@ -212,29 +225,42 @@ class Durable:
                 return [results.get(child) for child in ids]
 
 
-async def _try(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], attempts: int, limit: float | None
-) -> Any:
+class Called(NamedTuple):
+    """A call of a step's function."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    limit: float | None
+    """Seconds."""
+    threads: Threads | None
+    """Those of the worker; None for a job that is processed by hand."""
+
+    async def run(self) -> Any:
+        if is_async(self.function):
+            return await within(self.limit, self.function(*self.args, **self.kwargs))
+        # Nothing can stop a thread: a timeout is noticed when it has ended, so that no second one runs beside it.
+        began = time.monotonic()
+        result = await self._in_thread()
+        if inspect.isawaitable(result):
+            return await within(self.limit, result)
+        refuse_late(began, self.limit)
+        return result
+
+    async def _in_thread(self) -> Any:
+        if self.threads is None:
+            return await asyncio.to_thread(self.function, *self.args, **self.kwargs)
+        await self.threads.engage()
+        return await self.threads.run(lambda _: self.function(*self.args, **self.kwargs), None)
+
+
+async def _try(call: Called, attempts: int) -> Any:
     while True:
         attempts -= 1
         try:
-            return await _called(function, args, kwargs, limit)
+            return await call.run()
         except NOT_TRIED_AGAIN:
             raise
         except Exception:
             if attempts == 0:
                 raise
-
-
-async def _called(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], limit: float | None
-) -> Any:
-    if is_async(function):
-        return await within(limit, function(*args, **kwargs))
-    # Nothing can stop a thread: a timeout is noticed when it has ended, so that no second one runs beside it.
-    began = time.monotonic()
-    result = await asyncio.to_thread(function, *args, **kwargs)
-    if inspect.isawaitable(result):
-        return await within(limit, result)
-    refuse_late(began, limit)
-    return result

@@ -27,7 +27,7 @@ from ..job.options import StoredOptions
 from ..job.record import JobRecord
 from ..job.retention import KEEP_COMPLETED
 from ..store.values import Added, Answer, JobUpdate
-from .blocking_steps import BlockingStep
+from .blocking_steps import StepsInPlace
 from .completing import Completion, complete_with, completing, completing_blocking
 from .durable import Durable
 from .service import until_answered
@@ -103,7 +103,7 @@ class Job(Durable, JobHandle[Any], RunningJob):
         self.slot: Slot | None = None
         self.step_marks: StepMarks | None = None
         self.marking: Marking | None = None
-        """Marks to be stored with its completion."""
+        """Marks to be stored with its completion, or when it is postponed."""
         self.phase: str | None = None
         """The phase of its pipeline that runs now."""
         self.posted: Posted | None = None
@@ -203,6 +203,10 @@ class Job(Durable, JobHandle[Any], RunningJob):
         """If this attempt fails, there will be no other."""
         self.discarded = True
 
+    def _mark_when_given_back(self, mark: Mark) -> None:
+        """Tells readers what it waits for, without a write of its own."""
+        self.marking = Marking((mark,))
+
     def transaction(self, using: object = None) -> AbstractAsyncContextManager[Any]:
         """Commits the writes of the block and the job's completion together at its end, or neither.
 
@@ -276,7 +280,7 @@ def _has_notices(change: JobUpdate) -> bool:
     return change.marking is not None and bool(change.marking.notices)
 
 
-class SyncJob(RunningJob):
+class SyncJob(StepsInPlace, RunningJob):
     """The job as a `def` handler receives it; its calls block until they are answered."""
 
     run_in: ClassVar[RunIn] = "thread"
@@ -336,28 +340,16 @@ class SyncJob(RunningJob):
         """Returns if all children have ended; otherwise leaves the handler, which begins again then."""
         return self._wait(self._job.wait_for_children)
 
-    def step(
-        self,
-        name: str,
-        function: Callable[..., T],
-        /,
-        *args: Any,
-        attempts: int = 1,
-        timeout: Duration | None = None,
-        **kwargs: Any,
-    ) -> T:
-        """Runs a function once in effect, in this thread: its result is stored, and the answer in later attempts.
+    @property
+    def _steps(self) -> StepMarks:
+        return self._job._known_marks  # noqa: SLF001 - a part of the job
 
-        Nothing can stop it: that it took longer than `timeout` is noticed when it has ended.
-        """
+    @property
+    def _result_limit(self) -> int:
+        return self.queue.size_limit
 
-        def write(mark: Mark) -> None:
-            self._wait(lambda: self._job._write_marks(mark))  # noqa: SLF001 - a part of the job
-
-        step = BlockingStep(name, function, args, kwargs, attempts, timeout)
-        marks = self._job._known_marks  # noqa: SLF001 - a part of the job
-        result: T = step.run(marks, write, self.queue.size_limit)
-        return result
+    def _write_step(self, mark: Mark) -> None:
+        self._wait(lambda: self._job._write_marks(mark))  # noqa: SLF001 - a part of the job
 
     def sleep(self, duration: Duration, *, name: str | None = None) -> None:
         """Gives the slot back for a time; the handler begins again afterwards."""

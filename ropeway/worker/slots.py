@@ -14,6 +14,7 @@ from ..job.outcomes import Outcome
 from .attempts import Attempts
 from .job import REVOKED, Job, Signal
 from .service import log
+from .threads import Threads
 
 LOOP_SHARE: Final = 0.005
 """Seconds after which a slot yields to the loop, even if its jobs never await anything."""
@@ -22,9 +23,11 @@ LOOP_SHARE: Final = 0.005
 class Slot:
     """A task that runs one job after another."""
 
-    __slots__ = ("job", "task")
+    __slots__ = ("job", "task", "threads")
 
-    def __init__(self) -> None:
+    def __init__(self, threads: Threads) -> None:
+        self.threads = threads
+        """For steps of its jobs that block."""
         self.job: Job | None = None
         self.task: asyncio.Task[None] | None = None
 
@@ -151,7 +154,7 @@ class Slots:
                 return
         if len(self._slots) < self.size:
             self._waking = True
-            slot = Slot()
+            slot = Slot(self._attempts.threads)
             self._slots.add(slot)
             slot.task = asyncio.create_task(self._work(slot), name="ropeway-slot")
             slot.task.add_done_callback(partial(self._check, slot))

@@ -711,3 +711,61 @@ class TestThreadsAndProcesses:
         await run(queue, work)
 
         assert tries == [1, 1]
+
+
+class TestBetweenAttempts:
+    async def test_a_blocking_step_runs_in_a_thread_of_the_worker(self, queue: Queue):
+        async def work(job: Job) -> str:
+            return await job.step("where", lambda: threading.current_thread().name)
+
+        worker = Worker(queue, work)
+        async with worker:
+            job = await queue.add("work")
+            assert (await job.result(timeout=PATIENCE)).startswith(worker.id)
+
+    async def test_a_gather_with_other_calls_than_before_says_so_and_is_not_retried(self, queue: Queue):
+        async def child(job: Job) -> None:
+            pass
+
+        async def parent(job: Job) -> Any:
+            numbers = range(2 if job.record.attempts_started == 1 else 3)
+            return await job.gather(*(Flow("child", number) for number in numbers))
+
+        async with Worker(queue, {"parent": parent, "child": child}):
+            job = await queue.add("parent", attempts=5)
+            with pytest.raises(JobFailed, match=r"GatherChanged.* has 3 calls, and added 2 children"):
+                await job.result(timeout=PATIENCE)
+        assert (await job.refresh()).attempts_made == 1
+
+    async def test_a_timeout_that_leaves_the_handler_is_not_retried_and_by_hand_waits_again(self, queue: Queue):
+        async def work(job: Job) -> Any:
+            return await job.wait_for("paid", timeout=0.01)
+
+        async with Worker(queue, work):
+            job = await queue.add("work", attempts=5)
+            with pytest.raises(JobFailed, match="no signal 'paid' came"):
+                await job.result(timeout=PATIENCE)
+        after = await job.refresh()
+        assert (after.attempts_made, after.state) == (1, "failed")
+
+        await job.retry()
+        await queue.signal(job.id, "paid", 5)
+        async with Worker(queue, work):
+            assert await job.result(timeout=PATIENCE) == 5
+
+    @pytest.mark.every_store
+    @pytest.mark.parametrize("timeout", [None, "1 day"])
+    async def test_a_reader_sees_what_a_job_waits_for(self, queue: Queue, timeout: str | None):
+        async def work(job: Job) -> Any:
+            return await job.wait_for("paid", timeout=timeout)
+
+        async with Worker(queue, work):
+            job = await queue.add("work")
+            await told(queue, "delayed", job)
+            waits_for = (await job.refresh()).waits_for
+            assert waits_for is not None
+            assert (waits_for.signal, waits_for.until is None) == ("paid", timeout is None)
+
+            await queue.signal(job.id, "paid", 1)
+            await job.result(timeout=PATIENCE)
+        assert (await job.refresh()).waits_for is None

@@ -82,6 +82,7 @@ def _show_facts(job: Snapshot, children: Mapping[ChildState, int]) -> None:
         "stalled": job.stalled_count or "",
         "added": clock_time(job.created_at),
         "due": "when it is woken" if job.due_at == moment_of(LAST_INSTANT) else clock_time(job.due_at),
+        "waits for": "" if job.waits_for is None else f"signal {shown(job.waits_for.signal)}",
         "start by": clock_time(job.start_by) if job.started_at is None else "",
         "started": clock_time(job.started_at),
         "finished": clock_time(job.finished_at),
