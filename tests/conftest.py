@@ -27,6 +27,9 @@ settings.register_profile(
 )
 settings.load_profile("ropeway")
 
+# Hundreds of programs are started: where the shell forbids it, each would compile Ropeway anew instead of once for all.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell that runs the tests in the background has them ignore it, and so would all programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
