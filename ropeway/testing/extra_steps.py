@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ..job.dedupe import IN_FLOWS, MODES, WITH_TTL, DedupeMode, DedupeRule
 from ..job.extras import Extras, WebhookRule
+from ..job.marks import Mark, Marking, Notice
 from ..job.record import NewJob
 from ..job.states import FINAL
 from .factories import DAY, ELSEWHERE, MINUTE, NOW, QUEUE, SECOND, new_job
@@ -19,6 +20,7 @@ SCHEDULES: Final = ("nightly", "hourly")
 
 _keys = st.sampled_from(["x", "x", "y"])
 _seldom = st.sampled_from([False, False, False, True])
+_marks = st.sampled_from(["step:a", "signal:b"])
 _job_ids = st.sampled_from(["a", "b", "c", "d", "e", "f"])
 
 
@@ -102,6 +104,16 @@ def _write(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@st.composite
+def _marking(draw: st.DrawFn) -> Marking:
+    names = draw(st.lists(_marks, max_size=2, unique=True))
+    return Marking(
+        tuple(Mark(name, draw(st.sampled_from(["1", '"two"']))) for name in names),
+        tuple(draw(st.lists(_marks, max_size=1))),
+        tuple(map(Notice, draw(st.lists(st.sampled_from(["phase-started", "phase-completed"]), max_size=3)))),
+    )
+
+
 EXTRA_STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "add_with_extras": (9, {"bundles": bundles()}),
     # What follows from the end of such jobs is rare otherwise.
@@ -116,6 +128,20 @@ EXTRA_STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     ),
     "write_schedules": (3, {"writes": st.lists(_write(), min_size=1, max_size=2)}),
     "read_schedules": (1, {"after": st.none() | st.sampled_from(SCHEDULES), "limit": st.integers(1, 2)}),
+    "mark": (
+        3,
+        {"marking": _marking(), "ids": st.lists(_job_ids, min_size=1, max_size=2), "with_token": st.booleans()},
+    ),
+    "settle_with_marks": (
+        2,
+        {
+            "move": st.sampled_from(["complete", "fail", "retry", "postpone", "postpone", "hand back"]),
+            "marking": _marking(),
+            "awaits": st.none() | _marks,
+            "delay": st.sampled_from([0, SECOND, DAY]),
+        },
+    ),
+    "retry_and_forget": (1, {"ids": st.lists(_job_ids, min_size=1, max_size=2, unique=True), "name": _marks}),
     "read_dedupe": (2, {}),
     "release_dedupe": (1, {"key": st.sampled_from(KEYS)}),
 }

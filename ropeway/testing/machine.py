@@ -19,6 +19,7 @@ from ..job.extras import Extras, WebhookRule
 from ..job.failure import Failure
 from ..job.flows import Child, Parent, Policy
 from ..job.instants import Instant, Milliseconds
+from ..job.marks import Marking
 from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
@@ -204,6 +205,23 @@ class StoreMachine(RuleBasedStateMachine):
         log = tuple(f"line {number}" for number in range(lines))
         self.do(commands.Update(QUEUE, [JobUpdate(id, log=log, keep_logs=keep)]))
 
+    # Marks
+
+    def mark(self, marking: Marking, ids: list[str], with_token: bool) -> None:
+        changes = [JobUpdate(id, self._token(id, "current") if with_token else None, marking=marking) for id in ids]
+        self.do(commands.Update(QUEUE, changes))
+        self.do(commands.Get(QUEUE, ids))
+
+    def settle_with_marks(self, move: SettlingMove, marking: Marking, awaits: str | None, delay: Milliseconds) -> None:
+        for job in self._jobs("active")[:1]:
+            outcome = Outcome(job.id, token_of(job), move, failure=Failure("no luck"), delay=delay, marking=marking)
+            self._settle([replace(outcome, awaits=awaits if move == "postpone" else None)], None)
+            self.do(commands.Get(QUEUE, [job.id]))
+
+    def retry_and_forget(self, ids: list[str], name: str) -> None:
+        self.do(commands.Retry(QUEUE, ids, forgets=(name,)))
+        self.do(commands.Get(QUEUE, ids))
+
     # Operate
 
     def clear_log(self, id: str, keep: int) -> None:
@@ -374,8 +392,10 @@ def _comparable(command: Command[Any], answer: Any) -> Any:
             return replace(answer, jobs=_unnumbered(answer.jobs), again_at=again_at)
         case commands.Settle(then=Claim() as then), Settled(claimed=Claimed() as claimed):
             return replace(answer, claimed=_comparable(then, claimed))
-        case Find(), Page():
-            return _unnumbered(answer.jobs)
+        case (Find() | commands.Get(), _):
+            return _unnumbered(
+                [job for job in (answer.jobs if isinstance(answer, Page) else answer) if job is not None]
+            )
         case ((commands.Renew() | commands.Update()), _):
             return [one.verdict for one in answer]
         case commands.Tick(), Ticked():
