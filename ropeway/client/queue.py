@@ -76,6 +76,7 @@ from .sync_queue import SyncQueue
 from .task_decorator import TaskDecorator
 from .task_maker import TaskMaker
 from .tasks import Tasks
+from .timings import MinuteTimings, read_timings
 from .transactions import own_transaction
 from .webhooks import WebhookWriter, delivery, queue_webhook
 from .workers import WorkerInfo, read_workers
@@ -363,6 +364,13 @@ class Queue(Attached, Guided):
     async def metrics(self, *, since: datetime | None = None) -> list[Metric]:
         """Counts per minute, oldest first; kept for two weeks."""
         return await self.store.metrics(self.name, since=0 if since is None else instant_of(since, "since"))
+
+    async def timings(self, *, since: datetime | None = None) -> list[MinuteTimings]:
+        """How long jobs waited and ran, as histograms per minute, oldest first; kept for two weeks.
+
+        Workers write them every ten seconds. Those that are killed take the last ones with them.
+        """
+        return await read_timings(self.store, self.name, 0 if since is None else instant_of(since, "since"))
 
     async def history(self, id: str) -> History:
         """The job's failed attempts and log lines."""

@@ -33,6 +33,7 @@ from .sync_flows import SyncFlowHandle
 from .sync_found import SyncFoundJob, SyncJobPage
 from .sync_handle import SyncJobHandle
 from .sync_schedules import SyncSchedules
+from .timings import MinuteTimings
 from .transactions import own_transaction_blocking
 from .workers import WorkerInfo
 
@@ -291,6 +292,13 @@ class SyncQueue(Guided):
     def metrics(self, *, since: datetime | None = None) -> list[Metric]:
         """Counts per minute, oldest first; kept for two weeks."""
         return run(self._queue.metrics(since=since))
+
+    def timings(self, *, since: datetime | None = None) -> list[MinuteTimings]:
+        """How long jobs waited and ran, as histograms per minute, oldest first; kept for two weeks.
+
+        Workers write them every ten seconds. Those that are killed take the last ones with them.
+        """
+        return run(self._queue.timings(since=since))
 
     def history(self, id: str) -> History:
         """The job's failed attempts and log lines."""

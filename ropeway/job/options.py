@@ -98,6 +98,8 @@ class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The parameters that are filled with results of the job's children."""
     phases: tuple[str, ...] | None = None
     """The phases of its pipeline, if that was known where it was added; for readers, until it starts."""
+    delay: Milliseconds | None = 0
+    """With which it was added, so that workers know since when it waits; None: until an instant."""
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -157,6 +159,10 @@ def read_options(options: Mapping[str, Any], *, beside_data: bool = False) -> tu
             raise _unknown(option, beside_data=beside_data) from None
         field, read = reader(option, value)
         (placed if field in _PLACED else stored)[field] = read
+    if "due_at" in placed:
+        stored["delay"] = None
+    elif delay := placed.get("delay"):
+        stored["delay"] = delay
     return Placement(**placed), _encode(StoredOptions(**stored)).decode() if stored else "{}"
 
 

@@ -34,6 +34,8 @@ from .maintenance.rescue import Rescue
 from .maintenance.revocations import Revocations
 from .maintenance.thread import maintenance_for
 from .maintenance.ticker import Ticker
+from .maintenance.timekeeper import Timekeeper
+from .observations import Observations
 from .options import Rules
 from .process_exits import PROCESS_EXITS
 from .processes import Processes
@@ -94,7 +96,8 @@ class Runtime:
         self._threads = Threads(worker_id)
         self._processes = Processes(rules.max_process_jobs, rules.max_process_memory)
         self._attempts = Attempts(handlers, self._threads, self._processes, rules, self._signal)
-        self.slots = Slots(rules.concurrency, self._attempts, self._ended)
+        self._observations = Observations()
+        self.slots = Slots(rules.concurrency, self._attempts, self._ended, self._observations.ran)
         quarantine = Quarantine(self.slots, handlers, rules.stalls_in)
         self.dispatcher = Dispatcher(
             queues,
@@ -221,6 +224,7 @@ class Runtime:
                     if extras is not None and system.is_fed_by(extras):
                         self._accompany_if_possible(system, job.queue.store)
         self._reports.claimed(jobs)
+        self._observations.claimed(jobs)
 
     async def _open(self, queue: Queue) -> None:
         limit = self._rules.max_global_concurrency
@@ -429,6 +433,7 @@ class Runtime:
                 Ticker(store, name, stalls, rules.stalled_interval, reports.on_ticked),
                 revocations,
                 Census(store, name, self._handlers.names, reports.on_unhandled),
+                Timekeeper(store, name, self._observations),
             ]
         for handle in domain.stores:
             presence = Presence(self._siblings[handle], self._describe)
@@ -444,7 +449,7 @@ class Runtime:
 
     async def end_without_loop(self) -> None:
         if self._stoppable is not None:
-            await self._withdraw_presence()
+            await self._final_calls()
             self._stoppable.give_up()
 
     def _locked(self) -> list[Job]:
@@ -457,18 +462,20 @@ class Runtime:
         return [job for job in jobs if self._attempts.deadlines.get(job, now) >= now]
 
     async def _close_maintenance(self) -> None:
-        await self._withdraw_presence()
+        await self._final_calls()
         for store in self._siblings.values():
             with suppress(TimeoutError):
                 async with asyncio.timeout(FINAL_CALL_TIMEOUT):
                     await store.close()
 
-    async def _withdraw_presence(self) -> None:
-        """Removes the worker's records; they expire by themselves if a store cannot be reached now."""
+    async def _final_calls(self) -> None:
+        """Writes the last timings, and removes the worker's records; these expire if a store cannot be reached now."""
         with suppress(TimeoutError):
             async with asyncio.timeout(FINAL_CALL_TIMEOUT):
+                queues = self._maintenance_stores.items()
+                writing = (Timekeeper(store, name, self._observations).write() for name, store in queues)
                 withdrawing = (Presence(store, self._describe).withdraw() for store in self._siblings.values())
-                await asyncio.gather(*withdrawing, return_exceptions=True)
+                await asyncio.gather(*writing, *withdrawing, return_exceptions=True)
 
     def _ended(self, job: Job, outcome: Outcome | None) -> None:
         completion = job.completion

@@ -39,7 +39,14 @@ class Slots:
     jobs that end without awaiting anything are all run by one slot, for the cost of a call each.
     """
 
-    def __init__(self, size: int, attempts: Attempts, ended: Callable[[Job, Outcome | None], None]) -> None:
+    def __init__(
+        self,
+        size: int,
+        attempts: Attempts,
+        ended: Callable[[Job, Outcome | None], None],
+        observe: Callable[[str, float], None],
+    ) -> None:
+        """`observe` is told of each attempt that ran: in which queue, and how many seconds it took."""
         self.size = size
         self.reserved = 0
         """Slots that claims in flight may fill."""
@@ -51,6 +58,7 @@ class Slots:
         """Called when a job is no longer held. Set only while somebody waits for that: each job would pay for it."""
         self._attempts = attempts
         self._ended = ended
+        self._observe = observe
         self._ready: deque[Job] = deque()
         self._slots: set[Slot] = set()
         self._abandoned: set[Slot] = set()
@@ -189,7 +197,7 @@ class Slots:
         task, ready, run = slot.task, self._ready, self._attempts.run
         assert task is not None
         clock = asyncio.get_running_loop().time
-        since = clock()
+        since = began = clock()
         while ready and not self._closed:
             try:
                 job = ready.popleft()
@@ -210,10 +218,13 @@ class Slots:
                 _forget_cancels(task)
             if slot not in self._slots:
                 return
+            now = clock()
+            self._observe(job.queue.name, now - began)
             self._end(job, outcome)
-            if clock() - since > LOOP_SHARE:
+            began = now
+            if now - since > LOOP_SHARE:
                 await self._pause(asyncio.sleep(0))
-                since = clock()
+                since = began = clock()
 
     def _end(self, job: Job, outcome: Outcome | None = None) -> None:
         job.ended = True

@@ -74,12 +74,12 @@ def test_every_option_is_read():
         "https://example.com/",
     )
     assert stored_options(text) == StoredOptions(
-        4, Backoff.exponential(1, jitter=0.5), 60_000, NOT_AT_ALL, Retention(3_600_000, 5), 9, 0, 3
+        4, Backoff.exponential(1, jitter=0.5), 60_000, NOT_AT_ALL, Retention(3_600_000, 5), 9, 0, 3, delay=5_000
     )
 
 
 def test_where_a_job_stands_is_not_stored_with_it():
-    assert read_options({"id": "a", "delay": 5, "priority": 1, "lifo": True})[1] == "{}"
+    assert read_options({"id": "a", "priority": 1, "lifo": True})[1] == "{}"
 
 
 def test_equal_options_are_one_value():

@@ -43,7 +43,7 @@ class Counted:
 async def test_a_job_is_either_begun_or_handed_back():
     queue = Queue("letters", "memory://")
     attempts, taken = Counted(), list[str]()
-    slots = Slots(5, cast(Attempts, attempts), lambda job, _: slots.held.discard(job))
+    slots = Slots(5, cast(Attempts, attempts), lambda job, _: slots.held.discard(job), lambda *_: None)
     jobs = [running_job(queue, str(number)) for number in range(MANY)]
     is_over = threading.Event()
 
