@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "jobs": "List, show, retry, signal, cancel, promote, change, redrive and remove jobs.",
     "flows": "Show flows: jobs that wait for other jobs.",
     "schedules": "List, show, make, pause, resume, run and remove schedules.",
+    "webhooks": "List, show and send again deliveries of webhooks, enable URLs, deliver.",
     "queues": "List, pause, resume, limit, clean, drain and obliterate queues.",
     "serve": "Serve a store over HTTP: a broker for workers in any language.",
     "tokens": "Create, list and revoke the tokens of `ropeway serve`.",

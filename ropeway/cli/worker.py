@@ -36,6 +36,7 @@ class WorkerCommand(NamedTuple):
     log_format: LogFormat
     log_level: str
     loop: LoopName
+    webhooks: bool | None
     url: str | None
     supervised: str
     """The process's number and their count, as in `1/4`; empty for a single one."""
@@ -51,7 +52,8 @@ class WorkerCommand(NamedTuple):
             "--loop": self.loop,
         }
         given = [str(part) for option, value in options.items() if value for part in (option, value)]
-        return ["worker", self.target, *given]
+        webhooks = {None: [], True: ["--webhooks"], False: ["--no-webhooks"]}[self.webhooks]
+        return ["worker", self.target, *given, *webhooks]
 
 
 @click.command(
@@ -75,6 +77,7 @@ class WorkerCommand(NamedTuple):
 @click.option(
     "--loop", type=click.Choice(LOOPS), default="auto", show_default=True, help="auto: uvloop, if it is installed."
 )
+@click.option("--webhooks/--no-webhooks", default=None, help="Deliver webhooks always or never; by default if needed.")
 @click.option("--supervised", default="", hidden=True)
 @url_option
 def worker(**given: Any) -> int:
@@ -106,6 +109,8 @@ def _work(orders: WorkerCommand) -> int:
         narrow(loaded, names)
     if orders.concurrency is not None:
         loaded.concurrency = orders.concurrency
+    if orders.webhooks is not None:
+        loaded.webhooks = orders.webhooks
     number, _, processes = orders.supervised.partition("/")
     if processes not in ("", "1"):
         for queue in loaded.queues:

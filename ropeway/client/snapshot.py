@@ -71,6 +71,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Its steps that have ended, in that order; not in lists of jobs."""
     waits_for: Wait | None = None
     """The signal that it is delayed for, by `job.wait_for`; not in lists of jobs."""
+    webhook: str | None = None
+    """The URL to which its end is reported; of a delivery, that to which it goes."""
     corrupt: tuple[str, ...] = ()
     """Names of fields that cannot be read, because of damage or another version; they have their defaults here."""
 
@@ -90,6 +92,7 @@ def _extras(record: JobRecord) -> dict[str, Any]:
         "dedupe": None if extras.dedupe is None else extras.dedupe.key,
         "schedule": extras.schedule,
         "origin": extras.origin,
+        "webhook": None if extras.webhook is None else extras.webhook.url,
     }
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .draining import drain, drain_sync
     from .isolation import isolated
     from .store import FakeStore
+    from .webhooks import WebhookRequest
 else:
     from ..lazy import lazily
 
@@ -29,6 +30,7 @@ else:
             "draining": "drain drain_sync",
             "isolation": "isolated",
             "store": "FakeStore",
+            "webhooks": "WebhookRequest",
         },
     )
 
@@ -38,6 +40,7 @@ __all__ = [
     "Drained",
     "FakeClock",
     "FakeStore",
+    "WebhookRequest",
     "added",
     "assert_added",
     "assert_not_added",

@@ -9,17 +9,18 @@ import msgspec
 
 from ..job.codec import LARGEST_SIZE_LIMIT, Json, decode, encode
 from ..job.dedupe import Dedupe, DedupeRule
-from ..job.extras import Extras
+from ..job.extras import Extras, WebhookRule
 from ..job.flows import Child, Parent
 from ..job.instants import Instant, Milliseconds
 from ..job.options import StoredOptions, read_options, stored_options
 from ..job.record import NewJob
+from ..job.webhook_options import EVENTS, Webhook
 
 _FIELDS: Final = {"remove_on_complete": "keep_completed", "remove_on_fail": "keep_failed"}
 """Options that are stored under another name."""
 
 
-_OWN_FIELDS: Final = ("id", "delay", "priority", "lifo", "tags", "expires", "dead_letter", "dedupe")
+_OWN_FIELDS: Final = ("id", "delay", "priority", "lifo", "tags", "expires", "dead_letter", "dedupe", "webhook")
 """Options that are beside the stored ones."""
 
 
@@ -46,6 +47,7 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
     """Time from the add by which it must be started."""
     dead_letter: str | None = None
     dedupe: DedupeRule | None = None
+    webhook: WebhookRule | None = None
 
     def option(self, option: str) -> Any:
         """The value of an option, as it is stored."""
@@ -53,7 +55,7 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
             return getattr(self, option)
         return getattr(self.options, _FIELDS.get(option, option))
 
-    def expected(self, option: str, given: Any) -> Any:
+    def expected(self, option: str, given: Any) -> Any:  # noqa: PLR0911 - one for each kind
         """What `option` would return if the job had been added with this value."""
         placement, stored = read_options({option: given})
         match option:
@@ -66,6 +68,8 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
                 if isinstance(rule, Dedupe):
                     return rule.rule(self.name, encode(self.data, "data", LARGEST_SIZE_LIMIT))
                 return rule
+            case "webhook":
+                return _webhook(placement.webhook, self.webhook)
         if option in _OWN_FIELDS:
             return getattr(placement, option)
         return getattr(stored_options(stored), _FIELDS.get(option, option))
@@ -78,6 +82,7 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
             "tags": self.tags,
             "expires": str(self.expires) if self.expires else None,
             "dead_letter": self.dead_letter,
+            "webhook": None if self.webhook is None else self.webhook.url,
             "dedupe": None if self.dedupe is None else f"{self.dedupe.key} ({self.dedupe.mode})",
         }
         kept = msgspec.to_builtins(self.options)
@@ -103,7 +108,15 @@ def added_job(job: NewJob, at: Instant) -> AddedJob:
         expires=_expires(extras, at),
         dead_letter=extras.dead_letter,
         dedupe=extras.dedupe,
+        webhook=extras.webhook,
     )
+
+
+def _webhook(given: Webhook | str | bool | None, added: WebhookRule | None) -> WebhookRule | None:
+    """A URL alone is added with the events of the queue."""
+    if isinstance(given, Webhook):
+        return given.rule()
+    return WebhookRule(given, added.events if added is not None else EVENTS) if isinstance(given, str) else None
 
 
 def _expires(extras: Extras, at: Instant) -> timedelta | None:

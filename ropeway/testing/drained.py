@@ -10,6 +10,7 @@ from ..errors import JobFailed
 from ..job.codec import Json
 from ..job.states import State
 from ..worker.failures import HandlerFailed
+from .webhooks import WebhookRequest
 
 Ended: TypeAlias = Literal["completed", "failed", "retrying", "postponed", "cancelled", "lost"]
 
@@ -44,6 +45,8 @@ class Drained(msgspec.Struct, frozen=True):
     """Ids of jobs whose lock expired."""
     left: dict[State, int]
     """Unfinished jobs by state: without a handler, in paused queues, or not yet due."""
+    webhooks: list[WebhookRequest] = []
+    """Messages about ended jobs: those that were given to the `receiver`, or wait to be sent."""
 
     @property
     def completed(self) -> list[Attempt]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import wraps
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, Unpack
 
+from msgspec.structs import replace
+
 from ..client.portal import refuse_on_a_loop
 from ..client.queue import Queue
 from ..errors import InvalidOption, RopewayError
@@ -16,6 +18,7 @@ from ..job.durations import Duration, milliseconds
 from ..job.instants import LAST_INSTANT, Instant, Milliseconds
 from ..job.numbers import whole
 from ..store.commands import Find
+from ..store.contract import Store
 from ..store.values import BATCH
 from ..worker.handlers import HandlerFunction
 from ..worker.job import Job
@@ -26,11 +29,15 @@ from .drain_recorder import DrainRecorder
 from .drained import Drained
 from .fake_loop import FakeLoop, Jump, Pace, Wait
 from .store import fake_store
+from .webhooks import Receiver, ToReceiver, WebhookRequest, delivering, waiting_deliveries
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Until: TypeAlias = Literal["idle", "due"]
 
+PATIENCE: Final = 60.0
+MOST_DELIVERIES: Final = 100
+"""Most attempts of one delivery, before its receiver is taken for one that postpones it for ever."""
 CHANCE: Final = 0.005
 """Real seconds that are given to other code to end a handler's sleep, before the clock is advanced."""
 
@@ -43,6 +50,7 @@ async def drain(
     raise_failures: bool = True,
     max_jobs: int = 1_000,
     patience: Duration = 60,
+    receiver: Receiver | None = None,
     **options: Unpack[WorkerOptions],
 ) -> Drained:
     """Runs the jobs of a queue, of several, or of a worker's queues, until there is nothing left to do.
@@ -54,6 +62,9 @@ async def drain(
     If jobs failed for good, it raises the error of the first one's handler, unless `raise_failures` is False. It gives
     up after `max_jobs` runs (jobs may add jobs for ever), and if a handler waits for `patience` real seconds for
     something other than time.
+
+    Webhooks of the jobs are sent nowhere: `Drained.webhooks` has what waits to be sent. With `receiver`, a function
+    that takes a `WebhookRequest` and may answer with a status, they are delivered to that, with their retries.
     """
     if until not in ("idle", "due"):
         raise InvalidOption("until", f'cannot be {until!r}: use "idle" or "due"')
@@ -61,13 +72,26 @@ async def drain(
     worker = _worker(what, handler, options)
     draining = Draining(worker, until, whole("max_jobs", max_jobs, 1), milliseconds(patience, "patience") / 1000)
     usual, worker.concurrency = worker.concurrency, concurrency
+    usual_webhooks, worker.webhooks = worker.webhooks, False
     try:
         drained = await draining.run()
     finally:
-        worker.concurrency = usual
+        worker.concurrency, worker.webhooks = usual, usual_webhooks
+    stores = {id(queue.store): queue.store for queue in worker.queues}.values()
+    drained = replace(drained, webhooks=[one for store in stores for one in await _webhooks(store, until, receiver)])
     if raise_failures:
         drained.raise_failures()
     return drained
+
+
+async def _webhooks(store: Store, until: Until, receiver: Receiver | None) -> list[WebhookRequest]:
+    """What waits to be sent, or was given to the receiver."""
+    waiting = await waiting_deliveries(store)
+    if receiver is None or not waiting:
+        return waiting
+    sender = ToReceiver(receiver)
+    await Draining(delivering(store, sender), until, len(waiting) * MOST_DELIVERIES, PATIENCE).run()
+    return sender.requests
 
 
 def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

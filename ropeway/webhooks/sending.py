@@ -8,26 +8,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 import h11
 
 from ..job.web_urls import WebUrl
 from .connections import MOST_BYTES, Connection, Connections
 from .failures import Unreachable
+from .reply import Reply
 from .resolving import checked_url
 
 DEADLINE: Final = 10.0
 EXCERPT: Final = 500
 """Most bytes of an answer's body that are kept."""
-
-
-class Reply(NamedTuple):
-    status: int
-    retry_after: str | None
-    excerpt: bytes
-    """The first bytes of the body, as they came."""
-    seconds: float
 
 
 class Sender:

@@ -26,7 +26,7 @@ from ..store.contract import Store
 from ..webhooks.failures import Refused, Unreachable
 from ..webhooks.message import message_of
 from ..webhooks.records import WebhookSettings, disable, environment_hosts, is_disabled, read_settings
-from ..webhooks.sending import Reply, Sender
+from ..webhooks.reply import Reply, SendsMessages
 from ..webhooks.signing import signed_headers
 from .job import Job
 
@@ -53,9 +53,9 @@ class _Known(NamedTuple):
 class Deliverer:
     """Sends the deliveries of one store. Belongs to one event loop."""
 
-    def __init__(self, store: Store, sender: Sender | None = None) -> None:
+    def __init__(self, store: Store, sender: SendsMessages) -> None:
         self._store = store
-        self._sender = sender or Sender()
+        self._sender = sender
         self._known: dict[tuple[str, str], _Known] = {}
 
     def close(self) -> None:

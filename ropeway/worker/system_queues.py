@@ -40,12 +40,13 @@ class SystemQueue(NamedTuple):
 def _deliverer(store: Store) -> SystemHandler:
     try:
         # Most workers have no webhooks, and need no HTTP client.
+        from ..webhooks.sending import Sender  # noqa: PLC0415
         from .delivering import Deliverer  # noqa: PLC0415
     except ModuleNotFoundError as missing:
         if missing.name != "h11":
             raise
         raise InvalidOption("webhooks", 'need an HTTP client: pip install "ropeway[webhooks]"') from None
-    return Deliverer(store)
+    return Deliverer(store, Sender())
 
 
 WEBHOOKS: Final = SystemQueue(

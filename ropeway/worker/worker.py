@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar, Unpack, overload
 
+from msgspec.structs import replace
+
 from ..client.jobtype import JobType
 from ..client.loading import refuse_while_loading
 from ..client.name_hints import ON_WORKERS, Guided
@@ -17,7 +19,7 @@ from ..client.portal import is_on_a_loop, refuse_on_a_loop, run
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
 from ..errors import InvalidOption, RopewayError, SyncRefused
-from ..job.choices import is_word
+from ..job.choices import is_word, yes_or_no
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
 from ..job.names import job_name
@@ -215,6 +217,15 @@ class Worker(Guided):
     def concurrency(self, value: int) -> None:
         self._concurrency = checked_concurrency(value)
         self._on_runtime(lambda runtime: runtime.resize(value))
+
+    @property
+    def webhooks(self) -> bool | None:
+        """Whether it delivers webhooks; None if needed. Can be set before it runs."""
+        return self._rules.webhooks
+
+    @webhooks.setter
+    def webhooks(self, value: bool | None) -> None:
+        self._rules = replace(self._rules, webhooks=None if value is None else yes_or_no("webhooks", value))
 
     @property
     def grace(self) -> float:

@@ -56,11 +56,19 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
     history = await found.history(id)
     steps = await timeline_of(found, snapshot, history)
     counts = await job.children_counts() if snapshot.children else None
+    delivery = await found.delivery(id) if snapshot.webhook is not None and snapshot.origin is None else None
+    delivered = None if delivery is None else delivery.snapshot
     if as_json:
-        document = {"job": snapshot, "children": counts, "timeline": _documents(steps), **_history_document(history)}
+        document = {
+            "job": snapshot,
+            "children": counts,
+            "delivery": delivered,
+            "timeline": _documents(steps),
+            **_history_document(history),
+        }
         click.echo(json_text(document))
         return
-    _show_facts(snapshot, counts or {})
+    _show_facts(snapshot, counts or {}, delivered)
     now = moment_of(await store.clock()) if snapshot.phases else None
     for line in (*(() if now is None else phase_lines(snapshot, now)), *step_lines(snapshot)):
         click.echo(line)
@@ -71,7 +79,7 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
         click.echo(f"\nTrace of attempt {last.attempt}\n{printable(last.trace).rstrip()}")
 
 
-def _show_facts(job: Snapshot, children: Mapping[ChildState, int]) -> None:
+def _show_facts(job: Snapshot, children: Mapping[ChildState, int], delivery: Snapshot | None) -> None:
     state = click.style(job.state, fg=STATE_COLOURS.get(job.state))
     facts = {
         "queue": job.queue,
@@ -95,6 +103,8 @@ def _show_facts(job: Snapshot, children: Mapping[ChildState, int]) -> None:
         "dedupe key": one_line(job.dedupe or ""),
         "dead letter": job.dead_letter or "",
         "origin": _origin(job.origin),
+        "webhook": one_line(job.webhook or ""),
+        "delivery": "" if delivery is None else _delivery(delivery),
         "data": shown(job.data),
         "progress": "" if job.progress is None else shown(job.progress),
         "result": shown(job.result) if job.state == "completed" else "",
@@ -114,6 +124,11 @@ def _origin(origin: Origin | None) -> str:
     if origin.event == "failed":
         ended += f" after {plural(origin.attempts, 'attempt')}"
     return f"{origin.queue}/{origin.id} · {ended}{f': {one_line(origin.reason)}' if origin.reason else ''}"
+
+
+def _delivery(delivery: Snapshot) -> str:
+    why = f" · {one_line(delivery.reason)}" if delivery.reason and delivery.state != "completed" else ""
+    return f"{delivery.state}{why} ({delivery.id})"
 
 
 def _parents(job: Snapshot) -> str:
