@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Unpack
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -16,3 +18,19 @@ def event_response(request: Request, queue: Queue, **options: Unpack[StreamOptio
     if resumed := request.headers.get(RESUMES_AT):
         options["after"] = resumed
     return StreamingResponse(event_stream(queue, **options), media_type=MEDIA_TYPE, headers=HEADERS)
+
+
+def lifespan(*parts: AbstractAsyncContextManager[Any]) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+    """Runs queues, workers and brokers beside the requests: `FastAPI(lifespan=lifespan(queue, Worker(queue)))`.
+
+    They are opened in this order when the application starts, and closed in the opposite order when it ends.
+    """
+
+    @asynccontextmanager
+    async def run(_: Any) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for part in parts:
+                await stack.enter_async_context(part)
+            yield
+
+    return run

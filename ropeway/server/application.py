@@ -14,7 +14,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import msgspec
 from starlette.responses import Response
@@ -125,6 +125,13 @@ class Broker:
                 raise
             self.upkeep.start()
 
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     def end_waits(self) -> None:
         """Has requests that wait answered at once, for a server that is about to end."""
         self.closing.set()
@@ -188,7 +195,10 @@ class Broker:
 
     async def _respond(self, scope: Any, receive: Receive, headers: Mapping[bytes, bytes]) -> Response:
         method = scope["method"]
-        self.origins.check_host(headers, scope)
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            # Which of the two counts is where servers in a row may differ, so that one takes a body for a request.
+            raise Refused(400, "two-lengths", "a body has a length or is chunked", headers={"connection": "close"})
+        self.origins.check_host(headers)
         if (preflight := self.origins.preflight(method, headers)) is not None:
             return preflight
         route, params = self._matcher.match(method, _path(scope))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ..store.contract import Store
@@ -21,6 +21,7 @@ WINDOW: Final = 60.0
 """Seconds in which failed attempts are counted."""
 MOST_FAILURES: Final = 20
 """Failed attempts of an address, or with a key id, after which no more are looked at in this window."""
+ADDRESS: Final = "address "
 FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -62,6 +63,9 @@ class Failures:
         while len(self._counts) > MOST_REMEMBERED:
             self._counts.popitem(last=False)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
     def left(self, key: str) -> float | None:
         """Seconds until attempts are looked at again; None if they are now."""
         began, count = self._current(key)
@@ -97,7 +101,7 @@ class Authenticator:
         given = [value for name, value in headers if name == b"authorization"]
         if not given and caller.is_local and (self._no_auth or not await self.has_tokens()):
             return LOCAL
-        self._refuse_many(f"address {caller.address}")
+        self._refuse_many(f"{ADDRESS}{caller.address}")
         parts = split_token(_bearer(given))
         if parts is None:
             raise self._unknown(caller, None)
@@ -114,9 +118,9 @@ class Authenticator:
             self._proven.popitem(last=False)
         return Principal(id, rights_of(token.roles), token.queues)
 
-    def forget(self) -> None:
-        """Reads the tokens again at the next request."""
-        self._read_at = -REMEMBERED
+    def failed_addresses(self) -> list[str]:
+        """The addresses of failed attempts, of the last minute at most."""
+        return [key.removeprefix(ADDRESS) for key in self._failures if key.startswith(ADDRESS)]
 
     async def _refresh(self) -> None:
         if time.monotonic() - self._read_at >= REMEMBERED:
@@ -148,7 +152,7 @@ class Authenticator:
             )
 
     def _unknown(self, caller: Caller, id: str | None) -> Refused:
-        self._failures.note(f"address {caller.address}")
+        self._failures.note(f"{ADDRESS}{caller.address}")
         if id is not None:
             self._failures.note(f"key {id}")
         return Refused(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.responses import Response
@@ -26,7 +26,7 @@ class Origins:
         self._hosts = frozenset(host.lower() for host in (*LOOPBACK_NAMES, *hosts))
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
-    def check_host(self, headers: Mapping[bytes, bytes], scope: Any) -> None:
+    def check_host(self, headers: Mapping[bytes, bytes]) -> None:
         if ANY in self._hosts:
             return
         host = _host_of(headers.get(b"host", b""))
@@ -43,7 +43,7 @@ class Origins:
         if origin is None and headers.get(b"sec-fetch-site", b"none") in (b"none", b"same-origin"):
             return
         text = (origin or b"").decode("latin-1").lower()
-        if text in self._origins or (text and urlsplit_host(text) == headers.get(b"host", b"").decode("latin-1")):
+        if text in self._origins or (text and _place_of(text) == headers.get(b"host", b"").decode("latin-1")):
             return
         raise Refused(403, "foreign-origin", "requests of other sites' pages are not accepted")
 
@@ -72,7 +72,7 @@ def _host_of(header: bytes) -> str:
         return ""
 
 
-def urlsplit_host(origin: str) -> str:
+def _place_of(origin: str) -> str:
     """Host and port of an origin; "" for `null`."""
     try:
         return urlsplit(origin).netloc

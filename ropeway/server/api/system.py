@@ -48,7 +48,7 @@ def _not_ready(detail: str) -> Refused:
 
 
 async def openapi(call: Call) -> Any:
-    return call.broker.openapi
+    return {**call.broker.openapi, "servers": [{"url": call.scope.get("root_path") or "/"}]}
 
 
 ROUTES: Final = (

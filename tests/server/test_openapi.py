@@ -1,0 +1,125 @@
+"""Requests made from the OpenAPI document: none breaks the server, and every answer is as described."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from ropeway.server import broker
+from ropeway.server.limits import Limits
+from ropeway.server.openapi import document
+from ropeway.server.serving import Address, serving
+from ropeway.server.table import ROUTES
+
+CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
+CASES = int(os.environ.get("ROPEWAY_EXAMPLES", "0")) or 4
+"""Per operation. There are more than 50 operations, so that 100 of each are more than 5,000."""
+DEEP_CASES = 100
+
+
+@contextmanager
+def server_in_a_thread(folder: Path) -> Iterator[str]:
+    """For clients that block: a server with a loop of its own."""
+    loop = asyncio.new_event_loop()
+    ready, end = threading.Event(), asyncio.Event()
+    found: list[str] = []
+
+    async def run() -> None:
+        app = broker(f"sqlite:///{folder}/ropeway.db", limits=Limits(wait=0.01))
+        async with serving(app, Address("127.0.0.1", 0)) as address:
+            found.append(address.url)
+            ready.set()
+            await end.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(run()), daemon=True)
+    thread.start()
+    assert ready.wait(60)
+    try:
+        yield found[0]
+    finally:
+        loop.call_soon_threadsafe(end.set)
+        thread.join(60)
+        loop.close()
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with server_in_a_thread(tmp_path_factory.mktemp("store")) as address:
+        yield address
+
+
+def without_tokens(described: dict[str, Any]) -> dict[str, Any]:
+    """Otherwise most requests would have a wrong token, and be refused for that alone."""
+    del described["components"]["securitySchemes"]
+    for methods in described["paths"].values():
+        for operation in methods.values():
+            del operation["security"]
+    return described
+
+
+def check(url: str, cases: int) -> int:
+    schema: Any = schemathesis.openapi.from_dict(without_tokens(document(ROUTES)))
+    schema.config.update(base_url=url)
+    made = 0
+    # Those that fit the document, and those that do not.
+    for each, mode in product(schema.get_all_operations(), GenerationMode):
+        operation = each.ok()
+
+        @settings(
+            max_examples=max(1, cases // 2),
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def run(case: Any) -> None:
+            nonlocal made
+            made += 1
+            case.call_and_validate(checks=CHECKS)
+
+        # A route without parameters has nothing that could be wrong.
+        with suppress(Unsatisfiable):
+            run()
+    return made
+
+
+# The server in its thread draws random numbers while cases are made.
+quiet = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
+
+
+@quiet
+def test_requests_made_from_the_document_break_nothing(url: str):
+    assert check(url, CASES) >= len(ROUTES)
+
+
+@quiet
+@pytest.mark.deep
+def test_five_thousand_requests_break_nothing(url: str):
+    assert check(url, DEEP_CASES) >= 5_000
+
+
+def test_the_document_is_valid():
+    described = document(ROUTES)
+    for schema in described["components"]["schemas"].values():
+        jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
