@@ -243,4 +243,20 @@ POSTGRES = (
     Goal("while a transaction stays open: p99 under 50 ms", ours_on_postgres("pinned", "p99_ms"), at_most=50),
 )
 
-GOALS = {"sqlite": SQLITE, "redis": REDIS, "postgres": POSTGRES}
+ours_over_http = partial(Figure, "ropeway_http")
+_SINGLE = {"submit": "http_submit", "claim": "http_claim", "complete": "http_complete", "heartbeat": "http_heartbeat"}
+
+HTTP = (
+    Goal("submitted, claimed and completed in hundreds: 5,000 jobs/s", ours_over_http("http_batches"), at_least=5_000),
+    *(Goal(f"{kind}: 500 requests/s", ours_over_http(measure), at_least=500) for kind, measure in _SINGLE.items()),
+    *(
+        Goal(f"{kind} at 500/s: p99 under 50 ms", ours_over_http(measure, "p99_ms"), at_most=50)
+        for kind, measure in _SINGLE.items()
+    ),
+    Goal("too many callers: 80 % of the most", ours_over_http("http_overload", "goodput_percent"), at_least=80),
+    Goal("too many callers: only refused by 429 and 503", ours_over_http("http_overload", "unexpected"), at_most=0),
+    Goal("too many callers: no completion refused", ours_over_http("http_overload", "refused_completions"), at_most=0),
+    Goal("too many callers: nothing acknowledged is lost", ours_over_http("http_overload", "lost"), at_most=0),
+)
+
+GOALS = {"sqlite": SQLITE, "redis": REDIS, "postgres": POSTGRES, "http": HTTP}

@@ -36,8 +36,12 @@ class Measure:
     """Fewer than the run's: for what takes long and varies little."""
     pinned: bool = False
     """Whether another transaction is held open meanwhile."""
+    family: str | None = None
+    """The only one that it is for."""
 
     def concerns(self, system: System) -> bool:
+        if self.family not in (None, system.family):
+            return False
         return (system.backlogs or self.place is None) and (system.family == "postgres" or not self.pinned)
 
 
@@ -92,6 +96,7 @@ def measures(quick: bool) -> list[Measure]:
         Measure("pipelines_plain", (Step("run_pipelines", {"n": same, "phases": 0}),)),
         Measure("pipelines", (Step("run_pipelines", {"n": same // 4, "phases": 3}),)),
         Measure("steps", (Step("run_steps", {"n": same // 10, "steps": 10, "seconds": 5 if quick else 20}),)),
+        *(Measure(name, (Step(name, {"seconds": 2 if quick else 5}),), family="http") for name in HTTP),
         Measure("idle", (Step("idle", idling),), rounds=1),
         Measure("idle_schedules", (Step("put_schedules", RARE), Step("idle", idling)), rounds=1),
         Measure("bytes_per_job", (Step("bytes_per_job", {"n": large}),), rounds=1),
@@ -122,6 +127,8 @@ TOGETHER = {"n": SCHEDULES, "every": 50, "apart": 1_000}
 """200 ticks a second, all at its beginning, as cron has it."""
 RARE = {"n": SCHEDULES, "every": 30 * 86_400, "apart": 250_000}
 """No tick for minutes."""
+HTTP = ("http_batches", "http_submit", "http_claim", "http_complete", "http_heartbeat", "http_overload")
+"""Requests to a server: with 100 jobs each, with one of each kind, and more of them than it can serve."""
 FLOWS = ("flows_plain", "flows_small", "flows_middle", "flows_large")
 """Jobs without a parent, and the same number as the children of few, some and many to a parent."""
 

@@ -53,6 +53,25 @@ def rows(quick: bool) -> list[Row]:
         ("plain jobs, run to the end, jobs/s", "pipelines_plain", "per_second"),
         ("  pipelines of three phases", "pipelines", "per_second"),
         ("steps of handlers with ten, steps/s", "steps", "per_second"),
+        ("submitted, claimed and completed 100 a request, jobs/s", "http_batches", "per_second"),
+        *(
+            (f"{title}, {what}", measure, key)
+            for title, measure in (
+                ("submit one", "http_submit"),
+                ("claim one", "http_claim"),
+                ("complete one", "http_complete"),
+                ("heartbeat", "http_heartbeat"),
+            )
+            for what, key in (
+                ("requests/s", "per_second"),
+                ("p50 ms at 500/s", "p50_ms"),
+                ("p99 ms at 500/s", "p99_ms"),
+            )
+        ),
+        ("from 16 connections, submits/s", "http_overload", "peak_per_second"),
+        ("  from 400, carried out", "http_overload", "per_second"),
+        ("  refused", "http_overload", "refused_per_second"),
+        ("  acknowledged and lost, jobs", "http_overload", "lost"),
         ("idle worker, % of a core", "idle", "cpu_percent"),
         ("  with 10,000 schedules", "idle_schedules", "cpu_percent"),
         ("idle worker, MB", "idle", "rss_mb"),
