@@ -77,8 +77,8 @@ picture: $(DEV) ## Draw the README's picture of the live view anew
 	$(BIN)/python -m tests.cli.live.image
 
 lock: $(filter .venv/%,$(UV)) ## Lock the dependencies anew; ARGS=--upgrade takes the newest
-	$(COMPILE) --extra cli --group build --output-file requirements.lock $(ARGS)
-	$(COMPILE) --extra cli --group dev --constraints requirements.lock --output-file requirements-dev.lock $(ARGS)
+	$(COMPILE) --extra cli --extra server --group build --output-file requirements.lock $(ARGS)
+	$(COMPILE) --extra cli --extra server --group dev --constraints requirements.lock --output-file requirements-dev.lock $(ARGS)
 
 clean: ## Remove environments, caches and builds
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache benchmarks/.venvs dist site

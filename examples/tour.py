@@ -2,8 +2,9 @@
 
 Emails are sent, images resized in threads, a partner's interface fails and is called again, reports wait for their
 hour, an order is beyond repair, a slow import is cancelled, and a schedule has the stock counted. In a terminal
-`ropeway top` shows it all, until q or Ctrl-C; elsewhere every event is a line. `--once` adds one round, waits for its
-end and prints a summary. The view needs `pip install "ropeway[cli]"`.
+`ropeway top` shows it all, until q or Ctrl-C; elsewhere every event is a line. It is served over HTTP meanwhile, at the
+address that it prints. `--once` adds one round, waits for its end and prints a summary. The view and the server need
+`pip install "ropeway[cli,server]"`.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
 from ropeway import Backoff, Event, Job, JobHandle, Queue, SyncJob, Unrecoverable, Worker, connect
+from ropeway.server import broker
+from ropeway.server.serving import LOCAL, Address, serving
 
 
 async def send_email(job: Job) -> dict[str, str]:
@@ -162,6 +166,17 @@ async def show(shop: Shop, worker: Worker) -> None:
         raise
 
 
+@contextlib.asynccontextmanager
+async def served(shop: Shop) -> AsyncIterator[str]:
+    """Serves the shop's queues over HTTP; at another port if that of `ropeway serve` is taken."""
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            address = await stack.enter_async_context(serving(broker(shop.queues)))
+        except OSError:
+            address = await stack.enter_async_context(serving(broker(shop.queues), Address(LOCAL.host, 0)))
+        yield address.url
+
+
 async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--once", action="store_true", help="end by itself, with a summary")
@@ -173,7 +188,14 @@ async def main() -> None:
 
     shop = Shop(given.url)
     await shop.store.open()
-    print(f"{', '.join(queue.name for queue in shop.queues)} on {shop.store.url} · Ctrl-C to end")
+    async with served(shop) as url:
+        print(f"{', '.join(queue.name for queue in shop.queues)} on {shop.store.url} · Ctrl-C to end")
+        print(f"over HTTP: {url}/v1/stats · {url}/openapi.json")
+        await run(shop, given, has_view=has_view)
+    await shop.store.close()
+
+
+async def run(shop: Shop, given: argparse.Namespace, *, has_view: bool) -> None:
     # A job that fails comes with its trace in the log. Here it is a line among the events, and a row of the view.
     logging.getLogger("ropeway").addFilter(lambda record: "\n" not in record.getMessage())
     worker = Worker(shop.queues, HANDLERS, concurrency=5, grace=2, name=given.name)
@@ -189,7 +211,6 @@ async def main() -> None:
         await asyncio.wait(ending)
     for queue in shop.queues:
         print(f"in {queue.name} now:", {state: n for state, n in (await queue.counts()).items() if n})
-    await shop.store.close()
     for task in work:
         if not task.cancelled():
             task.result()

@@ -129,7 +129,7 @@ async def _fill(port: int, number: int, queue: str = "bench") -> None:
 
 async def _held(port: int, number: int, queue: str = "bench"):
     await _fill(port, number, queue)
-    held = []
+    held: list[dict[str, str]] = []
     with web.connections(port, 1) as [connection]:
         while len(held) < number:
             body = {"worker": "w", "count": 1_000, "timeout": 600}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from . import api, cli, dedupe, errors, events, flows, life, settings
+from . import api, cli, dedupe, errors, events, flows, life, server, settings
 
 PAGES: Final = Path(__file__).parents[1]
 
@@ -25,7 +25,10 @@ SECTIONS: Final[dict[str, Callable[[], str]]] = {
     "moves between states": life.matrix,
     "notices": events.notices,
     "queue options": settings.queue_options,
+    "roles": server.roles,
+    "routes": server.routes,
     "schedule options": settings.schedule_options,
+    "server limits": server.limits,
     "sqlite options": settings.sqlite_options,
     "testing api": api.testing_reference,
     "worker events": events.of_workers,
