@@ -18,6 +18,7 @@ from ..client.queue import Queue
 from ..logger import log
 from ..store.contract import Store
 from .job import Job
+from .options import Rules
 from .reports import Reports
 from .system_queues import SystemQueue
 from .worker import Worker
@@ -68,8 +69,9 @@ class Companion(Worker):
 class Companions:
     """The companions of a running worker. Belongs to its loop."""
 
-    def __init__(self, name: str, failed: Callable[[asyncio.Task[None]], None]) -> None:
+    def __init__(self, name: str, rules: Rules, failed: Callable[[asyncio.Task[None]], None]) -> None:
         self._name = name
+        self._rules = rules
         self._failed = failed
         self._running: dict[tuple[str, int], tuple[Companion, asyncio.Task[None]]] = {}
         self._ending = asyncio.Event()
@@ -84,6 +86,9 @@ class Companions:
             Queue(system.name, store=store),
             handler.run,
             concurrency=system.concurrency,
+            lock_duration=self._rules.lock / 1000,
+            stalled_interval=self._rules.stalled_interval,
+            cancel_grace=self._rules.cancel_grace,
             name=f"{self._name}.{system.name}",
         )
         task = asyncio.create_task(companion.serve(self._ending), name=f"ropeway-companion-{system.name}")

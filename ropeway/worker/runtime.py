@@ -205,7 +205,7 @@ class Runtime:
             # Companions are workers themselves, and most workers have none.
             from .companions import Companions  # noqa: PLC0415
 
-            self._companions = Companions(self._describe().name, self._check_helper)
+            self._companions = Companions(self._describe().name, self._rules, self._check_helper)
         self._companions.start(system, store)
 
     def _accompany_if_possible(self, system: SystemQueue, store: Store) -> None:
