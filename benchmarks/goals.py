@@ -73,6 +73,10 @@ def steps(ours: Callable[..., Figure], dbos: str) -> Goal:
     return Goal("steps: 5 times DBOS", ours("steps"), over=Figure(dbos, "steps"), at_least=5)
 
 
+def webhooks(ours: Callable[..., Figure]) -> Goal:
+    return Goal("webhooks to a local receiver: 1,000 a second", ours("webhooks"), at_least=1_000)
+
+
 SQLITE = (
     Goal("processing: 5 times the best rival", ours("process"), over=Figure(BEST_RIVAL, "process"), at_least=5),
     Goal("processing: a quarter of the bare loop", ours("process"), over=bare("process"), at_least=1 / 4),
@@ -103,6 +107,7 @@ SQLITE = (
     *flows(ours),
     *schedules_and_keys(ours),
     pipelines(ours),
+    webhooks(ours),
     steps(ours, "dbos"),
     Goal(
         "cost flat: many waiting, with priorities",
@@ -181,6 +186,7 @@ REDIS = (
     *flows(ours_on_redis),
     *schedules_and_keys(ours_on_redis),
     pipelines(ours_on_redis),
+    webhooks(ours_on_redis),
     *(
         Goal(
             f"{step} flows of 10 children: 3 times BullMQ on Node",
@@ -239,6 +245,7 @@ POSTGRES = (
     *flows(ours_on_postgres),
     *schedules_and_keys(ours_on_postgres),
     pipelines(ours_on_postgres),
+    webhooks(ours_on_postgres),
     steps(ours_on_postgres, "dbos_postgres"),
     Goal("while a transaction stays open: p99 under 50 ms", ours_on_postgres("pinned", "p99_ms"), at_most=50),
 )

@@ -96,6 +96,7 @@ def measures(quick: bool) -> list[Measure]:
         Measure("pipelines_plain", (Step("run_pipelines", {"n": same, "phases": 0}),)),
         Measure("pipelines", (Step("run_pipelines", {"n": same // 4, "phases": 3}),)),
         Measure("steps", (Step("run_steps", {"n": same // 10, "steps": 10, "seconds": 5 if quick else 20}),)),
+        Measure("webhooks", (Step("deliver_webhooks", {"n": same // 4, "seconds": 20}),), rounds=3),
         *(Measure(name, (Step(name, {"seconds": 2 if quick else 5}),), family="http") for name in HTTP),
         Measure("idle", (Step("idle", idling),), rounds=1),
         Measure("idle_schedules", (Step("put_schedules", RARE), Step("idle", idling)), rounds=1),

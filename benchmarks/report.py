@@ -53,6 +53,7 @@ def rows(quick: bool) -> list[Row]:
         ("plain jobs, run to the end, jobs/s", "pipelines_plain", "per_second"),
         ("  pipelines of three phases", "pipelines", "per_second"),
         ("steps of handlers with ten, steps/s", "steps", "per_second"),
+        ("webhooks to a local receiver, deliveries/s", "webhooks", "per_second"),
         ("submitted, claimed and completed 100 a request, jobs/s", "http_batches", "per_second"),
         *(
             (f"{title}, {what}", measure, key)

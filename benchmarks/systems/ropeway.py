@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["uvloop"]
+# dependencies = ["h11", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Ropeway"
@@ -21,8 +21,9 @@ import msgspec
 from msgspec.structs import replace
 
 from benchmarks import protocol
-from ropeway import Flow, Phase, Pipeline, Queue, Worker
+from ropeway import Flow, Phase, Pipeline, Queue, Webhook, Worker
 from ropeway.job.schedules import ScheduleState
+from ropeway.job.webhooks import DELIVERIES
 from ropeway.store.values import ScheduleWrite
 
 DEDUPED = 20
@@ -281,6 +282,50 @@ async def run_to_the_end(place, n, handler, seconds):
                 counts = await queue.counts()
                 watch.count = n - counts["waiting"] - counts["active"]
             return watch.rate()
+
+
+async def deliver_webhooks(place, n, seconds):
+    """Delivers messages about so many ended jobs to a receiver in another process."""
+    with protocol.beside("receive") as told:
+        port = int(told())
+        webhook = Webhook(f"http://localhost:{port}/", secret="of some length at least", allow_hosts=["localhost"])
+        async with open_queue(place, webhook=webhook) as queue:
+            await queue.add_many([("noop", protocol.PAYLOAD)] * n)
+            async with Worker(queue, nothing, concurrency=100, webhooks=False):
+                while (await queue.counts())["completed"] < n:  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.02)
+            deliveries = Queue(DELIVERIES, store=queue.store)
+            watch = protocol.Stopwatch(seconds)
+            async with Worker(queue, nothing):
+                while watch.count < n and not watch.over:
+                    await asyncio.sleep(0.02)
+                    watch.count = (await deliveries.counts())["completed"]
+                return watch.rate()
+
+
+class Receiver(asyncio.Protocol):
+    """Answers each request with 200, as cheaply as may be."""
+
+    def connection_made(self, transport):
+        self.transport = transport
+        self.received = b""
+
+    def data_received(self, data):
+        self.received += data
+        while (head := self.received.find(b"\r\n\r\n")) >= 0:
+            length = int(self.received[:head].partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            end = head + 4 + length
+            if len(self.received) < end:
+                return
+            self.received = self.received[end:]
+            self.transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+
+async def receive():
+    server = await asyncio.get_running_loop().create_server(Receiver, "127.0.0.1", 0)
+    protocol.tell("ready")
+    protocol.tell(server.sockets[0].getsockname()[1])
+    await server.serve_forever()
 
 
 async def latency(place, seconds, watch=protocol.latencies_async):

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["psycopg[binary]", "uvloop"]
+# dependencies = ["h11", "psycopg[binary]", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Ropeway"

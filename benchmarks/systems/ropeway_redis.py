@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["redis[hiredis]", "uvloop"]
+# dependencies = ["h11", "redis[hiredis]", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Ropeway"
