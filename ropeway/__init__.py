@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from .worker.manual import ClaimedJob
     from .worker.options import WorkerOptions
     from .worker.phase_context import PhaseContext, SyncPhaseContext
+    from .worker.retired import RetiredJob
     from .worker.sync import SyncClaimedJob
     from .worker.worker import Worker
 else:
@@ -124,6 +125,7 @@ else:
             "worker.manual": "ClaimedJob",
             "worker.options": "WorkerOptions",
             "worker.phase_context": "PhaseContext SyncPhaseContext",
+            "worker.retired": "RetiredJob",
             "worker.sync": "SyncClaimedJob",
             "worker.worker": "Worker",
         },
@@ -174,6 +176,7 @@ __all__ = [
     "Queue",
     "QueueBusy",
     "ResultTimeout",
+    "RetiredJob",
     "RopewayError",
     "Schedule",
     "ScheduleNotFound",

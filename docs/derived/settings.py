@@ -86,6 +86,8 @@ def worker_options() -> str:
         "max_leaked": "no limit",
         "classify": "every error may be retried",
         "backoffs": "none",
+        "on_stale": "none",
+        "on_delete": "none",
         "name": "host, process and a random part",
         "webhooks": "if needed",
     }

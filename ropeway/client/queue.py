@@ -25,6 +25,7 @@ from ..job.options import JobOptions, priority_of, read_options
 from ..job.outcomes import Classify
 from ..job.phases import phases_from
 from ..job.record import JobRecord, NewJob
+from ..job.stages import stage_ages
 from ..job.stalls import OnStalled
 from ..job.states import FINAL, OPEN, STATES, State, state_named
 from ..showing import shown
@@ -332,10 +333,12 @@ class Queue(Attached, Guided):
         after: str | None = None,
         newest_first: bool = False,
         tag: str | None = None,
+        stale: bool = False,
     ) -> JobPage:
         """A page of jobs in the given states (default all), state by state.
 
         Each state has its own order: waiting by claim order, delayed by due time, active by start, finished by end.
+        With `stale`, only finished jobs that the queue's retention has marked as stale.
         """
         query = Find(
             self.name,
@@ -345,6 +348,7 @@ class Queue(Attached, Guided):
             after,
             yes_or_no("newest_first", newest_first),
             None if tag is None else tag_name(tag),
+            yes_or_no("stale", stale),
         )
         page = await self.store.find(query)
         return JobPage([found_job(self, record) for record in page.jobs], page.next)
@@ -602,6 +606,20 @@ class Queue(Attached, Guided):
         """Limits how many jobs of this queue are active at once, over all workers; None removes the limit."""
         value = 0 if limit is None else whole("limit", limit, 1)
         await self.store.configure(self.name, max_active=value)
+
+    async def set_retention(self, *, stale_after: Duration | None = None, delete_after: Duration | None = None) -> None:
+        """Sets after how long finished jobs of this queue become stale, and are deleted; None removes that stage.
+
+        Any worker of the queue does that, in batches, with the events `stale` and `deleted`, and calls `on_stale` and
+        `on_delete` if workers have them. Every finished job is deleted then: a job's own `remove_on_complete` and
+        `remove_on_fail` can only remove it earlier.
+        """
+        stale, delete = stage_ages(stale_after, delete_after)
+        await self.store.configure_stages(self.name, stale_after=stale, delete_after=delete)
+
+    async def forget_callbacks(self) -> None:
+        """Keeps no more stale and deleted jobs for `on_stale` and `on_delete`, until a worker that has them starts."""
+        await self.store.configure_stages(self.name, callbacks=())
 
     async def is_maxed(self) -> bool:
         """True if as many jobs are active as the global concurrency allows."""

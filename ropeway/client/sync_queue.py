@@ -272,13 +272,17 @@ class SyncQueue(Guided):
         after: str | None = None,
         newest_first: bool = False,
         tag: str | None = None,
+        stale: bool = False,
     ) -> SyncJobPage:
         """A page of jobs in the given states (default all), state by state.
 
         Each state has its own order: waiting by claim order, delayed by due time, active by start, finished by end.
+        With `stale`, only finished jobs that the queue's retention has marked as stale.
         """
         return run(
-            self._queue.find(*states, name=name, limit=limit, after=after, newest_first=newest_first, tag=tag)
+            self._queue.find(
+                *states, name=name, limit=limit, after=after, newest_first=newest_first, tag=tag, stale=stale
+            )
         ).sync
 
     def counts(self) -> Counts:
@@ -429,6 +433,19 @@ class SyncQueue(Guided):
     def set_global_concurrency(self, limit: int | None) -> None:
         """Limits how many jobs of this queue are active at once, over all workers; None removes the limit."""
         run(self._queue.set_global_concurrency(limit))
+
+    def set_retention(self, *, stale_after: Duration | None = None, delete_after: Duration | None = None) -> None:
+        """Sets after how long finished jobs of this queue become stale, and are deleted; None removes that stage.
+
+        Any worker of the queue does that, in batches, with the events `stale` and `deleted`, and calls `on_stale` and
+        `on_delete` if workers have them. Every finished job is deleted then: a job's own `remove_on_complete` and
+        `remove_on_fail` can only remove it earlier.
+        """
+        run(self._queue.set_retention(stale_after=stale_after, delete_after=delete_after))
+
+    def forget_callbacks(self) -> None:
+        """Keeps no more stale and deleted jobs for `on_stale` and `on_delete`, until a worker that has them starts."""
+        run(self._queue.forget_callbacks())
 
     def is_maxed(self) -> bool:
         """True if as many jobs are active as the global concurrency allows."""

@@ -18,8 +18,10 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ..errors import InvalidOption
+from ..showing import shown
 from .backoff import Backoff
 from .codec import JsonText
+from .durations import Duration, milliseconds
 from .extras import Extras, Origin
 from .instants import LAST_INSTANT, Instant, Milliseconds
 from .names import LONGEST_ID, LONGEST_QUEUE
@@ -31,8 +33,8 @@ Stage: TypeAlias = Literal["stale", "deleted"]
 """A stage is also the name of the event that announces it."""
 STAGES: Final[tuple[Stage, ...]] = ("stale", "deleted")
 
-COMPANION: Final = "ropeway.retention."
-"""How the name of a companion begins; the queue's own name follows."""
+COMPANION: Final = "ropeway."
+"""How the name of a companion begins; the stage and the queue's own name follow."""
 
 CALLBACK_OPTIONS: Final[JsonText] = (
     msgspec.json.encode(
@@ -79,9 +81,9 @@ class Stages(msgspec.Struct, frozen=True, omit_defaults=True):
         return now - self.delete_after if self.stale_after is None else min(now - self.delete_after, self.stale_until)
 
 
-def companion_of(queue: str) -> str:
-    """The queue in which the callbacks of a queue's jobs run."""
-    return COMPANION + queue
+def companion_of(queue: str, stage: Stage) -> str:
+    """The queue in which callbacks for the jobs of a queue run. Each stage has one: a worker may have one callback."""
+    return f"{COMPANION}{stage}.{queue}"
 
 
 def stage_letter_id(stage: str, at: Instant, id: str) -> str:
@@ -94,12 +96,31 @@ def stage_letter(job: JobRecord, stage: Stage) -> NewJob:
     at = job.finished_at or 0
     origin = Origin(job.queue, job.id, job.reason or "", job.attempts_made, at, job.state, job.result, stage)
     id = stage_letter_id(stage, at, job.id)
-    return NewJob(companion_of(job.queue), id, job.name, job.data, CALLBACK_OPTIONS, extras=Extras(origin=origin))
+    return NewJob(
+        companion_of(job.queue, stage), id, job.name, job.data, CALLBACK_OPTIONS, extras=Extras(origin=origin)
+    )
+
+
+def stage_ages(stale_after: Duration | None, delete_after: Duration | None) -> tuple[Milliseconds, Milliseconds]:
+    """Checks the ages of both stages, for `configure`: 0 stands for None."""
+    stale, delete = _age("stale_after", stale_after), _age("delete_after", delete_after)
+    if stale and delete and delete < stale:
+        raise InvalidOption("delete_after", "cannot be less than stale_after: jobs are deleted after they are stale")
+    return stale, delete
+
+
+def _age(option: str, given: Duration | None) -> Milliseconds:
+    if given is None:
+        return 0
+    age = milliseconds(given, option)
+    if age == 0:
+        raise InvalidOption(option, f"cannot be {shown(given)}: use at least 1 ms, or None for never")
+    return age
 
 
 def check_companion(queue: str) -> None:
     """Refuses callbacks for a queue whose companion would have too long a name."""
-    excess = len(companion_of(queue)) - LONGEST_QUEUE
+    excess = max(len(companion_of(queue, stage)) for stage in STAGES) - LONGEST_QUEUE
     if excess > 0:
         raise InvalidOption("queue", f"has a name that is too long for callbacks, by {excess} characters")
 

@@ -23,7 +23,7 @@ from ..job.marks import Marking
 from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
-from ..job.stages import Stage, companion_of
+from ..job.stages import STAGES, Stage, companion_of
 from ..job.states import OPEN, STATES, State
 from ..job.webhooks import DELIVERIES
 from ..store import commands
@@ -347,9 +347,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.do(commands.CountWaiting(QUEUE, [-1, 0, 1]))
         self.do(commands.ReadSettings(QUEUE))
         self.do(Find(QUEUE, STATES, stale=True))
-        for queue in (DELIVERIES, companion_of(QUEUE)):
+        letters = DELIVERIES, *(companion_of(QUEUE, stage) for stage in STAGES)
+        for queue in letters:
             self.do(Find(queue, STATES))
-        for queue in (*QUEUES, DELIVERIES, companion_of(QUEUE)):
+        for queue in (*QUEUES, *letters):
             assert self.run(_announced(self.store, queue)) == self.run(_announced(self.reference, queue))
 
     # Help

@@ -22,6 +22,7 @@ from ..job.sizes import size_in_bytes
 from ..job.stalls import OnStalled
 from ..showing import LONGEST_VALUE, shown
 from ..store.values import StallRules
+from .retired import RetentionCallback
 
 MOST_CONCURRENCY: Final = 100_000
 SHORTEST_LOCK: Final[Milliseconds] = 100
@@ -65,6 +66,10 @@ class WorkerOptions(TypedDict, total=False):
     """Decides per error whether it may be retried; if it returns None, the queue's `classify` decides."""
     backoffs: Mapping[str, CustomBackoff]
     """The functions behind `Backoff.custom(name)`."""
+    on_stale: RetentionCallback
+    """Called with each job that becomes stale by the queue's retention: see `Queue.set_retention`."""
+    on_delete: RetentionCallback
+    """Called with each job that the queue's retention has deleted."""
     name: str
     """The worker's name in `queue.workers()` and its log."""
     webhooks: bool | None
@@ -90,6 +95,8 @@ class Rules(msgspec.Struct, frozen=True):
     max_leaked: int | None = None
     classify: Classify | None = None
     backoffs: Mapping[str, CustomBackoff] = {}
+    on_stale: RetentionCallback | None = None
+    on_delete: RetentionCallback | None = None
     name: str | None = None
     webhooks: bool | None = None
 
@@ -183,6 +190,8 @@ _READERS: Final[dict[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "max_leaked": ("max_leaked", _at_least_one),
     "classify": ("classify", function_or_none),
     "backoffs": ("backoffs", _backoffs),
+    "on_stale": ("on_stale", function_or_none),
+    "on_delete": ("on_delete", function_or_none),
     "name": ("name", _name),
     "webhooks": ("webhooks", lambda option, given: None if given is None else yes_or_no(option, given)),
 }

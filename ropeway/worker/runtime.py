@@ -41,6 +41,7 @@ from .process_exits import PROCESS_EXITS
 from .processes import Processes
 from .quarantine import Quarantine
 from .reports import Reports
+from .retiring import callbacks_of, retention_queue
 from .service import Service, Services, log, until_answered
 from .signals import Stoppable
 from .slots import Slots
@@ -184,6 +185,9 @@ class Runtime:
 
     def _serve_system_queues(self, domain: Domain) -> None:
         """Starts the companions that queues of the domain need, or that have jobs to run, left by other workers."""
+        for stage, callback in callbacks_of(self._rules).items():
+            for queue in domain.queues:
+                self.accompany(retention_queue(queue.name, stage, callback), queue.store)
         for system in self.system_queues:
             for queue in domain.queues:
                 if system.serves(queue, self._rules):
@@ -231,6 +235,10 @@ class Runtime:
         await until_answered(lambda _: queue.store.open(), f"opening {queue.store.url}")
         if limit is not None:
             await until_answered(lambda _: queue.set_global_concurrency(limit), "setting the global concurrency")
+        if callbacks := tuple(callbacks_of(self._rules)):
+            await until_answered(
+                lambda _: queue.store.configure_stages(queue.name, callbacks=callbacks), "storing who has callbacks"
+            )
         await until_answered(lambda _: queue.schedules.declare(), "storing schedules")
         await until_answered(lambda _: queue.webhook_settings.write(), "storing the settings of webhooks")
 

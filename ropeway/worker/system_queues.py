@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ..client.queue import Queue
 from ..errors import InvalidOption
 from ..job.extras import Extras
 from ..job.webhooks import DELIVERIES
 from ..store.contract import Store
-from .job import Job
 from .options import Rules
+
+if TYPE_CHECKING:
+    from .handlers import HandlerFunction
 
 
 class SystemHandler(Protocol):
     """Runs the jobs of a system queue on one store."""
 
-    async def run(self, job: Job) -> Any: ...
+    @property
+    def run(self) -> HandlerFunction: ...
 
     def close(self) -> None:
         """Called when no more of its jobs will run."""

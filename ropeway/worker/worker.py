@@ -23,6 +23,7 @@ from ..job.choices import is_word, yes_or_no
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
 from ..job.names import job_name
+from ..job.stages import check_companion
 from ..showing import shown
 from .background import Background
 from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
@@ -32,6 +33,7 @@ from .manual import ClaimedJob, Sweeps, claim_by_hand, claimed_before, names_to_
 from .options import WorkerOptions, checked_concurrency, read_worker_options
 from .registration import TypedRegistration
 from .reports import Reports
+from .retiring import callbacks_of
 from .runtime import Runtime
 from .service import log
 from .signals import Stoppable, stopped_by_signals
@@ -66,6 +68,9 @@ class Worker(Guided):
         self.queues = _checked_queues(queues)
         self.id = new_worker_id()
         self._rules = read_worker_options(options)
+        if callbacks_of(self._rules):
+            for queue in self.queues:
+                check_companion(queue.name)
         self.name = self._rules.name or self.id
         self._concurrency = self._rules.concurrency
         self._handlers = Handlers(handler)

@@ -7,9 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ropeway import Queue
 from ropeway.cli.exit_codes import ExitCode
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
-from ropeway.store.values import Record
+from ropeway.store.values import Record, StallRules
 from ropeway.testing.arrange import ARRANGED, NURSERY
 from ropeway.testing.factories import MINUTE, NOW, QUEUE
 
@@ -217,3 +218,42 @@ def test_resuming_a_name_that_is_not_paused_says_so(ropeway: Ropeway, arrange: A
         "were not paused; did you mean 'send_email'?" in ropeway("queues", "resume", QUEUE, "--name", "send-email").err
     )
     assert ropeway("queues", "resume", QUEUE, "--name", "send_email").err == ""
+
+
+def test_retention_in_stages_is_set_shown_and_ended(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    first = ropeway("queues", "retention", QUEUE, "--stale-after", "36 hours", "--delete-after", "7 days")
+    shown = ropeway("queues", "retention", QUEUE, "--json")
+    ended = ropeway("queues", "retention", QUEUE, "--stale-after", "none", "--forget-callbacks")
+
+    assert first.out == f"finished jobs of {QUEUE} become stale after 36h\nand are deleted after 7d\n"
+    assert shown.json == {"queue": QUEUE, "stale_after": 129_600.0, "delete_after": 604_800.0, "callbacks": []}
+    assert ended.out == f"finished jobs of {QUEUE} become stale never\nand are deleted after 7d\n"
+
+
+def test_jobs_cannot_be_deleted_before_they_are_stale(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+
+    ran = ropeway("queues", "retention", QUEUE, "--stale-after", "2 days", "--delete-after", "1 day")
+
+    assert ran.code == ExitCode.USAGE
+    assert "cannot be less than stale_after" in ran.err
+
+
+def test_stale_jobs_are_listed_and_shown_as_such(ropeway: Ropeway, arrange: Arrange):
+    job = arrange.job("failed")
+    arrange.job()
+    arrange.on_queue(lambda queue: queue.set_retention(stale_after=0.001))
+
+    async def tick(queue: Queue) -> None:
+        await queue.store.tick(queue.name, StallRules(), now=await queue.store.clock() + MINUTE)
+
+    arrange.on_queue(tick)
+
+    listed = ropeway("jobs", "list", "--queue", QUEUE, "--stale", "--json").json
+    shown = ropeway("jobs", "show", job.id)
+
+    assert [found["id"] for found in listed["jobs"]] == [job.id]
+    assert "failed · stale" in shown.out
+    assert ropeway("jobs", "show", job.id, "--json").json["stale"] is True

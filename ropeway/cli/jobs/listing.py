@@ -35,6 +35,7 @@ _STATES: Final[tuple[State, ...]] = ("active", "waiting", "waiting-children", "d
 @state_option("Only jobs of this state; can be repeated.", multiple=True)
 @click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only jobs of this name.")
 @click.option("--tag", metavar="TAG", help="Only jobs that have this tag.")
+@click.option("--stale", is_flag=True, help="Only finished jobs that are stale by the queue's retention.")
 @click.option("--limit", type=click.IntRange(1, BATCH), default=20, show_default=True, help="The most jobs to list.")
 @click.option("--after", metavar="CURSOR", help="Go on behind a page that said there are more.")
 @click.option("--oldest-first", is_flag=True, help="The other way round.")
@@ -48,6 +49,7 @@ async def list_jobs(  # noqa: PLR0913 - each is an option
     name: str | None,
     tag: str | None,
     *,
+    stale: bool,
     limit: int,
     after: str | None,
     oldest_first: bool,
@@ -63,7 +65,13 @@ async def list_jobs(  # noqa: PLR0913 - each is an option
     cursor, more = None, False
     for queue_name in names:
         page = await (await known_queue(store, queue_name)).find(
-            *(state or states), name=name, tag=tag, limit=limit - len(found), after=after, newest_first=not oldest_first
+            *(state or states),
+            name=name,
+            tag=tag,
+            stale=stale,
+            limit=limit - len(found),
+            after=after,
+            newest_first=not oldest_first,
         )
         found += [job.snapshot for job in page]
         cursor, more = page.next, page.next is not None

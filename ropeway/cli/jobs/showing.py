@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
+from ...client.queue import Queue
 from ...client.snapshot import Snapshot
 from ...client.timeline import Step, timeline_of
 from ...errors import JobNotFound
 from ...job.extras import Origin
 from ...job.flows import ChildState
-from ...job.instants import LAST_INSTANT, moment_of
+from ...job.instants import LAST_INSTANT, instant_of, moment_of
 from ...store.contract import Store
 from ...store.values import History, LogLine
 from ..escaping import one_line, printable
@@ -58,9 +59,11 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
     counts = await job.children_counts() if snapshot.children else None
     delivery = await found.delivery(id) if snapshot.webhook is not None and snapshot.origin is None else None
     delivered = None if delivery is None else delivery.snapshot
+    stale = await _is_stale(found, snapshot)
     if as_json:
         document = {
             "job": snapshot,
+            "stale": stale,
             "children": counts,
             "delivery": delivered,
             "timeline": _documents(steps),
@@ -68,7 +71,7 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
         }
         click.echo(json_text(document))
         return
-    _show_facts(snapshot, counts or {}, delivered)
+    _show_facts(snapshot, counts or {}, delivered, stale=stale)
     now = moment_of(await store.clock()) if snapshot.phases else None
     for line in (*(() if now is None else phase_lines(snapshot, now)), *step_lines(snapshot)):
         click.echo(line)
@@ -79,8 +82,14 @@ async def show(store: Store, id: str, queue: str | None, as_json: bool) -> None:
         click.echo(f"\nTrace of attempt {last.attempt}\n{printable(last.trace).rstrip()}")
 
 
-def _show_facts(job: Snapshot, children: Mapping[ChildState, int], delivery: Snapshot | None) -> None:
-    state = click.style(job.state, fg=STATE_COLOURS.get(job.state))
+async def _is_stale(queue: Queue, job: Snapshot) -> bool:
+    """True if the queue's retention has marked it as stale."""
+    stages = (await queue.settings()).stages if job.finished_at is not None else None
+    return stages is not None and job.finished_at is not None and instant_of(job.finished_at) <= stages.stale_until
+
+
+def _show_facts(job: Snapshot, children: Mapping[ChildState, int], delivery: Snapshot | None, *, stale: bool) -> None:
+    state = click.style(job.state, fg=STATE_COLOURS.get(job.state)) + (" · stale" if stale else "")
     facts = {
         "queue": job.queue,
         "state": f"{state}{f' · {one_line(job.reason)}' if job.reason else ''}",

@@ -9,7 +9,7 @@ from ...job.extras import Extras, Origin
 from ...job.instants import LAST_INSTANT
 from ...job.record import JobRecord
 from ...job.retention import FOREVER, NOT_AT_ALL, Retention
-from ...job.stages import CALLBACK_OPTIONS, Stages, companion_of, stage_letter_id
+from ...job.stages import CALLBACK_OPTIONS, STAGES, Stage, Stages, companion_of, stage_letter_id
 from ...job.states import FINAL, STATES
 from ...store.commands import Find
 from ...store.contract import Store
@@ -18,7 +18,6 @@ from ..arrange import active, add, add_one, claim, events_of, is_gone, read
 from ..factories import DAY, MINUTE, NOW, QUEUE, SECOND, complete, fail, new_job
 
 HOUR = 60 * MINUTE
-COMPANION = companion_of(QUEUE)
 
 
 async def end_each(store: Store, *ids: str, keep: Retention = FOREVER, now: int = NOW) -> None:
@@ -42,8 +41,8 @@ async def tick(store: Store, now: int) -> Ticked:
     return await store.tick(QUEUE, StallRules(), now=now)
 
 
-async def letters(store: Store, now: int = NOW + DAY) -> list[JobRecord]:
-    return await claim(store, 10, queue=COMPANION, now=now)
+async def letters(store: Store, stage: Stage) -> list[JobRecord]:
+    return await claim(store, 10, queue=companion_of(QUEUE, stage), now=NOW + DAY)
 
 
 class TestStages:
@@ -264,7 +263,7 @@ class TestRetentionCallbacks:
 
         await tick(store, NOW + HOUR)
 
-        letter = await read(store, stage_letter_id("stale", NOW, "job"), COMPANION)
+        letter = await read(store, stage_letter_id("stale", NOW, "job"), companion_of(QUEUE, "stale"))
         origin = Origin(QUEUE, "job", "", 0, NOW, "completed", '"done"', "stale")
         assert letter.extras == Extras(origin=origin)
         assert (letter.state, letter.name, letter.data) == ("waiting", held.name, '{"n":1}')
@@ -277,7 +276,7 @@ class TestRetentionCallbacks:
         await tick(store, NOW + DAY)
 
         assert await is_gone(store, "a")
-        assert [job.extras and job.extras.origin for job in await letters(store)] == [
+        assert [job.extras and job.extras.origin for job in await letters(store, "deleted")] == [
             Origin(QUEUE, "a", "", 0, NOW, "completed", '"done"', "deleted"),
             Origin(QUEUE, "b", "no luck", 1, NOW, "failed", None, "deleted"),
             Origin(QUEUE, "c", "no need", 0, NOW, "cancelled", None, "deleted"),
@@ -289,7 +288,8 @@ class TestRetentionCallbacks:
 
         await tick(store, NOW + DAY)
 
-        assert await letters(store) == []
+        for stage in STAGES:
+            assert await letters(store, stage) == []
 
     async def test_a_job_with_a_long_id_leaves_one_too(self, store: Store) -> None:
         await store.configure_stages(QUEUE, stale_after=HOUR, callbacks=["stale"], now=NOW)
@@ -297,7 +297,7 @@ class TestRetentionCallbacks:
 
         await tick(store, NOW + HOUR)
 
-        [letter] = await letters(store)
+        [letter] = await letters(store, "stale")
         assert letter.extras is not None
         assert letter.extras.origin is not None
         assert letter.extras.origin.id == "x" * 255
@@ -309,4 +309,4 @@ class TestRetentionCallbacks:
         await tick(store, NOW + DAY - 1)
 
         assert await is_gone(store, "a")
-        assert await letters(store) == []
+        assert await letters(store, "deleted") == []

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION ropeway.stage_letters(queue_id integer, queue_name te
 LANGUAGE sql STABLE AS $$
     SELECT json_agg(
         json_build_object(
-            'queue', {{COMPANION}} || queue_name,
+            'queue', {{COMPANION}} || stage || '.' || queue_name,
             'id', format('{{STAGE_LETTER_ID}}', stage, ended.finished_at, right(ended.id, {{ID_KEPT}})),
             'name', job.name, 'data', job.data, 'options', '{{CALLBACK_OPTIONS}}',
             'extras', json_build_object(

@@ -32,7 +32,8 @@ local function post_stage(q, stages, stage, state, members)
         event = state, result = results[i] or nil, stage = stage,
       }
       local letter = stage .. ':' .. whole(at) .. ':' .. sub(own, -{{ID_KEPT}})
-      post_letter(q, '{{COMPANION}}' .. q.queue, letter, with_options(values[i], '{{CALLBACK_OPTIONS}}'), { origin = origin })
+      local companion = '{{COMPANION}}' .. stage .. '.' .. q.queue
+      post_letter(q, companion, letter, with_options(values[i], '{{CALLBACK_OPTIONS}}'), { origin = origin })
     end
   end
 end
