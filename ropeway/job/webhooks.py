@@ -33,8 +33,8 @@ DELIVERY_OPTIONS: Final[JsonText] = (
             attempts=15,
             backoff=Backoff("exponential", 10_000, 6 * _HOUR, 0.2),
             timeout=30_000,
-            keep_completed=Retention(age=7 * 24 * _HOUR),
-            keep_failed=Retention(age=30 * 24 * _HOUR),
+            keep_completed=Retention(age=7 * 24 * _HOUR, count=10_000),
+            keep_failed=Retention(age=30 * 24 * _HOUR, count=100_000),
         )
     )
 ).decode()

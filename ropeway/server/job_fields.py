@@ -98,6 +98,8 @@ class JobFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Time from now within which it must be started: otherwise it fails."""
     dead_letter: str | UnsetType | None = UNSET
     """The queue that gets a copy of the job if it fails for good."""
+    webhook: str | UnsetType | None = UNSET
+    """The URL to which its end is reported; null for none, whatever its queue says."""
 
 
 class Submission(JobFields, frozen=True, kw_only=True, forbid_unknown_fields=True):

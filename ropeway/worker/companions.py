@@ -11,7 +11,7 @@ have ended and are settled, within what is left of the grace, and before the sto
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from ..client.queue import Queue
@@ -69,10 +69,9 @@ class Companion(Worker):
 class Companions:
     """The companions of a running worker. Belongs to its loop."""
 
-    def __init__(self, name: str, rules: Rules, failed: Callable[[asyncio.Task[None]], None]) -> None:
+    def __init__(self, name: str, rules: Rules) -> None:
         self._name = name
         self._rules = rules
-        self._failed = failed
         self._running: dict[tuple[str, int], tuple[Companion, asyncio.Task[None]]] = {}
         self._ending = asyncio.Event()
 
@@ -92,13 +91,15 @@ class Companions:
             name=f"{self._name}.{system.name}",
         )
         task = asyncio.create_task(companion.serve(self._ending), name=f"ropeway-companion-{system.name}")
-        task.add_done_callback(self._check)
+        task.add_done_callback(partial(self._check, system))
         task.add_done_callback(lambda _: handler.close())
         self._running[key] = companion, task
 
-    def _check(self, task: asyncio.Task[None]) -> None:
-        if not self._ending.is_set():
-            self._failed(task)
+    def _check(self, system: SystemQueue, task: asyncio.Task[None]) -> None:
+        """Its failure is none of the worker: the application's jobs go on."""
+        error = None if task.cancelled() else task.exception()
+        if not self._ending.is_set() and error is not None:
+            log.error("this worker no longer serves %r, others may: %s", system.name, error)
 
     async def end(self, grace: float, hurried: asyncio.Event) -> None:
         """Lets them finish what is under way, and hands back the rest; at once if the worker is hurried."""

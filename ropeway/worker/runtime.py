@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo
-from ..errors import HandlerError, InvalidOption, RopewayError, ShutdownTimeout, StoreError, StoreUnavailable
+from ..errors import HandlerError, InvalidOption, RopewayError, ShutdownTimeout, StoreUnavailable
 from ..job.outcomes import Outcome
 from ..job.states import OPEN
 from ..store.contract import Store
@@ -198,7 +198,7 @@ class Runtime:
                 looking.add_done_callback(self._beginning.discard)
 
     async def _look_into(self, system: SystemQueue, store: Store) -> None:
-        with suppress(StoreError):  # Then it is served when this worker feeds it, or by others.
+        with suppress(RopewayError):  # Then it is served when this worker feeds it, or by others.
             counts = await store.count(system.name)
             if any(counts[state] for state in OPEN):
                 self._accompany_if_possible(system, store)
@@ -209,7 +209,7 @@ class Runtime:
             # Companions are workers themselves, and most workers have none.
             from .companions import Companions  # noqa: PLC0415
 
-            self._companions = Companions(self._describe().name, self._rules, self._check_helper)
+            self._companions = Companions(self._describe().name, self._rules)
         self._companions.start(system, store)
 
     def _accompany_if_possible(self, system: SystemQueue, store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import aclosing
 from typing import Any
 
@@ -270,3 +271,18 @@ async def test_every_way_of_adding_has_the_webhook_of_the_queue_or_its_own(queue
         ("child", of_job),
     }
     assert len(rules) == len(found)
+
+
+async def test_a_worker_that_shall_deliver_and_has_no_client_says_what_to_install(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(sys.modules, "h11", None)
+    for module in ("sending", "connections"):
+        monkeypatch.delitem(sys.modules, f"ropeway.webhooks.{module}", raising=False)
+    orders = Queue(queue.name, store=queue.store, webhook="https://example.com/")
+    with pytest.raises(InvalidOption, match=r'pip install "ropeway\[webhooks\]"'):
+        async with Worker(orders, handle):
+            pass
+    async with Worker(queue, handle):
+        job = await orders.add("good")
+        assert await job.result(timeout=PATIENCE) == {"sent": None}, "others may deliver"
