@@ -14,7 +14,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, cast
 
 import msgspec
 from starlette.responses import Response
@@ -37,6 +37,7 @@ from .matching import Matcher
 from .openapi import document
 from .origins import Origins
 from .problems import Refused, problem_of
+from .rates import Rates
 from .roles import Principal
 from .routes import Call, Reply, Route, forbidden
 from .table import ROUTES
@@ -89,6 +90,7 @@ class Broker:
         self.routes: Final = tuple(routes)
         self.test_clock: Final = access.test_clock
         self.admission: Final = Admission(limits.requests, limits.waiting)
+        self.rates: Final = Rates(limits.rate)
         self.audit: Final = Audit(store)
         self.authenticator: Final = Authenticator(store, no_auth=access.no_auth)
         self.upkeep: Final = Upkeep(store, limits)
@@ -234,6 +236,7 @@ class Broker:
         except Refused as refusal:
             self.audit.refused(name, caller.address, route, params, refusal)
             raise
+        self.rates.check(principal.name)
         return principal
 
     async def _decode(self, route: Route, call: Call) -> None:
@@ -299,8 +302,8 @@ def broker(
         if len(stores) > 1:
             raise InvalidOption("on", "cannot be queues of several stores: make a broker for each store")
         [store] = stores.values()
-    elif isinstance(on, Store):
-        store = on
+    elif isinstance(on, Store) or callable(getattr(on, "settle", None)):
+        store = cast(Store, on)
     elif on is None or isinstance(on, str):
         store = connect(on)
     else:

@@ -17,6 +17,8 @@ from .roles import RESERVED
 from .routes import Route
 
 AUDIT_QUEUE: Final = f"{RESERVED}audit"
+TOLD: Final = (401, 403)
+"""Refusals that are written down; of more attempts than are looked at (429) those before tell enough."""
 MOST_WAITING: Final = 1_000
 """Most entries that wait for the store; further ones are in the log alone."""
 
@@ -30,7 +32,8 @@ class Audit:
         self._writing: asyncio.Task[None] | None = None
 
     def refused(self, who: str, address: str, route: Route, params: Mapping[str, str], refusal: Refused) -> None:
-        self._note("refused", _facts(who, address, route, params) | {"status": refusal.problem.status})
+        if refusal.problem.status in TOLD:
+            self._note("refused", _facts(who, address, route, params) | {"status": refusal.problem.status})
 
     def done(self, who: str, address: str, route: Route, params: Mapping[str, str]) -> None:
         self._note("operated", _facts(who, address, route, params))

@@ -15,6 +15,7 @@ from ..job.codec import Json
 from ..job.dedupe import Dedupe, DedupeMode
 from ..job.flows import Policy
 from ..job.retention import Keep, KeepOption
+from ..job.webhook_options import EVENTS, Webhook
 
 Span = int | float | str
 """A duration: seconds, or text such as "5 minutes"."""
@@ -63,6 +64,17 @@ class DedupeFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Dedupe(self.key, self.mode, ttl=self.ttl)
 
 
+class WebhookFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the end of a job is reported."""
+
+    url: str
+    events: tuple[str, ...] = EVENTS
+    """Of "completed", "failed" and "cancelled"."""
+
+    def read(self) -> Webhook:
+        return Webhook(self.url, events=self.events)
+
+
 class JobFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job to be made: its type, payload and options."""
 
@@ -98,8 +110,8 @@ class JobFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Time from now within which it must be started: otherwise it fails."""
     dead_letter: str | UnsetType | None = UNSET
     """The queue that gets a copy of the job if it fails for good."""
-    webhook: str | UnsetType | None = UNSET
-    """The URL to which its end is reported; null for none, whatever its queue says."""
+    webhook: WebhookFields | str | UnsetType | None = UNSET
+    """Where its end is reported: a URL, or one with events; null for nowhere, whatever its queue says."""
 
 
 class Submission(JobFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -172,7 +184,7 @@ def _read_keep(value: bool | int | KeepFields) -> KeepOption:
 
 
 def _read_fields(value: Any) -> Any:
-    return value.read() if isinstance(value, BackoffFields | DedupeFields) else value
+    return value.read() if isinstance(value, BackoffFields | DedupeFields | WebhookFields) else value
 
 
 _READERS: Final = {
@@ -180,4 +192,5 @@ _READERS: Final = {
     "dedupe": _read_fields,
     "remove_on_complete": _read_keep,
     "remove_on_fail": _read_keep,
+    "webhook": _read_fields,
 }

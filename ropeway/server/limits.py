@@ -38,6 +38,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Most bytes of the head of a request; of `ropeway serve`."""
     requests: int = 256
     """Most requests at once; reading ones are refused at half of it, adds and claims at three quarters."""
+    rate: float | None = None
+    """Most requests a second of one token, in the long run; None sets no limit."""
     waiting: int = 2_000
     """Most requests that wait, such as long polls; they do not count as above."""
     connections: int = 4_000
@@ -48,6 +50,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             whole(name, getattr(self, name), 1)
         for name in ("heartbeat", "timeout", "wait", "body_seconds", "header_seconds"):
             _positive(name, getattr(self, name))
+        if self.rate is not None:
+            _positive("rate", self.rate)
         if self.heartbeat >= self.timeout:
             raise InvalidOption("heartbeat", f"cannot be {self.heartbeat:g} s: it must be below the timeout")
 

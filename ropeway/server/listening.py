@@ -37,7 +37,8 @@ class Listenings:
     def get(self, store: Store, who: str, id: str, topic: Topic, queues: tuple[str, ...]) -> Listening:
         """The caller's listener of that id; a new one if there is none, or one to something else."""
         self._close_old()
-        key, what = (who, id), (topic, queues)
+        key = who, id
+        what: tuple[Topic, tuple[str, ...]] = topic, queues
         found = self._all.get(key)
         if found is not None and found.what != what:
             self.drop(who, id)

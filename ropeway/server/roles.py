@@ -20,7 +20,7 @@ ROLES: Final[dict[Role, frozenset[Right]]] = {
     "admin": frozenset(RIGHTS),
 }
 RESERVED: Final = "ropeway."
-"""Queues whose names begin so, such as that of the audit, are for `administer` alone."""
+"""Queues whose names begin so, such as that of the audit, are for `administer`, and for tokens that name them."""
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class Principal(msgspec.Struct, frozen=True):
 
     def reaches(self, queue: str) -> bool:
         if queue.startswith(RESERVED) and "administer" not in self.rights:
-            return False
+            return queue in (self.queues or ())
         return self.queues is None or any(_covers(pattern, queue) for pattern in self.queues)
 
     def beyond(self, queues: Iterable[str]) -> str | None:

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, ClassVar, Final, NamedTuple
 
 import h11
@@ -18,6 +18,7 @@ from ..errors import InvalidOption, StoreUnavailable
 from ..showing import shown
 from .application import Broker
 from .authentication import is_loopback
+from .limits import DEFAULTS, Limits
 
 PORT: Final = 8787
 HOST: Final = "127.0.0.1"
@@ -63,9 +64,10 @@ class Server(uvicorn.Server):
         self._broker = broker
         self.is_serving = asyncio.Event()
 
-    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
         """Leaves signals to the program around it."""
-        return nullcontext()
+        yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -82,6 +84,8 @@ async def serving(broker: Broker, address: Address = LOCAL, **settings: Any) -> 
 
     `settings` are those of uvicorn, such as `ssl_certfile`. Raises `OSError` if the address cannot be had.
     """
+    # Before the server, which would end the program if this fails.
+    await broker.start()
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listening = socket.create_server((address.host, address.port), family=family, backlog=BACKLOG)
     server = server_for(broker, address, **settings)
@@ -111,7 +115,7 @@ def server_for(broker: Broker, address: Address, *, trusted_proxies: Sequence[st
         **{
             "host": address.host,
             "port": address.port,
-            "http": type("Protocol", (GuardedProtocol,), {"header_seconds": limits.header_seconds}),
+            "http": type("Protocol", (GuardedProtocol,), {"limits": limits}),
             "ws": "none",
             "lifespan": "on",
             "log_config": None,
@@ -120,7 +124,6 @@ def server_for(broker: Broker, address: Address, *, trusted_proxies: Sequence[st
             # Whoever is not trusted could claim any address.
             "proxy_headers": bool(trusted_proxies),
             "forwarded_allow_ips": list(trusted_proxies),
-            "limit_concurrency": limits.connections,
             "h11_max_incomplete_event_size": limits.header_bytes,
             "timeout_keep_alive": KEEP_ALIVE,
             "timeout_graceful_shutdown": GRACE,
@@ -131,14 +134,17 @@ def server_for(broker: Broker, address: Address, *, trusted_proxies: Sequence[st
 
 
 class GuardedProtocol(H11Protocol):
-    """The protocol of uvicorn, which also ends connections whose requests do not begin in time."""
+    """The protocol of uvicorn, which also limits connections, and ends those whose requests do not begin in time."""
 
-    header_seconds: ClassVar[float] = 10.0
+    limits: ClassVar[Limits] = DEFAULTS
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect_head()
+        if len(self.connections) > self.limits.connections:
+            self._end(503, "There are too many connections.")
+        else:
+            self._expect_head()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -158,7 +164,7 @@ class GuardedProtocol(H11Protocol):
 
     def _expect_head(self) -> None:
         if self._deadline is None:
-            self._deadline = self.loop.call_later(self.header_seconds, self._give_up)
+            self._deadline = self.loop.call_later(self.limits.header_seconds, self._give_up)
 
     def _forget_head(self) -> None:
         if self._deadline is not None:
@@ -171,6 +177,7 @@ class GuardedProtocol(H11Protocol):
 
     def _end(self, status: int, message: str) -> None:
         head = f"HTTP/1.1 {status} {STATUS_PHRASES[status].decode()}\r\n"
-        fields = f"content-type: text/plain\r\ncontent-length: {len(message)}\r\nconnection: close\r\n\r\n"
-        self.transport.write(f"{head}{fields}{message}".encode())
+        fields = f"content-type: text/plain\r\ncontent-length: {len(message)}\r\nconnection: close\r\n"
+        retry = "retry-after: 1\r\n" if status == 503 else ""
+        self.transport.write(f"{head}{fields}{retry}\r\n{message}".encode())
         self.transport.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import closing
 from typing import Any, TypeVar
 
 from .bodies import Gone
@@ -17,17 +18,17 @@ async def held(call: Call, work: Coroutine[Any, Any, T], end: Callable[[], objec
 
     `end` is called if the client or the server ends first, and must let the work end soon.
     """
-    with call.broker.admission.wait():
+    with closing(work), call.broker.admission.wait():
         task = asyncio.ensure_future(work)
         gone = asyncio.ensure_future(_until_gone(call))
-        closing = asyncio.ensure_future(call.broker.closing.wait())
+        ending = asyncio.ensure_future(call.broker.closing.wait())
         try:
-            await asyncio.wait([task, gone, closing], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([task, gone, ending], return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 end()
             return await task, gone.done()
         finally:
-            for each in (task, gone, closing):
+            for each in (task, gone, ending):
                 each.cancel()
 
 

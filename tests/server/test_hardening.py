@@ -260,6 +260,23 @@ async def test_under_load_completions_are_refused_last(store: Store):
         assert {answer.status_code for answer in await asyncio.gather(*reads, *more)} == {404, 409}
 
 
+async def test_a_token_has_its_rate(serve: Serve, make_token: MakeToken):
+    one, other = await make_token("viewer"), await make_token("viewer")
+    async with serve(limits=Limits(rate=0.5)) as web:
+        assert (await web.get("/v1/stats", headers=one)).status_code == 200
+        refused = await web.get("/v1/stats", headers=one)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "2")
+        assert (await web.get("/v1/stats", headers=other)).status_code == 200
+
+
+async def test_connections_are_limited(serve: Serve):
+    async with serve(limits=Limits(connections=1)) as web:
+        assert (await web.get("/livez")).status_code == 200
+        refused = await raw(web)
+        assert (status(refused), b"retry-after" in refused) == (503, True)
+        assert (await web.get("/livez")).status_code == 200
+
+
 async def test_a_stopping_server_answers_those_that_wait(store: Store):
     async with AsyncExitStack() as server, httpx.AsyncClient(timeout=60) as web:
         address = await server.enter_async_context(serving(broker(store), Address("127.0.0.1", 0)))

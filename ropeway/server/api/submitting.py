@@ -13,6 +13,7 @@ from ...client.flows import Flow
 from ...client.handle import JobHandle
 from ...client.new_jobs import Call as NewCall
 from ...client.queue import Queue
+from ...client.schedules import job_options
 from ...errors import InvalidOption
 from ...job.names import job_name, queue_name
 from ...store.values import BATCH
@@ -64,7 +65,7 @@ async def _add(call: Call, submissions: Sequence[Submission]) -> list[Submitted]
         options = _options(call, job, queue)
         if ids is not None:
             options.setdefault("id", ids[number])
-        calls.append(NewCall(job.type, job.payload, options))  # type: ignore[arg-type]  # read_options checks them
+        calls.append(NewCall(job.type, job.payload, job_options(options)))
     return [_submitted(handle) for handle in await queue.add_many(calls)]
 
 
