@@ -4,6 +4,7 @@
     410                    the URL is disabled for the queue, `webhook-failed`
     with Retry-After       later, without using an attempt, for a day at most
     any other, or none     retried with backoff; after the last attempt `webhook-failed`
+    the host is down       few are tried at once, so that they do not take all slots; the others wait
     URL not allowed        `webhook-failed` at once
 
 The event is written before the delivery is settled: after a crash in between, the message is sent and reported again.
@@ -11,6 +12,7 @@ The event is written before the delivery is settled: after a crash in between, t
 
 from __future__ import annotations
 
+import random
 import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -38,6 +40,11 @@ LONGEST_WAIT: Final[Milliseconds] = 6 * 3_600_000
 WAITS_FOR: Final[Milliseconds] = 24 * 3_600_000
 """After this time a Retry-After no longer spares attempts."""
 GONE: Final = 410
+FAILING_AFTER: Final = 3
+"""Messages without an answer, one after the other, after which a host is taken to be down."""
+MOST_TO_FAILING: Final = 5
+"""Most messages at once to a host that is down: each may take a slot until its deadline, and others wait for slots."""
+PAUSE_FOR_FAILING: Final = (5_000, 10_000)
 
 
 class DeliveryFailed(RopewayError):
@@ -50,6 +57,20 @@ class _Known(NamedTuple):
     is_disabled: bool
 
 
+class _Host:
+    """How sending to a host went lately."""
+
+    __slots__ = ("in_flight", "unanswered")
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self.unanswered = 0
+
+    @property
+    def is_overtaxed(self) -> bool:
+        return self.unanswered >= FAILING_AFTER and self.in_flight >= MOST_TO_FAILING
+
+
 class Deliverer:
     """Sends the deliveries of one store. Belongs to one event loop."""
 
@@ -57,6 +78,7 @@ class Deliverer:
         self._store = store
         self._sender = sender
         self._known: dict[tuple[str, str], _Known] = {}
+        self._hosts: dict[str, _Host] = {}
 
     def close(self) -> None:
         self._sender.close()
@@ -71,8 +93,11 @@ class Deliverer:
             raise await self._given_up(
                 job, origin, "the URL is disabled since it answered 410: see `ropeway webhooks enable`"
             )
+        host = self._host(url)
+        if host.is_overtaxed and time.time() * 1000 < origin.at + WAITS_FOR:
+            raise Postponed(random.randint(*PAUSE_FOR_FAILING))  # noqa: S311 - spreads load
         try:
-            reply = await self._send(job, origin, url, known.settings)
+            reply = await self._send(job, origin, url, known.settings, host)
         except Refused as refusal:
             raise await self._given_up(job, origin, f"not sent: {refusal}") from None
         except Unreachable as problem:
@@ -93,10 +118,27 @@ class Deliverer:
             raise Postponed(wait)
         raise await self._failed(job, origin, f"it answered {reply.status}", is_logged=True)
 
-    async def _send(self, job: Job, origin: Origin, url: str, settings: WebhookSettings) -> Reply:
+    async def _send(self, job: Job, origin: Origin, url: str, settings: WebhookSettings, host: _Host) -> Reply:
         body = message_of(job.record, origin)
         headers = signed_headers(job.id, int(time.time()), body, settings.secrets)
-        return await self._sender.send(url, headers, body, (*settings.allow_hosts, *environment_hosts()))
+        host.in_flight += 1
+        try:
+            reply = await self._sender.send(url, headers, body, (*settings.allow_hosts, *environment_hosts()))
+        except Unreachable:
+            host.unanswered += 1
+            raise
+        finally:
+            host.in_flight -= 1
+        host.unanswered = 0
+        return reply
+
+    def _host(self, url: str) -> _Host:
+        name = url.partition("://")[2].partition("/")[0].lower()
+        if name not in self._hosts:
+            if len(self._hosts) >= MOST_SETTINGS:
+                self._hosts = {name: host for name, host in self._hosts.items() if host.in_flight}
+            self._hosts[name] = _Host()
+        return self._hosts[name]
 
     async def _settings(self, queue: str, url: str) -> _Known:
         now = time.monotonic()
