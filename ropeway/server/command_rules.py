@@ -77,6 +77,13 @@ def _adds_updates(command: commands.Update) -> tuple[Right, ...]:
     return () if all(update.token for update in command.updates) else ("add", "operate")
 
 
+def _operates(command: commands.Configure) -> tuple[Right, ...]:
+    """Workers say which callbacks of retention they have; everything else is for operators."""
+    others = [field for field in command.__struct_fields__ if field not in ("queue", "callbacks")]
+    changes = [field for field in others if getattr(command, field) not in (None, (), [])]
+    return ("operate",) if changes or not command.callbacks else ()
+
+
 def _reached(queues: list[str], principal: Principal) -> list[str]:
     return [queue for queue in queues if principal.reaches(queue)]
 
@@ -125,7 +132,7 @@ RULES: Final[dict[type[Command[Any]], Rule]] = {
     commands.Promote: _OPERATE,
     commands.Change: _OPERATE,
     commands.Remove: _OPERATE,
-    commands.Configure: _OPERATE,
+    commands.Configure: Rule(("operate", "work"), _own, needs=_operates),
     # Workers move schedules on when these are due.
     commands.WriteSchedules: Rule(("operate", "work"), _of_schedules),
     commands.ReleaseDedupe: _OPERATE,

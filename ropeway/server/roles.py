@@ -7,6 +7,8 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 
+from ..job.stages import STAGES, companion_of
+
 Right: TypeAlias = Literal["add", "work", "follow", "read", "operate", "administer"]
 """`follow` is looking at jobs whose id is known, at counts and events; `read` is also searching, logs and metrics."""
 Role: TypeAlias = Literal["producer", "worker", "viewer", "operator", "admin"]
@@ -36,6 +38,9 @@ class Principal(msgspec.Struct, frozen=True):
         return any(right in self.rights for right in any_of)
 
     def reaches(self, queue: str) -> bool:
+        """Whoever reaches a queue reaches those in which callbacks of its retention run."""
+        for stage in STAGES:
+            queue = queue.removeprefix(companion_of("", stage))
         if queue.startswith(RESERVED) and "administer" not in self.rights:
             return queue in (self.queues or ())
         return self.queues is None or any(_covers(pattern, queue) for pattern in self.queues)

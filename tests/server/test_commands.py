@@ -9,7 +9,7 @@ import pytest
 from ropeway.job.ids import new_id, new_token
 from ropeway.job.outcomes import Outcome
 from ropeway.job.record import NewJob
-from ropeway.store.commands import Add, Cancel, Claim, Count, ListQueues, ReadClock, Recall, Settle
+from ropeway.store.commands import Add, Cancel, Claim, Configure, Count, ListQueues, ReadClock, Recall, Settle
 from ropeway.store.wire import decode_answer, encode_command
 
 from .conftest import Client, MakeToken, Serve
@@ -53,6 +53,12 @@ async def test_a_token_reaches_its_queues_alone(web: Client, make_token: MakeTok
     assert (await do(web, Add([[job("mail-out")]]), headers=both))[0][0].verdict == "created"
     assert (await do(web, Add([[job("other")]]), headers=both)).status_code == 403
     assert (await do(web, Cancel("mail-out", ["x"]), headers=both)).status_code == 403
+    # A worker says which callbacks it has, and runs them; it does not change other settings.
+    assert (await do(web, Configure("mail-out", callbacks=["stale"]), headers=worker)).stages is not None
+    assert (await do(web, Claim("ropeway.stale.mail-out", "w", new_token(), 1, 1_000), headers=worker)).jobs == []
+    assert (await do(web, Claim("ropeway.stale.other", "w", new_token(), 1, 1_000), headers=worker)).status_code == 403
+    assert (await do(web, Configure("mail-out", pause=True), headers=worker)).status_code == 403
+    assert (await do(web, Configure("mail-out", callbacks=[]), headers=worker)).status_code == 403
     # Through the outcome of a job.
     outcome = Outcome("x", "t", "complete", adds=(job("other"),))
     assert (await do(web, Settle("mail-out", [outcome]), headers=both)).status_code == 403

@@ -82,6 +82,14 @@ async def test_a_queue_is_paused_limited_and_emptied(web: Client):
     assert (await web.get("/v1/queues")).json()["queues"] == []
 
 
+async def test_the_retention_of_a_queue_is_set_stage_by_stage(web: Client):
+    assert (await web.patch(Q, json={"stale_after": "1 hour", "delete_after": "1 day"})).status_code == 200
+    found = (await web.patch(Q, json={"stale_after": None})).json()
+    assert (found["stale_after"], found["delete_after"]) == (None, 86_400)
+    assert (await web.patch(Q, json={"stale_after": "2 days"})).status_code == 422
+    assert (await web.get(f"{Q}/jobs", params={"stale": "true"})).json()["jobs"] == []
+
+
 async def test_old_jobs_are_cleaned(web: Client):
     await submit(web)
     [job] = await claim(web)

@@ -37,6 +37,8 @@ class JobQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     after: str | None = None
     """The `next` of the page before."""
     newest_first: bool = False
+    stale: bool = False
+    """Only finished jobs that are stale, by the retention of their queue."""
 
 
 class JobViews(msgspec.Struct, frozen=True):
@@ -171,6 +173,7 @@ async def find(call: Call) -> JobViews:
         after=asked.after,
         newest_first=asked.newest_first,
         tag=asked.tag,
+        stale=asked.stale,
     )
     return JobViews([view_of(job.snapshot) for job in page], page.next)
 

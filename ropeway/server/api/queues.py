@@ -17,6 +17,7 @@ from ...job.durations import milliseconds
 from ...job.instants import instant_of, moment_of
 from ...job.names import job_name
 from ...job.numbers import whole
+from ...job.stages import Stages
 from ...job.states import STATES, State, state_named
 from ...store.values import BATCH, Metric
 from ..job_fields import Span
@@ -37,6 +38,10 @@ class QueueView(msgspec.Struct, frozen=True):
     paused_types: tuple[str, ...]
     max_active: int | None
     """Most jobs of the queue at once, over all workers."""
+    stale_after: float | None
+    """Seconds after which finished jobs are stale."""
+    delete_after: float | None
+    """Seconds after which they are deleted."""
 
 
 class QueuesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,6 +61,10 @@ class SettingsChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     resume_types: tuple[str, ...] = ()
     max_active: int | UnsetType | None = UNSET
     """null removes the limit."""
+    stale_after: Span | UnsetType | None = UNSET
+    """How long after its end a job is stale; null removes this stage of retention."""
+    delete_after: Span | UnsetType | None = UNSET
+    """How long after its end a job is deleted, whatever its own retention; null removes this stage."""
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -145,6 +154,8 @@ async def get_queue(call: Call) -> QueueView:
 async def change_settings(call: Call) -> QueueView:
     asked: SettingsChange = call.body
     limit = asked.max_active
+    if asked.stale_after is not UNSET or asked.delete_after is not UNSET:
+        await _change_stages(call, asked)
     await call.store.configure(
         call.queue.name,
         pause=asked.paused,
@@ -153,6 +164,16 @@ async def change_settings(call: Call) -> QueueView:
         max_active=None if limit is UNSET else 0 if limit is None else whole("max_active", limit, 1),
     )
     return await get_queue(call)
+
+
+async def _change_stages(call: Call, asked: SettingsChange) -> None:
+    """A stage that is not given stays as it is."""
+    now = (await call.queue.settings()).stages or Stages()
+    kept_stale, kept_delete = (None if age is None else age / 1000 for age in (now.stale_after, now.delete_after))
+    await call.queue.set_retention(
+        stale_after=kept_stale if asked.stale_after is UNSET else asked.stale_after,
+        delete_after=kept_delete if asked.delete_after is UNSET else asked.delete_after,
+    )
 
 
 async def pause(call: Call) -> None:
@@ -247,6 +268,7 @@ def _is_shown(call: Call, queue: str) -> bool:
 
 async def _view(queue: Queue, workers: list[WorkerInfo]) -> QueueView:
     settings = await queue.settings()
+    stages = settings.stages or Stages()
     return QueueView(
         queue.name,
         await queue.counts(),
@@ -254,6 +276,7 @@ async def _view(queue: Queue, workers: list[WorkerInfo]) -> QueueView:
         settings.paused,
         settings.paused_names,
         settings.max_active,
+        *(None if age is None else age / 1000 for age in (stages.stale_after, stages.delete_after)),
     )
 
 
