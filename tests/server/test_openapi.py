@@ -31,7 +31,7 @@ from ropeway.server.serving import Address, serving
 from ropeway.server.table import ROUTES
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
-CASES = int(os.environ.get("ROPEWAY_EXAMPLES", "0")) or 4
+CASES = int(os.environ.get("ROPEWAY_EXAMPLES", "0")) or 2
 """Per operation. There are more than 50 operations, so that 110 of each are more than 5,000."""
 DEEP_CASES = 110
 
