@@ -86,7 +86,8 @@ class AddedJob(msgspec.Struct, frozen=True, kw_only=True):
             "dedupe": None if self.dedupe is None else f"{self.dedupe.key} ({self.dedupe.mode})",
         }
         kept = msgspec.to_builtins(self.options)
-        said = "".join(f" {option}={value}" for option, value in {**placed, **kept}.items() if value)
+        # The delay is in both: there in milliseconds, for workers.
+        said = "".join(f" {option}={value}" for option, value in {**placed, **kept, **placed}.items() if value)
         return f"{self.name} {self.data!r}{said}"
 
 
