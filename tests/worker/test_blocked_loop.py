@@ -34,6 +34,7 @@ class Counted:
 
     def __init__(self) -> None:
         self.run_ids: list[str] = []
+        self.threads = None
 
     async def run(self, job: RunningJob) -> Outcome:
         self.run_ids.append(job.id)
