@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from . import api, cli, dedupe, errors, events, flows, life, server, settings
+from . import api, cli, dedupe, errors, events, flows, life, metrics, server, settings
 
 PAGES: Final = Path(__file__).parents[1]
 
@@ -21,6 +21,8 @@ SECTIONS: Final[dict[str, Callable[[], str]]] = {
     "exit codes": cli.exit_codes,
     "job options": settings.job_options,
     "limits": settings.limits,
+    "metrics of a server": metrics.of_servers,
+    "metrics of a store": metrics.of_stores,
     "moves": life.table,
     "moves between states": life.matrix,
     "notices": events.notices,

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from ..client.workers import handled_names, read_workers
+from ..client.workers import handled_names, known_queues, read_workers
 from ..errors import RopewayError
 from ..job.states import STATES
 from ..store.contract import Store
-from .stores import known_queues, opened
+from .stores import opened
 
 
 def complete_queue(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

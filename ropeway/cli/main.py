@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "serve": "Serve a store over HTTP: a broker for workers in any language.",
     "tokens": "Create, list and revoke the tokens of `ropeway serve`.",
     "events": "Show what happened in a queue, and what happens.",
+    "metrics": "Print the numbers of all queues for Prometheus.",
     "top": "Show queues, running jobs, workers, failures and events as they change.",
     "doctor": "Check the store and its queues, and say what to do.",
     "migrate": "Bring the store to this version of Ropeway.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from ..client.queue import Queue
-from ..client.workers import WorkerInfo, read_workers
+from ..client.workers import known_queues
 from ..errors import StoreMissing
 from ..logger import log
 from ..store.contract import Store
@@ -109,13 +109,6 @@ async def empty(url: str | None) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
-
-
-async def known_queues(store: Store, workers: Sequence[WorkerInfo] | None = None) -> list[str]:
-    """Every queue with jobs, settings or a worker, by name; `workers` saves reading them again."""
-    alive = await read_workers(store) if workers is None else workers
-    served = {name for worker in alive for name in worker.queues}
-    return sorted({*await store.queues(), *served})
 
 
 async def known_or_new_queue(store: Store, name: str, *, create: bool) -> Queue:

@@ -9,9 +9,9 @@ import click
 
 from ..client.new_jobs import Call
 from ..client.queue import Queue
-from ..client.workers import WorkerInfo, handled_names, read_workers
+from ..client.workers import WorkerInfo, handled_names, known_queues, read_workers
 from .escaping import one_line
-from .stores import known_queues, near
+from .stores import near
 
 _MOST = 5
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -44,6 +44,13 @@ async def read_workers(store: Store) -> list[WorkerInfo]:
         with suppress(msgspec.MsgspecError):
             infos.append(msgspec.json.decode(record.value, type=WorkerInfo))
     return infos
+
+
+async def known_queues(store: Store, workers: Sequence[WorkerInfo] | None = None) -> list[str]:
+    """Every queue with jobs, settings or a worker, by name; `workers` saves reading them again."""
+    alive = await read_workers(store) if workers is None else workers
+    served = {name for worker in alive for name in worker.queues}
+    return sorted({*await store.queues(), *served})
 
 
 def handled_names(workers: Iterable[WorkerInfo], queue: str) -> list[str]:

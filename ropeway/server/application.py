@@ -22,6 +22,7 @@ from starlette.responses import Response
 from ..client.queue import Queue
 from ..errors import InvalidOption
 from ..logger import log
+from ..metrics import Exporter
 from ..showing import shown
 from ..store.contract import Store
 from ..store.url import connect
@@ -96,6 +97,7 @@ class Broker:
         self.upkeep: Final = Upkeep(store, limits)
         self.listenings: Final = Listenings()
         self.held: Final = HeldJobs(store)
+        self.exporter: Final = Exporter(store)
         self.origins: Final = Origins(access.hosts, access.origins)
         self.closing: Final = asyncio.Event()
         """Set when the server ends: requests that wait are answered then."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from .api import bulk, commands, jobs, queues, schedules, submitting, system, working
+from .api import bulk, commands, jobs, metrics, queues, schedules, submitting, system, working
 from .routes import Route
 
 ROUTES: Final[tuple[Route, ...]] = (
     *system.ROUTES,
+    *metrics.ROUTES,
     *submitting.ROUTES,
     *working.ROUTES,
     *jobs.ROUTES,

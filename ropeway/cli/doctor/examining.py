@@ -6,12 +6,11 @@ import asyncio
 import time
 from typing import Final
 
-from ...client.workers import read_workers
+from ...client.workers import known_queues, read_workers
 from ...errors import StoreError
 from ...job.instants import Instant
 from ...store.contract import Store
 from ...store.inspection import Finding
-from ..stores import known_queues
 from ..text import length
 from .queues import examine_queue
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...client.queue import Queue
+from ...client.workers import known_queues
 from ...job.states import State
 from ...store.contract import Store
 from ...store.values import BATCH
-from ..stores import known_queue, known_queues
+from ..stores import known_queue
 
 
 class Chosen(NamedTuple):

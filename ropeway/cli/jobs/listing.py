@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from ...client.snapshot import Snapshot
+from ...client.workers import known_queues
 from ...job.states import FINAL, State
 from ...store.contract import Store
 from ...store.values import BATCH
@@ -14,7 +15,7 @@ from ..completing import complete_name
 from ..helping import examples
 from ..ids import is_narrow, short_id
 from ..options import json_option, queue_option, state_option, url_option
-from ..stores import known_queue, known_queues, on_store
+from ..stores import known_queue, on_store
 from ..tables import Column, Wrapped, room_in_terminal, show_table
 from ..text import age, shown
 from ..text import as_json as json_text

@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from ...client.workers import WorkerInfo, read_workers
+from ...client.workers import WorkerInfo, known_queues, read_workers
 from ...errors import RopewayError, StoreMissing
 from ...job.instants import Instant
 from ...store.contract import Store
 from ...store.url import connect
-from ..stores import known_queues
 from .picture import Picture, WorkerPicture
 from .watching import EVENTS, FAILURES, QueueWatch
 

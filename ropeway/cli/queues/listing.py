@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from ...client.queue import Queue
-from ...client.workers import WorkerInfo, read_workers
+from ...client.workers import WorkerInfo, known_queues, read_workers
 from ...store.contract import Store
 from ..escaping import one_line
 from ..helping import examples
 from ..options import json_option, url_option
-from ..stores import known_queues, on_store
+from ..stores import on_store
 from ..tables import Column, show_table
 from ..text import as_json as json_text
 

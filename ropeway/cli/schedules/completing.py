@@ -7,9 +7,9 @@ from zoneinfo import available_timezones
 import click
 
 from ...client.schedules import PAGE
+from ...client.workers import known_queues
 from ...store.contract import Store
 from ..completing import asked
-from ..stores import known_queues
 
 
 def complete_schedule(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
