@@ -13,6 +13,7 @@ for a stage, the same step adds a letter for each job to the queue's companion, 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final, Literal, TypeAlias
 
 import msgspec
@@ -32,6 +33,12 @@ from .retention import KEEP_COMPLETED, KEEP_FAILED, NOT_AT_ALL, Retention
 Stage: TypeAlias = Literal["stale", "deleted"]
 """A stage is also the name of the event that announces it."""
 STAGES: Final[tuple[Stage, ...]] = ("stale", "deleted")
+
+
+def stages_in(words: Container[str]) -> tuple[Stage, ...]:
+    """The stages among some words, in their order."""
+    return tuple(filter(words.__contains__, STAGES))
+
 
 COMPANION: Final = "ropeway."
 """How the name of a companion begins; the stage and the queue's own name follow."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..job.instants import LAST_INSTANT
 from ..job.numbers import whole
-from ..job.stages import STAGES, Stages
+from ..job.stages import Stages, stages_in
 from .commands import Configure
 
 
@@ -18,6 +18,5 @@ def stages_after(old: Stages | None, command: Configure) -> Stages | None:
     after = {"stale_after": before.stale_after, "delete_after": before.delete_after, **given}
     callbacks = before.callbacks
     if command.callbacks is not None:
-        known = {*callbacks, *command.callbacks} if command.callbacks else ()
-        callbacks = tuple(stage for stage in STAGES if stage in known)
+        callbacks = stages_in({*callbacks, *command.callbacks}) if command.callbacks else ()
     return Stages(after["stale_after"], after["delete_after"], before.stale_until, callbacks)

@@ -260,8 +260,8 @@ class StoreMachine(RuleBasedStateMachine):
     def retain(
         self, stale_after: Milliseconds | None, delete_after: Milliseconds | None, callbacks: tuple[Stage, ...] | None
     ) -> None:
-        stages = {"stale_after": stale_after, "delete_after": delete_after, "callbacks": callbacks}
-        self.do(commands.Configure(QUEUE, **stages))  # type: ignore[arg-type]  # each is of its own type
+        command = commands.Configure(QUEUE, stale_after=stale_after, delete_after=delete_after, callbacks=callbacks)
+        self.do(command)
 
     def clean(self, state: State, older_than: Milliseconds, limit: int) -> None:
         self.do(commands.Clean(QUEUE, state, older_than, limit))

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ...job.stages import STAGES, Stages
+from ...job.stages import Stages, stages_in
 from ...job.states import STATES
 from ...store.values import Counts, Settings
 
@@ -64,8 +64,7 @@ def stages_of(fields: Sequence[bytes]) -> Stages | None:
     if not fields:
         return None
     found = {name.decode(): int(value) for name, value in zip(fields[::2], fields[1::2], strict=True)}
-    callbacks = tuple(stage for stage in STAGES if stage in found)
-    return Stages(found.get("stale_after"), found.get("delete_after"), found["stale_until"], callbacks)
+    return Stages(found.get("stale_after"), found.get("delete_after"), found["stale_until"], stages_in(found))
 
 
 _WITH_STAGES: Final = 2

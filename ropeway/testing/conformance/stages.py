@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ...errors import InvalidOption
@@ -33,8 +35,8 @@ async def end_each(store: Store, *ids: str, keep: Retention = FOREVER, now: int 
                 await store.cancel(QUEUE, [id], "no need", now=now)
 
 
-async def stale(store: Store, **more: object) -> list[str]:
-    return [job.id for job in (await store.find(Find(QUEUE, STATES, stale=True, **more))).jobs]  # type: ignore[arg-type]
+async def stale(store: Store, **more: Any) -> list[str]:
+    return [job.id for job in (await store.find(Find(QUEUE, STATES, stale=True, **more))).jobs]
 
 
 async def tick(store: Store, now: int) -> Ticked:
