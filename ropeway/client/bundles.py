@@ -72,7 +72,9 @@ def bundle_of(queue: Queue, requests: Iterable[JobRequest[R]]) -> tuple[list[Job
     plain: set[str] = set()
     """Names that were checked, and whose jobs have no options but their own."""
     for position, request in enumerate(requests):
-        call, options = None, _NO_OPTIONS
+        name: Any
+        data: Any
+        call, name, data, options = None, None, None, _NO_OPTIONS
         if type(request) is tuple and len(request) == 2 and type(request[0]) is str and request[0] in plain:
             name, data = request
         elif is_named(request) and request[0] in plain:

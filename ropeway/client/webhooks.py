@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 from ..job.record import JobRecord
 from ..job.webhook_options import Webhook, rule_of
@@ -26,7 +27,8 @@ class WebhookWriter:
     """Stores the secret and the allowed hosts of a queue's webhook, before its first add or when a worker starts."""
 
     def __init__(self, queue: Queue) -> None:
-        self._queue = queue
+        # Weak, because the queue has this object: in a cycle, its store would be closed only when garbage is collected.
+        self._queue = proxy(queue)
         self._written_to: Store | None = None
 
     @property

@@ -37,7 +37,8 @@ STAGES: Final[tuple[Stage, ...]] = ("stale", "deleted")
 
 def stages_in(words: Container[str]) -> tuple[Stage, ...]:
     """The stages among some words, in their order."""
-    return tuple(filter(words.__contains__, STAGES))
+    stages: list[Stage] = [stage for stage in STAGES if stage in words]
+    return tuple(stages)
 
 
 COMPANION: Final = "ropeway."

@@ -100,7 +100,8 @@ async def _chosen(
         if filtered:
             raise InvalidOption("ids", "and a filter were both given: give one of them")
         return [*dict.fromkeys(map(job_id, asked.ids))], None
-    states: tuple[State, ...] = tuple(map(state_named, asked.states)) or default
+    named: list[State] = [state_named(state) for state in asked.states]
+    states = tuple(named) or default
     if not states:
         raise InvalidOption("states", f"are missing: name some of {', '.join(movable)}")
     if wrong := [state for state in states if state not in movable]:
