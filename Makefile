@@ -93,9 +93,10 @@ $(RUNTIME): pyproject.toml requirements.lock
 	@$(TURN) $(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(DEV): $(RUNTIME) requirements-dev.lock
+$(DEV): $(RUNTIME) requirements-dev.lock tests/browser/package-lock.json
 	@echo "Setting up $(VENV) for development"
 	@$(TURN) $(INSTALL) --require-hashes -r requirements-dev.lock
+	@$(TURN) $(BIN)/python -m tests.browser.install
 	@touch $@
 
 .venv/uv/bin/uv:

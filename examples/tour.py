@@ -24,6 +24,7 @@ from typing import Any
 
 from ropeway import Backoff, Event, Job, JobHandle, Queue, SyncJob, Unrecoverable, Worker, connect
 from ropeway.server import broker
+from ropeway.server.dashboard import Dashboard
 from ropeway.server.serving import LOCAL, Address, serving
 
 
@@ -168,12 +169,14 @@ async def show(shop: Shop, worker: Worker) -> None:
 
 @contextlib.asynccontextmanager
 async def served(shop: Shop) -> AsyncIterator[str]:
-    """Serves the shop's queues over HTTP; at another port if that of `ropeway serve` is taken."""
+    """Serves the shop's queues over HTTP, with the dashboard; at another port if that of `ropeway serve` is taken."""
+    app = broker(shop.queues)
+    app.pages = Dashboard(app)
     async with contextlib.AsyncExitStack() as stack:
         try:
-            address = await stack.enter_async_context(serving(broker(shop.queues)))
+            address = await stack.enter_async_context(serving(app))
         except OSError:
-            address = await stack.enter_async_context(serving(broker(shop.queues), Address(LOCAL.host, 0)))
+            address = await stack.enter_async_context(serving(app, Address(LOCAL.host, 0)))
         yield address.url
 
 
@@ -190,6 +193,7 @@ async def main() -> None:
     await shop.store.open()
     async with served(shop) as url:
         print(f"{', '.join(queue.name for queue in shop.queues)} on {shop.store.url} · Ctrl-C to end")
+        print(f"dashboard: {url}")
         print(f"over HTTP: {url}/v1/stats · {url}/openapi.json")
         await run(shop, given, has_view=has_view)
     await shop.store.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import webbrowser
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +42,11 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--certificate", type=_FILE, help="For HTTPS: a PEM file.")
 @click.option("--key", type=_FILE, help="For HTTPS: the key of the certificate.")
 @click.option("--insecure-no-auth", "no_auth", is_flag=True, help="No tokens, even if there are some: loopback only.")
+@click.option(
+    "--dashboard/--no-dashboard", default=True, show_default=True, help="Pages for people, at the same address."
+)
+@click.option("--read-only", is_flag=True, help="The pages show, and change nothing.")
+@click.option("--environment", metavar="NAME", help="Shown on every page, such as production.")
 @click.option("--log-format", type=click.Choice(["pretty", "json"]), default="pretty", show_default=True)
 @click.option("--json", "log_format", flag_value="json", help="The same as --log-format json.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
@@ -48,20 +55,21 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @url_option
 def serve(log_format: LogFormat, log_level: str, loop: LoopName, **given: Any) -> None:
-    """Serve a store over HTTP: a broker for workers in any language.
+    """Serve a store over HTTP: a broker for workers in any language, and the dashboard.
 
     Without tokens it listens to this machine alone, and callers need none. Make tokens by `ropeway tokens create`.
     """
     loops.check(loop)
     set_up_logs(log_format, log_level)
-    loops.run(_serve(**given), loop)
+    loops.run(run_server(**given), loop)
 
 
-async def _serve(
+async def run_server(
     url: str | None, host: str, port: int, hosts: tuple[str, ...], origins: tuple[str, ...], **given: Any
 ) -> None:
     try:
         from ..server.application import broker  # noqa: PLC0415 - it needs the extra
+        from ..server.dashboard.application import Dashboard, Options  # noqa: PLC0415
         from ..server.limits import Limits  # noqa: PLC0415
         from ..server.serving import Address, refuse_open_doors, serving  # noqa: PLC0415
     except ModuleNotFoundError as missing:
@@ -75,6 +83,8 @@ async def _serve(
         drop_exhausted=given["drop_exhausted"],
     )
     app = broker(url, hosts=hosts, origins=origins, limits=limits, no_auth=no_auth)
+    if given["dashboard"]:
+        app.pages = Dashboard(app, Options(given["read_only"], environment=given["environment"]))
     address = Address(host, port)
     try:
         has_tokens = await app.authenticator.has_tokens()
@@ -87,5 +97,7 @@ async def _serve(
         async with serving(app, address, trusted_proxies=given["proxies"], **tls) as found:
             who = "with tokens" if has_tokens and not no_auth else "without tokens, for this machine alone"
             log.info("serving %s at %s (%s)", app.store.url, found.url, who)
+            if given.get("browse"):
+                await asyncio.to_thread(webbrowser.open, found.url)
             await end
     log.info("stopped")

@@ -102,10 +102,13 @@ class Broker:
         self.closing: Final = asyncio.Event()
         """Set when the server ends: requests that wait are answered then."""
         self._matcher: Final = Matcher(self.routes)
+        self._beginnings: Final = frozenset(route.path.split("/")[1] for route in self.routes)
         self._owns_store: Final = owns_store
         self._given: Final = dict(queues)
         self._queues: OrderedDict[str, Queue] = OrderedDict()
         self._started = False
+        self.pages: Callable[[Any, Receive, Send], Awaitable[None]] | None = None
+        """The dashboard, which answers everything beside the API."""
         self.sums: dict[str, tuple[float, Counts, dict[str, int]]] = {}
         """Numbers of queues for `/v1/stats`, with the time of their reading."""
         self.ready_at = -math.inf
@@ -164,10 +167,15 @@ class Broker:
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
+        elif scope["type"] == "http" and self.pages is not None and not self._is_api(path_of(scope)):
+            await self.pages(scope, receive, send)
         elif scope["type"] == "http":
             await self._serve(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
+
+    def _is_api(self, path: str) -> bool:
+        return path[1:].partition("/")[0] in self._beginnings
 
     async def _live(self, receive: Receive, send: Send) -> None:
         assert (await receive())["type"] == "lifespan.startup"
@@ -205,7 +213,7 @@ class Broker:
         self.origins.check_host(headers)
         if (preflight := self.origins.preflight(method, headers)) is not None:
             return preflight
-        route, params = self._matcher.match(method, _path(scope))
+        route, params = self._matcher.match(method, path_of(scope))
         if method in UNSAFE:
             self.origins.check_origin(headers)
         principal = NOBODY
@@ -256,7 +264,7 @@ class Broker:
             call.reach(route.queues(call.body))
 
 
-def _path(scope: Any) -> str:
+def path_of(scope: Any) -> str:
     """The path without the prefix under which the application is mounted."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")

@@ -26,9 +26,10 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*ROPEWAY, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
-def test_it_serves_until_it_is_asked_to_end(url: str):
+@pytest.mark.parametrize("command", [["serve"], ["dashboard", "--no-browser"]], ids=lambda words: words[0])
+def test_it_serves_until_it_is_asked_to_end(url: str, command: list[str]):
     with subprocess.Popen(
-        [*ROPEWAY, "serve", "--port", "0", "--url", url], stderr=subprocess.PIPE, text=True
+        [*ROPEWAY, *command, "--port", "0", "--url", url], stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stderr is not None
@@ -36,6 +37,7 @@ def test_it_serves_until_it_is_asked_to_end(url: str):
             found = re.search(r"http://127\.0\.0\.1:\d+", line)
             assert found, line
             assert httpx.get(f"{found[0]}/readyz").json()["status"] == "ok"
+            assert "No jobs yet" in httpx.get(found[0]).text
             process.send_signal(signal.SIGTERM)
             _, errors = process.communicate(timeout=PATIENCE)
         finally:

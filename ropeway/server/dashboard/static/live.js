@@ -1,0 +1,103 @@
+// The page is live: when the server says that something changed, its parts are fetched and replaced.
+// A hidden tab closes its connection, and looks again when it is seen.
+const address = document.body.dataset.live;
+const status = document.getElementById("status");
+let source = null;
+let tag = "";
+let isFetching = false;
+let isAsked = false;
+
+function say(text, isCut = false) {
+  if (status.textContent !== text) status.textContent = text;
+  status.classList.toggle("cut", isCut);
+}
+
+function isHeld(part) {
+  // What somebody is typing into, has marked, or is asked about stays as it is.
+  const marked = document.getSelection();
+  return (
+    (part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")) ||
+    (marked && !marked.isCollapsed && part.contains(marked.anchorNode)) ||
+    part.querySelector("dialog[open], details[open][data-hold], input:checked") !== null
+  );
+}
+
+function numbers(part) {
+  return new Map([...part.querySelectorAll("[data-number]")].map((each) => [each.dataset.number, each.textContent]));
+}
+
+function replace(part, fresh) {
+  const before = numbers(part);
+  const opened = new Set([...part.querySelectorAll("details[open][id]")].map((each) => each.id));
+  const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  const chosen = part.querySelector("tr.chosen a")?.getAttribute("href");
+  part.replaceWith(fresh);
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  for (const link of fresh.querySelectorAll("a[href]")) {
+    if (focused && link.getAttribute("href") === focused) link.focus({ preventScroll: true });
+    if (chosen && link.getAttribute("href") === chosen) link.closest("tr")?.classList.add("chosen");
+  }
+  for (const each of fresh.querySelectorAll("[data-number]")) {
+    if (before.has(each.dataset.number) && before.get(each.dataset.number) !== each.textContent) {
+      (each.closest(".card") ?? each).classList.add("moved");
+    }
+  }
+}
+
+export async function refresh() {
+  if (isFetching) {
+    isAsked = true;
+    return;
+  }
+  isFetching = true;
+  try {
+    const answer = await fetch(location.href, { headers: { "x-ropeway-part": "1", "if-none-match": tag }, cache: "no-store" });
+    if (answer.status === 401) {
+      location.reload();
+    } else if (answer.ok) {
+      tag = answer.headers.get("etag") ?? "";
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const fresh of page.querySelectorAll("[data-part]")) {
+        const part = document.getElementById(fresh.id);
+        if (part && !isHeld(part)) replace(part, document.adoptNode(fresh));
+      }
+      document.dispatchEvent(new CustomEvent("ropeway:parts"));
+    }
+  } catch {
+    say("The server does not answer", true);
+  } finally {
+    isFetching = false;
+    if (isAsked) {
+      isAsked = false;
+      setTimeout(refresh, 250);
+    }
+  }
+}
+
+function open() {
+  if (!address || source) return;
+  source = new EventSource(address);
+  source.addEventListener("open", () => {
+    say("Live");
+    document.body.dataset.connected = "yes";
+  });
+  source.addEventListener("change", refresh);
+  source.addEventListener("error", () => say("Connecting again…", true));
+}
+
+function close() {
+  source?.close();
+  source = null;
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    close();
+  } else {
+    refresh();
+    open();
+  }
+});
+document.addEventListener("ropeway:refresh", refresh);
+addEventListener("pagehide", close);
+if (!document.hidden) open();

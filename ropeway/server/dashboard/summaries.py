@@ -1,0 +1,159 @@
+"""Numbers of queues for all pages and viewers: each is read once in a while, however many ask."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+
+from ...client.found import FoundJob
+from ...client.queue import Queue
+from ...client.workers import WorkerInfo, read_workers
+from ...job.instants import Instant, instant_of, moment_of
+from ...job.timings import Timings
+from ...store.single_flight import SingleFlight
+from ...store.values import Counts, Metric, Settings
+from ..roles import RESERVED
+
+if TYPE_CHECKING:
+    from ..application import Broker
+
+T = TypeVar("T")
+Span: TypeAlias = Literal["hour", "day"]
+
+MINUTE: Final = 60_000
+FRESH: Final = 1.0
+"""Seconds for which counts are not read again."""
+FRESH_CHARTS: Final[dict[Span, float]] = {"hour": 3.0, "day": 30.0}
+STEPS: Final[dict[Span, tuple[int, int]]] = {"hour": (60, MINUTE), "day": (96, 15 * MINUTE)}
+"""How many bars a chart has, and the time of each."""
+FAILURES: Final = 5
+"""Newest failed jobs that are read per queue."""
+MOST_SCHEDULES: Final = 500
+"""Schedules per queue that are looked at."""
+LATE: Final = 15_000
+"""Milliseconds after which a tick that has not fired is late."""
+MOST_KEPT: Final = 2_000
+
+
+class Summary(NamedTuple):
+    name: str
+    counts: Counts
+    settings: Settings
+    oldest: Instant | None
+    """Since when the older of the first and the last waiting job could run; of all, if they have one priority."""
+    failures: list[FoundJob]
+    late: list[tuple[str, Instant]]
+    """Schedules whose tick has not fired, with its instant."""
+
+
+class Bucket(NamedTuple):
+    """A bar of a chart."""
+
+    at: Instant
+    added: int
+    completed: int
+    failed: int
+    timings: Timings
+
+
+class Summaries:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._flights: OrderedDict[tuple[str, ...], SingleFlight[Any]] = OrderedDict()
+        self._known: dict[tuple[str, ...], tuple[float, Any]] = {}
+
+    async def now(self) -> Instant:
+        return await self._cached(("clock",), 0.2, self._broker.store.clock)
+
+    async def workers(self) -> list[WorkerInfo]:
+        return await self._cached(("workers",), FRESH, lambda: read_workers(self._broker.store))
+
+    async def names(self) -> list[str]:
+        """All queues with jobs, settings or a worker, by name, without those of Ropeway itself."""
+
+        async def read() -> list[str]:
+            served = {name for worker in await self.workers() for name in worker.queues}
+            known = {*await self._broker.store.queues(), *served}
+            return sorted(name for name in known if not name.startswith(RESERVED))
+
+        return await self._cached(("names",), FRESH, read)
+
+    async def of(self, queue: Queue) -> Summary:
+        return await self._cached(("queue", queue.name), FRESH, lambda: _summary(queue))
+
+    async def buckets(self, queue: Queue, span: Span) -> list[Bucket]:
+        return await self._cached(("chart", queue.name, span), FRESH_CHARTS[span], lambda: _buckets(queue, span))
+
+    def forget(self, queue: str) -> None:
+        """Reads a queue again at the next request, after a change."""
+        for key in [key for key in self._known if queue in key[1:]]:
+            del self._known[key]
+
+    async def _cached(self, key: tuple[str, ...], seconds: float, read: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        known = self._known.get(key)
+        if known is not None and time.monotonic() - known[0] < seconds:
+            found: T = known[1]
+            return found
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = SingleFlight(self._broker.store.url, read)
+            if len(self._flights) > MOST_KEPT:
+                self._known.pop(self._flights.popitem(last=False)[0], None)
+        value: T = await flight.result()
+        self._known[key] = time.monotonic(), value
+        return value
+
+
+async def _summary(queue: Queue) -> Summary:
+    now = await queue.store.clock()
+    counts = await queue.counts()
+    ends = []
+    if counts["waiting"]:
+        ends = [*await queue.find("waiting", limit=1), *await queue.find("waiting", limit=1, newest_first=True)]
+    failures = [*await queue.find("failed", limit=FAILURES, newest_first=True)] if counts["failed"] else []
+    schedules = await queue.store.schedules(queue.name, limit=MOST_SCHEDULES)
+    late = [(each.id, each.next_at) for each in schedules if each.next_at is not None and each.next_at < now - LATE]
+    return Summary(queue.name, counts, await queue.settings(), min(map(_since, ends), default=None), failures, late)
+
+
+def _since(job: FoundJob) -> Instant:
+    found = job.snapshot
+    return instant_of(max(found.created_at, found.due_at or found.created_at))
+
+
+async def _buckets(queue: Queue, span: Span) -> list[Bucket]:
+    number, step = STEPS[span]
+    now = await queue.store.clock()
+    first = now - now % step - (number - 1) * step
+    since = moment_of(first)
+    counts = [[0, 0, 0] for _ in range(number)]
+    timings = [Timings() for _ in range(number)]
+    metric: Metric
+    for metric in await queue.metrics(since=since):
+        place = (metric.minute - first) // step
+        if 0 <= place < number:
+            for kind, value in enumerate((metric.added, metric.completed, metric.failed)):
+                counts[place][kind] += value
+    for minute in await queue.timings(since=since):
+        place = (minute.minute - first) // step
+        if 0 <= place < number:
+            timings[place].add(minute.timings)
+    return [
+        Bucket(first + index * step, added, completed, failed, timings[index])
+        for index, (added, completed, failed) in enumerate(counts)
+    ]
+
+
+def together(charts: list[list[Bucket]]) -> list[Bucket]:
+    """The charts of several queues as one; they may have been read on both sides of a minute's end."""
+    if not charts:
+        return []
+    summed: dict[Instant, list[Any]] = {each.at: [0, 0, 0, Timings()] for each in max(charts, key=lambda c: c[-1].at)}
+    for each in (bucket for chart in charts for bucket in chart):
+        if (sums := summed.get(each.at)) is not None:
+            for kind, value in enumerate((each.added, each.completed, each.failed)):
+                sums[kind] += value
+            sums[3].add(each.timings)
+    return [Bucket(at, *sums) for at, sums in summed.items()]

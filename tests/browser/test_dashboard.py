@@ -1,0 +1,137 @@
+"""The dashboard in a real browser."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from playwright.async_api import expect
+
+from tests.patience import PATIENCE
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("browser")]
+
+expect.set_options(timeout=60_000)
+PHONE = {"viewport": {"width": 390, "height": 844}}
+LOUD = "<img src=x onerror=console.error('ran')>"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"color_scheme": "dark"}, PHONE, {"java_script_enabled": False}],
+    ids=["wide", "dark", "phone", "no-js"],
+)
+async def test_pages_are_shown(site, open_page, options):
+    await site.queue.add(LOUD, {"text": LOUD}, tags=["a"])
+    async with open_page("/", **options) as page:
+        for path, words in (("/", "Overview"), ("/queues", "Queues"), ("/queues/mail", "mail")):
+            await page.goto(site.url + path)
+            await expect(page.locator("h1")).to_have_text(words)
+            width = page.viewport_size["width"]
+            if options.get("java_script_enabled", True):
+                assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
+        dark = (
+            await page.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
+            if options.get("java_script_enabled", True)
+            else ""
+        )
+        assert (dark == "rgb(17, 22, 29)") == (options.get("color_scheme") == "dark")
+
+
+async def test_numbers_move_and_a_hidden_tab_is_quiet(site, open_page):
+    await site.queue.add("welcome")
+    async with open_page("/queues/mail") as page:
+        waiting = page.locator('[data-number="waiting"]')
+        await expect(waiting).to_have_text("1")
+        await expect(page.locator("#status")).to_have_text("Live")
+        await site.queue.add_many(["welcome"] * 1_233)
+        await expect(waiting).to_have_text("1,234")
+        assert site.dashboard.changes.open == 1
+        await page.evaluate(HIDE)
+        await until(lambda: site.dashboard.changes.open == 0)
+
+
+HIDE = """() => {
+  Object.defineProperty(document, "hidden", { value: true, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+async def until(is_so):
+    async with asyncio.timeout(PATIENCE):
+        while not is_so():  # noqa: ASYNC110 - the other side is a browser
+            await asyncio.sleep(0.02)
+
+
+async def test_keys(site, open_page):
+    await site.queue.add("welcome")
+    async with open_page("/") as page:
+        await page.keyboard.press("?")
+        await expect(page.locator("#help")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("g")
+        await page.keyboard.press("q")
+        await expect(page.locator("h1")).to_have_text("Queues")
+        await page.keyboard.press("/")
+        await expect(page.locator("[data-search]")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("j")
+        await expect(page.locator("tr.chosen a")).to_have_text("mail")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("h1")).to_have_text("mail")
+
+
+async def test_a_change_asks_first(site, open_page):
+    await site.queue.add("welcome")
+    async with open_page("/queues/mail") as page:
+        await page.get_by_role("button", name="Pause").first.click()
+        await page.get_by_role("button", name="Cancel").click()
+        assert not (await site.queue.settings()).paused
+        await page.get_by_role("button", name="Pause").first.click()
+        await page.get_by_role("button", name="Go on").click()
+        await expect(page.get_by_role("status").filter(has_text="The queue is paused.")).to_be_visible()
+        assert (await site.queue.settings()).paused
+
+
+UNLABELLED = """() => {
+  const shown = (each) => each.offsetParent !== null;
+  const named = (each) => (each.textContent || each.getAttribute("aria-label") || "").trim();
+  const fields = [...document.querySelectorAll("input:not([type=hidden]), select, textarea")];
+  const links = [...document.querySelectorAll("a[href], button")].filter(shown);
+  const pictures = [...document.querySelectorAll("img:not([alt]), svg:not([aria-label])")];
+  return [
+    ...fields.filter((each) => !each.labels.length && !each.getAttribute("aria-label")),
+    ...links.filter((each) => !named(each)),
+    ...pictures,
+  ].map((each) => each.outerHTML);
+}"""
+FAINT = """() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (each) => {
+    for (let at = each; at; at = at.parentElement) {
+      const colour = parse(getComputedStyle(at).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0.9) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const own = (each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+  return [...document.querySelectorAll("body *")].filter((each) => each.offsetParent && own(each)).flatMap((each) => {
+    const [a, b] = [light(parse(getComputedStyle(each).color)), light(behind(each))].sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    return contrast < 4.5 ? [`${contrast.toFixed(1)} ${each.outerHTML.slice(0, 120)}`] : [];
+  });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_everything_has_a_name_and_can_be_read(site, open_page, scheme):
+    await site.queue.add("welcome", {"to": "you"})
+    await site.queue.pause("welcome")
+    async with open_page("/", color_scheme=scheme, reduced_motion="reduce") as page:
+        for path in ("/", "/queues", "/queues/mail", "/login"):
+            await page.goto(site.url + path)
+            assert await page.evaluate(UNLABELLED) == [], path
+            assert await page.evaluate(FAINT) == [], path
