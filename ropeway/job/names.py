@@ -12,8 +12,10 @@ LONGEST_JOB_NAME: Final = 255
 LONGEST_SCHEDULE_ID: Final = 200
 LONGEST_TAG: Final = 64
 LONGEST_QUEUE: Final = 128
-_QUEUE: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_QUEUE - 1}}}")
-_ID: Final = re.compile(rf"[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}")
+QUEUE_PATTERN: Final = rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_QUEUE - 1}}}"
+_QUEUE: Final = re.compile(QUEUE_PATTERN)
+ID_PATTERN: Final = rf"[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}"
+_ID: Final = re.compile(ID_PATTERN)
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 

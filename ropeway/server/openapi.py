@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from .. import __version__
+from ..job.names import ID_PATTERN, LONGEST_SCHEDULE_ID, QUEUE_PATTERN
 from .bodies import MEDIA, may_be_empty
 from .problems import Problem, status_name
 from .routes import Route
@@ -18,7 +19,16 @@ ALWAYS: Final = (400, 404, 405, 408, 413, 415, 421, 422, 429, 431, 500, 503)
 """Refusals that any route may answer."""
 GUARDED: Final = (401, 403)
 """Those of routes that need a token."""
-NAMES: Final = {"queue": "The queue.", "id": "The job's id.", "schedule": "The schedule's id."}
+NAMES: Final = {
+    "queue": ("The queue.", {"type": "string", "pattern": f"^{QUEUE_PATTERN}$"}),
+    "id": ("The job's id.", {"type": "string", "pattern": f"^{ID_PATTERN}$"}),
+    "schedule": (
+        "The schedule's id.",
+        {"type": "string", "pattern": f"^{ID_PATTERN}$", "maxLength": LONGEST_SCHEDULE_ID},
+    ),
+}
+"""What parameters of paths are, and what they look like."""
+TEXT: Final = ("", {"type": "string"})
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
@@ -63,8 +73,9 @@ def _operation(route: Route, schema_of: dict[Any, Any], components: dict[str, An
 
 def _parameters(route: Route, components: dict[str, Any]) -> list[dict[str, Any]]:
     found = [
-        {"name": name, "in": "path", "required": True, "description": NAMES.get(name, ""), "schema": {"type": "string"}}
+        {"name": name, "in": "path", "required": True, "description": meaning, "schema": schema}
         for name in re.findall(r"{(\w+)}", route.path)
+        for meaning, schema in [NAMES.get(name, TEXT)]
     ]
     if route.query is not None:
         [_], own = msgspec.json.schema_components([route.query], ref_template=REF)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import httpx
 import jsonschema_rs
 import pytest
 import schemathesis
@@ -76,32 +78,49 @@ def without_tokens(described: dict[str, Any]) -> dict[str, Any]:
     return described
 
 
-def check(url: str, cases: int) -> int:
+def address(url: str, case: Any) -> None:
+    """Leads a case to a job and a schedule that exist: otherwise nearly all would end with 404."""
+    there = case.path_parameters or {}
+    if "queue" in there:
+        queue = f"{url}/v1/queues/q"
+        there["queue"] = "q"
+        if "id" in there:
+            there["id"] = httpx.post(f"{queue}/jobs", json={"type": "task", "delay": 60}).json()["id"]
+        if "schedule" in there:
+            httpx.put(f"{queue}/schedules/s", json={"type": "task", "every": 3600}).raise_for_status()
+            there["schedule"] = "s"
+
+
+def check(url: str, cases: int) -> Counter[bool]:
+    """Sends so many cases to each operation; counts how many were carried out, and how many were not."""
     schema: Any = schemathesis.openapi.from_dict(without_tokens(document(ROUTES)))
     schema.config.update(base_url=url)
-    made = 0
+    reached: Counter[bool] = Counter()
     # Those that fit the document, and those that do not.
     for each, mode in product(schema.get_all_operations(), GenerationMode):
-        operation = each.ok()
-
-        @settings(
-            max_examples=max(1, cases // 2),
-            derandomize=True,
-            database=None,
-            deadline=None,
-            phases=[Phase.explicit, Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(case=operation.as_strategy(generation_mode=mode))
-        def run(case: Any) -> None:
-            nonlocal made
-            made += 1
-            case.call_and_validate(checks=CHECKS)
-
         # A route without parameters has nothing that could be wrong.
         with suppress(Unsatisfiable):
-            run()
-    return made
+            send(url, each.ok(), mode, max(1, cases // 2), reached)
+    return reached
+
+
+def send(url: str, operation: Any, mode: GenerationMode, cases: int, reached: Counter[bool]) -> None:
+    @settings(
+        max_examples=cases,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def run(case: Any) -> None:
+        if mode is GenerationMode.POSITIVE:
+            address(url, case)
+        answer = case.call_and_validate(checks=CHECKS)
+        reached[answer.status_code < 400] += 1
+
+    run()
 
 
 # The server in its thread draws random numbers while cases are made.
@@ -110,13 +129,16 @@ quiet = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecat
 
 @quiet
 def test_requests_made_from_the_document_break_nothing(url: str):
-    assert check(url, CASES) >= len(ROUTES)
+    assert check(url, CASES).total() >= len(ROUTES)
 
 
 @quiet
 @pytest.mark.deep
 def test_five_thousand_requests_break_nothing(url: str):
-    assert check(url, DEEP_CASES) >= 5_000
+    reached = check(url, DEEP_CASES)
+    assert reached.total() >= 5_000
+    # Enough of them got as far as the store: those that are refused at the door show little.
+    assert reached[True] >= 1_000
 
 
 def test_the_document_is_valid():
