@@ -93,6 +93,18 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestWebhooks",
         "TestWriteSchedules",
     },
+    # What a server in between changes; that each command and each answer can travel is what `memory-wired` shows.
+    "remote": _HANDLES
+    | {
+        "TestCancelledCalls",
+        "TestClaimsAtOnce",
+        "TestClean",
+        "TestClock",
+        "TestClosed",
+        "TestListen",
+        "TestListener",
+        "TestWaitingClaim",
+    },
     # Each command and each answer at least once; what they do is the memory store's.
     "memory-wired": _COMMON
     | {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import time
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -15,16 +18,24 @@ from .problems import Refused
 KEPT: Final = 90.0
 """Seconds without a poll after which a listener is closed."""
 MOST_LISTENERS: Final = 5_000
+MOST_AT_ONCE: Final = 1_000
+"""Listeners of one poll."""
+_BITS: Final = 48
+"""So that no language takes a number of wake-ups for a fraction."""
+
+
+What: TypeAlias = tuple[Topic, tuple[str, ...], str | None]
 
 
 class Listening:
     """A listener with the number of wake-ups that it has seen."""
 
-    def __init__(self, listener: Listener, what: tuple[Topic, tuple[str, ...]]) -> None:
+    def __init__(self, listener: Listener, what: What) -> None:
         self.listener: Final = listener
         self.what: Final = what
-        self.wakes = 1
-        """The first is its beginning: what happened before may have been missed."""
+        """Topic, queues and worker."""
+        self.wakes = secrets.randbits(_BITS)
+        """Begins with a number that no caller knows: what happened before may have been missed."""
         self.polled = time.monotonic()
         self.polls = 0
         """Polls that are waiting now."""
@@ -34,11 +45,10 @@ class Listenings:
     def __init__(self) -> None:
         self._all: OrderedDict[tuple[str, str], Listening] = OrderedDict()
 
-    def get(self, store: Store, who: str, id: str, topic: Topic, queues: tuple[str, ...]) -> Listening:
+    def get(self, store: Store, who: str, id: str, what: What) -> Listening:
         """The caller's listener of that id; a new one if there is none, or one to something else."""
         self._close_old()
         key = who, id
-        what: tuple[Topic, tuple[str, ...]] = topic, queues
         found = self._all.get(key)
         if found is not None and found.what != what:
             self.drop(who, id)
@@ -46,7 +56,7 @@ class Listenings:
         if found is None:
             if len(self._all) >= MOST_LISTENERS:
                 raise Refused(503, "overloaded", "there are too many listeners", headers={"retry-after": "5"})
-            found = self._all[key] = Listening(store.listen(topic, queues), what)
+            found = self._all[key] = Listening(store.listen(*what), what)
         found.polled = time.monotonic()
         self._all.move_to_end(key)
         return found
@@ -68,21 +78,47 @@ class Listenings:
                 self.drop(*key)
 
 
-class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A poll of a listener: it is made by the first one, and closed some time after the last."""
+async def any_wake(listenings: Sequence[Listening], seconds: float, end: asyncio.Event) -> None:
+    """Waits until one of the listeners is woken, and counts what came; at most until `end`."""
+    waits = {asyncio.ensure_future(each.listener.wait(seconds)): each for each in listenings}
+    tasks = [*waits, asyncio.ensure_future(end.wait())]
+    for each in listenings:
+        each.polls += 1
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        for task, each in waits.items():
+            each.polls -= 1
+            # A wait that was cancelled has used up no wake-up.
+            each.wakes += not task.cancelled() and task.exception() is None and task.result()
+
+
+class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A listener: it is made by its first poll, and closed some time after the last."""
 
     id: str
     """Of your choice, for one listener."""
     topic: Topic
     queues: tuple[str, ...]
     after: int = 0
-    """The `wakes` of the answer before: if there were more since, this is answered at once."""
+    """Its number in the answer before: if that is another now, the poll is answered at once."""
+    worker: str | None = None
+    """Of `jobs` of one queue: waiting claims of this worker wait by this listener, and use up what they see of it."""
+
+
+class Listen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A poll of some listeners."""
+
+    listeners: tuple[Wanted, ...] = ()
     wait: float = 0.0
-    """Seconds to wait for a wake-up."""
-    close: bool = False
-    """Ends the listener instead."""
+    """Seconds to wait for a wake-up of one of them."""
+    close: tuple[str, ...] = ()
+    """The ids of listeners that are no longer needed."""
 
 
 class Heard(msgspec.Struct, frozen=True):
-    wakes: int
-    """Look again if it is not the number that you had. It begins anew when the server has forgotten the listener."""
+    wakes: dict[str, int]
+    """By listener. Look again if its number is not the one that you had."""

@@ -24,6 +24,7 @@ _STORES: Final[dict[str, tuple[str, str]]] = {
         for scheme in ("redis", "rediss", "valkey", "valkeys")
         for suffix in ("", "+cluster", "+sentinel")
     },
+    **dict.fromkeys(("http", "https"), ("ropeway.stores.remote", "RemoteStore")),
 }
 LONGEST_HOST: Final = 253
 """Most characters of a DNS name."""
@@ -95,6 +96,8 @@ def digits(text: str, least: int, most: int) -> int:
 
 
 def _without_password(url: str) -> str:
+    # Of a server of ours, a token may stand in the place of the user.
+    url = re.sub(r"^(https?://).*@", r"\1***@", url, flags=re.DOTALL | re.IGNORECASE)
     return re.sub(r"(//[^:]*):.*@", r"\1:***@", url, flags=re.DOTALL)
 
 

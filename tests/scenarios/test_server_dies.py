@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import pytest
 
 from ropeway import Queue
 from ropeway.errors import StoreUnavailable
 from ropeway.job.codec import decode
+from tests.stores.brokers import BrokerProcess
 from tests.stores.databases import DatabaseProcess
 from tests.stores.places import empty_folder
 from tests.stores.servers import ServerProcess
@@ -19,20 +20,23 @@ from tests.stores.servers import ServerProcess
 from .chronicle import all_jobs, check_counters
 from .harness import Fleet, until
 
+Server: TypeAlias = ServerProcess | DatabaseProcess | BrokerProcess
+
 DEATHS: Final = 3
 JOBS_BETWEEN: Final = 100
 
 
-SERVERS: Final[dict[str, Callable[[Path], ServerProcess | DatabaseProcess]]] = {
+SERVERS: Final[dict[str, Callable[[Path], Server]]] = {
     "redis, always": lambda folder: ServerProcess(folder, "--appendonly", "yes", "--appendfsync", "always"),
     "redis, everysec": lambda folder: ServerProcess(folder, "--appendonly", "yes", "--appendfsync", "everysec"),
     "postgres": DatabaseProcess,
+    "remote": BrokerProcess,
 }
 """They keep what they have acknowledged when they are killed: what they have written is in the hands of the system."""
 
 
-@pytest.fixture(params=SERVERS)
-def server(request: pytest.FixtureRequest) -> Iterator[ServerProcess | DatabaseProcess]:
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.deep) if name == "remote" else name for name in SERVERS])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with empty_folder() as folder:
         folder.chmod(0o755)
         server = SERVERS[cast(str, request.param)](folder)
@@ -41,9 +45,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[ServerProcess | DatabaseP
         server.kill()
 
 
-async def test_nothing_acknowledged_is_lost_when_the_server_is_killed_under_load(
-    server: ServerProcess | DatabaseProcess, tmp_path: Path
-):
+async def test_nothing_acknowledged_is_lost_when_the_server_is_killed_under_load(server: Server, tmp_path: Path):
     queue = Queue("letters", server.url(), remove_on_complete=False)
     fleet = Fleet(server.url(), queue.name, tmp_path)
     acknowledged: list[str] = []

@@ -99,18 +99,51 @@ async def test_what_is_no_command_is_refused(web: Client, body: bytes, status: i
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
 
 
+async def listen(web: Client, *listeners, wait: float = 0, headers=None, **more):
+    answer = await web.post("/v1/listen", json={"listeners": listeners, "wait": wait, **more}, headers=headers)
+    return answer.json()["wakes"] if answer.status_code == 200 else answer.status_code
+
+
 async def test_a_wake_up_is_heard_also_between_polls(web: Client):
     ask = {"id": "l1", "topic": "jobs", "queues": ["q"]}
-    first = (await web.post("/v1/listen", json=ask)).json()["wakes"]
+    first = (await listen(web, ask))["l1"]
     await do(web, Add([[job()]]))
-    heard = (await web.post("/v1/listen", json={**ask, "after": first, "wait": 50})).json()["wakes"]
-    assert heard == first + 1
+    heard = await listen(web, {**ask, "after": first}, wait=50)
+    assert heard == {"l1": first + 1}
     # The answer was lost, and it is asked for again.
-    assert (await web.post("/v1/listen", json={**ask, "after": first, "wait": 50})).json()["wakes"] == heard
-    assert (await web.post("/v1/listen", json={**ask, "after": heard, "wait": 0.01})).json()["wakes"] == heard
+    assert await listen(web, {**ask, "after": first}, wait=50) == heard
+    assert await listen(web, {**ask, "after": first + 1}, wait=0.01) == heard
+
+
+async def test_one_poll_waits_for_several_listeners(web: Client):
+    asks = [{"id": queue, "topic": "jobs", "queues": [queue]} for queue in ("a", "b")]
+    first = await listen(web, *asks)
+    polling = asyncio.create_task(listen(web, *({**ask, "after": first[ask["id"]]} for ask in asks), wait=50))
+    await do(web, Add([[job("b")]]))
+    assert await polling == {"a": first["a"], "b": first["b"] + 1}
+
+
+async def test_a_listener_that_was_forgotten_has_another_number(web: Client):
+    ask = {"id": "l1", "topic": "jobs", "queues": ["q"]}
+    first = (await listen(web, ask))["l1"]
+    assert await listen(web, close=["l1"]) == {}
+    assert (await listen(web, {**ask, "after": first}, wait=50))["l1"] != first
+
+
+@pytest.mark.parametrize(
+    "listeners",
+    [
+        [{"id": "l1", "topic": "jobs", "queues": []}],
+        [{"id": "l1", "topic": "jobs", "queues": ["q"]}] * 2,
+        [{"id": "l1", "topic": "events", "queues": ["q"], "worker": "w"}],
+        [{"id": "l1", "topic": "jobs", "queues": ["q", "r"], "worker": "w"}],
+    ],
+)
+async def test_what_cannot_be_listened_to_is_refused(web: Client, listeners):
+    assert await listen(web, *listeners) == 422
 
 
 async def test_a_listener_is_for_queues_that_the_token_reaches(web: Client, make_token: MakeToken):
     worker = await make_token("worker", queues=["a"])
     ask = {"id": "l1", "topic": "jobs", "queues": ["a", "b"]}
-    assert (await web.post("/v1/listen", json=ask, headers=worker)).status_code == 403
+    assert await listen(web, ask, headers=worker) == 403

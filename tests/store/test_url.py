@@ -11,7 +11,19 @@ from ropeway.stores.postgres import PostgresStore
 from ropeway.stores.redis import RedisStore
 from tests.odd import ODD
 
-SCHEMES = ("memory", "sqlite", "postgresql", "postgres", "redis", "rediss", "redis+cluster", "redis+sentinel", "valkey")
+SCHEMES = (
+    "memory",
+    "sqlite",
+    "postgresql",
+    "postgres",
+    "redis",
+    "rediss",
+    "redis+cluster",
+    "redis+sentinel",
+    "valkey",
+    "http",
+    "https",
+)
 HOSTS = ("[::1", "::1]", "[wrong]", "[::1]:6379,[::2", "ho℀st")
 
 
@@ -68,9 +80,11 @@ NO_PLACES = [
     "postgresql://one:5432,other:99999/jobs",
     "postgresql://localhost/jobs?port=99999",
     f"postgresql://localhost/jobs?host={'a' * 300}",
+    "http://127.0.0.1:0",
+    "https://",
     *(
         f"{scheme}://{host}/0"
-        for scheme in ("redis", "postgresql")
+        for scheme in ("redis", "postgresql", "https")
         for host in ("a" * 64, "a" * 4_000_000, "a\ud800", "a..b")
     ),
     *(f"{scheme}://me:\ud800@localhost/0" for scheme in ("redis", "postgresql")),
@@ -92,7 +106,7 @@ def test_a_place_that_cannot_be_is_refused_before_anybody_connects(url: str):
 @pytest.mark.parametrize(
     "host", ["localhost", "my_redis", "10.0.0.1", "[::1]", "[fe80::1%25eth0]", "bücher.example", "a."]
 )
-@pytest.mark.parametrize("scheme", ["redis", "postgresql"])
+@pytest.mark.parametrize("scheme", ["redis", "postgresql", "https"])
 def test_a_host_that_can_be_is_taken(scheme: str, host: str):
     assert connect(f"{scheme}://{host}/0").url
 

@@ -10,6 +10,7 @@ import pytest
 from ropeway.testing.conformance.fixtures import NewHandle, sibling, store
 from tests.depth import give_stores, stores_of_the_suite
 
+from .brokers import BrokerProcess
 from .databases import DatabaseProcess
 from .network import Proxy, proxied
 from .places import EVERYWHERE, empty_folder
@@ -17,9 +18,9 @@ from .servers import ServerProcess
 
 __all__ = ["new_handle", "sibling", "store"]
 
-AnyServer: TypeAlias = ServerProcess | DatabaseProcess
+AnyServer: TypeAlias = ServerProcess | DatabaseProcess | BrokerProcess
 
-SERVERS = {"redis": ServerProcess, "postgres": DatabaseProcess}
+SERVERS = {"redis": ServerProcess, "postgres": DatabaseProcess, "remote": BrokerProcess}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from ropeway.store.url import connect
 from ropeway.testing.conformance.fixtures import NewHandle
 
+from .brokers import broker_place
 from .databases import used_database_place, used_schemas
 from .fresh import new_fresh_class
 from .servers import new_place, new_prefix, shared_cluster
@@ -55,6 +56,11 @@ def postgres(_: Path) -> NewHandle:
     return lambda: connect(url)
 
 
+def remote(folder: Path) -> NewHandle:
+    url = broker_place(f"sqlite:///{folder}/ropeway.db")
+    return lambda: connect(url)
+
+
 def start_over() -> None:
     """The places that this test was given are not used any more, and may be given again."""
     used_schemas.let_go()
@@ -71,6 +77,7 @@ EVERYWHERE: Final[dict[str, Place]] = {
     "memory-wired": memory_wired,
     "sqlite-inbox": sqlite_inbox,
     "redis-cluster": cluster,
+    "remote": remote,
 }
 """Also the places that are another one in another manner: the suite says enough about them."""
 

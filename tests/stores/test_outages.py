@@ -11,8 +11,11 @@ import pytest
 from ropeway import Queue
 from ropeway.client.adds import PAUSE_BEFORE_REPEAT
 from ropeway.errors import NotConnected, StoreError, StoreUnavailable
+from ropeway.store import tries as trying
 from ropeway.stores.postgres import pool as postgres
+from ropeway.stores.redis import blocking as redis_blocking
 from ropeway.stores.redis import connection as redis
+from ropeway.stores.remote import connections as remote
 
 from .conftest import AnyServer
 from .network import Proxy
@@ -39,7 +42,7 @@ async def queue(proxy: Proxy) -> AsyncIterator[Queue]:
 
 @pytest.fixture
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for store in (redis, postgres):
+    for store in (redis, redis_blocking, postgres, remote):
         monkeypatch.setattr(store, "PATIENCE", 0.05)
 
 
@@ -87,20 +90,20 @@ async def _add_until_it_was_not_sent(queue: Queue, add: Add) -> None:
 
 
 def test_a_producer_whose_call_was_cut_off_hears_within_5_seconds():
-    assert PAUSE_BEFORE_REPEAT + redis.PATIENCE + redis.LAST_TRY < 5
+    assert PAUSE_BEFORE_REPEAT + trying.PATIENCE + trying.LAST_TRY < 5
     assert PAUSE_BEFORE_REPEAT + postgres.LATEST < 5
 
 
 def test_a_late_try_to_connect_has_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch):
     now = 100.0
-    monkeypatch.setattr("ropeway.stores.redis.connection.time.monotonic", lambda: now)
-    tries = redis.Tries(redis.PATIENCE)
+    monkeypatch.setattr("ropeway.store.tries.time.monotonic", lambda: now)
+    tries = trying.Tries(trying.PATIENCE)
     pauses = tries.pauses()
-    assert tries.patience() == redis.CONNECTING
-    now += redis.PATIENCE
-    assert tries.patience() == pytest.approx(redis.LAST_TRY)
+    assert tries.patience() == trying.CONNECTING
+    now += trying.PATIENCE
+    assert tries.patience() == pytest.approx(trying.LAST_TRY)
     assert next(pauses, None) is None
-    assert redis.Tries(0).patience() == pytest.approx(redis.CONNECTING)
+    assert trying.Tries(0).patience() == pytest.approx(trying.CONNECTING)
 
 
 @pytest.mark.parametrize("server", ["postgres"], indirect=True)

@@ -70,9 +70,9 @@ async def test_a_worker_that_starts_before_its_server_waits_for_it(
 @pytest.mark.parametrize("trouble", ["cut", "silent"])
 @pytest.mark.parametrize(
     ("server", "options"),
-    [("redis", {}), ("postgres", {}), ("postgres", {"listen": "off"})],
+    [("redis", {}), ("postgres", {}), ("postgres", {"listen": "off"}), ("remote", {})],
     indirect=["server"],
-    ids=["redis", "postgres", "postgres that is polled"],
+    ids=["redis", "postgres", "postgres that is polled", "remote"],
 )
 async def test_a_worker_that_lost_its_connections_takes_a_delayed_job_with_nobody_adding_one(
     proxy: Proxy, options: dict[str, str], trouble: str

@@ -13,7 +13,7 @@ from ...store.commands import Claim, Command, Settle, Withdraw, verb_of
 from ...store.wire import decode_command, encode_answer
 from ..authentication import caller_of
 from ..command_rules import RULES, is_audited
-from ..listening import Heard, Listen
+from ..listening import MOST_AT_ONCE, Heard, Listen, Wanted, What, any_wake
 from ..routes import Call, Route
 from ..waits import held, refuse_gone
 
@@ -65,29 +65,42 @@ async def _answer(call: Call, command: Command[Any], now: int | None) -> Any:
 
 async def listen(call: Call) -> Heard:
     asked: Listen = call.body
-    id, who = job_id(asked.id), call.principal.name
-    if asked.close:
-        call.broker.listenings.drop(who, id)
-        return Heard(0)
-    if not asked.queues:
-        raise InvalidOption("queues", "are missing: name at least one")
-    queues = tuple(queue_name(queue) for queue in asked.queues)
-    listening = call.broker.listenings.get(call.store, who, id, asked.topic, queues)
+    who, listenings = call.principal.name, call.broker.listenings
+    for id in asked.close:
+        listenings.drop(who, id)
+    if len({wanted.id for wanted in asked.listeners}) < len(asked.listeners) or len(asked.listeners) > MOST_AT_ONCE:
+        raise InvalidOption("listeners", f"must be {MOST_AT_ONCE:,} at most, each with an id of its own")
+    whats = [_what(call, wanted) for wanted in asked.listeners]
+    found = [
+        listenings.get(call.store, who, wanted.id, what) for wanted, what in zip(asked.listeners, whats, strict=True)
+    ]
     wait = min(asked.wait, call.broker.limits.wait)
-    if listening.wakes == asked.after and wait > 0:
-        listening.polls += 1
-        try:
-            woken, is_gone = await held(call, listening.listener.wait(wait), listening.listener.interrupt)
-        finally:
-            listening.polls -= 1
+    if (
+        found
+        and wait > 0
+        and all(each.wakes == wanted.after for each, wanted in zip(found, asked.listeners, strict=True))
+    ):
+        end = asyncio.Event()
         # Counted also if the client has gone: it is told when it asks again.
-        listening.wakes += woken
+        _, is_gone = await held(call, any_wake(found, wait, end), end.set)
         refuse_gone(is_gone)
-    return Heard(listening.wakes)
+    return Heard({wanted.id: each.wakes for each, wanted in zip(found, asked.listeners, strict=True)})
 
 
-def _queues(body: Listen) -> tuple[str, ...]:
-    return body.queues
+def _what(call: Call, wanted: Wanted) -> What:
+    """Checks a listener before any of the request's is made."""
+    job_id(wanted.id)
+    if not wanted.queues:
+        raise InvalidOption("queues", "are missing: name at least one")
+    if wanted.worker is not None:
+        call.need("work")
+        if wanted.topic != "jobs" or len(wanted.queues) > 1:
+            raise InvalidOption("worker", "is for listeners to the jobs of one queue")
+    return wanted.topic, tuple(queue_name(queue) for queue in wanted.queues), wanted.worker
+
+
+def _queues(body: Listen) -> set[str]:
+    return {queue for wanted in body.listeners for queue in wanted.queues}
 
 
 DO: Final = Route(
@@ -109,7 +122,7 @@ ROUTES: Final = (
         "/v1/listen",
         listen,
         ("follow",),
-        "Waits for a wake-up: something may have changed in one of the queues.",
+        "Waits for a wake-up of some listeners: something may have changed in their queues.",
         "named",
         Listen,
         answer=Heard,

@@ -13,6 +13,7 @@ import hiredis
 from ...errors import NotConnected, StoreUnavailable
 from ...store import forks
 from ...store.doubt import said
+from ...store.tries import PATIENCE, Tries
 from . import connection
 from .checks import leaves_disk_to_saves, probe, refuse_without_channels, warn_if_nothing_is_saved
 from .failures import PASSING, code_of, typed
@@ -125,7 +126,7 @@ class BlockingLinks:
             if code_of(error) not in PASSING:
                 raise
             refused = error
-        for pause in connection.Tries(connection.PATIENCE).pauses():
+        for pause in Tries(PATIENCE).pauses():
             time.sleep(pause)
             try:
                 return self._ask(command)
@@ -179,7 +180,7 @@ class BlockingLinks:
 
     def _open(self) -> BlockingLink:
         """Connects; a server that worked before is tried for some seconds."""
-        tries = connection.Tries(connection.PATIENCE if self._was_up else 0)
+        tries = Tries(PATIENCE if self._was_up else 0)
         pauses = tries.pauses()
         while True:
             try:

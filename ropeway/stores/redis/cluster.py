@@ -17,7 +17,8 @@ import hiredis
 
 from ...errors import NotConnected, StoreUnavailable
 from ...store.single_flight import SingleFlight
-from .connection import FIRST_PAUSE, LONGEST_PAUSE, Commands, Connection, open_link
+from ...store.tries import FIRST_PAUSE, LONGEST_PAUSE
+from .connection import Commands, Connection, open_link
 from .failures import code_of, typed
 from .hedging import first_answer
 from .link import Argument

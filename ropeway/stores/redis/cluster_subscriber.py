@@ -14,8 +14,9 @@ import random
 from typing import Final
 
 from ...errors import StoreError
+from ...store.tries import CONNECTING
 from .cluster import Cluster
-from .connection import CONNECTING, open_link
+from .connection import open_link
 from .link import Hear, Link
 from .subscriber import LONGEST_PAUSE, RedisListener, Subscriber
 from .target import Target

@@ -21,7 +21,8 @@ from typing import Any, Final
 from ...errors import StoreError, StoreUnavailable
 from ...store.doubt import unknown
 from ...store.single_flight import SingleFlight
-from .connection import CONNECTING, Connection, open_link
+from ...store.tries import CONNECTING
+from .connection import Connection, open_link
 from .link import Argument, Hear, Link
 from .sentinel import Sentinel, View
 from .target import Target

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from ...errors import StoreError
 from ...store.listening import EarListener, HearsForAll
-from .connection import FIRST_PAUSE, Opens
+from ...store.tries import FIRST_PAUSE
+from .connection import Opens
 from .link import Link
 
 LONGEST_PAUSE: Final = 2.0

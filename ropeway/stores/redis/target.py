@@ -11,6 +11,7 @@ import msgspec
 
 from ...errors import InvalidOption
 from ...showing import shown
+from ...store.tls import tls_context
 from ...store.url import LONGEST_HOST, checked_host, checked_port, digits, parts_of
 
 Kind: TypeAlias = Literal["server", "cluster", "sentinel"]
@@ -128,14 +129,7 @@ class Target(msgspec.Struct, frozen=True):
     def tls(self) -> ssl.SSLContext | None:
         if not self.uses_tls:
             return None
-        try:
-            context = ssl.create_default_context(cafile=self.ca_file)
-            if self.cert_file is not None:
-                context.load_cert_chain(self.cert_file, self.key_file)
-        except OSError as error:
-            files = ", ".join(filter(None, (self.ca_file, self.cert_file, self.key_file)))
-            raise InvalidOption("url", f"names certificates that cannot be read ({files}): {error}") from error
-        return context
+        return tls_context(self.ca_file, self.cert_file, self.key_file)
 
 
 def _place(given: str, port: int) -> tuple[str, int]:

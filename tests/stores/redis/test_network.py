@@ -141,7 +141,7 @@ async def test_a_producer_hears_at_once_that_nobody_is_there():
 
 
 async def test_a_producer_hears_soon_of_a_machine_that_does_not_answer(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ropeway.stores.redis.connection.CONNECTING", 0.1)
+    monkeypatch.setattr("ropeway.store.tries.CONNECTING", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         # With TLS, where who was called has to speak before anything is sent.
         queue = Queue("letters", f"rediss://127.0.0.1:{silent.getsockname()[1]}/0")

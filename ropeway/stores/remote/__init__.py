@@ -1,0 +1,5 @@
+"""Jobs in the store behind a `ropeway serve`, over HTTP."""
+
+from .store import RemoteStore
+
+__all__ = ["RemoteStore"]
