@@ -69,8 +69,8 @@ def rows(quick: bool) -> list[Row]:
                 ("p99 ms at 500/s", "p99_ms"),
             )
         ),
-        ("from 16 connections, submits/s", "http_overload", "peak_per_second"),
-        ("  from 400, carried out", "http_overload", "per_second"),
+        ("the most from up to 150 connections, submits/s", "http_overload", "peak_per_second"),
+        ("  from 750, carried out", "http_overload", "per_second"),
         ("  refused", "http_overload", "refused_per_second"),
         ("  acknowledged and lost, jobs", "http_overload", "lost"),
         ("idle worker, % of a core", "idle", "cpu_percent"),

@@ -55,8 +55,11 @@ Request = Callable[[Connection], Awaitable[bool]]
 """Sends one request; True if it was carried out."""
 
 
-async def most(port: int, seconds: float, request: Request, number: int) -> Stopwatch:
-    """As many requests as so many connections can send, one after the other on each; counts those carried out."""
+async def most(port: int, seconds: float, request: Request, number: int) -> Answer:
+    """As many requests as so many connections can send, one after the other on each; counts those carried out in time.
+
+    What is answered later is left out, and so is the time that it takes: a refusal may come late.
+    """
     with connections(port, number) as all_of_them:
         watch = Stopwatch(seconds)
 
@@ -64,10 +67,10 @@ async def most(port: int, seconds: float, request: Request, number: int) -> Stop
             while not watch.over:
                 # Not `+= await`, which would forget what others count meanwhile.
                 done = await request(connection)
-                watch.count += done
+                watch.count += done and not watch.over
 
         await asyncio.gather(*map(one, all_of_them))
-    return watch
+    return {**watch.rate(), "per_second": watch.count / seconds}
 
 
 async def paced(port: int, seconds: float, request: Request) -> Answer:
@@ -96,8 +99,7 @@ async def paced(port: int, seconds: float, request: Request) -> Answer:
 
 async def single(port: int, seconds: float, request: Request, number: int = 16) -> Answer:
     """Most requests a second from a few connections, and times at `PACE`."""
-    watch = await most(port, seconds, request, number)
-    return {**watch.rate(), **await paced(port, seconds, request)}
+    return {**await most(port, seconds, request, number), **await paced(port, seconds, request)}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
@@ -15,6 +16,14 @@ SHARE: Final[dict[Class, float]] = {"settle": 1.0, "work": 0.75, "add": 0.75, "m
 """The part of all places that must be free of other requests for one of this class to be let in."""
 
 
+PAUSE: Final = 1.0
+"""Seconds before a refusal is sent: callers that ask again at once would otherwise take all the time there is."""
+
+
+class Overloaded(Refused):
+    """There are too many requests."""
+
+
 class Admission:
     """Lets in at most `limit` requests at once; waiting ones, as long polls, count on their own."""
 
@@ -25,6 +34,7 @@ class Admission:
         self.waiting = 0
         self.refused = 0
         """Since the start."""
+        self._paused = 0
 
     @contextmanager
     def enter(self, kind: Class) -> Iterator[None]:
@@ -53,8 +63,17 @@ class Admission:
             self.waiting -= 1
             self.inside += 1
 
+    async def pause(self) -> None:
+        """Waits before a refusal is sent, while not too many wait already. It holds no place, and no body."""
+        if self._paused < self._waiting_limit:
+            self._paused += 1
+            try:
+                await asyncio.sleep(PAUSE)
+            finally:
+                self._paused -= 1
+
     def _refusal(self) -> Refused:
         self.refused += 1
-        return Refused(
+        return Overloaded(
             503, "overloaded", "the server has too many requests: try again later", headers={"retry-after": "1"}
         )

@@ -27,7 +27,7 @@ from ..showing import shown
 from ..store.contract import Store
 from ..store.url import connect
 from ..store.values import Counts
-from .admission import Admission
+from .admission import Admission, Overloaded
 from .audit import Audit
 from .authentication import Authenticator, caller_of
 from .bodies import MEDIA, Gone, decode_body, decode_query, form_of, is_bodiless, may_be_empty, read_body
@@ -196,6 +196,8 @@ class Broker:
         except Gone:
             return
         except Exception as error:  # noqa: BLE001 - the client is told, and the log
+            if isinstance(error, Overloaded):
+                await self.admission.pause()
             problem, extra = problem_of(error)
             response = _plain(_json.encode(problem), problem.status, "application/problem+json", extra)
         response.raw_headers += self._headers(response, headers)
