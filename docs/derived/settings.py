@@ -45,6 +45,7 @@ def job_options() -> str:
         "dead_letter": "none",
         "dedupe": "none",
         "webhook": "that of the queue",
+        "version": code(stored.version),
     }
     return _options(JobOptions, defaults)
 

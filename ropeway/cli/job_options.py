@@ -32,6 +32,7 @@ _OPTIONS: Final = {
         "--dead-letter", metavar="QUEUE", shell_complete=complete_queue, help="Copy it there if it fails for good."
     ),
     "webhook": click.option("--webhook", metavar="URL", help="Report its end to this URL."),
+    "version": click.option("--data-version", "version", type=int, help="The version of its data; 1 by default."),
     "dedupe": click.option("--dedupe", metavar="KEY", help="Add it only if no other job holds this key."),
     "dedupe_by_data": click.option(
         "--dedupe-by-data", is_flag=True, default=None, help="The same, with its name and data as the key."

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from ..job.codec import decode
 from ..job.durations import milliseconds
 from ..logger import log
 from . import loops
@@ -39,6 +40,7 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--timeout", type=duration, default="30", show_default=True, help="How long a job stays without that.")
 @click.option("--attempts", type=click.IntRange(1), default=3, show_default=True, help="Of jobs that say nothing else.")
 @click.option("--drop-exhausted", is_flag=True, help="Remove jobs whose attempts are used up.")
+@click.option("--schemas", type=_FILE, help="A JSON file: JSON Schemas of payloads, by type or queue.")
 @click.option("--certificate", type=_FILE, help="For HTTPS: a PEM file.")
 @click.option("--key", type=_FILE, help="For HTTPS: the key of the certificate.")
 @click.option("--insecure-no-auth", "no_auth", is_flag=True, help="No tokens, even if there are some: loopback only.")
@@ -82,7 +84,8 @@ async def run_server(
         attempts=given["attempts"],
         drop_exhausted=given["drop_exhausted"],
     )
-    app = broker(url, hosts=hosts, origins=origins, limits=limits, no_auth=no_auth)
+    schemas = None if given.get("schemas") is None else _read_schemas(given["schemas"])
+    app = broker(url, hosts=hosts, origins=origins, limits=limits, no_auth=no_auth, schemas=schemas)
     if given["dashboard"]:
         app.pages = Dashboard(app, Options(given["read_only"], environment=given["environment"]))
     address = Address(host, port)
@@ -101,3 +104,10 @@ async def run_server(
                 await asyncio.to_thread(webbrowser.open, found.url)
             await end
     log.info("stopped")
+
+
+def _read_schemas(path: Path) -> Any:
+    try:
+        return decode(path.read_text())
+    except (OSError, ValueError) as wrong:
+        raise click.BadParameter(f"{path} cannot be read as JSON: {wrong}", param_hint="--schemas") from None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Unpack, overload
 
 import msgspec
 
 from ..errors import InvalidArguments, InvalidInput, InvalidOption
+from ..job.mismatches import mismatches, told
 from ..job.names import job_name
 from ..job.options import JobOptions, read_options
 from ..job.shape import Shape
@@ -14,6 +16,7 @@ from ..showing import shown, told_by
 from .found import FoundJob
 from .handle import JobHandle
 from .new_jobs import Call
+from .payload_versions import Upgrade, checked_upgrades
 from .portal import refuse_on_a_loop, run
 from .sync_found import SyncFoundJob
 from .sync_handle import SyncJobHandle
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 D = TypeVar("D")
 R = TypeVar("R")
+Upgrades: TypeAlias = Mapping[int, Upgrade]
 
 
 class JobType(Generic[D, R]):
@@ -30,15 +34,38 @@ class JobType(Generic[D, R]):
 
     Producers write `await SEND_EMAIL.add(queue, EmailIn(...))`, workers `@worker.handler(SEND_EMAIL)`. Without a type
     the result is any JSON. Options are defaults for its jobs.
+
+    With `version=2, upgrade={1: function}` workers bring older data to this version before they check it: each function
+    takes data as JSON has it, and answers that of the next version. Jobs of newer versions are left to other workers.
     """
 
     @overload
-    def __new__(cls, name: str, data: type[D], **options: Unpack[JobOptions]) -> JobType[D, Any]: ...
+    def __new__(
+        cls, name: str, data: type[D], *, upgrade: Upgrades | None = None, **options: Unpack[JobOptions]
+    ) -> JobType[D, Any]: ...
     @overload
-    def __new__(cls, name: str, data: type[D], result: type[R], **options: Unpack[JobOptions]) -> JobType[D, R]: ...
+    def __new__(
+        cls,
+        name: str,
+        data: type[D],
+        result: type[R],
+        *,
+        upgrade: Upgrades | None = None,
+        **options: Unpack[JobOptions],
+    ) -> JobType[D, R]: ...
     @overload
-    def __new__(cls, name: str, data: type[D], result: None, **options: Unpack[JobOptions]) -> JobType[D, None]: ...
-    def __new__(cls, name: str, data: Any, result: Any = Any, **options: Unpack[JobOptions]) -> JobType[Any, Any]:
+    def __new__(
+        cls, name: str, data: type[D], result: None, *, upgrade: Upgrades | None = None, **options: Unpack[JobOptions]
+    ) -> JobType[D, None]: ...
+    def __new__(
+        cls,
+        name: str,
+        data: Any,
+        result: Any = Any,
+        *,
+        upgrade: Upgrades | None = None,
+        **options: Unpack[JobOptions],
+    ) -> JobType[Any, Any]:
         self = super().__new__(cls)
         self.name = job_name(name)
         self.data = _shape(name, "data", data)
@@ -47,12 +74,18 @@ class JobType(Generic[D, R]):
             raise InvalidOption("id", "is for a single job, not for all of a type")
         read_options(options)
         self.options = options
+        self.version = options.get("version", 1)
+        self.upgrades = checked_upgrades(self.name, self.version, upgrade)
         return self
 
     name: str
     data: Shape[D]
     result: Shape[R]
     options: JobOptions
+    version: int
+    """Of its data."""
+    upgrades: Mapping[int, Upgrade]
+    """From each older version to the next."""
 
     def __repr__(self) -> str:
         return f"<JobType {self.name!r} from {self.data!r} to {self.result!r}>"
@@ -78,12 +111,14 @@ class JobType(Generic[D, R]):
 
     def call(self, data: D, **options: Unpack[JobOptions]) -> Call[R]:
         """The job that `add` would store, for `queue.add_many`."""
+        if "version" in options:
+            raise InvalidOption("version", f"is that of the job type, {self.version}: use queue.add for another")
         read_options(options)
         plain = self.data.dump(data, "data")
         try:
             self.data.load(plain)
         except (msgspec.ValidationError, UnicodeError) as wrong:
-            raise InvalidArguments(self.name, told_by(wrong), repr(self.data)) from None
+            raise InvalidArguments(self.name, told(mismatches(wrong)), repr(self.data)) from None
         return Call(self.name, plain, {**self.options, **options}, self.result.load)
 
 

@@ -110,7 +110,7 @@ class Queue(Attached, Guided):
         on_stalled: OnStalled | None = None,
         **defaults: Unpack[JobOptions],
     ) -> None:
-        for one_job_only in ("id", "delay"):
+        for one_job_only in ("id", "delay", "version"):
             if one_job_only in defaults:
                 raise InvalidOption(one_job_only, "is for a single job, not a default of the queue")
         for word in defaults.keys() & STORE_ELSEWHERE:

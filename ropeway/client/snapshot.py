@@ -17,6 +17,7 @@ from ..job.phases import PhaseStatus, phases_of
 from ..job.record import JobRecord
 from ..job.states import State
 from ..job.steps import StepStatus, Wait, steps_of, wait_of
+from .payload_versions import marked_version
 
 T = TypeVar("T")
 
@@ -55,6 +56,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that wait for it."""
     children: int = 0
     """How many children it has, including ended ones; `queue.children(id)` lists them."""
+    version: int = 1
+    """Of its data."""
     start_by: datetime | None = None
     """It fails unless it was started by then (option `expires`)."""
     dead_letter: str | None = None
@@ -114,15 +117,17 @@ def snapshot_of(record: JobRecord) -> Snapshot:
             corrupt.append(part)
             return otherwise
 
+    data = read("data", record.data, decode, None)
+    options = read("options", record.options, stored_options, StoredOptions())
     return Snapshot(
         id=record.id,
         queue=record.queue,
         name=record.name,
-        data=read("data", record.data, decode, None),
+        data=data,
         state=record.state,
         priority=record.priority,
         lifo=record.order < 0,
-        attempts=read("options", record.options, stored_options, StoredOptions()).attempts,
+        attempts=options.attempts,
         attempts_made=record.attempts_made,
         attempts_started=record.attempts_started,
         stalled_count=record.stalled_count,
@@ -142,5 +147,6 @@ def snapshot_of(record: JobRecord) -> Snapshot:
         children=record.children,
         **_extras(record),
         **(_marks(record, corrupt) if record.marks or '"phases"' in record.options else {}),
+        version=marked_version(record) or options.version,
         corrupt=tuple(corrupt),
     )

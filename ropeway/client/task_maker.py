@@ -11,6 +11,7 @@ from ..job.choices import is_word
 from ..job.names import job_name, schedule_id
 from ..job.options import JobOptions, read_options, refuse_unknown
 from ..showing import shown
+from .payload_versions import refuse_version
 from .pipelines import Pipeline, PipelineTask
 from .running import is_async
 from .schedule import TaskSchedule, read_rule
@@ -39,6 +40,7 @@ class TaskMaker(NamedTuple):
             raise InvalidOption("run_in", f'cannot be {shown(self.run_in)}: use "process", or leave it out')
         if "id" in self.options:
             raise InvalidOption("id", "is for a single job, not for all of a task: use task.using(id=...)")
+        refuse_version(self.options)
         if "bind" in self.options:
             raise InvalidOption("bind", "is not needed: a first parameter `job: Job` is given the running job")
         refuse_unknown(self.options, also=sorted(TaskSchedule.__optional_keys__))

@@ -14,6 +14,7 @@ from .handle import JobHandle
 from .inputs import Input, unfilled
 from .name_hints import ON_TASKS, Guided
 from .new_jobs import Call
+from .payload_versions import refuse_version
 from .portal import refuse_on_a_loop, run
 from .schedule import TaskSchedule
 from .signature import NotYetDefined, TaskSignature
@@ -59,6 +60,7 @@ class Task(Guided, Generic[P, R]):
 
         With `tx` they are added in your own transaction: see `queue.add`.
         """
+        refuse_version(options)
         read_options(options)
         tx = self._tx if tx is None else tx
         return Task(self.queue, self.name, self.signature, self.options, {**self.used_options, **options}, tx)

@@ -31,6 +31,7 @@ LOG_LINES: Final = 1_000
 STACK_TRACES: Final = 10
 MOST_ATTEMPTS: Final = 1_000_000
 MOST_TAGS: Final = 10
+MOST_VERSIONS: Final = 1_000_000
 
 
 class JobOptions(TypedDict, total=False):
@@ -70,6 +71,8 @@ class JobOptions(TypedDict, total=False):
     """Adds it only if no other job holds the same key: a `Dedupe`, or a key to hold until the job is final."""
     webhook: Webhook | str | Literal[False] | None
     """Where its end is reported: a URL, or a `Webhook`; None or False for nowhere, whatever its queue says."""
+    version: int
+    """The version of its data, for a `JobType` that has several; 1 by default."""
 
 
 class Taken(msgspec.Struct, frozen=True, array_like=True):
@@ -100,6 +103,8 @@ class StoredOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     """The phases of its pipeline, if that was known where it was added; for readers, until it starts."""
     delay: Milliseconds | None = 0
     """With which it was added, so that workers know since when it waits; None: until an instant."""
+    version: int = 1
+    """Of its data."""
 
 
 class Placement(msgspec.Struct, frozen=True):
@@ -317,4 +322,5 @@ _READERS: Final[dict[str, Callable[[str, Any], tuple[str, Any]]]] = {
     "dead_letter": lambda option, value: (option, None if value is None else queue_name(value)),
     "dedupe": _read_dedupe,
     "webhook": read_webhook,
+    "version": _whole(1, MOST_VERSIONS),
 }

@@ -42,7 +42,7 @@ class Exporter:
     """
 
     def __init__(self, on: Store | Queue) -> None:
-        if not isinstance(on, Store | Queue):
+        if not isinstance(on, Queue) and not callable(getattr(on, "settle", None)):
             raise InvalidOption("on", f"cannot be {shown(on)}: give a store or a queue")
         self._on = on
         self._reading: tuple[Store, SingleFlight[StoreReading]] | None = None

@@ -41,6 +41,7 @@ from .problems import Refused, problem_of
 from .rates import Rates
 from .roles import Principal
 from .routes import Call, Reply, Route, forbidden
+from .schemas import Schemas
 from .table import ROUTES
 from .upkeep import Upkeep
 
@@ -84,6 +85,7 @@ class Broker:
         queues: Mapping[str, Queue],
         limits: Limits,
         access: Access,
+        schemas: Schemas,
         routes: Sequence[Route] = ROUTES,
     ) -> None:
         self.store: Final = store
@@ -97,6 +99,7 @@ class Broker:
         self.upkeep: Final = Upkeep(store, limits)
         self.listenings: Final = Listenings()
         self.held: Final = HeldJobs(store)
+        self.schemas: Final = schemas
         self.exporter: Final = Exporter(store)
         self.origins: Final = Origins(access.hosts, access.origins)
         self.closing: Final = asyncio.Event()
@@ -297,12 +300,14 @@ def broker(
     limits: Limits = DEFAULTS,
     no_auth: bool = False,
     test_clock: bool = False,
+    schemas: Mapping[str, Any] | None = None,
 ) -> Broker:
     """An ASGI application that serves a store over HTTP: a URL, a store, or queues of one store.
 
     It can be mounted under any prefix. `hosts` are the names under which it may be called, beside those of this
     machine; `origins` are web pages of other sites that may call it. Without tokens in the store (`ropeway tokens
     create`), and always with `no_auth`, callers on this machine need none; others are refused.
+    `schemas` are JSON Schemas of payloads, by type, queue, or `queue/type`.
     """
     queues: Sequence[Queue] = ()
     if isinstance(on, Queue):
@@ -327,4 +332,5 @@ def broker(
         queues={queue.name: queue for queue in queues},
         limits=limits,
         access=Access(hosts, origins, no_auth, test_clock),
+        schemas=Schemas(schemas),
     )

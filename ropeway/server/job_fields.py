@@ -112,6 +112,8 @@ class JobFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The queue that gets a copy of the job if it fails for good."""
     webhook: WebhookFields | str | UnsetType | None = UNSET
     """Where its end is reported: a URL, or one with events; null for nowhere, whatever its queue says."""
+    version: int | UnsetType = UNSET
+    """The version of its payload, for job types in Python that have several; default 1."""
 
 
 class Submission(JobFields, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from ..client.flow_plan import Plan
 from ..client.flows import FlowHandle, FlowRequest
 from ..client.handle import JobHandle
 from ..client.new_jobs import PROGRESS_LIMIT
+from ..client.payload_versions import version_mark
 from ..client.queue import Queue
 from ..client.running import RunIn, RunningJob
 from ..client.sync_flows import SyncFlowHandle
@@ -77,7 +78,11 @@ class Job(Durable, JobHandle[Any], RunningJob):
         "threaded",
         "timing",
         "token",
+        "upgraded_to",
     )
+
+    upgraded_to: int
+    """The version of the data that its handler was given; set only if that is not the stored one."""
 
     def __init__(self, queue: Queue, record: JobRecord, confirmed: float) -> None:
         self.queue = queue
@@ -164,7 +169,11 @@ class Job(Durable, JobHandle[Any], RunningJob):
 
     async def update_data(self, data: Json) -> None:
         """Replaces the job's data, for this attempt and the next ones."""
-        await self._update(JobUpdate(self.id, self.token, data=encode(data, "data", self.queue.size_limit)))
+        text = encode(data, "data", self.queue.size_limit)
+        # What a handler writes is of the version that it was given.
+        version = getattr(self, "upgraded_to", None)
+        marking = None if version is None else Marking((version_mark(version),))
+        await self._update(JobUpdate(self.id, self.token, data=text, marking=marking))
         self._data, self._decoded = data, True
 
     def postpone(self, delay: Duration = 0) -> NoReturn:
@@ -302,6 +311,14 @@ class SyncJob(StepsInPlace, RunningJob):
     @property
     def data(self) -> Json:
         return self._job.data
+
+    @property
+    def upgraded_to(self) -> int:
+        return self._job.upgraded_to
+
+    @upgraded_to.setter
+    def upgraded_to(self, version: int) -> None:
+        self._job.upgraded_to = version
 
     @property
     def cancelled(self) -> bool:

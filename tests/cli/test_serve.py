@@ -61,3 +61,14 @@ def test_a_token_is_made_listed_and_revoked(url: str):
     assert token.split("_")[2] not in json.dumps(listed)
     assert run("tokens", "revoke", listed["id"], "--url", url).returncode == 0
     assert run("tokens", "revoke", listed["id"], "--url", url).returncode == 3
+
+
+def test_schemas_that_cannot_be_used_are_refused(url: str, tmp_path: Path):
+    file = tmp_path / "schemas.json"
+    file.write_text("{")
+    unreadable = run("serve", "--url", url, "--schemas", str(file))
+    file.write_text('{"send": {"type": "nonsense"}}')
+    wrong = run("serve", "--url", url, "--schemas", str(file))
+    assert (unreadable.returncode, wrong.returncode) == (2, 2)
+    assert "cannot be read as JSON" in unreadable.stderr
+    assert "of 'send' is no JSON Schema" in wrong.stderr

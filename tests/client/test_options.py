@@ -44,6 +44,7 @@ KEPT: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"max_starts": 3}, {"max_starts": 3}),
     ({"keep_logs": 0}, {"keep_logs": 0}),
     ({"stack_traces": 2}, {"stack_traces": 2}),
+    ({"version": 3}, {"version": 3}),
 ]
 
 

@@ -56,6 +56,7 @@ def test_every_option_is_read():
         "dead_letter": "graves",
         "dedupe": "user:7",
         "webhook": "https://example.com/",
+        "version": 3,
     }
 
     assert options.keys() == JobOptions.__annotations__.keys()
@@ -74,7 +75,16 @@ def test_every_option_is_read():
         "https://example.com/",
     )
     assert stored_options(text) == StoredOptions(
-        4, Backoff.exponential(1, jitter=0.5), 60_000, NOT_AT_ALL, Retention(3_600_000, 5), 9, 0, 3, delay=5_000
+        4,
+        Backoff.exponential(1, jitter=0.5),
+        60_000,
+        NOT_AT_ALL,
+        Retention(3_600_000, 5),
+        9,
+        0,
+        3,
+        delay=5_000,
+        version=3,
     )
 
 

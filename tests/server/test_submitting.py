@@ -38,11 +38,12 @@ async def test_options_arrive(web: Client):
         "max_starts": 9,
         "keep_logs": 3,
         "stack_traces": 2,
+        "version": 4,
     }
     await submit(web, **job)
     found = (await web.get(f"{JOBS}/my-id")).json()
     assert (found["state"], found["max_attempts"], found["priority"], found["tags"]) == ("delayed", 7, -3, ["a", "b"])
-    assert (found["dead_letter"], found["dedupe"]) == ("letters", "k")
+    assert (found["dead_letter"], found["dedupe"], found["version"]) == ("letters", "k", 4)
 
 
 async def test_a_repeat_finds_the_job(web: Client):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from ...errors import InvalidOption
+from ...job.codec import decode
 from ...job.names import job_id, queue_name
-from ...store.commands import Claim, Command, Settle, Withdraw, verb_of
+from ...job.record import NewJob
+from ...store.commands import Add, Claim, Command, Settle, Withdraw, verb_of
 from ...store.wire import decode_command, encode_answer
 from ..authentication import caller_of
 from ..command_rules import RULES, is_audited
@@ -32,6 +35,8 @@ async def do(call: Call) -> bytes:
     call.reach(queues)
     if now is not None and not call.broker.test_clock:
         raise InvalidOption("now", "is for tests: this server goes by its own clock")
+    if call.broker.schemas and isinstance(command, Add):
+        call.broker.schemas.check((job.queue, job.name, _payload(job)) for jobs in command.bundles for job in jobs)
     call.broker.admission.check(rule.kind, own=1)
     answer = await _answer(call, command, now)
     if is_audited(rule, needed):
@@ -42,6 +47,13 @@ async def do(call: Call) -> bytes:
     if rule.keeps is not None:
         answer = rule.keeps(answer, call.principal)
     return encode_answer(answer, call.form)
+
+
+def _payload(job: NewJob) -> Any:
+    try:
+        return decode(job.data)
+    except msgspec.DecodeError as wrong:
+        raise InvalidOption("data", f"of job {job.id!r} is no JSON: {wrong}") from None
 
 
 async def _answer(call: Call, command: Command[Any], now: int | None) -> Any:

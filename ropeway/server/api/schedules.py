@@ -62,6 +62,7 @@ async def get_schedule(call: Call) -> ScheduleView:
 
 async def put_schedule(call: Call) -> ScheduleView:
     asked: ScheduleFields = call.body
+    call.broker.schemas.check([(call.queue.name, asked.type, asked.payload)])
     when: dict[str, Any] = {
         name: value for name in ScheduleOptions.__optional_keys__ if (value := getattr(asked, name)) is not UNSET
     }

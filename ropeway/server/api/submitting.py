@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -53,12 +53,15 @@ async def submit_many(call: Call) -> Reply:
 
 async def submit_flow(call: Call) -> Reply:
     queue = call.queue
+    call.broker.schemas.check(_jobs_of(call.body, queue.name))
     handle = await queue.add_flow(_flow(call, call.body, queue))
     return Reply(_submitted(handle), 201 if handle.created else 200)
 
 
 async def _add(call: Call, submissions: Sequence[Submission]) -> list[Submitted]:
     queue = call.queue
+    if call.broker.schemas:
+        call.broker.schemas.check((queue.name, job.type, job.payload) for job in submissions)
     ids = _ids_by_key(call, len(submissions))
     calls = []
     for number, job in enumerate(submissions):
@@ -86,6 +89,14 @@ def _flow(call: Call, job: FlowFields, parent: Queue) -> Flow:
         on_failure=job.on_failure,
         **_options(call, job, queue),
     )
+
+
+def _jobs_of(job: FlowFields, parent: str) -> Iterator[tuple[str, str, Any]]:
+    """The queues, types and payloads of a flow, the parent first."""
+    queue = job.queue or parent
+    yield queue, job.type, job.payload
+    for child in job.children:
+        yield from _jobs_of(child, queue)
 
 
 def _ids_by_key(call: Call, count: int) -> list[str] | None:

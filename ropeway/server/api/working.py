@@ -14,6 +14,7 @@ from ...job.codec import decode, encode
 from ...job.durations import milliseconds
 from ...job.failure import TRACE_LIMIT, UNKNOWN_REASON, Failure
 from ...job.instants import moment_of
+from ...job.mismatches import told
 from ...job.names import job_name
 from ...job.numbers import whole
 from ...job.options import LOG_LINES
@@ -22,6 +23,7 @@ from ...job.record import JobRecord
 from ...job.states import OPEN
 from ...store.commands import Claim, Withdraw
 from ...store.values import BATCH, Answer, Claimed, JobUpdate, Lock
+from ...worker.failures import INVALID_PAYLOAD
 from ...worker.job import LOG_LINE_LIMIT
 from ...worker.options import SHORTEST_LOCK
 from ..claim_tokens import claim_token, is_of
@@ -107,7 +109,12 @@ async def _startable(call: Call, records: Sequence[JobRecord]) -> list[ClaimedJo
             if most is not None and record.attempts_started > most:
                 problem = f"job started more than allowable limit: max_starts is {most}"
             else:
-                jobs.append(_claimed_job(record, facts.options.attempts))
+                job = _claimed_job(record, facts.options.attempts)
+                misfits = call.broker.schemas.mismatches(record.queue, record.name, job.payload)
+                if misfits:
+                    problem = f"{INVALID_PAYLOAD}: {told(misfits)}"
+                else:
+                    jobs.append(job)
         except msgspec.MsgspecError as damage:
             problem = f"corrupt record: {damage}"
         if problem is not None:

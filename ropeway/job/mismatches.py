@@ -1,0 +1,42 @@
+"""Where data does not fit its type: every place that the library which checked it reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+MOST_TOLD: Final = 20
+"""Most mismatches that are told of one value."""
+_AT: Final = re.compile(r" - at `(\$[^`]*)`\Z")
+
+
+class Mismatch(NamedTuple):
+    path: str
+    """As in `$.rows[3].when`; `$` is the whole value."""
+    problem: str
+
+    def __str__(self) -> str:
+        return self.problem if self.path == "$" else f"{self.problem} - at `{self.path}`"
+
+
+def mismatches(error: BaseException) -> list[Mismatch]:
+    """What an error of msgspec is about; one that a pydantic model caused may have several places."""
+    text = str(error)
+    at = _AT.search(text)
+    path = at[1] if at else "$"
+    found: Any = getattr(error.__cause__, "errors", None)
+    if found is not None:
+        return [Mismatch(path + path_of(each["loc"]), each["msg"]) for each in found()]
+    return [Mismatch(path, text[: at.start()] if at else text)]
+
+
+def told(found: Sequence[Mismatch]) -> str:
+    """All of them in one line of text, up to a limit."""
+    more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
+    return "; ".join(map(str, found[:MOST_TOLD])) + more
+
+
+def path_of(steps: Iterable[object]) -> str:
+    """From the keys and positions on the way into a value: `.rows[3].when`."""
+    return "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in steps)

@@ -1,0 +1,57 @@
+"""Where data does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import msgspec
+import pydantic
+import pytest
+
+from ropeway.job.mismatches import MOST_TOLD, Mismatch, mismatches, told
+from ropeway.job.shape import Shape
+
+
+class Person(pydantic.BaseModel):
+    name: str = pydantic.Field(min_length=2)
+    pets: list[int]
+
+
+class Struct(msgspec.Struct):
+    rows: list[int]
+
+
+@dataclass
+class Data:
+    rows: list[int]
+
+
+class Dictionary(TypedDict):
+    rows: list[int]
+
+
+def found(annotation: Any, value: Any) -> list[Mismatch]:
+    with pytest.raises(msgspec.ValidationError) as refused:
+        Shape(annotation).load(value)
+    return mismatches(refused.value)
+
+
+@pytest.mark.parametrize("kind", [Struct, Data, Dictionary])
+def test_a_type_says_where(kind: Any):
+    assert found(kind, {"rows": [1, "x"]}) == [Mismatch("$.rows[1]", "Expected `int`, got `str`")]
+    assert found(kind, {}) == [Mismatch("$", "Object missing required field `rows`")]
+
+
+def test_a_model_says_every_place_from_the_outside():
+    value = {"people": [{"name": "Ann", "pets": []}, {"name": "A", "pets": [1, "x"]}]}
+    paths = [each.path for each in found(dict[str, list[Person]], value)]
+    assert [path.removeprefix("$[...]") for path in paths] == ["[1].name", "[1].pets[1]"]
+    assert [each.path for each in found(Person, {"name": "A", "pets": 1})] == ["$.name", "$.pets"]
+
+
+def test_all_are_told_up_to_a_limit():
+    many = [Mismatch(f"$[{place}]", "is odd") for place in range(MOST_TOLD + 5)]
+    assert told(many[:2]) == "is odd - at `$[0]`; is odd - at `$[1]`"
+    assert told(many).endswith("; and 5 more")
+    assert told([Mismatch("$", "is odd")]) == "is odd"
