@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from .models import is_model_error
+
 MOST_TOLD: Final = 20
 """Most mismatches that are told of one value."""
 _AT: Final = re.compile(r" - at `(\$[^`]*)`\Z")
@@ -25,9 +27,9 @@ def mismatches(error: BaseException) -> list[Mismatch]:
     text = str(error)
     at = _AT.search(text)
     path = at[1] if at else "$"
-    found: Any = getattr(error.__cause__, "errors", None)
-    if found is not None:
-        return [Mismatch(path + path_of(each["loc"]), each["msg"]) for each in found()]
+    cause: Any = error.__cause__
+    if is_model_error(cause):
+        return [Mismatch(path + path_of(each["loc"]), each["msg"]) for each in cause.errors()]
     return [Mismatch(path, text[: at.start()] if at else text)]
 
 

@@ -20,6 +20,11 @@ def is_model(kind: type) -> bool:
     return callable(getattr(kind, "model_validate_json", None)) and callable(getattr(kind, "model_dump", None))
 
 
+def is_model_error(error: object) -> bool:
+    """Recognises the error of a pydantic model, which lists what is wrong and where."""
+    return isinstance(error, ValueError) and callable(getattr(error, "errors", None))
+
+
 def dump_model(value: Any) -> Any:
     if is_model(type(value)):
         return value.model_dump(mode="json", by_alias=True, round_trip=True)

@@ -29,6 +29,8 @@ ROUTES: Final = (
         "Numbers of all queues for Prometheus.",
         "filtered",
         answer=str,
+        # Never refused for load: it is then that it is needed, and pages at once share one read.
+        kind="probe",
         media=CONTENT_TYPE,
         tag="server",
     ),
