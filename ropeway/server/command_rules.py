@@ -7,8 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ..client.timings import KIND as TIMINGS
 from ..client.workers import WORKER_RECORDS, WorkerInfo
 from ..job.record import NewJob
+from ..metrics.totals import KIND as TOTALS
 from ..store import commands
 from ..store.commands import Command
 from ..store.values import Record
@@ -88,27 +90,50 @@ def _reached(queues: list[str], principal: Principal) -> list[str]:
     return [queue for queue in queues if principal.reaches(queue)]
 
 
-def _reached_workers(records: list[Record], principal: Principal) -> list[Record]:
-    """Workers of queues that the caller reaches; those that cannot be read are for callers that reach all."""
+def _reached_records(records: list[Record], principal: Principal) -> list[Record]:
+    """Those of queues that the caller reaches; those that cannot be read are for callers that reach all."""
     if principal.queues is None:
         return records
-    kept = []
-    for record in records:
-        try:
-            queues = msgspec.json.decode(record.value, type=WorkerInfo).queues
-        except msgspec.MsgspecError:
-            continue
-        if any(map(principal.reaches, queues)):
-            kept.append(record)
-    return kept
+    return [record for record in records if any(map(principal.reaches, _served(record)))]
+
+
+def _served(record: Record) -> Iterable[str]:
+    """The queues that a record is about."""
+    if record.kind != WORKER_RECORDS:
+        return _queue_of(record.kind, record.key)
+    try:
+        return msgspec.json.decode(record.value, type=WorkerInfo).queues
+    except msgspec.MsgspecError:
+        return ()
+
+
+def _queue_of(kind: str, key: str | None) -> tuple[str, ...]:
+    """The queue that is named by the key of a record."""
+    if key is None or kind not in (TIMINGS, TOTALS):
+        return ()
+    return (key.rpartition(":")[0] if kind == TIMINGS else key,)
+
+
+def _names_of(command: Any) -> tuple[str, str | None]:
+    """Kind and key of the records that a command is about."""
+    named = command.record if isinstance(command, commands.Remember) else command
+    return named.kind, named.key
 
 
 def _of_record(command: Any) -> tuple[Right, ...]:
-    """Presence of workers; all other records, such as tokens, are for administrators."""
-    kind = command.record.kind if isinstance(command, commands.Remember) else command.kind
-    if kind != WORKER_RECORDS:
-        return ("administer",)
-    return ("follow",) if isinstance(command, commands.Recall) else ("work",)
+    """Presence of workers, and the durations of jobs; all other records, such as tokens, are for administrators."""
+    kind, key = _names_of(command)
+    is_read = isinstance(command, commands.Recall)
+    if kind == WORKER_RECORDS:
+        return ("follow",) if is_read else ("work",)
+    if kind == TIMINGS and key is not None:
+        # Workers add to them.
+        return ("read", "work") if is_read else ("work",)
+    return ("read",) if kind == TOTALS and is_read else ("administer",)
+
+
+def _queue_of_record(command: Any) -> Iterable[str]:
+    return _queue_of(*_names_of(command))
 
 
 _ADD: Final = Rule(("add",), _of_add, "add")
@@ -117,7 +142,7 @@ _KEEP: Final = Rule(("work",), _own, "settle")
 _FOLLOW: Final = Rule(("follow",), _own)
 _READ: Final = Rule(("read",), _own)
 _OPERATE: Final = Rule(("operate",), _own)
-_RECORD: Final = Rule((), _nowhere, "manage", _reached_workers, _of_record)
+_RECORD: Final = Rule((), _queue_of_record, "manage", _reached_records, _of_record)
 
 RULES: Final[dict[type[Command[Any]], Rule]] = {
     commands.Add: _ADD,
