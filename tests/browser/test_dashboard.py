@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from playwright.async_api import expect
 
+from ropeway import JobFailed, Unrecoverable, Worker
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("browser")]
@@ -22,9 +24,16 @@ LOUD = "<img src=x onerror=console.error('ran')>"
     ids=["wide", "dark", "phone", "no-js"],
 )
 async def test_pages_are_shown(site, open_page, options):
-    await site.queue.add(LOUD, {"text": LOUD}, tags=["a"])
+    job = await site.queue.add(LOUD, {"text": LOUD}, tags=["a"])
     async with open_page("/", **options) as page:
-        for path, words in (("/", "Overview"), ("/queues", "Queues"), ("/queues/mail", "mail")):
+        for path, words in (
+            ("/", "Overview"),
+            ("/queues", "Queues"),
+            ("/queues/mail", "mail"),
+            ("/jobs", "Jobs"),
+            (f"/queues/mail/jobs/{job.id}", LOUD),
+            ("/failures", "Failures"),
+        ):
             await page.goto(site.url + path)
             await expect(page.locator("h1")).to_have_text(words)
             width = page.viewport_size["width"]
@@ -63,20 +72,27 @@ async def until(is_so):
             await asyncio.sleep(0.02)
 
 
+async def listening(page):
+    """The scripts come after the page: the button appears with them."""
+    await expect(page.locator("#help-button")).to_be_visible()
+
+
 async def test_keys(site, open_page):
     await site.queue.add("welcome")
     async with open_page("/") as page:
+        await listening(page)
         await page.keyboard.press("?")
         await expect(page.locator("#help")).to_be_visible()
         await page.keyboard.press("Escape")
         await page.keyboard.press("g")
         await page.keyboard.press("q")
         await expect(page.locator("h1")).to_have_text("Queues")
+        await listening(page)
         await page.keyboard.press("/")
         await expect(page.locator("[data-search]")).to_be_focused()
         await page.keyboard.press("Escape")
         await page.keyboard.press("j")
-        await expect(page.locator("tr.chosen a")).to_have_text("mail")
+        await expect(page.locator("tr.chosen a").first).to_have_text("mail")
         await page.keyboard.press("Enter")
         await expect(page.locator("h1")).to_have_text("mail")
 
@@ -84,6 +100,7 @@ async def test_keys(site, open_page):
 async def test_a_change_asks_first(site, open_page):
     await site.queue.add("welcome")
     async with open_page("/queues/mail") as page:
+        await listening(page)
         await page.get_by_role("button", name="Pause").first.click()
         await page.get_by_role("button", name="Cancel").click()
         assert not (await site.queue.settings()).paused
@@ -91,6 +108,37 @@ async def test_a_change_asks_first(site, open_page):
         await page.get_by_role("button", name="Go on").click()
         await expect(page.get_by_role("status").filter(has_text="The queue is paused.")).to_be_visible()
         assert (await site.queue.settings()).paused
+
+
+async def fail(queue):
+    async def handler(job):
+        raise Unrecoverable("order 7 has no customer")
+
+    job = await queue.add("import", {"n": 7})
+    async with Worker(queue, {"import": handler}):
+        with suppress(JobFailed):
+            await job.result(timeout=PATIENCE)
+
+
+async def test_a_group_of_failures_is_retried(site, open_page):
+    await fail(site.queue)
+    async with open_page("/failures") as page:
+        await listening(page)
+        await page.get_by_role("button", name="Retry all").click()
+        await page.get_by_role("button", name="Go on").click()
+        await expect(page.get_by_role("status").filter(has_text="1 job retried.")).to_be_visible()
+        await expect(page.locator("#groups h2")).to_have_text("Nothing has failed")
+
+
+async def test_chosen_jobs_are_cancelled(site, open_page):
+    await site.queue.add_many(["welcome"] * 3)
+    async with open_page("/jobs?queue=mail&state=waiting") as page:
+        await listening(page)
+        await page.get_by_label("Choose all of this page").check()
+        await page.get_by_role("button", name="Cancel").click()
+        await page.get_by_role("button", name="Go on").click()
+        await expect(page.get_by_role("status").filter(has_text="3 jobs cancelled.")).to_be_visible()
+    assert (await site.queue.counts())["cancelled"] == 3
 
 
 UNLABELLED = """() => {
@@ -128,10 +176,11 @@ FAINT = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_everything_has_a_name_and_can_be_read(site, open_page, scheme):
-    await site.queue.add("welcome", {"to": "you"})
+    await fail(site.queue)
+    job = await site.queue.add("welcome", {"to": "you"})
     await site.queue.pause("welcome")
     async with open_page("/", color_scheme=scheme, reduced_motion="reduce") as page:
-        for path in ("/", "/queues", "/queues/mail", "/login"):
+        for path in ("/", "/queues", "/queues/mail", "/jobs", f"/queues/mail/jobs/{job.id}", "/failures", "/login"):
             await page.goto(site.url + path)
             assert await page.evaluate(UNLABELLED) == [], path
             assert await page.evaluate(FAINT) == [], path

@@ -25,6 +25,7 @@ from ..problems import Refused, problem_of
 from ..roles import Principal
 from ..routes import Route, forbidden
 from .changes import Changes
+from .operations import Operations
 from .redacting import Redact
 from .rendering import Renderer
 from .sessions import LOGIN, check_same_site, forgotten, with_cookie
@@ -68,6 +69,7 @@ class Dashboard:
         self.options: Final = options or Options()
         self.changes: Final = Changes(broker)
         self.summaries: Final = Summaries(broker)
+        self.operations: Final = Operations()
         self.renderer: Final = Renderer(self.options.redact)
         self._matcher: Final = Matcher(ROUTES)
 
@@ -125,20 +127,19 @@ class Dashboard:
 
     async def _allow(self, visit: Visit, route: Route) -> None:
         """Whether a write may be done at all, and by this visitor."""
-        action = route.path.rsplit("/", 1)[-1].strip("{}")
-        action = visit.params.get(action, action)
-        target = "/".join(visit.params[name] for name in ("queue", "id", "schedule") if name in visit.params)
-        refusal: Refused | None = None
-        if self.options.read_only:
-            refusal = forbidden("this dashboard only shows: it was made with read_only")
-        elif self.options.authorize is not None:
-            answer = self.options.authorize(visit.principal, action, target)
-            if not (await answer if inspect.isawaitable(answer) else answer):
-                refusal = forbidden(f"you may not {action} {target}", action=action, target=target)
-        if refusal is not None:
+        try:
+            if self.options.read_only:
+                raise forbidden("this dashboard only shows: it was made with read_only")
+            action, targets = _asked(visit, route)
+            for target in targets if self.options.authorize is not None else []:
+                assert self.options.authorize is not None
+                answer = self.options.authorize(visit.principal, action, target)
+                if not (await answer if inspect.isawaitable(answer) else answer):
+                    raise forbidden(f"you may not {action} {target}", action=action, target=target)
+        except Refused as refusal:
             address = caller_of(visit.scope).address
             self.broker.audit.refused(visit.principal.name, address, route, visit.params, refusal)
-            raise refusal
+            raise
 
     def _failure(self, visit: Visit, error: Exception) -> Response:
         problem, extra = problem_of(error)
@@ -149,6 +150,14 @@ class Dashboard:
         response = visit.page("problem.html", status=problem.status, title=problem.title, problem=problem)
         response.headers.update(extra)
         return response
+
+
+def _asked(visit: Visit, route: Route) -> tuple[str, list[str]]:
+    """What a change does, and with what: as in its path, or, of those that concern many jobs, as in its form."""
+    if route.scope == "queue":
+        target = "/".join(visit.params[name] for name in ("queue", "id", "schedule") if name in visit.params)
+        return route.path.rpartition("/")[2], [target]
+    return visit.field("action"), visit.fields.get("job") or [visit.field("queue") or "*"]
 
 
 def dashboard(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any, Final
-
-import msgspec
 
 from ...job.instants import Instant, Milliseconds, moment_of
 
@@ -64,12 +63,12 @@ def short(value: datetime | Instant) -> str:
 
 def pretty(value: Any) -> str:
     """Readable JSON. Wide numbers stay exact, because no browser reads them."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
     return text if len(text) <= LARGEST_SHOWN else f"{text[:LARGEST_SHOWN]}\n… {len(text) - LARGEST_SHOWN:,} more"
 
 
 def compact(value: Any, limit: int = 120) -> str:
-    text = msgspec.json.encode(value).decode()
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 SECTIONS: Final = (
     ("o", "Overview", "/"),
     ("q", "Queues", "/queues"),
+    ("j", "Jobs", "/jobs"),
+    ("f", "Failures", "/failures"),
 )
 """The navigation: the key after `g`, the name and the path."""
 

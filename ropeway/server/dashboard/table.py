@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from ..routes import Route
-from .pages import entry, overview, queues
+from .pages import entry, failures, job, jobs, overview, queues
 
 ROUTES: Final[tuple[Route, ...]] = (
     *entry.ROUTES,
     *overview.ROUTES,
     *queues.ROUTES,
+    *jobs.ROUTES,
+    *job.ROUTES,
+    *failures.ROUTES,
 )

@@ -35,3 +35,23 @@ document.addEventListener("submit", async (event) => {
     delete form.dataset.confirmed;
   }
 });
+
+// "Choose all", and buttons that copy.
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-all]")) return;
+  for (const each of event.target.form.querySelectorAll('input[name="job"]')) each.checked = event.target.checked;
+});
+
+for (const text of document.querySelectorAll("pre[data-copy]")) {
+  const around = document.createElement("div");
+  around.className = "copied";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text.textContent);
+    button.textContent = "Copied";
+  });
+  text.replaceWith(around);
+  around.append(text, button);
+}

@@ -99,5 +99,9 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 document.addEventListener("ropeway:refresh", refresh);
+// What writes no event of its own, such as the log of a running job, is looked at again and again.
+setInterval(() => {
+  if (!document.hidden && document.querySelector("[data-poll]")) refresh();
+}, 2000);
 addEventListener("pagehide", close);
 if (!document.hidden) open();

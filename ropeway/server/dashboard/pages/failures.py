@@ -1,0 +1,103 @@
+"""Failures: the newest failed jobs, grouped by what went wrong."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from ....client.found import FoundJob
+from ....client.queue import Queue
+from ....job.choices import one_of
+from ....job.names import queue_name
+from ....store.values import BATCH
+from ..fingerprints import Group, fingerprint, grouped, place_of, shape_of
+from ..formats import plural
+from ..operations import act
+from ..visits import Visit, page
+from .jobs import MOST_QUEUES
+
+NEWEST: Final = 2_000
+"""Failed jobs that are grouped, over all queues."""
+SHOWN: Final = 50
+
+
+async def _newest(queues: list[Queue]) -> tuple[list[FoundJob], bool]:
+    """The newest failed jobs of each queue, and whether that is all."""
+    if not queues:
+        return [], True
+    share = max(20, NEWEST // len(queues))
+    jobs: list[FoundJob] = []
+    is_all = True
+    for queue in queues:
+        after: str | None = None
+        left = share
+        while left > 0:
+            found = await queue.find("failed", limit=min(BATCH, left), after=after, newest_first=True)
+            jobs += found
+            left -= len(found)
+            after = found.next
+            if after is None:
+                break
+        is_all &= after is None
+    return jobs, is_all
+
+
+async def _queues(visit: Visit, name: str) -> list[Queue]:
+    if name:
+        visit.reach([queue_name(name)])
+        return [visit.broker.queue(name)]
+    known = (await visit.queues())[:MOST_QUEUES]
+    return [queue for queue in known if (await visit.dashboard.summaries.of(queue)).counts["failed"]]
+
+
+async def list_failures(visit: Visit) -> Response:
+    name = visit.arg("queue")
+    jobs, is_all = await _newest(await _queues(visit, name))
+    groups = grouped(jobs)
+    for group in groups[:SHOWN]:
+        group.place = await _place(group)
+    return visit.page(
+        "failures.html",
+        section="Failures",
+        title="Failures",
+        live=f"{visit.root}/live?{urlencode({'queue': name})}" if name else f"{visit.root}/live",
+        groups=groups[:SHOWN],
+        more=max(0, len(groups) - SHOWN),
+        looked_at=len(jobs),
+        is_all=is_all,
+        queue=name,
+        queues=[queue.name for queue in await visit.queues()],
+    )
+
+
+async def _place(group: Group) -> str:
+    history = await group.newest.queue.store.history(group.queue, group.newest.id)
+    return place_of(history.failures[-1].trace) if history is not None and history.failures else ""
+
+
+async def retry_group(visit: Visit) -> Response:
+    """Retries, or removes, the jobs of one group."""
+    action = one_of("retry", "remove")("action", visit.field("action"))
+    name = queue_name(visit.field("queue"))
+    visit.reach([name])
+    queue = visit.broker.queue(name)
+    jobs, _ = await _newest([queue])
+    ids = [
+        job.id
+        for job in jobs
+        if fingerprint(name, job.name, shape_of(job.snapshot.reason or "")) == visit.field("group")
+    ]
+    moved = 0
+    for start in range(0, len(ids), BATCH):
+        answers = await act(queue, action, ids[start : start + BATCH])
+        moved += sum(answer.verdict == "done" for answer in answers)
+    visit.dashboard.summaries.forget(name)
+    return visit.back("/failures", f"{plural(moved, 'job')} {'retried' if action == 'retry' else 'removed'}.")
+
+
+ROUTES: Final = (
+    page("GET", "/failures", list_failures, "Failed jobs, grouped by what went wrong."),
+    page("POST", "/failures", retry_group, "Retries or removes a group of failed jobs."),
+)

@@ -1,0 +1,139 @@
+"""One job: everything the store knows about it, and what can be done."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+from starlette.responses import Response
+
+from ....client.found import FoundJob
+from ....client.timeline import timeline_of
+from ....errors import InvalidOption, JobNotFound
+from ....job.codec import Json, decode
+from ....job.states import FINAL, OPEN
+from ..copying import as_curl, as_python
+from ..reasons import reasons
+from ..redacting import redacted
+from ..visits import Visit, page
+
+LINES: Final = 200
+"""Log lines of a page."""
+CHILDREN: Final = 100
+MOST_STEPS: Final = 500
+"""Moves of the timeline that are shown, the newest."""
+
+
+async def _job(visit: Visit) -> FoundJob:
+    job = await visit.queue.get(visit.params["id"])
+    if job is None:
+        raise JobNotFound(visit.queue.name, visit.params["id"])
+    return job
+
+
+async def show_job(visit: Visit) -> Response:
+    queue, summaries = visit.queue, visit.dashboard.summaries
+    job = await _job(visit)
+    found = job.snapshot
+    history = await queue.history(job.id)
+    before = visit.arg("before")
+    logs = await queue.logs(job.id, after=int(before) if before.isdecimal() else None, limit=LINES, newest_first=True)
+    timeline = await timeline_of(queue, found, history)
+    children = await queue.children(job.id, limit=CHILDREN) if found.children else None
+    summary = await summaries.of(queue)
+    workers = [worker for worker in await summaries.workers() if queue.name in worker.queues]
+    now = await summaries.now()
+    redact = visit.dashboard.options.redact
+    data = redacted(redact, "data", found.data)
+    return visit.page(
+        "job.html",
+        section="Jobs",
+        title=f"{found.name} · {found.id}",
+        live=f"{visit.root}/live?{urlencode({'queue': queue.name, 'job': job.id})}",
+        job=found,
+        path=f"/queues/{quote(queue.name)}/jobs/{quote(job.id, safe='')}",
+        now=now,
+        failures=history.failures,
+        lines=[*reversed(logs.lines)],
+        older=logs.next,
+        timeline=timeline[-MOST_STEPS:],
+        hidden=max(0, len(timeline) - MOST_STEPS),
+        children=children,
+        reasons=reasons(found, summary.settings, summary.counts, workers, children, now),
+        data=data,
+        may_copy=redact is None,
+        python=as_python(found, data, visit.store.url),
+        curl=as_curl(found, data, _base(visit)) if visit.broker.pages is visit.dashboard else "",
+        may_retry=found.state in FINAL,
+        may_cancel=found.state in OPEN,
+    )
+
+
+def _base(visit: Visit) -> str:
+    host = visit.headers.get(b"host", b"localhost").decode("latin-1")
+    return f"{visit.scope.get('scheme', 'http')}://{host}{visit.root}"
+
+
+async def retry(visit: Visit) -> Response:
+    phase = visit.field("from_phase")
+    await visit.queue.retry(visit.params["id"], reset=True, from_phase=phase or None)
+    return _done(visit, "The job runs again.")
+
+
+async def cancel(visit: Visit) -> Response:
+    await visit.queue.cancel(visit.params["id"], "cancelled from the dashboard", children=bool(visit.field("children")))
+    return _done(visit, "The job is cancelled.")
+
+
+async def promote(visit: Visit) -> Response:
+    await visit.queue.promote(visit.params["id"])
+    return _done(visit, "The job waits now.")
+
+
+async def remove(visit: Visit) -> Response:
+    await visit.queue.remove(visit.params["id"])
+    visit.dashboard.summaries.forget(visit.queue.name)
+    return visit.back(f"/jobs?{urlencode({'queue': visit.queue.name})}", "The job is removed.")
+
+
+async def change(visit: Visit) -> Response:
+    """Other data for a job that has not ended."""
+    await visit.queue.change(visit.params["id"], data=_data(visit))
+    return _done(visit, "The data is changed.")
+
+
+async def again(visit: Visit) -> Response:
+    """A new job with other data: one that has ended stays as it was."""
+    found = (await _job(visit)).snapshot
+    added = await visit.queue.add(
+        found.name, _data(visit), attempts=found.attempts, priority=found.priority, tags=list(found.tags)
+    )
+    visit.dashboard.summaries.forget(visit.queue.name)
+    return visit.back(f"/queues/{quote(visit.queue.name)}/jobs/{quote(added.id, safe='')}", "This job was added.")
+
+
+def _data(visit: Visit) -> Json:
+    text = visit.field("data")
+    try:
+        return decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InvalidOption("data", f"is not JSON: {error}") from None
+
+
+def _done(visit: Visit, note: str) -> Response:
+    visit.dashboard.summaries.forget(visit.queue.name)
+    return visit.back(f"/queues/{quote(visit.queue.name)}/jobs/{quote(visit.params['id'], safe='')}", note)
+
+
+_JOB: Final = "/queues/{queue}/jobs/{id}"
+
+ROUTES: Final = (
+    page("GET", _JOB, show_job, "One job."),
+    page("POST", f"{_JOB}/retry", retry, "Runs an ended job again."),
+    page("POST", f"{_JOB}/cancel", cancel, "Cancels a job."),
+    page("POST", f"{_JOB}/promote", promote, "Makes a delayed job wait now."),
+    page("POST", f"{_JOB}/remove", remove, "Removes a job."),
+    page("POST", f"{_JOB}/change", change, "Changes the data of a job that has not ended."),
+    page("POST", f"{_JOB}/again", again, "Adds a job like this one, with other data."),
+)

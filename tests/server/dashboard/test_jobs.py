@@ -1,0 +1,193 @@
+"""Finding jobs, one job, and acting on many."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+import pytest
+
+from ropeway import Queue, Unrecoverable, Worker
+from ropeway.server.dashboard.filters import SCAN
+from tests.server.conftest import until
+
+from .filling import fill
+
+
+def ids_in(page):
+    return re.findall(r'name="job" value="[^/"]*/([^"]+)"', page.text)
+
+
+async def fail(queue, *numbers):
+    async def handler(job):
+        raise Unrecoverable(f"order {job.data['n']} has no customer")
+
+    jobs = await queue.add_many([("import", {"n": n}) for n in numbers])
+    async with Worker(queue, handler):
+        for job in jobs:
+            with pytest.raises(Exception, match="no customer"):
+                await job.result(timeout=60)
+    return [job.id for job in jobs]
+
+
+async def test_filters_find_what_they_say(store, pages):
+    mail, orders = Queue("mail", store=store), Queue("orders", store=store)
+    a = await mail.add("welcome", {"to": "ann@example.com"}, priority=3, tags=["vip"])
+    b = await mail.add("welcome", {"to": "bob@example.com"})
+    c = await orders.add("ship", {"n": 1}, delay="1 hour")
+    [failed] = await fail(orders, 7)
+    for given, expected in (
+        ({}, {a.id, b.id, c.id, failed}),
+        ({"queue": "mail"}, {a.id, b.id}),
+        ({"state": "delayed"}, {c.id}),
+        ({"name": "ship"}, {c.id}),
+        ({"tag": "vip"}, {a.id}),
+        ({"text": "BOB@"}, {b.id}),
+        ({"error": "no customer"}, {failed}),
+        ({"id": b.id}, {b.id}),
+        ({"priority": "3"}, {a.id}),
+        ({"since": "1 hour"}, {a.id, b.id, c.id, failed}),
+        ({"until": "1 hour"}, set()),
+    ):
+        page = await pages.get(f"/jobs?{urlencode(given)}")
+        assert set(ids_in(page)) == expected, given
+    for wrong in ("state=odd", "priority=x", "since=yesterday", "after=x", "after=~"):
+        assert (await pages.get(f"/jobs?{wrong}")).status_code in (200, 404, 422), wrong
+
+
+async def test_pages_show_every_job_once(store, pages):
+    for name in ("a", "b"):
+        await Queue(name, store=store).add_many([("welcome", {"n": n}) for n in range(120)])
+    for given in ("", "text=n"):
+        seen: list[str] = []
+        address = f"/jobs?{given}"
+        while address:
+            page = await pages.get(address)
+            seen += ids_in(page)
+            following = re.search(r'href="(/jobs\?[^"]*after=[^"]*)"', page.text)
+            address = following[1].replace("&amp;", "&") if following else ""
+        assert (len(seen), len(set(seen))) == (240, 240), given
+
+
+async def test_a_search_looks_at_a_bounded_number_of_jobs(store, pages):
+    queue = Queue("mail", store=store)
+    await queue.add_many([("welcome", {"n": n}) for n in range(1_000)])
+    await queue.add_many([("welcome", {"n": n}) for n in range(1_000, SCAN + 500)])
+    page = await pages.get("/jobs?text=nothing-has-this")
+    assert "2,000 jobs were looked at" in page.text
+    following = re.search(r'href="(/jobs\?[^"]*)">Search further', page.text)
+    assert following
+    assert "Search further" not in (await pages.get(following[1].replace("&amp;", "&"))).text
+
+
+async def test_what_is_not_shown_is_not_found(store, visit):
+    queue = Queue("mail", store=store)
+    job = await queue.add("welcome", {"secret": "hunter2"})
+    async with visit(redact=lambda kind, value: {"secret": "…"} if kind == "data" else value) as client:
+        page = await client.get(f"/queues/mail/jobs/{job.id}")
+        assert "hunter2" not in page.text
+        assert ids_in(await client.get("/jobs?text=hunter2")) == []
+
+    def broken(kind, value):
+        raise ValueError
+
+    async with visit(redact=broken) as client:
+        page = await client.get(f"/queues/mail/jobs/{job.id}")
+        assert (page.status_code, "hunter2" in page.text) == (200, False)
+
+
+async def test_chosen_jobs_are_moved(store, pages):
+    queue = Queue("mail", store=store)
+    failed = await fail(queue, 1, 2, 3)
+    answer = await pages.post("/jobs", data={"action": "retry", "job": [f"mail/{id}" for id in failed[:2]]})
+    assert "2+jobs+retried" in answer.headers["location"]
+    assert (await queue.counts())["waiting"] == 2
+    assert (await pages.post("/jobs", data={"action": "explode", "job": "mail/x"})).status_code == 422
+    assert (await pages.post("/jobs", data={"action": "retry"})).status_code == 422
+
+
+async def test_all_that_match_are_moved_by_one_operation(store, pages):
+    queue = Queue("mail", store=store)
+    await queue.add_many([("welcome", {"n": n}) for n in range(1_500)])
+    await queue.add_many([("bye", {"n": n}) for n in range(10)])
+    asked = await pages.get("/jobs/all?action=cancel&queue=mail&name=welcome")
+    assert "Cancel 1,500 jobs" in asked.text
+    started = await pages.post("/jobs/all", data={"action": "cancel", "queue": "mail", "name": "welcome"})
+    address = started.headers["location"]
+
+    async def over():
+        page = await pages.get(address)
+        return page if "It is over." in page.text else None
+
+    assert ">1,500</strong> cancelled" in (await until(over)).text
+    counts = await queue.counts()
+    assert (counts["waiting"], counts["cancelled"]) == (10, 1_500)
+
+
+async def test_authorize_is_asked_about_each_job(store, visit):
+    queue = Queue("mail", store=store)
+    jobs = await queue.add_many(["welcome", "welcome"])
+    asked = []
+
+    def authorize(who, action, target):
+        asked.append((action, target))
+        return target != f"mail/{jobs[1].id}"
+
+    async with visit(authorize=authorize) as client:
+        chosen = [f"mail/{job.id}" for job in jobs]
+        assert (await client.post("/jobs", data={"action": "cancel", "job": chosen})).status_code == 403
+        assert (await client.post(f"/queues/mail/jobs/{jobs[0].id}/cancel", data={"action": "x"})).status_code == 303
+        assert (await client.post("/jobs/all", data={"action": "cancel", "queue": "mail"})).status_code == 303
+    assert asked == [*(("cancel", each) for each in chosen), ("cancel", chosen[0]), ("cancel", "mail")]
+
+
+async def test_a_token_reaches_its_queues_alone(store, visit, make_token):
+    await Queue("secret", store=store).add("plan", {"text": "invade"})
+    job = await Queue("mail", store=store).add("welcome")
+    headers = await make_token("operator", queues=["mail"])
+    async with visit(headers={**headers, "sec-fetch-site": "same-origin"}) as client:
+        for address in ("/", "/jobs", "/queues", "/failures", "/jobs?after=secret~"):
+            assert "invade" not in (await client.get(address)).text
+        assert ids_in(await client.get("/jobs")) == [job.id]
+        for address in ("/jobs?queue=secret", "/queues/secret", "/failures?queue=secret", "/live?queue=secret"):
+            assert (await client.get(address)).status_code == 403
+        for fields in ({"action": "cancel", "job": "secret/x"}, {"action": "cancel", "queue": "secret"}):
+            path = "/jobs" if "job" in fields else "/jobs/all"
+            assert (await client.post(path, data=fields)).status_code == 403
+
+
+async def test_one_job_is_shown_and_moved(store, pages):
+    queue, ids = await fill(store)
+    path = f"/queues/mail/jobs/{ids['waiting']}"
+    page = await pages.get(path)
+    assert "12345678901234567890" in page.text, "wide numbers are exact"
+    assert "No worker in Python serves this queue" in page.text
+    assert (await pages.post(f"{path}/change", data={"data": '{"to": "b"}'})).status_code == 303
+    job = await queue.get(ids["waiting"])
+    assert job is not None
+    assert job.snapshot.data == {"to": "b"}
+    assert (await pages.post(f"{path}/change", data={"data": "{"})).status_code == 422
+    assert (await pages.post(f"{path}/retry")).status_code == 409
+    await pages.post(f"{path}/cancel")
+    await pages.post(f"/queues/mail/jobs/{ids['delayed']}/promote")
+    await pages.post(f"/queues/mail/jobs/{ids['failed']}/retry")
+    again = await pages.post(f"/queues/mail/jobs/{ids['completed']}/again", data={"data": '{"to": "new"}'})
+    assert "12345" not in (await pages.get(again.headers["location"])).text
+    counts = await queue.counts()
+    assert (counts["waiting"], counts["delayed"]) == (3, 0)
+    await pages.post(f"{path}/remove")
+    assert (await pages.get(path)).status_code == 404
+
+
+async def test_failures_are_grouped_and_retried(store, pages):
+    queue = Queue("orders", store=store)
+    await fail(queue, *range(5))
+    page = await pages.get("/failures")
+    assert page.text.count("Retry all") == 1
+    assert "All 5 failed jobs" in page.text
+    assert "in handler" in page.text, "the place"
+    group = re.search(r'name="group" value="(\w+)"', page.text)
+    assert group
+    given = {"action": "retry", "queue": "orders", "group": group[1]}
+    assert "5+jobs+retried" in (await pages.post("/failures", data=given)).headers["location"]
+    assert (await queue.counts())["waiting"] == 5
