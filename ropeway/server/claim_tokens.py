@@ -12,10 +12,11 @@ def claim_token(worker: str) -> str:
     return f"{new_token()}.{_mark(worker)}"
 
 
-def is_of(token: str, worker: str) -> bool:
-    """False if the token was given to another worker."""
+def is_of(token: str, worker: str | None) -> bool:
+    """False if the token was given to another worker, or to none: stores may refuse text with control characters."""
     _, dot, mark = token.partition(".")
-    return not dot or hmac.compare_digest(mark.encode(), _mark(worker).encode())
+    is_own = worker is None or not dot or hmac.compare_digest(mark.encode(), _mark(worker).encode())
+    return is_own and token.isprintable()
 
 
 def _mark(worker: str) -> str:

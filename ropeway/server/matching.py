@@ -12,6 +12,8 @@ from .routes import Route
 
 CHECKS: Final = {"queue": queue_name, "id": job_id, "schedule": schedule_id}
 """Parameters of paths. What cannot be such a name is not found, and never reaches a store."""
+PARAMETER: Final = "/"
+"""Stands for a parameter in the tree: no segment of a path can be this."""
 
 
 class Match(NamedTuple):
@@ -24,10 +26,11 @@ class Matcher:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._root: dict[str, Any] = {}
+        """By segment; under `PARAMETER` goes what fits none of the others, under "" are the methods."""
         for route in routes:
             node = self._root
             for segment in _segments(route.path):
-                node = node.setdefault("{}" if segment.startswith("{") else segment, {})
+                node = node.setdefault(PARAMETER if segment.startswith("{") else segment, {})
             methods = node.setdefault("", {})
             if route.method in methods:
                 raise ValueError(f"two routes for {route.method} {route.path}")
@@ -40,7 +43,7 @@ class Matcher:
             assert node is not None
             below = node.get(segment) if segment else None
             if below is None and segment:
-                below = node.get("{}")
+                below = node.get(PARAMETER)
                 values.append(segment)
             node = below
             if node is None:

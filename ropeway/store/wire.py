@@ -48,7 +48,7 @@ def decode_command(data: bytes, form: Format = "msgpack") -> tuple[Command[Any],
         if version != VERSION:
             raise InvalidOption("command", f"is of version {version}, and this Ropeway reads version {VERSION}")
         _, command, now = _reader(form, _MESSAGE).decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidOption("command", f"cannot be read: {error}") from error
     return command, now
 

@@ -116,6 +116,8 @@ async def test_bodies_that_cannot_be_read_are_refused(web: Client, content: byte
         "/v1/queues/",
         "/v1/queues//jobs",
         "/v1/queues/q/schedules/%0a",
+        "/v1/queues/{}",
+        "/v1/queues/q/jobs/%7B%7D/log",
     ],
 )
 async def test_paths_that_lead_nowhere_are_not_found(web: Client, path: str):

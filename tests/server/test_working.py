@@ -90,6 +90,18 @@ async def test_a_client_that_went_away_leaves_no_job_behind(serve: Serve, store:
         assert job["attempt"] == 1
 
 
+@pytest.mark.every_store
+async def test_text_that_no_token_or_id_can_be_is_answered_and_not_given_to_the_store(serve: Serve):
+    async with serve() as web:
+        await submit(web)
+        [job] = await claim(web)
+        assert (await tell(web, {**job, "token": "\x00"}, "heartbeat")).status_code == 409
+        said = [(job["id"], "a\x00b"), ("\x00", "a"), (job["id"], job["token"])]
+        jobs = [{"id": id, "token": token} for id, token in said]
+        answer = await web.post("/v1/queues/q/complete", json={"jobs": jobs})
+        assert [each["verdict"] for each in answer.json()["jobs"]] == ["lost", "lost", "done"]
+
+
 async def test_a_stale_token_changes_nothing(web: Client):
     await submit(web)
     [job] = await claim(web)

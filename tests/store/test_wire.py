@@ -43,6 +43,11 @@ def test_what_is_no_command_is_refused(data: bytes):
         decode_command(data, "json")
 
 
+def test_text_that_is_not_utf_8_is_refused():
+    with pytest.raises(InvalidOption, match="command"):
+        decode_command(b"\x93\x01\x81\xa4verb\xa1\xff\xc0", "msgpack")
+
+
 def test_another_version_is_named():
     with pytest.raises(InvalidOption, match="version 2, and this Ropeway reads version 1"):
         decode_command(b'[2,{"verb":"fly"},null]', "json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import compress
 from typing import Any, Final
 
 import msgspec
@@ -260,12 +261,10 @@ def _many(act: Act) -> Callable[[Call], Awaitable[ItemAnswers]]:
 
 
 async def _checked(call: Call, act: Act, items: Sequence[Any]) -> list[Answer]:
-    """Leaves out what comes from the wrong worker: it is answered `lost`, and nothing changes."""
-    own = [item for item in items if item.worker is None or is_of(item.token, item.worker)]
-    answers = iter(await act(call, own) if own else [])
-    return [
-        next(answers) if item.worker is None or is_of(item.token, item.worker) else Answer("lost") for item in items
-    ]
+    """Leaves out what comes from the wrong worker, or is no id: it is answered `lost`, and nothing changes."""
+    owns = [is_of(item.token, item.worker) and item.id.isprintable() for item in items]
+    answers = iter(await act(call, [*compress(items, owns)]) if any(owns) else [])
+    return [next(answers) if is_own else Answer("lost") for is_own in owns]
 
 
 _WITH_ID: Final[dict[Any, Any]] = {
