@@ -17,6 +17,7 @@ class _Job(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     data: msgspec.Raw
     attempts: int
+    """Those that have ended, with the one that completed the job."""
     finished_at: str
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     reason: str | msgspec.UnsetType = msgspec.UNSET
@@ -37,12 +38,14 @@ def message_of(delivery: JobRecord, origin: Origin) -> bytes:
     ended_at = _text(origin.at)
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     reason: str | msgspec.UnsetType = msgspec.UNSET
+    attempts = origin.attempts
     if origin.event == "completed":
+        attempts += 1  # the store counts those that failed
         result = _NULL if origin.result is None else msgspec.Raw(origin.result.encode())
     else:
         reason = origin.reason
     data = msgspec.Raw(delivery.data.encode())
-    job = _Job(origin.queue, origin.id, delivery.name, data, origin.attempts, ended_at, result, reason)
+    job = _Job(origin.queue, origin.id, delivery.name, data, attempts, ended_at, result, reason)
     return _encode(_Message(f"job.{origin.event}", ended_at, job))
 
 

@@ -67,7 +67,7 @@ async def test_the_end_of_a_job_is_reported_with_a_signature(queue: Queue, recei
     about = message["data"]
     assert (about["queue"], about["id"], about["name"]) == (orders.name, job.id, "good")
     assert (about["data"], about["result"]) == ({"to": "a@example.com"}, {"sent": {"to": "a@example.com"}})
-    assert about["finished_at"] == message["timestamp"]
+    assert (about["attempts"], about["finished_at"]) == (1, message["timestamp"])
     assert request.target == "/hook?x=1"
     assert (event.job_id, event.data["status"]) == (job.id, 200)
     delivery = await orders.delivery(job.id)
