@@ -55,9 +55,14 @@ async def newest_event(store: Store, queue: str) -> str:
     return (await store.events(queue, "now")).cursor
 
 
+def is_event_id(text: str) -> bool:
+    """Whether it has the form of one, of any store; the event need not exist."""
+    return _ID.fullmatch(text) is not None
+
+
 def position(after: object) -> str:
     """Checks an `after`: "now", "start", or the id of an event."""
-    if isinstance(after, str) and (after in ("now", "start") or _ID.fullmatch(after)):
+    if isinstance(after, str) and (after in ("now", "start") or is_event_id(after)):
         return after
     raise InvalidOption("after", f'cannot be {shown(after)}: use "now", "start" or the id of an event')
 

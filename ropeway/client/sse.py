@@ -26,6 +26,8 @@ HEADERS: Final[Mapping[str, str]] = {"Cache-Control": "no-cache", "X-Accel-Buffe
 """For the response: neither caches nor proxies may hold events back."""
 RESUMES_AT: Final = "Last-Event-ID"
 """The header by which a browser says what it has seen, when it connects again."""
+CANNOT_RESUME: Final = f"{RESUMES_AT} is not the id of an event"
+"""What a client is answered, with the status 400, that sends something else there."""
 
 RECONNECT_AFTER: Final = 2_000
 """Milliseconds after which a browser that was cut off connects again."""

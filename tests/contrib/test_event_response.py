@@ -11,10 +11,14 @@ import django
 import flask
 import pytest
 from django.conf import settings
+from django.core.exceptions import BadRequest as DjangoBadRequest
 from django.test import AsyncRequestFactory, RequestFactory
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from werkzeug.exceptions import BadRequest as WerkzeugBadRequest
 
 from ropeway import Queue
+from ropeway.client.sse import RESUMES_AT
 from ropeway.contrib import django as in_django
 from ropeway.contrib import flask as in_flask
 from ropeway.contrib import starlette as in_starlette
@@ -68,7 +72,22 @@ async def test_starlette_streams_and_resumes(queue: Queue):
 
 async def test_a_position_that_is_none_is_refused_before_the_response_begins(queue: Queue):
     with pytest.raises(InvalidOption):
-        in_starlette.event_response(request_of(Last_Event_ID="yesterday"), queue)
+        in_starlette.event_response(request_of(), queue, after="yesterday")
+
+
+@pytest.mark.parametrize("sent", ["yesterday", "start"])
+async def test_a_client_that_resumes_at_no_event_is_answered_400(queue: Queue, sent: str):
+    with pytest.raises(HTTPException) as in_asgi:
+        in_starlette.event_response(request_of(Last_Event_ID=sent), queue)
+    with (
+        flask.Flask(__name__).test_request_context(headers={RESUMES_AT: sent}),
+        pytest.raises(WerkzeugBadRequest, match=RESUMES_AT),
+    ):
+        in_flask.event_response(queue)
+    with pytest.raises(DjangoBadRequest, match=RESUMES_AT):
+        in_django.event_response(RequestFactory().get("/", headers={RESUMES_AT: sent}), queue)
+
+    assert in_asgi.value.status_code == 400
 
 
 async def test_flask_streams_and_resumes(queue: Queue):
