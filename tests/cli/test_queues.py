@@ -241,6 +241,16 @@ def test_jobs_cannot_be_deleted_before_they_are_stale(ropeway: Ropeway, arrange:
     assert "cannot be less than stale_after" in ran.err
 
 
+def test_an_age_of_zero_is_refused_and_does_not_end_a_stage(ropeway: Ropeway, arrange: Arrange):
+    arrange.job()
+    ropeway("queues", "retention", QUEUE, "--delete-after", "7 days")
+
+    ran = ropeway("queues", "retention", QUEUE, "--delete-after", "0")
+
+    assert (ran.code, "None for never" in ran.err) == (ExitCode.USAGE, True)
+    assert ropeway("queues", "retention", QUEUE, "--json").json["delete_after"] == 604_800.0
+
+
 def test_stale_jobs_are_listed_and_shown_as_such(ropeway: Ropeway, arrange: Arrange):
     job = arrange.job("failed")
     arrange.job()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 from ...client.queue import Queue
@@ -15,10 +17,11 @@ from ..stores import known_queue, on_store
 from ..text import as_json as json_text
 from ..text import length
 
+_NEVER: Final = "none"
+
 
 def _age(text: str) -> Duration:
-    """An age; 0 stands for none."""
-    return 0 if text == "none" else duration(text)
+    return _NEVER if text.lower() == _NEVER else duration(text)
 
 
 @click.command(
@@ -49,7 +52,7 @@ async def retention(
         stages = await _stages(found)
         ages = stale_after, delete_after
         stale, delete = (
-            old if given is None else given or None
+            old if given is None else None if given == _NEVER else given
             for given, old in zip(ages, (_seconds(stages.stale_after), _seconds(stages.delete_after)), strict=True)
         )
         await found.set_retention(stale_after=stale, delete_after=delete)
