@@ -54,7 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .showing import LONGEST_MESSAGE, on_one_line, shortened, shown, with_article
+from .showing import LONGEST_MESSAGE, either, on_one_line, shortened, shown, with_article
 
 
 class RopewayError(Exception):
@@ -183,7 +183,7 @@ class InvalidMove(JobError):
         super().__init__(
             queue,
             job_id,
-            f"job {job_id!r} is {state}, and {move!r} is for jobs that are {' or '.join(self.allowed)}",
+            f"job {job_id!r} is {state}, and {move!r} is for jobs that are {either(self.allowed)}",
         )
 
 

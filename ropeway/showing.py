@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Sequence
 from typing import Final
 
 LONGEST_VALUE: Final = 120
@@ -50,6 +51,11 @@ def shortened(text: str, limit: int) -> str:
 def kind_of(value: object) -> str:
     """The name of its type with an article: `a date`, `an object`."""
     return with_article(on_one_line(type(value).__qualname__))
+
+
+def either(words: Sequence[str]) -> str:
+    """As in "a, b or c"."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def with_article(noun: str) -> str:

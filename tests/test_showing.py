@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ropeway.errors import InvalidInput, InvalidOption, InvalidPayload, JobFailed, StoreUnavailable
+from ropeway.errors import InvalidInput, InvalidMove, InvalidOption, InvalidPayload, JobFailed, StoreUnavailable
 from ropeway.job.failure import REASON_LIMIT
 from ropeway.showing import LONGEST_MESSAGE, LONGEST_VALUE, kind_of, on_one_line, shortened, shown, told_by
 
@@ -74,3 +74,9 @@ def test_the_whole_reason_of_a_failed_job_is_in_its_error():
     reason = "x" * REASON_LIMIT
 
     assert reason in str(JobFailed("q" * 128, "i" * 255, reason))
+
+
+def test_states_that_allow_a_move_are_told_as_people_do():
+    error = InvalidMove("emails", "a", "signal", "failed", ("waiting", "delayed", "active"))
+
+    assert str(error).endswith("is for jobs that are waiting, delayed or active")

@@ -551,7 +551,8 @@ class Runtime:
         return RopewayError("other code cancelled this worker's internal tasks: it can neither claim nor settle jobs")
 
     def _fail(self, error: BaseException) -> None:
-        log.error("the worker cannot go on: %s", error)
+        if str(error) != str(self._fatal):  # what ends one internal task often ends several, in the same words
+            log.error("the worker cannot go on: %s", error)
         self._fatal = self._fatal or error
         self.stop()
 

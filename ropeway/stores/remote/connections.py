@@ -116,7 +116,9 @@ class Connections:
         except ssl.SSLCertVerificationError as error:
             raise StoreRefused(target.url, f"{address} is not to be trusted: {error.verify_message}") from error
         except ssl.SSLError as error:
-            raise StoreUnavailable(target.url, f"{address} does not speak TLS as we do: {error.reason}") from error
+            raise StoreUnavailable(
+                target.url, f"{address} does not speak TLS as we do, or is an http:// server: {error.reason}"
+            ) from error
         except TimeoutError as error:
             what = f"{address} cannot be reached: no answer within {patience:g} s"
             raise StoreUnavailable(target.url, what) from error
