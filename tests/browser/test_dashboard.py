@@ -33,6 +33,8 @@ async def test_pages_are_shown(site, open_page, options):
             ("/jobs", "Jobs"),
             (f"/queues/mail/jobs/{job.id}", LOUD),
             ("/failures", "Failures"),
+            ("/schedules", "Schedules"),
+            ("/workers", "Workers"),
         ):
             await page.goto(site.url + path)
             await expect(page.locator("h1")).to_have_text(words)
@@ -179,8 +181,19 @@ async def test_everything_has_a_name_and_can_be_read(site, open_page, scheme):
     await fail(site.queue)
     job = await site.queue.add("welcome", {"to": "you"})
     await site.queue.pause("welcome")
+    await site.queue.schedule("nightly", "welcome", cron="0 3 * * *")
     async with open_page("/", color_scheme=scheme, reduced_motion="reduce") as page:
-        for path in ("/", "/queues", "/queues/mail", "/jobs", f"/queues/mail/jobs/{job.id}", "/failures", "/login"):
+        for path in (
+            "/",
+            "/queues",
+            "/queues/mail",
+            "/jobs",
+            f"/queues/mail/jobs/{job.id}",
+            "/failures",
+            "/schedules",
+            "/workers",
+            "/login",
+        ):
             await page.goto(site.url + path)
             assert await page.evaluate(UNLABELLED) == [], path
             assert await page.evaluate(FAINT) == [], path

@@ -20,6 +20,8 @@ SECTIONS: Final = (
     ("q", "Queues", "/queues"),
     ("j", "Jobs", "/jobs"),
     ("f", "Failures", "/failures"),
+    ("s", "Schedules", "/schedules"),
+    ("w", "Workers", "/workers"),
 )
 """The navigation: the key after `g`, the name and the path."""
 

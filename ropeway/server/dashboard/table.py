@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..routes import Route
-from .pages import entry, failures, job, jobs, overview, queues
+from .pages import entry, failures, job, jobs, overview, queues, schedules, workers
 
 ROUTES: Final[tuple[Route, ...]] = (
     *entry.ROUTES,
@@ -14,4 +14,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     *jobs.ROUTES,
     *job.ROUTES,
     *failures.ROUTES,
+    *schedules.ROUTES,
+    *workers.ROUTES,
 )

@@ -52,4 +52,5 @@ async def fill(store: Store, name: str = "mail") -> tuple[Queue, dict[str, str]]
     waiting = await queue.add("welcome", {"to": "a@example.com", "wide": 12345678901234567890}, priority=3)
     failed, done = await queue.find("failed", limit=1), await queue.find("completed", limit=1)
     await queue.pause(HOSTILE[0])
+    await queue.schedule("nightly", HOSTILE[0], {"text": HOSTILE[1]}, cron="0 3 * * *")
     return queue, {"delayed": later.id, "waiting": waiting.id, "failed": failed[0].id, "completed": done[0].id}

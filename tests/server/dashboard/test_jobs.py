@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from urllib.parse import urlencode
 
@@ -177,6 +178,42 @@ async def test_one_job_is_shown_and_moved(store, pages):
     assert (counts["waiting"], counts["delayed"]) == (3, 0)
     await pages.post(f"{path}/remove")
     assert (await pages.get(path)).status_code == 404
+
+
+async def test_a_schedule_is_run_and_paused(store, pages):
+    queue = Queue("orders", store=store)
+    await queue.schedule("nightly", "report", {"n": 1}, cron="0 3 * * *", tz="Europe/Berlin")
+    assert "nightly" in (await pages.get("/schedules")).text
+    made = await pages.post("/queues/orders/schedules/nightly/run")
+    assert "report" in (await pages.get(made.headers["location"])).text
+    await pages.post("/queues/orders/schedules/nightly/pause")
+    paused = await queue.schedules.get("nightly")
+    await pages.post("/queues/orders/schedules/nightly/resume")
+    resumed = await queue.schedules.get("nightly")
+    assert paused is not None
+    assert resumed is not None
+    assert (paused.paused, resumed.paused) == (True, False)
+    assert (await pages.post("/queues/orders/schedules/other/run")).status_code == 404
+
+
+async def test_workers_are_shown_with_what_they_run(store, pages):
+    queue = Queue("orders", store=store)
+    job = await queue.add("report")
+    is_running, may_end = asyncio.Event(), asyncio.Event()
+
+    async def report(_):
+        is_running.set()
+        await may_end.wait()
+
+    async with Worker(queue, {"report": report}, name="night-shift"):
+        await is_running.wait()
+
+        async def shown():
+            page = await pages.get("/workers")
+            return "night-shift" in page.text and job.id in page.text
+
+        await until(shown)
+        may_end.set()
 
 
 async def test_failures_are_grouped_and_retried(store, pages):

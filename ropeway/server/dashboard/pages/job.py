@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -9,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from ....client.found import FoundJob
-from ....client.timeline import timeline_of
+from ....client.timeline import Step, timeline_of
 from ....errors import InvalidOption, JobNotFound
 from ....job.codec import Json, decode
 from ....job.states import FINAL, OPEN
@@ -39,7 +40,7 @@ async def show_job(visit: Visit) -> Response:
     history = await queue.history(job.id)
     before = visit.arg("before")
     logs = await queue.logs(job.id, after=int(before) if before.isdecimal() else None, limit=LINES, newest_first=True)
-    timeline = await timeline_of(queue, found, history)
+    timeline = _moves(await timeline_of(queue, found, history))
     children = await queue.children(job.id, limit=CHILDREN) if found.children else None
     summary = await summaries.of(queue)
     workers = [worker for worker in await summaries.workers() if queue.name in worker.queues]
@@ -68,6 +69,15 @@ async def show_job(visit: Visit) -> Response:
         may_retry=found.state in FINAL,
         may_cancel=found.state in OPEN,
     )
+
+
+def _moves(steps: list[Step]) -> list[Step]:
+    """Of reports of progress in a row the last one."""
+    return [
+        step
+        for step, following in zip_longest(steps, steps[1:])
+        if step.name != "progress" or following is None or following.name != "progress"
+    ]
 
 
 def _base(visit: Visit) -> str:
