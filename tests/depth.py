@@ -3,10 +3,10 @@
 tests                                 every run                        deep run
 the suite of the stores               every store; a variant runs      every store and variant
                                       the verbs that it changes
-client, worker, marked every_store    every store                      every store
+client, worker, marked every_store    every store                      every store, also behind a server
 client, worker, others                SQLite                           every store
-scenarios, marked every_store         every store of processes         every store of processes
-scenarios, others                     SQLite                           every store of processes
+scenarios, marked every_store         every store of processes         those, also behind a server
+scenarios, others                     SQLite                           those, also behind a server
 marked deep                           -                                yes
 """
 
@@ -155,8 +155,12 @@ def is_deep(config: pytest.Config) -> bool:
     return bool(config.getoption("deep"))
 
 
+def is_about_stores(metafunc: pytest.Metafunc) -> bool:
+    return metafunc.definition.get_closest_marker("every_store") is not None
+
+
 def runs_everywhere(metafunc: pytest.Metafunc) -> bool:
-    return is_deep(metafunc.config) or metafunc.definition.get_closest_marker("every_store") is not None
+    return is_deep(metafunc.config) or is_about_stores(metafunc)
 
 
 def give_stores(metafunc: pytest.Metafunc, stores: Iterable[str]) -> None:
@@ -168,6 +172,8 @@ def give_stores(metafunc: pytest.Metafunc, stores: Iterable[str]) -> None:
 
 def stores_of_a_user(metafunc: pytest.Metafunc) -> Iterable[str]:
     """For tests of what is built on stores."""
+    if is_deep(metafunc.config) and is_about_stores(metafunc):
+        return [*PLACES, "remote"]
     return PLACES if runs_everywhere(metafunc) else ONE
 
 

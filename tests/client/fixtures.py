@@ -14,7 +14,7 @@ from ropeway.testing.auditor import AuditedStore
 from ropeway.testing.conformance.fixtures import NewHandle, audited
 from ropeway.testing.factories import QUEUE
 from tests.depth import give_stores, stores_of_a_user
-from tests.stores.places import PLACES, empty_folder
+from tests.stores.places import EVERYWHERE, empty_folder
 
 from .tampering import Tampering, tampered
 
@@ -35,7 +35,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def new_handle(request: pytest.FixtureRequest) -> Iterator[NewHandle]:
     with empty_folder() as folder:
-        yield PLACES[cast(str, request.param)](folder)
+        yield EVERYWHERE[cast(str, request.param)](folder)
 
 
 @pytest.fixture

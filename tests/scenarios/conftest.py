@@ -9,7 +9,8 @@ from typing import Final
 import pytest
 
 from ropeway import Queue
-from tests.depth import runs_everywhere
+from tests.depth import is_deep, runs_everywhere
+from tests.stores.brokers import broker_place
 from tests.stores.databases import new_database_place
 from tests.stores.servers import new_place
 
@@ -20,13 +21,15 @@ SHARED_STORES: Final[dict[str, Callable[[Path], str]]] = {
     "sqlite": lambda folder: f"sqlite:///{folder}/ropeway.db",
     "redis": lambda _: new_place(),
     "postgres": lambda _: new_database_place(),
+    "remote": lambda folder: broker_place(f"sqlite:///{folder}/ropeway.db"),
 }
 """The URL of a new and empty store, given a folder of its own."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "place" in metafunc.fixturenames:
-        metafunc.parametrize("place", list(SHARED_STORES) if runs_everywhere(metafunc) else ["sqlite"])
+        everywhere = [place for place in SHARED_STORES if place != "remote" or is_deep(metafunc.config)]
+        metafunc.parametrize("place", everywhere if runs_everywhere(metafunc) else ["sqlite"])
 
 
 @pytest.fixture

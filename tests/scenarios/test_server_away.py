@@ -13,15 +13,20 @@ import pytest
 
 from ropeway import Queue
 from tests.patience import PATIENCE
+from tests.stores.brokers import BrokerProcess
 from tests.stores.databases import DatabaseProcess
 from tests.stores.places import empty_folder
 from tests.stores.servers import ServerProcess
 
 from .harness import AppProcess, Fleet, Gate, show, until
 
-Server: TypeAlias = ServerProcess | DatabaseProcess
+Server: TypeAlias = ServerProcess | DatabaseProcess | BrokerProcess
 
-SERVERS: Final[dict[str, Callable[[Path], Server]]] = {"redis": ServerProcess, "postgres": DatabaseProcess}
+SERVERS: Final[dict[str, Callable[[Path], Server]]] = {
+    "redis": ServerProcess,
+    "postgres": DatabaseProcess,
+    "remote": BrokerProcess,
+}
 GRACE: Final = 1.0
 LOCK: Final = 3_600
 """Seconds after which a worker could forget its jobs: no end shall wait for that."""
@@ -42,7 +47,7 @@ def stop(server: Server) -> None:
 AWAY: Final[dict[str, Callable[[Server], None]]] = {"killed": lambda server: server.kill(), "stopped": stop}
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=["redis", "postgres", pytest.param("remote", marks=pytest.mark.deep)])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with empty_folder() as folder:
         folder.chmod(0o755)
@@ -95,6 +100,8 @@ async def test_an_idle_worker_ends_in_time(queue: Queue, fleet: Fleet, leave: Ca
         ("postgres", "killed"),
         pytest.param("redis", "killed", marks=pytest.mark.deep),
         pytest.param("postgres", "stopped", marks=pytest.mark.deep),
+        pytest.param("remote", "killed", marks=pytest.mark.deep),
+        pytest.param("remote", "stopped", marks=pytest.mark.deep),
     ],
     indirect=True,
 )

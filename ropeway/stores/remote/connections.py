@@ -16,8 +16,8 @@ from .target import Target
 
 AT_ONCE: Final = 16
 """Most requests at once, besides those that wait: others queue up here, and not in the server."""
-IDLE: Final = 30.0
-"""Seconds after which an unused connection is not used again: servers and proxies close them after a minute or so."""
+IDLE: Final = 20.0
+"""Seconds after which an unused connection is closed: servers and proxies do so after a minute or so."""
 MEDIA: Final = "application/msgpack"
 
 
@@ -33,6 +33,7 @@ class Connections:
         self._tls: ssl.SSLContext | None = None
         self._was_up = False
         self._is_closed = False
+        self._cleaning: asyncio.TimerHandle | None = None
         self._headers = [
             ("host", target.authority),
             ("user-agent", f"ropeway/{__version__}"),
@@ -66,6 +67,8 @@ class Connections:
         self._is_closed = True
         links = [*self._idle, *self._busy]
         self._idle.clear()
+        if self._cleaning is not None:
+            self._cleaning.cancel()
         for link in links:
             link.abort()
         for link in links:
@@ -73,6 +76,7 @@ class Connections:
 
     def _take(self) -> Link | None:
         """The idle connection that was used last."""
+        # Also if this process stood still, and the timer that closes them has not run.
         oldest = self._loop.time() - IDLE
         while self._idle:
             link = self._idle.pop()
@@ -87,6 +91,15 @@ class Connections:
             return
         link.used_at = self._loop.time()
         self._idle.append(link)
+        if self._cleaning is None:
+            self._cleaning = self._loop.call_later(IDLE, self._close_unused)
+
+    def _close_unused(self) -> None:
+        """Closes what was not needed for a while: the last that were used are used first."""
+        oldest = self._loop.time() - IDLE
+        while self._idle and self._idle[0].used_at <= oldest:
+            self._idle.pop(0).abort()
+        self._cleaning = self._loop.call_later(IDLE, self._close_unused) if self._idle else None
 
     async def _open(self) -> Link:
         """A new connection; a server that worked before is tried for some seconds."""
