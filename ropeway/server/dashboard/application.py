@@ -92,6 +92,7 @@ class Dashboard:
     async def _respond(self, visit: Visit) -> Response:
         scope = visit.scope
         self.broker.origins.check_host(visit.headers)
+        visit.read_args()
         path = path_of(scope)
         if path == "":
             return RedirectResponse(f"{visit.root}/", 308)

@@ -33,7 +33,7 @@ class Visit(Call):
     def __init__(self, dashboard: Dashboard, scope: Any, receive: Any, headers: Mapping[bytes, bytes]) -> None:
         super().__init__(dashboard.broker, NOBODY, {}, scope, receive, headers)
         self.dashboard = dashboard
-        self.args: Final = _read(scope["query_string"])
+        self.args: dict[str, list[str]] = {}
         """The parameters of the address."""
         self.fields: dict[str, list[str]] = {}
         """The fields of the form."""
@@ -69,6 +69,9 @@ class Visit(Call):
     def field(self, name: str) -> str:
         """A field of the form; "" if it is not there."""
         return self.fields.get(name, [""])[-1].strip()
+
+    def read_args(self) -> None:
+        self.args = _read(self.scope["query_string"])
 
     async def read_form(self) -> None:
         kind = self.headers.get(b"content-type", b"application/x-www-form-urlencoded").split(b";")[0].strip()

@@ -181,3 +181,5 @@ async def test_a_queue_is_operated(store, pages):
     assert "Removed+3+jobs" in drained.headers["location"]
     assert (await queue.counts())["delayed"] == 1
     assert (await pages.get("/queues/nothing-here")).status_code == 404
+    unreadable = await pages.get("/queues?state=%ff")
+    assert (unreadable.status_code, unreadable.headers["content-type"]) == (400, "text/html; charset=utf-8")
