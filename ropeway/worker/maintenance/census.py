@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from ...errors import StoreRefused
 from ...store.commands import Find
 from ...store.contract import Store
 from ..service import Service
@@ -14,7 +15,10 @@ CENSUS_INTERVAL: Final = 10.0
 
 
 class Census(Service):
-    """Looks at the first waiting jobs now and then, and reports each unhandled name once."""
+    """Looks at the first waiting jobs now and then, and reports each unhandled name once.
+
+    Behind a server, a token with the role `worker` may not list jobs: then there is no census.
+    """
 
     def __init__(
         self,
@@ -28,12 +32,21 @@ class Census(Service):
         self._names = names
         self._report = report
         self._reported: set[str] = set()
+        self._is_refused = False
 
     async def step(self) -> None:
         handled = self._names(self._queue)
-        if handled is not None and (await self._store.count(self._queue))["waiting"]:
-            page = await self._store.find(Find(self._queue, ("waiting",), limit=100))
-            for name in {record.name for record in page.jobs} - {*handled} - self._reported:
+        if handled is not None and not self._is_refused and (await self._store.count(self._queue))["waiting"]:
+            for name in await self._waiting_names() - {*handled} - self._reported:
                 self._reported.add(name)
                 self._report(self._queue, name, handled)
         await asyncio.sleep(CENSUS_INTERVAL)
+
+    async def _waiting_names(self) -> set[str]:
+        try:
+            page = await self._store.find(Find(self._queue, ("waiting",), limit=100))
+        except StoreRefused:
+            # The count was answered, so it is about this right. Whatever else is wrong, the claims notice too.
+            self._is_refused = True
+            return set()
+        return {record.name for record in page.jobs}

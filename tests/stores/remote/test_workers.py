@@ -13,6 +13,7 @@ from ropeway.server.tokens import create_token
 from ropeway.store.contract import Store
 from ropeway.store.url import connect
 from ropeway.stores.remote.ear import Ear, RemoteListener
+from ropeway.worker.maintenance import census
 from tests.patience import PATIENCE
 
 from .conftest import served
@@ -37,6 +38,21 @@ async def test_a_worker_needs_no_more_than_the_right_to_work(behind: Store, capl
     [timings] = [timings for _, timings in await read_timings(behind, "sums", 0)]
     assert timings.run.number == 1
     assert [record.message for record in caplog.records if "audit" not in record.message] == []
+
+
+async def test_a_worker_that_may_not_list_jobs_goes_on_without_a_census(
+    behind: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    caplog.set_level(logging.WARNING, "ropeway")
+    monkeypatch.setattr(census, "CENSUS_INTERVAL", 0)
+    token, _ = await create_token(behind, ["worker"], queues=["sums"])
+    await Queue("sums", store=behind).add("halve", 42)
+    async with served(behind) as url, Queue("sums", url.replace("//", f"//{token}@")) as queue:
+        looks = census.Census(queue.store, "sums", lambda _: ("double",), lambda *_: None)
+        await looks.step()
+        await looks.step()
+
+    assert len([record for record in caplog.records if "audit: refused" in record.message]) == 1
 
 
 async def test_listeners_of_a_loop_share_a_poll(behind: Store, monkeypatch: pytest.MonkeyPatch):
