@@ -10,6 +10,7 @@ import click
 from ..client.new_jobs import Call
 from ..client.queue import Queue
 from ..client.workers import WorkerInfo, handled_names, known_queues, read_workers
+from ..errors import StoreRefused
 from .escaping import one_line
 from .stores import near
 
@@ -32,8 +33,11 @@ async def warn_of_unhandled(queue: Queue, added: Iterable[Call], *, with_app: bo
 
 
 async def _meant(queue: Queue, workers: list[WorkerInfo]) -> str:
-    """A queue with a similar name, if there is one."""
-    others = [name for name in await known_queues(queue.store, workers) if name != queue.name]
+    """A queue with a similar name, if there is one, and if the caller may list them."""
+    try:
+        others = [name for name in await known_queues(queue.store, workers) if name != queue.name]
+    except StoreRefused:
+        return ""
     return near(queue.name, close) if (close := get_close_matches(queue.name, others, n=1)) else ""
 
 

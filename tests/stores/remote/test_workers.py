@@ -8,6 +8,8 @@ import logging
 import pytest
 
 from ropeway import Job, Queue, Worker
+from ropeway.cli.unhandled import warn_of_unhandled
+from ropeway.client.new_jobs import Call
 from ropeway.client.timings import read_timings
 from ropeway.server.tokens import create_token
 from ropeway.store.contract import Store
@@ -53,6 +55,16 @@ async def test_a_worker_that_may_not_list_jobs_goes_on_without_a_census(
         await looks.step()
 
     assert len([record for record in caplog.records if "audit: refused" in record.message]) == 1
+
+
+async def test_a_producer_that_may_not_list_queues_is_warned_that_no_worker_runs(
+    behind: Store, capsys: pytest.CaptureFixture[str]
+):
+    token, _ = await create_token(behind, ["producer"], queues=["sums"])
+    async with served(behind) as url, Queue("sums", url.replace("//", f"//{token}@")) as queue:
+        await warn_of_unhandled(queue, [Call("double", None, {})], with_app=False)
+
+    assert "no worker runs on queue 'sums'" in capsys.readouterr().err
 
 
 async def test_listeners_of_a_loop_share_a_poll(behind: Store, monkeypatch: pytest.MonkeyPatch):
