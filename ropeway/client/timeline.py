@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from ..job.events import expand
 from ..job.instants import Instant, instant_of
-from ..store.values import History
+from ..store.values import BATCH, History
 from .queue import Queue
 from .snapshot import Snapshot
+
+FIRST_PAGE: Final = 20
+"""Entries of the first read."""
 
 
 class Step(NamedTuple):
@@ -17,13 +21,12 @@ class Step(NamedTuple):
     data: dict[str, Any]
 
 
-async def timeline_of(queue: Queue, job: Snapshot, history: History) -> list[Step]:
-    """Built from the kept events, and for the time before them from the job's own record and history."""
-    events = [
-        Step(event.at, event.name, event.data)
-        async for event in queue.events("start", follow=False)
-        if event.job_id == job.id
-    ]
+async def timeline_of(queue: Queue, job: Snapshot, history: History, *, most: int | None = None) -> list[Step]:
+    """Built from the kept events, and for the time before them from the job's own record and history.
+
+    If the queue has more than `most` events, from the latter alone: one entry of a stream may be of a thousand jobs.
+    """
+    events = await _events(queue, job.id, most)
     # A store may write one event entry for several adds, at the time of the last: it may be younger than the job.
     is_added = any(step.name == "added" for step in events)
     remembered = [
@@ -37,3 +40,21 @@ async def timeline_of(queue: Queue, job: Snapshot, history: History) -> list[Ste
         remembered.append(Step(instant_of(job.finished_at), job.state, {}))
     first = events[0].at if events else None
     return [*(step for step in remembered if first is None or step.at < first), *events]
+
+
+async def _events(queue: Queue, id: str, most: int | None) -> list[Step]:
+    found: list[Step] = []
+    cursor: str | None = None
+    number, size = 0, FIRST_PAGE
+    while True:
+        page = await queue.store.events(queue.name, cursor, limit=size)
+        for stored in page.entries:
+            number += max(1, len(stored.entry.jobs))
+            events = expand(queue.name, stored.id, stored.entry)
+            found += [Step(event.at, event.name, event.data) for event in events if event.job_id == id]
+            if most is not None and number > most:
+                return []
+        if not page.entries:
+            return found
+        # Small at first: entries may be large, and a bound is then reached soon.
+        cursor, size = page.cursor, min(size * 2, BATCH)

@@ -22,6 +22,8 @@ from ..visits import Visit, page
 LINES: Final = 200
 """Log lines of a page."""
 CHILDREN: Final = 100
+MOST_EVENTS: Final = 12_000
+"""Events of a queue in which those of a job are looked for; beyond, its record alone tells what happened."""
 MOST_STEPS: Final = 500
 """Moves of the timeline that are shown, the newest."""
 
@@ -40,7 +42,7 @@ async def show_job(visit: Visit) -> Response:
     history = await queue.history(job.id)
     before = visit.arg("before")
     logs = await queue.logs(job.id, after=int(before) if before.isdecimal() else None, limit=LINES, newest_first=True)
-    timeline = _moves(await timeline_of(queue, found, history))
+    timeline = _moves(await timeline_of(queue, found, history, most=MOST_EVENTS))
     children = await queue.children(job.id, limit=CHILDREN) if found.children else None
     summary = await summaries.of(queue)
     workers = [worker for worker in await summaries.workers() if queue.name in worker.queues]
