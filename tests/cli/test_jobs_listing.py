@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
 
-from ropeway import Event, Queue
+from ropeway import Queue
 from ropeway.cli.exit_codes import ExitCode
+from ropeway.client import timeline
 from ropeway.store.contract import Store
 from ropeway.store.values import JobUpdate
 from ropeway.testing.arrange import ARRANGED, claim_one, job_in
@@ -178,11 +178,10 @@ def test_a_timeline_remembers_what_events_no_longer_tell(
 ):
     failed = arrange.job("failed")
 
-    async def none(*_: object, **__: object) -> AsyncIterator[Event]:
-        for event in list[Event]():
-            yield event
+    async def none(*_: object) -> list[timeline.Step]:
+        return []
 
-    monkeypatch.setattr(Queue, "events", none)
+    monkeypatch.setattr(timeline, "_events", none)
 
     steps = ropeway("jobs", "show", failed.id, "--json").json["timeline"]
 
