@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ...errors import RopewayError
+from ...errors import RopewayError, StoreError
 from ...job.events import Event
 from ...logger import log
 from ..problems import Refused
@@ -45,19 +45,24 @@ class Changes:
         self.open = 0
         """How many pages follow now."""
 
-    async def follow(
-        self, queues: Callable[[], Awaitable[list[Queue]]], job: str | None
-    ) -> AsyncGenerator[bytes, None]:
-        """Messages for one page, for as long as it is open."""
+    def follow(self, queues: Callable[[], Awaitable[list[Queue]]], job: str | None) -> AsyncGenerator[bytes, None]:
+        """Messages for one page, for as long as it is open. Refused before the first, if too many are open."""
         if self.open >= MOST_VIEWERS:
             raise Refused(503, "overloaded", "too many pages are open", headers={"retry-after": "10"})
+        return self._messages(queues, job)
+
+    async def _messages(
+        self, queues: Callable[[], Awaitable[list[Queue]]], job: str | None
+    ) -> AsyncGenerator[bytes, None]:
         self.open += 1
         viewer = Viewer(job)
         closing = asyncio.ensure_future(self._broker.closing.wait())
         try:
             yield b"retry: 2000\n\n"
             while not closing.done():
-                self._watch(viewer, (await queues())[:MOST_WATCHED])
+                # A page outlives an outage of its store: what it watched before is watched on.
+                with suppress(StoreError):
+                    self._watch(viewer, (await queues())[:MOST_WATCHED])
                 changed = asyncio.ensure_future(viewer.changed.wait())
                 await asyncio.wait([changed, closing], timeout=IDLE, return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()

@@ -82,7 +82,14 @@ function open() {
     document.body.dataset.connected = "yes";
   });
   source.addEventListener("change", refresh);
-  source.addEventListener("error", () => say("Connecting again…", true));
+  source.addEventListener("error", () => {
+    say("Connecting again…", true);
+    // Browsers give up after an answer that is no stream, such as that of a server without its store.
+    if (source?.readyState === EventSource.CLOSED) {
+      close();
+      setTimeout(() => !document.hidden && open(), 5000);
+    }
+  });
 }
 
 function close() {
