@@ -28,9 +28,9 @@ CREATE := $(PYTHON) -m venv $(VENV)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-# One more than there are processors, up to four: tests wait for a third of their time, for locks that run out and
+# Two more than there are processors, up to four: tests wait for a third of their time, for locks that run out and
 # processes that start. Without restarts: xdist 3.8 can hang after replacing a worker that crashed.
-PROCESSES := $(if $(VERSION),$(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 1, 4))'))
+PROCESSES := $(if $(VERSION),$(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 2, 4))'))
 PARALLEL := -n $(PROCESSES) --dist loadgroup --max-worker-restart 0
 
 COMPILE := $(UV) pip compile pyproject.toml --quiet --no-config --universal --python-version 3.11 \

@@ -14,7 +14,7 @@ from .callbacks import Callback, handle
 async def test_callbacks_are_called_for_each_job_with_all_that_is_known_of_it(queue: Queue):
     stale, deleted = Callback(), Callback()
     await queue.set_retention(stale_after=0.001, delete_after=0.2)
-    async with Worker(queue, handle, on_stale=stale, on_delete=deleted):
+    async with Worker(queue, handle, on_stale=stale, on_delete=deleted, stalled_interval=0.05):
         sent = await queue.add("send", "you")
         failed = await queue.add("fail", "me")
         jobs = {job.id: job for job in [await stale.next(), await stale.next()]}
