@@ -36,6 +36,7 @@ class Receiver:
         self.scheme = "http"
         self.host = "localhost"
         self._came = asyncio.Condition()
+        self._serving: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -50,8 +51,19 @@ class Receiver:
             await self._came.wait_for(lambda: len(self.requests) >= number)
         return self.requests
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def close(self) -> None:
+        """End every connection, also one whose answer never comes."""
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 start, *lines = head.decode().rstrip().split("\r\n")
@@ -80,10 +92,11 @@ def _fields(lines: list[str]) -> dict[str, str]:
 @asynccontextmanager
 async def receiving(tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
     receiver = Receiver()
-    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(receiver.connected, "127.0.0.1", 0, ssl=tls)
     receiver.port = server.sockets[0].getsockname()[1]
     receiver.scheme = "http" if tls is None else "https"
     try:
         yield receiver
     finally:
         server.close()
+        await receiver.close()
