@@ -47,6 +47,7 @@ def dashboard(
             certificate=None,
             key=None,
             proxies=(),
+            root_path="",
         ),
         "auto",
     )

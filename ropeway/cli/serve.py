@@ -36,6 +36,7 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--allowed-host", "hosts", multiple=True, metavar="NAME", help="A name it is called by; can be repeated.")
 @click.option("--origin", "origins", multiple=True, metavar="URL", help="Another site whose pages may call it.")
 @click.option("--trusted-proxy", "proxies", multiple=True, metavar="IP", help="Whose X-Forwarded-For is believed.")
+@click.option("--root-path", default="", metavar="PREFIX", help="The prefix that a proxy in front of it strips.")
 @click.option("--heartbeat", type=duration, default="5", show_default=True, help="How often workers report.")
 @click.option("--timeout", type=duration, default="30", show_default=True, help="How long a job stays without that.")
 @click.option("--attempts", type=click.IntRange(1), default=3, show_default=True, help="Of jobs that say nothing else.")
@@ -96,8 +97,9 @@ async def run_server(
         await app.store.close()
         raise
     tls = {"ssl_certfile": given["certificate"], "ssl_keyfile": given["key"]} if given["certificate"] else {}
+    root = f"/{given['root_path'].strip('/')}".rstrip("/")
     with ending() as end:
-        async with serving(app, address, trusted_proxies=given["proxies"], **tls) as found:
+        async with serving(app, address, trusted_proxies=given["proxies"], root_path=root, **tls) as found:
             who = "with tokens" if has_tokens and not no_auth else "without tokens, for this machine alone"
             log.info("serving %s at %s (%s)", app.store.url, found.url, who)
             if given.get("browse"):

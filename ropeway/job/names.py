@@ -27,6 +27,10 @@ def queue_name(given: object) -> str:
     )
 
 
+def is_queue_name(text: str) -> bool:
+    return _QUEUE.fullmatch(text) is not None
+
+
 def job_id(given: object) -> str:
     if isinstance(given, str) and _ID.fullmatch(given):
         return plain(given)

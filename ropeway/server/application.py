@@ -272,8 +272,13 @@ class Broker:
 def path_of(scope: Any) -> str:
     """The path without the prefix under which the application is mounted."""
     path: str = scope["path"]
-    root: str = scope.get("root_path", "")
+    root = root_of(scope)
     return path[len(root) :] if root and path.startswith(root) else path
+
+
+def root_of(scope: Any) -> str:
+    """The prefix under which the application is mounted, without a slash at its end."""
+    return str(scope.get("root_path", "")).rstrip("/")
 
 
 def _encoded(route: Route, call: Call, answer: Any) -> Response:

@@ -22,7 +22,18 @@ WINDOW: Final = 60.0
 MOST_FAILURES: Final = 20
 """Failed attempts of an address, or with a key id, after which no more are looked at in this window."""
 ADDRESS: Final = "address "
-FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
+FORWARDED: Final = frozenset(
+    {
+        b"forwarded",
+        b"x-forwarded-for",
+        b"x-forwarded-host",
+        b"x-forwarded-prefix",
+        b"x-forwarded-proto",
+        b"x-real-ip",
+        b"via",
+    }
+)
+"""Headers that proxies add."""
 
 Headers = Iterable[tuple[bytes, bytes]]
 

@@ -34,7 +34,7 @@ class Origins:
             raise Refused(
                 421,
                 "unknown-host",
-                "this server does not answer under that name: allow it by --allowed-host, or broker(hosts=[...])",
+                "this server does not answer under that name: allow it by --allowed-host, or by hosts=[...]",
             )
 
     def check_origin(self, headers: Mapping[bytes, bytes]) -> None:

@@ -52,6 +52,8 @@ class Route(NamedTuple):
     """Which requests are refused first under load."""
     queues: Callable[[Any], Iterable[str]] | None = None
     """The queues that a body names, beside that of the path."""
+    targets: Callable[[Any], list[str]] | None = None
+    """Of a change in the dashboard whose path does not say what it is about: that."""
     audited: bool = False
     """Successful requests are written to the audit."""
     media: str = "application/json"

@@ -19,6 +19,7 @@ from tests.stores.databases import new_database
 from .pages import DJANGO, ROOT, blocks_of
 from .running import NAMED
 
+MORE = "ALLOWED_HOSTS = ['shop.example.com']\nROOT_URLCONF = 'urls'\n"
 VISIT = """
 import sys, django
 django.setup()
@@ -36,6 +37,42 @@ print(Order.objects.get(number=number).is_sent, job.refresh().attempts_started)
 """
 
 
+LOOK = """
+import asyncio, django, httpx
+django.setup()
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from shop.asgi import application, pages
+from shop.jobs import queue
+
+def session(name, **given):
+    user = User.objects.create_user(name, **given)
+    made = SessionStore()
+    made[SESSION_KEY] = str(user.pk)
+    made[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    made[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    made.create()
+    return made.session_key
+
+queue.sync.add("send_receipt", {"number": 1})
+sessions = ["nobody", session("customer"), session("ann", is_staff=True)]
+
+async def look():
+    transport = httpx.ASGITransport(application)
+    async with pages, httpx.AsyncClient(transport=transport, base_url="http://shop.example.com") as client:
+        for each in sessions:
+            headers = {"cookie": f"sessionid={each}", "sec-fetch-site": "same-origin"}
+            answers = [await client.get("/jobs/queues", headers=headers)]
+            answers.append(await client.post("/jobs/queues/receipts/pause", headers=headers))
+            print(*(answer.status_code for answer in answers), "receipts" in answers[0].text)
+        print((await client.get("/nothing")).status_code)
+
+asyncio.run(look())
+print(queue.sync.settings().paused)
+"""
+
+
 class Project:
     def __init__(self, folder: Path, database: str) -> None:
         self.folder, self._database = folder, database
@@ -48,8 +85,10 @@ class Project:
             "PORT": options.get("port"),
             "OPTIONS": {"application_name": "shop"},
         }
-        (folder / "here.py").write_text(f"from shop.settings import *\nDATABASES['default'] |= {place!r}\n")
+        (folder / "here.py").write_text(f"from shop.settings import *\nDATABASES['default'] |= {place!r}\n{MORE}")
         (folder / "visit.py").write_text(VISIT)
+        (folder / "look.py").write_text(LOOK)
+        (folder / "urls.py").write_text("urlpatterns = []\n")
         self.environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "here",
@@ -115,3 +154,7 @@ def test_a_worker_outlives_the_connections_of_its_threads(project: Project, work
     _, complaints = worker.communicate(timeout=PATIENCE)
     assert worker.returncode == 0, complaints
     assert "Traceback" not in complaints
+
+
+def test_users_of_the_project_see_the_dashboard(project: Project):
+    assert project.run("look.py") == ["307 307 False", "401 401 False", "200 303 True", "404", "True"]

@@ -26,9 +26,9 @@ MakeToken = Callable[..., Any]
 
 
 @asynccontextmanager
-async def client_of(app: Broker, **options: Any) -> AsyncIterator[Client]:
+async def client_of(app: Broker, root_path: str = "", **options: Any) -> AsyncIterator[Client]:
     async with (
-        serving(app, Address("127.0.0.1", 0)) as address,
+        serving(app, Address("127.0.0.1", 0), root_path=root_path) as address,
         httpx.AsyncClient(base_url=address.url, timeout=60, **options) as client,
     ):
         yield client

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 from urllib.parse import quote
 
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from ...client.queue import Queue
@@ -28,7 +29,7 @@ from .changes import Changes
 from .operations import Operations
 from .redacting import Redact
 from .rendering import Renderer
-from .sessions import LOGIN, check_same_site, forgotten, with_cookie
+from .sessions import LOGIN, LOGOUT, check_same_site, forgotten, with_cookie
 from .summaries import Summaries
 from .table import ROUTES
 from .visits import Visit
@@ -36,8 +37,13 @@ from .visits import Visit
 Authorize: TypeAlias = Callable[[Principal, str, str], bool | Awaitable[bool]]
 """Takes who asks, what they want to do (such as `retry`), and with what (such as `mail` or `mail/<id>`)."""
 
+Authenticate: TypeAlias = Callable[[Request], Principal | Response | Awaitable[Principal | Response | None] | None]
+"""Takes a request; answers who asks, None for nobody, or what is answered instead, such as a way to the login."""
+
 HOME: Final = "/overview"
 """Also at the root, whose path has no segment that a route could name."""
+ENTRY: Final = (LOGIN, LOGOUT)
+"""Where tokens become sessions."""
 HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (
@@ -59,6 +65,8 @@ class Options(NamedTuple):
     redact: Redact | None = None
     environment: str | None = None
     """Shown beside the name on every page, as `production`."""
+    authenticate: Authenticate | None = None
+    """Says who asks, in place of tokens and of the rule for this machine."""
 
 
 class Dashboard:
@@ -71,7 +79,15 @@ class Dashboard:
         self.summaries: Final = Summaries(broker)
         self.operations: Final = Operations()
         self.renderer: Final = Renderer(self.options.redact)
-        self._matcher: Final = Matcher(ROUTES)
+        routes = ROUTES if self.options.authenticate is None else [route for route in ROUTES if route.path not in ENTRY]
+        self._matcher: Final = Matcher(routes)
+
+    async def __aenter__(self) -> Self:
+        await self.broker.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.broker.close()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -99,7 +115,9 @@ class Dashboard:
         route, visit.params = self._matcher.match(scope["method"], path.rstrip("/") or HOME)
         if route.right:
             await self.broker.start()
-            await self._authorise(visit, route)
+            instead = await self._authorise(visit, route)
+            if instead is not None:
+                return instead
         if route.method != "GET":
             check_same_site(self.broker.origins, visit.headers)
             await visit.read_form()
@@ -111,13 +129,16 @@ class Dashboard:
             self.broker.audit.done(visit.principal.name, caller_of(scope).address, route, visit.params)
         return response
 
-    async def _authorise(self, visit: Visit, route: Route) -> None:
-        scope = visit.scope
-        caller = caller_of(scope)
+    async def _authorise(self, visit: Visit, route: Route) -> Response | None:
+        """Whether the visitor may ask this; what the application answers instead, if it does."""
+        caller = caller_of(visit.scope)
         name = "anyone"
         try:
-            visit.principal = await self.broker.authenticator.principal(with_cookie(scope["headers"]), caller)
-            name = visit.principal.name
+            who = await self._visitor(visit)
+            if isinstance(who, Response):
+                return who
+            visit.principal = who
+            name = who.name
             visit.need(*route.right)
             if route.scope == "queue":
                 visit.reach([visit.params["queue"]])
@@ -125,6 +146,21 @@ class Dashboard:
             if refusal.problem.status != 401 or route.method != "GET":
                 self.broker.audit.refused(name, caller.address, route, visit.params, refusal)
             raise
+        return None
+
+    async def _visitor(self, visit: Visit) -> Principal | Response:
+        ask = self.options.authenticate
+        if ask is None:
+            headers = with_cookie(visit.scope["headers"])
+            return await self.broker.authenticator.principal(headers, caller_of(visit.scope))
+        # Without its body, which is read once.
+        answer = ask(Request(visit.scope))
+        found = await answer if inspect.isawaitable(answer) else answer
+        if found is None:
+            raise Refused(401, "unauthorized", "log in to the application that shows these pages")
+        if not isinstance(found, Principal | Response):
+            raise TypeError(f"authenticate answered {type(found).__name__}: it must be a Principal, a Response or None")
+        return found
 
     async def _allow(self, visit: Visit, route: Route) -> None:
         """Whether a write may be done at all, and by this visitor."""
@@ -144,7 +180,7 @@ class Dashboard:
 
     def _failure(self, visit: Visit, error: Exception) -> Response:
         problem, extra = problem_of(error)
-        if problem.status == 401 and not visit.is_part:
+        if problem.status == 401 and not visit.is_part and self.options.authenticate is None:
             following = quote(visit.address, safe="")
             response: Response = RedirectResponse(f"{visit.root}{LOGIN}?next={following}", 303)
             return forgotten(visit, response) if visit.has_cookie else response
@@ -155,10 +191,9 @@ class Dashboard:
 
 def _asked(visit: Visit, route: Route) -> tuple[str, list[str]]:
     """What a change does, and with what: as in its path, or, of those that concern many jobs, as in its form."""
-    if route.scope == "queue":
-        target = "/".join(visit.params[name] for name in ("queue", "id", "schedule") if name in visit.params)
-        return route.path.rpartition("/")[2], [target]
-    return visit.field("action"), visit.fields.get("job") or [visit.field("queue") or "*"]
+    if route.targets is None:
+        return route.path.rpartition("/")[2], ["/".join(visit.params.values())]
+    return visit.field("action"), route.targets(visit)
 
 
 def dashboard(
@@ -168,6 +203,7 @@ def dashboard(
     authorize: Authorize | None = None,
     redact: Redact | None = None,
     environment: str | None = None,
+    authenticate: Authenticate | None = None,
     hosts: Sequence[str] = (),
     no_auth: bool = False,
 ) -> Dashboard:
@@ -176,8 +212,9 @@ def dashboard(
     Visitors log in with a token of the store (`ropeway tokens create --role operator`). While it has none, and always
     with `no_auth`, those on this machine need none, and others are refused. `hosts` are the names under which it may
     be called. `authorize(who, action, target)` is asked before every change, beside the roles; `redact(kind, value)`
-    answers what is shown of a job's data, results, errors and logs.
+    answers what is shown of a job's data, results, errors and logs. `authenticate(request)` says who asks, in place of
+    tokens: for applications with users of their own.
     """
     inner = broker(on, hosts=hosts, no_auth=no_auth)
     log.debug("a dashboard shows %s", inner.store.url)
-    return Dashboard(inner, Options(read_only, authorize, redact, environment))
+    return Dashboard(inner, Options(read_only, authorize, redact, environment, authenticate))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COOKIE: Final = "ropeway_session"
 LOGIN: Final = "/login"
+LOGOUT: Final = "/logout"
 PROOF: Final = b"x-ropeway-request"
 """A header that pages of other sites cannot send unasked."""
 
@@ -66,7 +67,8 @@ def forgotten(visit: Visit, response: Response) -> Response:
 
 def _bounds(visit: Visit) -> dict[str, Any]:
     secure = visit.scope.get("scheme") == "https"
-    return {"path": visit.root or "/", "secure": secure, "httponly": True, "samesite": "strict"}
+    # Not strict: a link to a page that somebody sent would lead to the login. Other sites' pages cannot write with it.
+    return {"path": visit.root or "/", "secure": secure, "httponly": True, "samesite": "lax"}
 
 
 def inner(path: str) -> str:

@@ -11,6 +11,7 @@ from ...client.found import FoundJob
 from ...client.queue import Queue
 from ...client.workers import WorkerInfo, read_workers
 from ...job.instants import Instant, instant_of, moment_of
+from ...job.names import is_queue_name
 from ...job.timings import Timings
 from ...store.single_flight import SingleFlight
 from ...store.values import Counts, Metric, Settings
@@ -71,12 +72,15 @@ class Summaries:
         return await self._cached(("workers",), FRESH, lambda: read_workers(self._broker.store))
 
     async def names(self) -> list[str]:
-        """All queues with jobs, settings or a worker, by name, without those of Ropeway itself."""
+        """All queues with jobs, settings or a worker, by name, without those of Ropeway itself.
+
+        Names that no client can use are left out: a program that wrote one past it would end every page.
+        """
 
         async def read() -> list[str]:
             served = {name for worker in await self.workers() for name in worker.queues}
             known = {*await self._broker.store.queues(), *served}
-            return sorted(name for name in known if not name.startswith(RESERVED))
+            return sorted(name for name in known if not name.startswith(RESERVED) and is_queue_name(name))
 
         return await self._cached(("names",), FRESH, read)
 

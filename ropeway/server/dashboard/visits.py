@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, quote, urlencode
 from starlette.responses import RedirectResponse, Response
 
 from ...showing import on_one_line
+from ..application import path_of, root_of
 from ..bodies import MOST_PARAMETERS, read_body
 from ..problems import Refused
 from ..roles import RESERVED, Principal
@@ -43,12 +44,12 @@ class Visit(Call):
     @property
     def root(self) -> str:
         """The prefix under which the dashboard is mounted, for every link."""
-        return quote(str(self.scope.get("root_path", "")).rstrip("/"))
+        return quote(root_of(self.scope))
 
     @property
     def address(self) -> str:
         """Path and parameters, without the prefix."""
-        path = quote(self.scope["path"].removeprefix(self.scope.get("root_path", "")) or "/")
+        path = quote(path_of(self.scope) or "/")
         query = self.scope["query_string"].decode("latin-1")
         return f"{path}?{query}" if query else path
 
@@ -58,7 +59,7 @@ class Visit(Call):
 
     @property
     def has_cookie(self) -> bool:
-        return COOKIE in cookies_of(self.headers)
+        return self.dashboard.options.authenticate is None and COOKIE in cookies_of(self.headers)
 
     # What was asked
 
@@ -112,6 +113,11 @@ class Visit(Call):
         given = {**args, **({"note": on_one_line(note, LONGEST_NOTE)} if note else {})}
         mark = "&" if "?" in path else "?"
         return RedirectResponse(f"{self.root}{path}{mark + urlencode(given) if given else ''}", 303)
+
+
+def named_queue(visit: Visit) -> list[str]:
+    """What a form is about that names a queue; `*` if it names none, which are all."""
+    return [visit.field("queue") or "*"]
 
 
 def page(

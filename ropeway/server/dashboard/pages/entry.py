@@ -13,7 +13,7 @@ from ....client.queue import Queue
 from ....client.sse import HEADERS, MEDIA_TYPE
 from ....job.names import job_id, queue_name
 from ...problems import Refused
-from ..sessions import LOGIN, forgotten, inner, log_in, remembered
+from ..sessions import LOGIN, LOGOUT, forgotten, inner, log_in, remembered
 from ..visits import Visit, page
 
 MEDIA: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -83,7 +83,7 @@ async def live(visit: Visit) -> Response:
 ROUTES: Final = (
     page("GET", LOGIN, login_page, "The page that asks for a token.", right=(), kind="probe"),
     page("POST", LOGIN, log_in_visitor, "Begins a session.", right=(), audited=False),
-    page("POST", "/logout", log_out, "Ends a session.", right=(), audited=False),
+    page("POST", LOGOUT, log_out, "Ends a session.", right=(), audited=False),
     page("GET", "/static/{file}", file, "A file of the pages.", right=(), kind="probe"),
     page("GET", "/live", live, "Word of changes, as server-sent events.", media=MEDIA_TYPE),
 )

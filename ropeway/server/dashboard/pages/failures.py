@@ -15,7 +15,7 @@ from ....store.values import BATCH
 from ..fingerprints import Group, fingerprint, grouped, place_of, shape_of
 from ..formats import plural
 from ..operations import act
-from ..visits import Visit, page
+from ..visits import Visit, named_queue, page
 from .jobs import MOST_QUEUES
 
 NEWEST: Final = 2_000
@@ -99,5 +99,5 @@ async def retry_group(visit: Visit) -> Response:
 
 ROUTES: Final = (
     page("GET", "/failures", list_failures, "Failed jobs, grouped by what went wrong."),
-    page("POST", "/failures", retry_group, "Retries or removes a group of failed jobs."),
+    page("POST", "/failures", retry_group, "Retries or removes a group of failed jobs.", targets=named_queue),
 )

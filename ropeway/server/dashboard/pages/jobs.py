@@ -16,7 +16,7 @@ from ...problems import Refused
 from ..filters import FIELDS, SCAN, Filter, filter_of, matching, search
 from ..formats import plural
 from ..operations import MOST, STATES_OF, Action, Operation, act, states_for
-from ..visits import Visit, page
+from ..visits import Visit, named_queue, page
 
 PER_PAGE: Final = 50
 MOST_QUEUES: Final = 50
@@ -67,6 +67,10 @@ async def list_jobs(visit: Visit) -> Response:
         scan=SCAN,
         actions=[action for action in STATES_OF if states_for(action, wanted)],
     )
+
+
+def _chosen(visit: Visit) -> list[str]:
+    return visit.fields.get("job") or ["*"]
 
 
 async def apply(visit: Visit) -> Response:
@@ -156,8 +160,8 @@ def _filled(given: dict[str, str]) -> dict[str, str]:
 
 ROUTES: Final = (
     page("GET", "/jobs", list_jobs, "Jobs that match a filter."),
-    page("POST", "/jobs", apply, "Acts on the chosen jobs."),
+    page("POST", "/jobs", apply, "Acts on the chosen jobs.", targets=_chosen),
     page("GET", "/jobs/all", confirm, "Asks before acting on all that match.", right=("operate",)),
-    page("POST", "/jobs/all", apply_all, "Acts on all jobs that match."),
+    page("POST", "/jobs/all", apply_all, "Acts on all jobs that match.", targets=named_queue),
     page("GET", "/operations/{operation}", show_operation, "An operation on many jobs."),
 )
