@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
@@ -24,6 +24,9 @@ Key: TypeAlias = tuple[str, str]
 DEEPEST: Final = 10_000
 ALL: Final = 2**53
 """No limit."""
+AS_ADDED: Final = (CHILD_STATES,)
+URGENT_FIRST: Final[tuple[tuple[ChildState, ...], ...]] = (("failed", "cancelled"), ("pending",), ("completed",))
+"""Orders of children, for readers that do not see all: groups of states, one after the other."""
 
 
 class FlowNode(msgspec.Struct):
@@ -60,10 +63,16 @@ class FlowNode(msgspec.Struct):
                 going += reversed(node.children)
 
 
-async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> FlowNode:
-    """Reads level by level: one call for the children of each parent, one for the jobs of each queue."""
+async def read_tree(
+    queue: Queue,
+    root: JobRecord,
+    depth: int,
+    limit: int,
+    order: Sequence[tuple[ChildState, ...]] = AS_ADDED,
+) -> FlowNode:
+    """Reads level by level: a call or more for the children of each parent, one for the jobs of each queue."""
     store = queue.store
-    top = _node(root)
+    top = node_of(root)
     nodes: dict[Key, FlowNode] = {(root.queue, root.id): top}
     level = [(top, root.children)]
     for step in range(depth + 1):
@@ -75,8 +84,8 @@ async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> Fl
             if step == depth or room <= 0:
                 node.hidden = count
                 continue
-            listed, node.counts = await read_children(store, node.queue, node.id, room)
-            node.hidden = sum(node.counts.values()) - len(listed)
+            listed, node.counts = await _children_by(order, store, node, room)
+            node.hidden = max(0, sum(node.counts.values()) - len(listed))
             found += ((node, child) for child in listed)
         records = await _records(store, [(child.queue, child.id) for _, child in found])
         level = []
@@ -86,12 +95,26 @@ async def read_tree(queue: Queue, root: JobRecord, depth: int, limit: int) -> Fl
                 record = records.get(key)
                 if record is not None and Parent(parent.queue, parent.id) not in record.parents:
                     record = None  # Another job that has got the id of a child that is gone.
-                nodes[key] = node = _removed(child) if record is None else _node(record, child.policy)
+                nodes[key] = node = _removed(child) if record is None else node_of(record, child.policy)
                 level.append((node, record.children if record else 0))
             parent.children.append(nodes[key])
         if not level:
             break
     return top
+
+
+async def _children_by(
+    order: Sequence[tuple[ChildState, ...]], store: Store, node: FlowNode, limit: int
+) -> tuple[list[ChildStatus], dict[ChildState, int]]:
+    # By key: between two reads a child may move from one group to the next.
+    listed: dict[Key, ChildStatus] = {}
+    counts: dict[ChildState, int] = {}
+    for states in order:
+        some, counts = await read_children(store, node.queue, node.id, limit - len(listed), states)
+        listed |= {(child.queue, child.id): child for child in some}
+        if len(listed) >= min(limit, sum(counts.values())):
+            break
+    return [*listed.values()], counts
 
 
 async def read_children(
@@ -157,7 +180,8 @@ def unfinished(nodes: list[FlowNode]) -> list[FlowNode]:
     return [node for node in nodes if node.state not in FINAL]
 
 
-def _node(record: JobRecord, policy: Policy | None = None) -> FlowNode:
+def node_of(record: JobRecord, policy: Policy | None = None) -> FlowNode:
+    """A job of a flow without its children."""
     snapshot = snapshot_of(record)
     return FlowNode(record.queue, record.id, snapshot, record.state, policy, record.reason, snapshot.result)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from playwright.async_api import expect
 
-from ropeway import JobFailed, Unrecoverable, Worker
+from ropeway import Flow, JobFailed, Unrecoverable, Worker
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("browser")]
@@ -25,6 +25,7 @@ LOUD = "<img src=x onerror=console.error('ran')>"
 )
 async def test_pages_are_shown(site, open_page, options):
     job = await site.queue.add(LOUD, {"text": LOUD}, tags=["a"])
+    flow = await site.queue.add_flow(Flow("report", children=[Flow(LOUD, children=[Flow("fetch")])]))
     async with open_page("/", **options) as page:
         for path, words in (
             ("/", "Overview"),
@@ -33,6 +34,8 @@ async def test_pages_are_shown(site, open_page, options):
             ("/jobs", "Jobs"),
             (f"/queues/mail/jobs/{job.id}", LOUD),
             ("/failures", "Failures"),
+            ("/flows", "Flows"),
+            (f"/queues/mail/flows/{flow.id}", "report"),
             ("/schedules", "Schedules"),
             ("/workers", "Workers"),
         ):
@@ -77,6 +80,18 @@ async def until(is_so):
 async def listening(page):
     """The scripts come after the page: the button appears with them."""
     await expect(page.locator("#help-button")).to_be_visible()
+
+
+async def test_a_graph_is_live_and_leads_to_its_jobs(site, open_page):
+    flow = await site.queue.add_flow(Flow("report", children=[Flow("fetch", queue="etl")]))
+    async with open_page(f"/queues/mail/flows/{flow.id}") as page:
+        fetch = page.locator("a.node", has_text="fetch")
+        await expect(fetch).to_contain_text("waiting")
+        await flow.children[0].cancel()
+        await expect(fetch).to_contain_text("cancelled")
+        await expect(page.locator("a.node", has_text="report")).to_contain_text("failed")
+        await fetch.click()
+        await expect(page.locator("h1")).to_have_text("fetch")
 
 
 async def test_keys(site, open_page):
@@ -180,6 +195,7 @@ FAINT = """() => {
 async def test_everything_has_a_name_and_can_be_read(site, open_page, scheme):
     await fail(site.queue)
     job = await site.queue.add("welcome", {"to": "you"})
+    flow = await site.queue.add_flow(Flow("report", children=[Flow("fetch")]))
     await site.queue.pause("welcome")
     await site.queue.schedule("nightly", "welcome", cron="0 3 * * *")
     async with open_page("/", color_scheme=scheme, reduced_motion="reduce") as page:
@@ -190,6 +206,8 @@ async def test_everything_has_a_name_and_can_be_read(site, open_page, scheme):
             "/jobs",
             f"/queues/mail/jobs/{job.id}",
             "/failures",
+            "/flows",
+            f"/queues/mail/flows/{flow.id}",
             "/schedules",
             "/workers",
             "/login",

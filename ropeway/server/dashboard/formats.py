@@ -72,5 +72,5 @@ def compact(value: Any, limit: int = 120) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def plural(count: int, noun: str) -> str:
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+def plural(count: int, noun: str, several: str = "") -> str:
+    return f"{number(count)} {noun if count == 1 else several or f'{noun}s'}"

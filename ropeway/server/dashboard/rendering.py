@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from ... import __version__
 from ...job.states import FINAL, OPEN, STATES
 from . import formats
+from .graphs import short_id
 from .redacting import Redact, redacted
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ SECTIONS: Final = (
     ("q", "Queues", "/queues"),
     ("j", "Jobs", "/jobs"),
     ("f", "Failures", "/failures"),
+    ("l", "Flows", "/flows"),
     ("s", "Schedules", "/schedules"),
     ("w", "Workers", "/workers"),
 )
@@ -41,6 +43,7 @@ class Renderer:
         self._environment.filters["segment"] = lambda text: quote(str(text), safe="")
         self._environment.globals.update(
             plural=formats.plural,
+            short_id=short_id,
             redacted=lambda kind, value: redacted(redact, kind, value),
             query=lambda **given: urlencode({name: value for name, value in given.items() if value not in (None, "")}),
             version=__version__,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..routes import Route
-from .pages import entry, failures, job, jobs, overview, queues, schedules, workers
+from .pages import entry, failures, flows, job, jobs, overview, queues, schedules, workers
 
 ROUTES: Final[tuple[Route, ...]] = (
     *entry.ROUTES,
@@ -14,6 +14,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *jobs.ROUTES,
     *job.ROUTES,
     *failures.ROUTES,
+    *flows.ROUTES,
     *schedules.ROUTES,
     *workers.ROUTES,
 )

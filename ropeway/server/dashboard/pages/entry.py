@@ -68,13 +68,12 @@ def _file(name: str) -> tuple[bytes, str, str] | None:
 
 
 async def live(visit: Visit) -> Response:
-    """Tells a page when to look again: about one queue, one job, or all queues."""
-    name, job = visit.arg("queue"), visit.arg("job")
-    if name:
-        visit.reach([queue_name(name)])
+    """Tells a page when to look again: about some queues, one job, or all queues."""
+    names, job = [queue_name(name) for name in visit.args.get("queue", []) if name], visit.arg("job")
+    visit.reach(names)
 
     async def queues() -> list[Queue]:
-        return [visit.broker.queue(name)] if name else await visit.queues()
+        return [visit.broker.queue(name) for name in names] if names else await visit.queues()
 
     messages = visit.dashboard.changes.follow(queues, job_id(job) if job else None)
     return StreamingResponse(messages, media_type=MEDIA_TYPE, headers=dict(HEADERS))

@@ -9,12 +9,14 @@ from urllib.parse import quote, urlencode
 import msgspec
 from starlette.responses import Response
 
+from ....client.flow_tree import URGENT_FIRST, FlowNode, node_of, read_tree
 from ....client.found import FoundJob
 from ....client.timeline import Step, timeline_of
 from ....errors import InvalidOption, JobNotFound
 from ....job.codec import Json, decode
 from ....job.states import FINAL, OPEN
 from ..copying import as_curl, as_python
+from ..graphs import Graph, family_graph
 from ..reasons import reasons
 from ..redacting import redacted
 from ..visits import Visit, page
@@ -22,6 +24,8 @@ from ..visits import Visit, page
 LINES: Final = 200
 """Log lines of a page."""
 CHILDREN: Final = 100
+RELATIVES: Final = 8
+"""Parents, and children, that are drawn."""
 MOST_EVENTS: Final = 12_000
 """Events of a queue in which those of a job are looked for; beyond, its record alone tells what happened."""
 MOST_STEPS: Final = 500
@@ -44,6 +48,7 @@ async def show_job(visit: Visit) -> Response:
     logs = await queue.logs(job.id, after=int(before) if before.isdecimal() else None, limit=LINES, newest_first=True)
     timeline = _moves(await timeline_of(queue, found, history, most=MOST_EVENTS))
     children = await queue.children(job.id, limit=CHILDREN) if found.children else None
+    family = await _family(visit, job) if found.children or found.parents else None
     summary = await summaries.of(queue)
     workers = [worker for worker in await summaries.workers() if queue.name in worker.queues]
     now = await summaries.now()
@@ -63,6 +68,7 @@ async def show_job(visit: Visit) -> Response:
         timeline=timeline[-MOST_STEPS:],
         hidden=max(0, len(timeline) - MOST_STEPS),
         children=children,
+        family=family,
         reasons=reasons(found, summary.settings, summary.counts, workers, children, now),
         data=data,
         may_copy=redact is None,
@@ -71,6 +77,23 @@ async def show_job(visit: Visit) -> Response:
         may_retry=found.state in FINAL,
         may_cancel=found.state in OPEN,
     )
+
+
+async def _family(visit: Visit, job: FoundJob) -> Graph:
+    """The job with some of its parents and children."""
+    store = visit.store
+    [record] = await store.get(job.snapshot.queue, [job.id])
+    if record is None:
+        raise JobNotFound(job.snapshot.queue, job.id)
+    tree = await read_tree(visit.queue, record, 1, RELATIVES + 1, URGENT_FIRST)
+    for child in tree.children:
+        # Their own children are for the page of the flow.
+        child.hidden = 0
+    parents = []
+    for parent in record.parents[:RELATIVES]:
+        [found] = await store.get(parent.queue, [parent.id])
+        parents.append(node_of(found) if found else FlowNode(parent.queue, parent.id, None, "pending"))
+    return family_graph(tree, parents, visit.principal.reaches)
 
 
 def _moves(steps: list[Step]) -> list[Step]:
