@@ -41,6 +41,9 @@ def stages_in(words: Container[str]) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
+CALLBACK_BATCH: Final = 100
+"""Most jobs that one step moves to a stage with callbacks: it copies each of them, with its data and result."""
+
 COMPANION: Final = "ropeway."
 """How the name of a companion begins; the stage and the queue's own name follow."""
 

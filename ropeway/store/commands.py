@@ -141,8 +141,8 @@ class Tick(Command[Ticked], frozen=True):
     """Promotes due jobs, recovers stalled ones, fails those that expired, removes old ones, finds due schedules.
 
     Old jobs are those whose retention has ended, by their own or by that of the queue, which also marks them as stale
-    before. Old events and dedupe keys are removed too. At most `BATCH` jobs of each kind; jobs that ended in the same
-    millisecond become stale together.
+    before. Old events and dedupe keys are removed too. At most `BATCH` jobs of each kind, and `CALLBACK_BATCH` of a
+    stage with callbacks; jobs that ended in the same millisecond become stale together.
     """
 
     queue: str

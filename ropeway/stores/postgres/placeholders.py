@@ -15,7 +15,15 @@ from ...job.moves import MOVES
 from ...job.options import StoredOptions
 from ...job.record import JobRecord
 from ...job.retention import KEEP_FAILED
-from ...job.stages import CALLBACK_OPTIONS, COMPANION, DEFAULT_KEEPS, ID_KEPT, STAGES, stage_letter_id
+from ...job.stages import (
+    CALLBACK_BATCH,
+    CALLBACK_OPTIONS,
+    COMPANION,
+    DEFAULT_KEEPS,
+    ID_KEPT,
+    STAGES,
+    stage_letter_id,
+)
 from ...job.stalls import stall_reason
 from ...job.states import FINAL, STATES
 from ...job.webhooks import DELIVERIES, DELIVERY_OPTIONS, delivery_id
@@ -167,6 +175,7 @@ def _letters() -> dict[str, str]:
         "STAGES": _quoted(STAGES),
         "STAGE_LETTER_ID": stage_letter_id("%1$s", 0, "%3$s").replace(":0:", ":%2$s:"),
         "COMPANION": _in_two(COMPANION),
+        "CALLBACK_BATCH": CALLBACK_BATCH,
         "CALLBACK_OPTIONS": CALLBACK_OPTIONS,
         "ID_KEPT": str(ID_KEPT),
         "IS_DEFAULT_KEEP": " OR ".join(

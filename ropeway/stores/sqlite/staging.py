@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ...job.instants import Instant
 from ...job.stages import Stage, Stages, stage_letter
 from ...job.states import FINAL, State
-from ...store.values import BATCH
+from ...store.staging import stage_batch
 from .decoding import decoder
 from .ending import Ends
 from .finishing import Removal
@@ -34,22 +34,24 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, gc=False):
 _ended: Final[Callable[[bytes], list[Ended]]] = decoder(list[Ended])
 
 
-def apply_stages(tx: Transaction, row: QueueRow, now: Instant) -> tuple[int, int]:
-    """Returns how many jobs became stale, and how many were deleted."""
+def apply_stages(tx: Transaction, row: QueueRow, now: Instant) -> tuple[int, int, bool]:
+    """Returns how many jobs became stale, how many were deleted, and whether there may be more."""
     if row.stages is None:
-        return 0, 0
+        return 0, 0, False
     ends = Ends(tx, row, now)
     stale = _mark(tx, row, row.stages, now, ends)
     deleted = _delete(tx, row, row.stages, now, ends)
     ends.conclude()
-    return stale, deleted
+    has_more = stale >= stage_batch(row.stages, "stale") or deleted == stage_batch(row.stages, "deleted")
+    return stale, deleted, has_more
 
 
 def _mark(tx: Transaction, row: QueueRow, stages: Stages, now: Instant, ends: Ends) -> int:
     limit = stages.stale_before(now)
     if limit is None:
         return 0
-    due = sorted(job.finished_at for job in _between(tx, row, stages.stale_until, limit, BATCH))[:BATCH]
+    batch = stage_batch(stages, "stale")
+    due = sorted(job.finished_at for job in _between(tx, row, stages.stale_until, limit, batch))[:batch]
     if not due:
         return 0
     # Those that ended in the same millisecond as the last one become stale with it.
@@ -64,7 +66,8 @@ def _delete(tx: Transaction, row: QueueRow, stages: Stages, now: Instant, ends: 
     limit = stages.deleted_before(now)
     if limit is None:
         return 0
-    jobs = [*_between(tx, row, _NO_LIMIT, limit, BATCH)][:BATCH]
+    batch = stage_batch(stages, "deleted")
+    jobs = [*_between(tx, row, _NO_LIMIT, limit, batch)][:batch]
     if jobs:
         row.announce("deleted", now, None, [(job.id, None) for job in jobs])
         _post(tx, row, stages, "deleted", jobs, ends)

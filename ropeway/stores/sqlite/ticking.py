@@ -64,7 +64,7 @@ def tick(tx: Transaction, queue: str, rules: StallRules) -> Ticked:
     # Only now: a parent that has expired does not fail by the child that was given up.
     ends.conclude()
     removed = _remove_old(tx, row, now)
-    stale, deleted = apply_stages(tx, row, now)
+    stale, deleted, has_more = apply_stages(tx, row, now)
     tx.notice_drained(row, busy)
     more = _trim(tx, row, now)
     correct_first_deadline(tx, row)
@@ -75,7 +75,7 @@ def tick(tx: Transaction, queue: str, rules: StallRules) -> Ticked:
         given_up,
         removed + deleted,
         min((at for at in next_at if at is not None), default=None),
-        more=more or BATCH in {promoted, len(stalled) + len(given_up), expired, removed, deleted} or stale >= BATCH,
+        more=more or has_more or BATCH in {promoted, len(stalled) + len(given_up), expired, removed},
         now=now,
         expired=expired,
         schedules=due_schedules(tx, row, now),

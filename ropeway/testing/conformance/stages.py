@@ -11,7 +11,7 @@ from ...job.extras import Extras, Origin
 from ...job.instants import LAST_INSTANT
 from ...job.record import JobRecord
 from ...job.retention import FOREVER, NOT_AT_ALL, Retention
-from ...job.stages import CALLBACK_OPTIONS, STAGES, Stage, Stages, companion_of, stage_letter_id
+from ...job.stages import CALLBACK_BATCH, CALLBACK_OPTIONS, STAGES, Stage, Stages, companion_of, stage_letter_id
 from ...job.states import FINAL, STATES
 from ...store.commands import Find
 from ...store.contract import Store
@@ -258,6 +258,19 @@ class TestDeleteAfter:
 
 
 class TestRetentionCallbacks:
+    async def test_stages_with_callbacks_go_in_smaller_batches(self, store: Store) -> None:
+        await store.configure_stages(QUEUE, stale_after=HOUR, delete_after=DAY, callbacks=STAGES, now=NOW)
+        ids = [f"job-{number}" for number in range(CALLBACK_BATCH + 1)]
+        await add(store, *(new_job(id, remove_on_fail=False) for id in ids))
+        await store.cancel(QUEUE, ids[:-1], now=NOW)
+        await store.cancel(QUEUE, ids[-1:], now=NOW + 1)
+
+        first = await tick(store, NOW + 2 * DAY)
+        second = await tick(store, NOW + 2 * DAY)
+
+        assert (first.stale, first.removed, first.more) == (CALLBACK_BATCH, CALLBACK_BATCH, True)
+        assert (second.stale, second.removed, second.more) == (1, 1, False)
+
     async def test_a_stale_job_leaves_a_letter_in_the_companion_queue(self, store: Store) -> None:
         await store.configure_stages(QUEUE, stale_after=HOUR, callbacks=["stale"], now=NOW)
         held = await active(store, id="job", data='{"n":1}', attempts=2)

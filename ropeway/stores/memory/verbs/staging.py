@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ....job.instants import Instant
 from ....job.stages import Stage, Stages, stage_letter
 from ....job.states import FINAL, State
+from ....store.staging import stage_batch
 from ....store.values import BATCH
 from ..keys import Bound, Key
 from ..queue_data import QueueData
@@ -16,23 +17,24 @@ from ..step import Step
 from .ending import conclude, drop
 
 
-def apply_stages(step: Step, queue: QueueData) -> tuple[int, int]:
-    """Returns how many jobs became stale, and how many were deleted."""
+def apply_stages(step: Step, queue: QueueData) -> tuple[int, int, bool]:
+    """Returns how many jobs became stale, how many were deleted, and whether there may be more."""
     stages = queue.settings.stages
     if stages is None:
-        return 0, 0
+        return 0, 0, False
     stale, stages = _mark(step, queue, stages)
     deleted = _delete(step, queue, stages)
     conclude(step)
-    return stale, deleted
+    return stale, deleted, stale >= stage_batch(stages, "stale") or deleted == stage_batch(stages, "deleted")
 
 
 def _mark(step: Step, queue: QueueData, stages: Stages) -> tuple[int, Stages]:
     limit = stages.stale_before(step.now)
     if limit is None:
         return 0, stages
-    next_ones = sorted(key for state in FINAL for key in queue.index(state).keys.after((stages.stale_until,), BATCH))
-    due = [key for key in next_ones if key[0] <= limit][:BATCH]
+    batch = stage_batch(stages, "stale")
+    next_ones = sorted(key for state in FINAL for key in queue.index(state).keys.after((stages.stale_until,), batch))
+    due = [key for key in next_ones if key[0] <= limit][:batch]
     if not due:
         return 0, stages
     # Those that ended in the same millisecond as the last one become stale with it.
@@ -62,8 +64,9 @@ def _delete(step: Step, queue: QueueData, stages: Stages) -> int:
     if limit is None:
         return 0
     ids: list[str] = []
+    batch = stage_batch(stages, "deleted")
     for state in FINAL:
-        ids += [id for _, _, id in queue.index(state).keys.first(BATCH - len(ids), before=(limit + 1,))]
+        ids += [id for _, _, id in queue.index(state).keys.first(batch - len(ids), before=(limit + 1,))]
     for id in ids:
         queue.entry("deleted").append((id, None))
         _post(step, queue, stages, id, "deleted")

@@ -25,7 +25,7 @@ def tick(step: Step, command: Tick) -> Ticked:
     expired = expire_due(step, queue)
     conclude(step)
     removed = _remove_old(step, queue)
-    stale, deleted = apply_stages(step, queue)
+    stale, deleted, has_more = apply_stages(step, queue)
     frees_room = bool(given_up) and queue.settings.max_active is not None
     if promoted or stalled or frees_room:
         step.wake(command.queue)
@@ -34,7 +34,7 @@ def tick(step: Step, command: Tick) -> Ticked:
     queue.afterwards(queue.metrics.trim, step.now)
     queue.afterwards(step.shared.revoked.trim, step.now)
     queue.afterwards(step.shared.records.trim, step.now)
-    is_full = BATCH in (promoted, len(stalled) + len(given_up), expired, removed, deleted) or stale >= BATCH
+    is_full = BATCH in (promoted, len(stalled) + len(given_up), expired, removed) or has_more
     due = due_schedules(queue, step.now)
     return Ticked(
         promoted,

@@ -63,7 +63,7 @@ BEGIN
         s := staged.s;
         stale := staged.stale;
         removed := removed + staged.deleted;
-        more := more OR stale >= {{BATCH}} OR staged.deleted = {{BATCH}};
+        more := more OR staged.more;
         next_at := staged.next_at;
     END IF;
     -- No job waits for the holder of a key that is held for a time (see `take_key`).

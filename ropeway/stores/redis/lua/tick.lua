@@ -215,16 +215,16 @@ end
 if failed then
   apply_retention(q, failed)
 end
-local removed, stale, deleted = remove_old(), 0, 0
+local removed, stale, deleted, more_of_stages = remove_old(), 0, 0, false
 if row[CONFIGURED] == WITH_STAGES then
-  stale, deleted = with_rules().apply_stages(q)
+  stale, deleted, more_of_stages = with_rules().apply_stages(q)
   if q.step then
     in_flows().conclude(q)
   end
 end
 notice_drained(q)
 local more = trim() or free_old_keys() or promoted == BATCH or removed == BATCH or expired == BATCH
-  or #stalled + #given_up == BATCH or stale >= BATCH or deleted == BATCH
+  or #stalled + #given_up == BATCH or more_of_stages
 close_queue(q)
 return {
   promoted, stalled, given_up, removed + deleted, next_at(), more and 1 or 0, q.now, expired, due_schedules(),

@@ -1,13 +1,16 @@
 -- Applies the retention of a whole queue: marks finished jobs as stale, and deletes those that are old enough.
 -- Takes the step, the queue, and the instant.
--- Returns the step, how many jobs became stale and were deleted, and when the next one does or is (null: none). One call at a
--- time does that; another one that comes meanwhile does nothing.
+-- Returns the step, how many jobs became stale and were deleted, whether there may be more, and when the next one does or is
+-- (null: none). One call at a time does that; another one that comes meanwhile does nothing.
 CREATE OR REPLACE FUNCTION ropeway.apply_stages(
-    INOUT s ropeway.step, queue_id integer, instant bigint, OUT stale integer, OUT deleted integer, OUT next_at bigint
+    INOUT s ropeway.step, queue_id integer, instant bigint, OUT stale integer, OUT deleted integer, OUT more boolean,
+    OUT next_at bigint
 )
 LANGUAGE plpgsql AS $$
 DECLARE
     queue ropeway.queue;
+    stale_batch integer;
+    delete_batch integer;
     marked_until bigint;
     delete_until bigint;
     ids text[];
@@ -18,16 +21,19 @@ DECLARE
 BEGIN
     stale := 0;
     deleted := 0;
+    more := false;
     IF NOT pg_try_advisory_xact_lock(hashtext('ropeway.stages'), queue_id) THEN
         RETURN;
     END IF;
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.id = queue_id;
+    stale_batch := CASE WHEN '{{STALE}}' = ANY (queue.callbacks) THEN {{CALLBACK_BATCH}} ELSE {{BATCH}} END;
+    delete_batch := CASE WHEN '{{DELETED}}' = ANY (queue.callbacks) THEN {{CALLBACK_BATCH}} ELSE {{BATCH}} END;
     -- Those that ended in the same millisecond as the last one of the batch become stale with it.
     marked_until := (
         SELECT max(due.finished_at) FROM (
             SELECT ended.finished_at
-            FROM ropeway.ended_between(queue_id, queue.stale_until, instant - queue.stale_after, {{BATCH}}) AS ended
-            ORDER BY 1 LIMIT {{BATCH}}
+            FROM ropeway.ended_between(queue_id, queue.stale_until, instant - queue.stale_after, stale_batch) AS ended
+            ORDER BY 1 LIMIT stale_batch
         ) AS due
     );
     IF marked_until IS NOT NULL THEN
@@ -55,8 +61,8 @@ BEGIN
         FROM (
             SELECT old.id, mine.row_ctid
             FROM (
-                SELECT found.* FROM ropeway.ended_between(queue_id, -1, delete_until, {{BATCH}}) AS found
-                ORDER BY found.state, found.finished_at, found.seq LIMIT {{BATCH}}
+                SELECT found.* FROM ropeway.ended_between(queue_id, -1, delete_until, delete_batch) AS found
+                ORDER BY found.state, found.finished_at, found.seq LIMIT delete_batch
             ) AS old
             CROSS JOIN LATERAL (
                 SELECT f.ctid AS row_ctid FROM ropeway.finished AS f
@@ -82,6 +88,7 @@ BEGIN
     IF deleted_letters IS NOT NULL THEN
         PERFORM ropeway.add_listed(deleted_letters, instant, true);
     END IF;
+    more := stale >= stale_batch OR deleted = delete_batch;
     next_at := least(
         queue.stale_after
         + (SELECT min(ended.finished_at) FROM ropeway.ended_between(queue_id, queue.stale_until, {{LAST_INSTANT}}, 1) AS ended),

@@ -38,6 +38,11 @@ local function post_stage(q, stages, stage, state, members)
   end
 end
 
+-- How many jobs one tick moves to a stage.
+local function stage_batch(stages, stage)
+  return stages.has[stage] and {{CALLBACK_BATCH}} or BATCH
+end
+
 local function add_ids(ids, members)
   for i = 1, #members do
     ids[#ids + 1] = sub(members[i], 8)
@@ -46,16 +51,16 @@ end
 
 -- Until when jobs become stale now: a batch, and those that ended in the same millisecond as its last one. Nil if none do.
 local function next_stale_until(q, stages)
-  local ended = {}
+  local ended, batch = {}, stage_batch(stages, '{{STALE}}')
   for _, state in ipairs(FINAL) do
     local found = call('ZRANGEBYSCORE', q.base .. ':' .. state, '(' .. whole(stages.stale_until),
-      whole(q.now - stages.stale_after), 'WITHSCORES', 'LIMIT', 0, BATCH)
+      whole(q.now - stages.stale_after), 'WITHSCORES', 'LIMIT', 0, batch)
     for i = 2, #found, 2 do
       ended[#ended + 1] = tonumber(found[i])
     end
   end
   table.sort(ended)
-  return ended[math.min(#ended, BATCH)]
+  return ended[math.min(#ended, batch)]
 end
 
 local function mark(q, stages)
@@ -80,11 +85,12 @@ local function delete(q, stages)
     return 0
   end
   local limit, ids, by_state = q.now - stages.delete_after, {}, {}
+  local batch = stage_batch(stages, '{{DELETED}}')
   -- None goes before it is stale.
   limit = stages.stale_after and math.min(limit, stages.stale_until) or limit
   for _, state in ipairs(FINAL) do
     by_state[state] =
-      call('ZRANGEBYSCORE', q.base .. ':' .. state, '-inf', whole(limit), 'LIMIT', 0, BATCH - #ids)
+      call('ZRANGEBYSCORE', q.base .. ':' .. state, '-inf', whole(limit), 'LIMIT', 0, batch - #ids)
     add_ids(ids, by_state[state])
     post_stage(q, stages, '{{DELETED}}', state, by_state[state])
   end
@@ -101,10 +107,11 @@ local function delete(q, stages)
   return #ids
 end
 
--- Returns how many jobs became stale, and how many were deleted.
+-- Returns how many jobs became stale, how many were deleted, and whether there may be more.
 local function apply_stages(q)
   local stages = read_stages(q)
-  return mark(q, stages), delete(q, stages)
+  local stale, deleted = mark(q, stages), delete(q, stages)
+  return stale, deleted, stale >= stage_batch(stages, '{{STALE}}') or deleted == stage_batch(stages, '{{DELETED}}')
 end
 
 -- When the next job becomes stale, or is deleted; nil if none does.
