@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from ropeway import Job, Queue, ShutdownTimeout, SyncJob, Worker, in_process
+from ropeway.logger import log
 from tests.patience import PATIENCE
 
 from . import process_handlers
@@ -97,7 +98,9 @@ async def begin(queue: Queue, *names: str) -> None:
 
 
 async def before(queue: Queue) -> Left:
-    """What there is once everything that a store keeps open has been opened by a first worker."""
+    """What there is once everything that the process and its store keep has been opened by a first worker."""
+    # On a busy machine a worker may have something to say; the first line starts the thread of the log, which stays.
+    log.warning("begins")
     async with Worker(queue, {"first": lambda _: None, "second": in_process(process_handlers.answer_pid)}):
         for job in [await queue.add("first"), await queue.add("second")]:
             await job.result(timeout=PATIENCE)

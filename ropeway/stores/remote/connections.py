@@ -99,7 +99,7 @@ class Connections:
         oldest = self._loop.time() - IDLE
         while self._idle and self._idle[0].used_at <= oldest:
             self._idle.pop(0).abort()
-        self._cleaning = self._loop.call_later(IDLE, self._close_unused) if self._idle else None
+        self._cleaning = self._loop.call_at(self._idle[0].used_at + IDLE, self._close_unused) if self._idle else None
 
     async def _open(self) -> Link:
         """A new connection; a server that worked before is tried for some seconds."""
