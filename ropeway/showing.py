@@ -25,7 +25,7 @@ def shown(value: object) -> str:
     return on_one_line(text)
 
 
-def told_by(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The message of an error; its type if the message is empty or raises."""
     try:
         text = " ".join(str(error)[:LONGEST_MESSAGE].split())

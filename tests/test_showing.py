@@ -4,7 +4,7 @@ import pytest
 
 from ropeway.errors import InvalidInput, InvalidMove, InvalidOption, InvalidPayload, JobFailed, StoreUnavailable
 from ropeway.job.failure import REASON_LIMIT
-from ropeway.showing import LONGEST_MESSAGE, LONGEST_VALUE, kind_of, on_one_line, shortened, shown, told_by
+from ropeway.showing import LONGEST_MESSAGE, LONGEST_VALUE, error_text, kind_of, on_one_line, shortened, shown
 
 from .odd import ODD, Mute, Text
 
@@ -51,9 +51,9 @@ def test_an_error_that_cannot_say_what_is_wrong_is_named():
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert told_by(Wordless()) == "Wordless"
-    assert told_by(ValueError("a\n  b")) == "a b"
-    assert told_by(ValueError()) == "ValueError"
+    assert error_text(Wordless()) == "Wordless"
+    assert error_text(ValueError("a\n  b")) == "a b"
+    assert error_text(ValueError()) == "ValueError"
 
 
 @pytest.mark.parametrize(

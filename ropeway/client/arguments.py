@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 
 from ..errors import InvalidArguments
 from ..job.codec import Json, JsonText
-from ..job.mismatches import mismatches, told
+from ..job.mismatches import listed, mismatches
 from ..job.models import load_model
 from ..job.options import JobOptions
 from ..job.shape import Shape
@@ -66,7 +66,7 @@ class Arguments:
         try:
             msgspec.convert(data, self._struct, str_keys=True, dec_hook=load_model)
         except (msgspec.ValidationError, UnicodeError) as wrong:
-            raise self._refusal(told(mismatches(wrong))) from None
+            raise self._refusal(listed(mismatches(wrong))) from None
         return data
 
     def check(self, data: JsonText) -> None:
@@ -74,7 +74,7 @@ class Arguments:
         try:
             self._values(data)
         except msgspec.DecodeError as wrong:
-            raise self._refusal(f"its data does not fit: {told(mismatches(wrong))}") from None
+            raise self._refusal(f"its data does not fit: {listed(mismatches(wrong))}") from None
 
     @cached_property
     def _values(self) -> Callable[[JsonText], tuple[Any, ...]]:

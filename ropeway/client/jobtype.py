@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Unpack, over
 import msgspec
 
 from ..errors import InvalidArguments, InvalidInput, InvalidOption
-from ..job.mismatches import mismatches, told
+from ..job.mismatches import listed, mismatches
 from ..job.names import job_name
 from ..job.options import JobOptions, read_options
 from ..job.shape import Shape
-from ..showing import shown, told_by
+from ..showing import error_text, shown
 from .found import FoundJob
 from .handle import JobHandle
 from .new_jobs import Call
@@ -118,7 +118,7 @@ class JobType(Generic[D, R]):
         try:
             self.data.load(plain)
         except (msgspec.ValidationError, UnicodeError) as wrong:
-            raise InvalidArguments(self.name, told(mismatches(wrong)), repr(self.data)) from None
+            raise InvalidArguments(self.name, listed(mismatches(wrong)), repr(self.data)) from None
         return Call(self.name, plain, {**self.options, **options}, self.result.load)
 
 
@@ -126,4 +126,6 @@ def _shape(name: str, what: str, annotation: Any) -> Shape[Any]:
     try:
         return Shape(annotation)
     except Exception as wrong:  # noqa: BLE001 - an annotation may be any object
-        raise InvalidInput(f"the {what} of job type {name!r} cannot be {shown(annotation)}: {told_by(wrong)}") from None
+        raise InvalidInput(
+            f"the {what} of job type {name!r} cannot be {shown(annotation)}: {error_text(wrong)}"
+        ) from None

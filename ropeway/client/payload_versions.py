@@ -9,7 +9,7 @@ from ..errors import InvalidOption
 from ..job.marks import Mark
 from ..job.options import JobOptions, stored_options
 from ..job.record import JobRecord
-from ..showing import shown, told_by
+from ..showing import error_text, shown
 
 Upgrade: TypeAlias = Callable[[Any], Any]
 """Takes the data of one version as JSON has it, and answers that of the next."""
@@ -68,6 +68,6 @@ def upgraded(data: Any, old: int, version: int, upgrades: Mapping[int, Upgrade])
             data = function(data)
         except Exception as error:
             raise NoUpgrade(
-                f"its upgrade from version {step} failed: {type(error).__name__}: {told_by(error)}"
+                f"its upgrade from version {step} failed: {type(error).__name__}: {error_text(error)}"
             ) from error
     return data

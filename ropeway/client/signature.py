@@ -12,7 +12,7 @@ from typing import Any, Final, Never, NoReturn, get_args, get_origin, get_type_h
 
 from ..errors import InvalidTask
 from ..job.shape import Shape
-from ..showing import shown, told_by, with_article
+from ..showing import error_text, shown, with_article
 from .arguments import Arguments
 from .running import GIVEN, KIND_GIVEN, RunIn, RunningJob
 
@@ -38,7 +38,7 @@ class TaskSignature:
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError) as unknown:
-            raise InvalidTask(task, f"its parameters cannot be read: {told_by(unknown)}") from None
+            raise InvalidTask(task, f"its parameters cannot be read: {error_text(unknown)}") from None
         self._parameters = _checked(task, list(signature.parameters.values()), context)
         self._returns = signature.return_annotation
         self._names = names_of(function)
@@ -98,7 +98,7 @@ class TaskSignature:
         except NameError as missing:
             raise self._undefined(what, missing) from None
         except Exception as wrong:  # noqa: BLE001 - an annotation may be any object
-            problem = f"{what} is {_named(annotation)}, which JSON cannot hold: {told_by(wrong)}"
+            problem = f"{what} is {_named(annotation)}, which JSON cannot hold: {error_text(wrong)}"
             raise InvalidTask(self._task, problem) from None
 
     def _annotation(self, parameter: inspect.Parameter) -> Any:
@@ -113,7 +113,7 @@ class TaskSignature:
         except NameError as missing:
             raise self._undefined(what, missing) from None
         except Exception as wrong:  # noqa: BLE001 - an annotation may be any expression
-            raise InvalidTask(self._task, f"the annotation of {what} cannot be read: {told_by(wrong)}") from None
+            raise InvalidTask(self._task, f"the annotation of {what} cannot be read: {error_text(wrong)}") from None
 
     def _undefined(self, what: str, missing: NameError) -> NotYetDefined:
         return NotYetDefined(

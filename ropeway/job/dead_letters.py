@@ -9,15 +9,15 @@ from .names import LONGEST_ID
 from .record import JobRecord, NewJob
 
 
-def letter_id(queue: str, id: str, at: Instant) -> str:
+def dead_letter_id(queue: str, id: str, at: Instant) -> str:
     """Another letter for each time that a job fails, and the same one when its add is repeated."""
     return f"{queue}:{id}:{at}"
 
 
-def letter_of(job: JobRecord, dead_letter: str, at: Instant) -> NewJob:
+def dead_letter_of(job: JobRecord, dead_letter: str, at: Instant) -> NewJob:
     """The dead letter of a job that has just failed. It has no dead letter itself."""
     origin = Origin(job.queue, job.id, job.reason or "", job.attempts_made, at)
-    id = letter_id(job.queue, job.id, at)
+    id = dead_letter_id(job.queue, job.id, at)
     return NewJob(dead_letter, id, job.name, job.data, job.options, extras=Extras(origin=origin))
 
 
@@ -33,6 +33,6 @@ def check_dead_letter(dead_letter: str, queue: str, id: str) -> None:
     """Refuses what could not be stored once the job has failed."""
     if dead_letter == queue:
         raise InvalidOption("dead_letter", f"cannot be {queue!r}, the job's own queue")
-    longest = len(letter_id(queue, id, LAST_INSTANT))
+    longest = len(dead_letter_id(queue, id, LAST_INSTANT))
     if longest > LONGEST_ID:
         raise InvalidOption("id", f"is too long for a job with a dead letter, by {longest - LONGEST_ID} characters")

@@ -23,7 +23,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     """The state in which it ended."""
     result: JsonText | None = None
     stage: str | None = None
-    """In a companion queue: what retention did to it, "stale" or "deleted"."""
+    """In a callback of retention: what was done to that job, "stale" or "deleted"."""
 
 
 class WebhookRule(msgspec.Struct, frozen=True, gc=False):

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from .models import is_model_error
 
-MOST_TOLD: Final = 20
-"""Most mismatches that are told of one value."""
+MOST_LISTED: Final = 20
+"""Most mismatches that are listed of one value."""
 _AT: Final = re.compile(r" - at `(\$[^`]*)`\Z")
 
 
@@ -33,10 +33,10 @@ def mismatches(error: BaseException) -> list[Mismatch]:
     return [Mismatch(path, text[: at.start()] if at else text)]
 
 
-def told(found: Sequence[Mismatch]) -> str:
+def listed(found: Sequence[Mismatch]) -> str:
     """All of them in one line of text, up to a limit."""
-    more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
-    return "; ".join(map(str, found[:MOST_TOLD])) + more
+    more = f"; and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    return "; ".join(map(str, found[:MOST_LISTED])) + more
 
 
 def path_of(steps: Iterable[object]) -> str:

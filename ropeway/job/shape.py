@@ -10,7 +10,7 @@ import msgspec
 from msgspec.inspect import CustomType, type_info
 
 from ..errors import InvalidPayload
-from ..showing import told_by, with_article
+from ..showing import error_text, with_article
 from .codec import Json, JsonText
 from .models import dump_model, is_known, load_model
 
@@ -51,7 +51,7 @@ class Shape(Generic[T]):
             raise
         except Exception as error:
             # Models and dataclasses may run any code.
-            raise InvalidPayload(what, "$", f"cannot be converted: {told_by(error)}") from error
+            raise InvalidPayload(what, "$", f"cannot be converted: {error_text(error)}") from error
 
     def load(self, value: Json) -> T:
         """Raises `msgspec.ValidationError`, which says where the value does not fit."""

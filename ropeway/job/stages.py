@@ -8,7 +8,7 @@ moves that instant on:
      deleted <─┘       └ stale_until └ now - stale_after
 
 So a job that is retried by hand is no longer stale, and being stale costs a job nothing. If some worker has a callback
-for a stage, the same step adds a letter for each job to the queue's companion, where workers run it as a job.
+for a stage, the same step adds a job for each call to a queue of callbacks, which workers serve beside their own.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def stages_in(words: Container[str]) -> tuple[Stage, ...]:
 CALLBACK_BATCH: Final = 100
 """Most jobs that one step moves to a stage with callbacks: it copies each of them, with its data and result."""
 
-COMPANION: Final = "ropeway."
-"""How the name of a companion begins; the stage and the queue's own name follow."""
+SYSTEM_PREFIX: Final = "ropeway."
+"""How the names of Ropeway's own queues begin; for callbacks, the stage and the queue's name follow."""
 
 CALLBACK_OPTIONS: Final[JsonText] = (
     msgspec.json.encode(
@@ -64,7 +64,7 @@ BY_QUEUE: Final = Retention(age=LAST_INSTANT)
 """Replaces the defaults in a queue that deletes: neither an age nor a count of its own removes the job."""
 
 ID_KEPT: Final = 200
-"""How many characters of a job's id are in that of its letter, the last ones: the id may be as long as ids may be."""
+"""How many characters of a job's id are in that of its callback, the last ones: the id may be as long as ids may be."""
 
 
 class Stages(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -92,23 +92,23 @@ class Stages(msgspec.Struct, frozen=True, omit_defaults=True):
         return now - self.delete_after if self.stale_after is None else min(now - self.delete_after, self.stale_until)
 
 
-def companion_of(queue: str, stage: Stage) -> str:
-    """The queue in which callbacks for the jobs of a queue run. Each stage has one: a worker may have one callback."""
-    return f"{COMPANION}{stage}.{queue}"
+def callback_queue(queue: str, stage: Stage) -> str:
+    """The queue in which callbacks for the jobs of a queue run, one for each stage: a worker may have one callback."""
+    return f"{SYSTEM_PREFIX}{stage}.{queue}"
 
 
-def stage_letter_id(stage: str, at: Instant, id: str) -> str:
-    """Another one for each time that a job ends."""
+def callback_id(stage: str, at: Instant, id: str) -> str:
+    """The id of the job that calls back for another: a new one each time that this one ends."""
     return f"{stage}:{at}:{id[-ID_KEPT:]}"
 
 
-def stage_letter(job: JobRecord, stage: Stage) -> NewJob:
-    """The letter about a finished job that becomes stale or is deleted."""
+def callback_job(job: JobRecord, stage: Stage) -> NewJob:
+    """The job that calls back for a finished job, which becomes stale or is deleted."""
     at = job.finished_at or 0
     origin = Origin(job.queue, job.id, job.reason or "", job.attempts_made, at, job.state, job.result, stage)
-    id = stage_letter_id(stage, at, job.id)
+    id = callback_id(stage, at, job.id)
     return NewJob(
-        companion_of(job.queue, stage), id, job.name, job.data, CALLBACK_OPTIONS, extras=Extras(origin=origin)
+        callback_queue(job.queue, stage), id, job.name, job.data, CALLBACK_OPTIONS, extras=Extras(origin=origin)
     )
 
 
@@ -129,11 +129,11 @@ def _age(option: str, given: Duration | None) -> Milliseconds:
     return age
 
 
-def check_companion(queue: str) -> None:
-    """Refuses callbacks for a queue whose companion would have too long a name."""
-    excess = max(len(companion_of(queue, stage)) for stage in STAGES) - LONGEST_QUEUE
+def check_callback_queues(queue: str) -> None:
+    """Refuses callbacks for a queue whose name leaves no room for that of its queues of callbacks."""
+    excess = max(len(callback_queue(queue, stage)) for stage in STAGES) - LONGEST_QUEUE
     if excess > 0:
         raise InvalidOption("queue", f"has a name that is too long for callbacks, by {excess} characters")
 
 
-assert len(stage_letter_id("deleted", LAST_INSTANT, "x" * LONGEST_ID)) <= LONGEST_ID, "ids of letters are ids"
+assert len(callback_id("deleted", LAST_INSTANT, "x" * LONGEST_ID)) <= LONGEST_ID, "ids of callbacks are ids"

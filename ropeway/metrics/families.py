@@ -43,7 +43,7 @@ SCHEDULES: Final = Family("ropeway_schedules", "gauge", "Schedules of the queue,
 LAG: Final = Family(
     "ropeway_schedule_lag_seconds", "gauge", "How late the most late tick of a schedule is; 0 if none is due."
 )
-LETTERS: Final = Family(
+DEAD_LETTERS: Final = Family(
     "ropeway_dead_letters_waiting", "gauge", "Waiting jobs of a queue whose next job is a dead letter."
 )
 DELIVERIES_WAITING: Final = Family(
@@ -65,7 +65,7 @@ MEMORY: Final = Family("process_resident_memory_bytes", "gauge", "Resident memor
 FILES: Final = Family("process_open_fds", "gauge", "Open file descriptors of the process.")
 
 STORE: Final = (
-    *(*TOTALS.values(), JOBS, OLDEST, PAUSED, WORKERS, SLOTS, BUSY, WAIT, RUN, SCHEDULES, LAG, LETTERS),
+    *(*TOTALS.values(), JOBS, OLDEST, PAUSED, WORKERS, SLOTS, BUSY, WAIT, RUN, SCHEDULES, LAG, DEAD_LETTERS),
     *(DELIVERIES_WAITING, DELIVERIES_FAILED, LEFT_OUT, READ, BUILD),
 )
 """Of every page."""

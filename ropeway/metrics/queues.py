@@ -38,7 +38,7 @@ class QueueReading(msgspec.Struct, frozen=True):
     busy: int
     schedules: int
     lag: Milliseconds
-    letters: int
+    dead_letters: int
 
     def put(self, page: Page) -> None:
         queue = self.queue
@@ -55,7 +55,7 @@ class QueueReading(msgspec.Struct, frozen=True):
         page.put_histogram(families.RUN, self.totals.timings.run, queue=queue)
         page.put(families.SCHEDULES, self.schedules, queue=queue)
         page.put(families.LAG, self.lag / 1000, queue=queue)
-        page.put(families.LETTERS, self.letters, queue=queue)
+        page.put(families.DEAD_LETTERS, self.dead_letters, queue=queue)
 
 
 class QueueReader:

@@ -8,7 +8,7 @@ from typing import Final, Literal, Self, TypeAlias, get_args
 import msgspec
 
 from ..job.choices import one_of
-from ..job.stages import STAGES, companion_of
+from ..job.stages import STAGES, callback_queue
 
 Right: TypeAlias = Literal["add", "work", "follow", "read", "operate", "administer"]
 """`follow` is looking at jobs whose id is known, at counts and events; `read` is also searching, logs and metrics."""
@@ -47,7 +47,7 @@ class Principal(msgspec.Struct, frozen=True):
     def reaches(self, queue: str) -> bool:
         """Whoever reaches a queue reaches those in which callbacks of its retention run."""
         for stage in STAGES:
-            queue = queue.removeprefix(companion_of("", stage))
+            queue = queue.removeprefix(callback_queue("", stage))
         if queue.startswith(RESERVED) and "administer" not in self.rights:
             return queue in (self.queues or ())
         return self.queues is None or any(_covers(pattern, queue) for pattern in self.queues)

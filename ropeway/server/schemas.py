@@ -7,11 +7,11 @@ from itertools import islice
 from typing import Any, Final
 
 from ..errors import InvalidOption
-from ..job.mismatches import MOST_TOLD, Mismatch, path_of, told
+from ..job.mismatches import MOST_LISTED, Mismatch, listed, path_of
 from ..showing import LONGEST_MESSAGE, on_one_line, shown
 from .problems import Refused
 
-MOST_FOUND: Final = MOST_TOLD
+MOST_FOUND: Final = MOST_LISTED
 """Most mismatches that are looked for in one request."""
 
 
@@ -44,7 +44,7 @@ class Schemas:
             found = self.mismatches(queue, kind, payload)
             errors += ({"job": number, "path": each.path, "problem": each.problem} for each in found)
             if found:
-                details.append(f"job {number} ({kind}): {told(found)}")
+                details.append(f"job {number} ({kind}): {listed(found)}")
             if len(errors) >= MOST_FOUND:
                 break
         if errors:

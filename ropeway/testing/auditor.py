@@ -16,7 +16,7 @@ from ..job.states import FINAL, STATES
 from ..store.commands import Claim, Command, Configure, Find, Obliterate, Settle, Tick, TrimEvents
 from ..store.contract import Store
 from ..store.values import Answer, Claimed, Cleaned, Settings, Settled
-from .extras_audit import KeyLog, letter_queues, wrong_keys, wrong_letters
+from .extras_audit import KeyLog, follow_up_queues, wrong_follow_ups, wrong_keys
 from .ledger import Ledger
 from .proxy import StoreProxy
 
@@ -105,8 +105,8 @@ class AuditedStore(StoreProxy):
         problems = list(self.audit_log.problems)
         queues = sorted({*self.audit_log.ledgers, *await self.inner.queues()})
         found = {queue: [job async for job in self._all_jobs(queue)] for queue in queues}
-        # A queue whose jobs are all gone is not listed, and may have had letters.
-        for queue in {*queues, *letter_queues(found.values())}:
+        # A queue whose jobs are all gone is not listed, and may have had follow-ups.
+        for queue in {*queues, *follow_up_queues(found.values())}:
             await self._catch_up(queue)
         for queue, jobs in found.items():
             ledger = self.audit_log.ledgers[queue]
@@ -114,7 +114,7 @@ class AuditedStore(StoreProxy):
                 *ledger.problems,
                 *_unlike_the_stream(ledger, jobs),
                 *_broken(jobs),
-                *wrong_letters(jobs, self.audit_log.ledgers),
+                *wrong_follow_ups(jobs, self.audit_log.ledgers),
                 *await wrong_keys(self.inner, queue, jobs, self.audit_log.key_log),
                 *self._completed_twice(queue),
                 *await self._miscounted(queue, jobs),

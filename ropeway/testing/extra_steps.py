@@ -82,7 +82,7 @@ def bundles(draw: st.DrawFn) -> list[list[NewJob]]:
 
 @st.composite
 def with_extras(draw: st.DrawFn, flow: list[NewJob]) -> list[NewJob]:
-    """A flow whose first job has a dedupe key, and whose others may expire or leave letters."""
+    """A flow whose first job has a dedupe key, and whose others may expire or leave follow-ups."""
     root, *others = flow
     return [
         replace(root, extras=draw(extras(*IN_FLOWS, queue=root.queue))),
@@ -118,7 +118,7 @@ EXTRA_STEPS: Final[dict[str, tuple[int, dict[str, st.SearchStrategy[Any]]]]] = {
     "add_with_extras": (9, {"bundles": bundles()}),
     # What follows from the end of such jobs is rare otherwise.
     "a_job_follows_an_active_one": (2, {"ids": st.lists(_job_ids, min_size=2, max_size=2, unique=True), "key": _keys}),
-    "a_job_with_letters_fails": (2, {"id": _job_ids}),
+    "a_job_with_follow_ups_fails": (2, {"id": _job_ids}),
     "settle_and_add": (
         2,
         {

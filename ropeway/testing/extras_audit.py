@@ -1,4 +1,4 @@
-"""What the auditor checks about dedupe keys and letters."""
+"""What the auditor checks about dedupe keys and follow-ups."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 from ..job.dedupe import DedupeMode
+from ..job.follow_ups import follow_ups_of
 from ..job.instants import LAST_INSTANT
-from ..job.letters import letters_of
 from ..job.record import JobRecord, NewJob
 from ..job.states import FINAL
 from ..store.commands import Add, Command, ReleaseDedupe, Settle, Update, WriteSchedules
@@ -85,29 +85,29 @@ async def wrong_keys(store: Store, queue: str, jobs: Sequence[JobRecord], key_lo
     return problems
 
 
-def letter_queues(found: Iterable[Sequence[JobRecord]]) -> set[str]:
-    return {letter.queue for jobs in found for job in jobs for letter in _letters(job)}
+def follow_up_queues(found: Iterable[Sequence[JobRecord]]) -> set[str]:
+    return {follow_up.queue for jobs in found for job in jobs for follow_up in _follow_ups(job)}
 
 
-def wrong_letters(jobs: Sequence[JobRecord], ledgers: Mapping[str, Ledger]) -> Iterable[str]:
-    """Final jobs with a letter that was never added, letters of jobs that did not end so, and second letters."""
+def wrong_follow_ups(jobs: Sequence[JobRecord], ledgers: Mapping[str, Ledger]) -> Iterable[str]:
+    """Final jobs whose follow-up was never added, follow-ups of jobs that did not end so, and second ones."""
     for job in jobs:
-        for letter in _letters(job):
-            there = ledgers[letter.queue]
-            if there.is_whole and letter.id not in there.added:
-                yield f"{job.id} {job.state}, and its letter was not added to {letter.queue}"
+        for follow_up in _follow_ups(job):
+            there = ledgers[follow_up.queue]
+            if there.is_whole and follow_up.id not in there.added:
+                yield f"{job.id} {job.state}, and its follow-up was not added to {follow_up.queue}"
     origins = Counter(job.extras.origin for job in jobs if job.extras and job.extras.origin)
     for origin, count in origins.items():
         source = ledgers.get(origin.queue)
         if source is not None and source.is_whole and (origin.id, origin.event) not in source.ended:
-            yield f"{origin.id} has a letter, and has not {origin.event}"
+            yield f"{origin.id} has a follow-up, and has not {origin.event}"
         if count > 1:
-            yield f"{origin.id} {origin.event} once, and left {count} letters in the same queue"
+            yield f"{origin.id} {origin.event} once, and left {count} follow-ups in the same queue"
 
 
-def _letters(job: JobRecord) -> Iterable[NewJob]:
-    """The letters that a job left if it is final."""
-    return () if job.extras is None or job.finished_at is None else letters_of(job, job.extras, job.finished_at)
+def _follow_ups(job: JobRecord) -> Iterable[NewJob]:
+    """The follow-ups that a job left if it is final."""
+    return () if job.extras is None or job.finished_at is None else follow_ups_of(job, job.extras, job.finished_at)
 
 
 def _new_jobs(command: Command[Any]) -> Iterable[NewJob]:

@@ -23,7 +23,7 @@ from ..job.marks import Marking
 from ..job.outcomes import Outcome, SettlingMove
 from ..job.record import JobRecord, NewJob
 from ..job.retention import Retention
-from ..job.stages import STAGES, Stage, companion_of
+from ..job.stages import STAGES, Stage, callback_queue
 from ..job.states import OPEN, STATES, State
 from ..job.webhooks import DELIVERIES
 from ..store import commands
@@ -176,7 +176,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.add([[keyed(key, "keep-last", id=id)]])
             self._claim(claim_request(3))
 
-    def a_job_with_letters_fails(self, id: str) -> None:
+    def a_job_with_follow_ups_fails(self, id: str) -> None:
         webhook = WebhookRule("https://example.com/", ("failed",))
         self.add([[new_job(id, extras=Extras(dead_letter=ELSEWHERE, webhook=webhook))]])
         self._claim(claim_request(3))
@@ -347,10 +347,10 @@ class StoreMachine(RuleBasedStateMachine):
         self.do(commands.CountWaiting(QUEUE, [-1, 0, 1]))
         self.do(commands.ReadSettings(QUEUE))
         self.do(Find(QUEUE, STATES, stale=True))
-        letters = DELIVERIES, *(companion_of(QUEUE, stage) for stage in STAGES)
-        for queue in letters:
+        systems = DELIVERIES, *(callback_queue(QUEUE, stage) for stage in STAGES)
+        for queue in systems:
             self.do(Find(queue, STATES))
-        for queue in (*QUEUES, *letters):
+        for queue in (*QUEUES, *systems):
             assert self.run(_announced(self.store, queue)) == self.run(_announced(self.reference, queue))
 
     # Help

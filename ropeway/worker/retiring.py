@@ -1,4 +1,4 @@
-"""Callbacks of retention: `on_stale` and `on_delete` of a worker run as jobs of the queue's companions."""
+"""Callbacks of retention: `on_stale` and `on_delete` of a worker run as jobs of queues for them, by companions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..client.running import is_async
 from ..errors import Unrecoverable
 from ..job.codec import decode
 from ..job.instants import moment_of
-from ..job.stages import Stage, companion_of
+from ..job.stages import Stage, callback_queue
 from ..job.states import State
 from .job import Job, SyncJob
 from .options import Rules
@@ -29,9 +29,9 @@ def callbacks_of(rules: Rules) -> dict[Stage, RetentionCallback]:
 
 
 def retention_queue(queue: str, stage: Stage, callback: RetentionCallback) -> SystemQueue:
-    """The companion of a queue for one stage, whose jobs call back."""
+    """The queue of one stage's callbacks."""
     return SystemQueue(
-        companion_of(queue, stage),
+        callback_queue(queue, stage),
         CONCURRENCY,
         lambda _: Caller(callback),
         is_allowed=lambda _: True,
@@ -41,7 +41,7 @@ def retention_queue(queue: str, stage: Stage, callback: RetentionCallback) -> Sy
 
 
 class Caller:
-    """Calls back for each job of a companion queue: on the loop, or in a thread if the callback is a plain function."""
+    """Calls back for each job of its queue: on the loop, or in a thread if the callback is a plain function."""
 
     def __init__(self, callback: RetentionCallback) -> None:
         self._callback = callback

@@ -16,7 +16,7 @@ from ..client.signature import TaskSignature
 from ..errors import InvalidOption, InvalidPayload, Postponed
 from ..job.backoff import Backoff
 from ..job.codec import LARGEST_SIZE_LIMIT, Json, JsonText, encode
-from ..job.mismatches import mismatches, told
+from ..job.mismatches import listed, mismatches
 from ..job.record import JobRecord
 from ..job.shape import Shape
 from ..logger import log
@@ -63,7 +63,7 @@ def _reader(decode: Callable[[JsonText], Any]) -> Callable[[JsonText], Any]:
         try:
             return decode(data)
         except msgspec.DecodeError as wrong:
-            raise PayloadRefused.because(told(mismatches(wrong))) from None
+            raise PayloadRefused.because(listed(mismatches(wrong))) from None
         except RecursionError as wrong:
             raise PayloadRefused.because(wrong) from None
 

@@ -23,7 +23,7 @@ from ..job.choices import is_word, yes_or_no
 from ..job.durations import Duration
 from ..job.ids import new_worker_id
 from ..job.names import job_name
-from ..job.stages import check_companion
+from ..job.stages import check_callback_queues
 from ..showing import shown
 from .background import Background
 from .handlers import EVERY_NAME, HandlerFunction, Handlers, handler_of, of_job_type
@@ -70,7 +70,7 @@ class Worker(Guided):
         self._rules = read_worker_options(options)
         if callbacks_of(self._rules):
             for queue in self.queues:
-                check_companion(queue.name)
+                check_callback_queues(queue.name)
         self.name = self._rules.name or self.id
         self._concurrency = self._rules.concurrency
         self._handlers = Handlers(handler)

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ropeway.errors import InvalidOption
-from ropeway.job.dead_letters import check_dead_letter, letter_id, letter_of
+from ropeway.job.dead_letters import check_dead_letter, dead_letter_id, dead_letter_of
 from ropeway.job.extras import Extras, Origin
 from ropeway.job.names import LONGEST_ID
 from ropeway.job.record import JobRecord
@@ -18,7 +18,7 @@ FAILED = JobRecord(
 
 
 def test_a_letter_has_the_job_and_where_it_comes_from():
-    letter = letter_of(FAILED, "graves", NOW + 5)
+    letter = dead_letter_of(FAILED, "graves", NOW + 5)
 
     assert (letter.queue, letter.name, letter.data, letter.options) == (
         "graves",
@@ -32,12 +32,12 @@ def test_a_letter_has_the_job_and_where_it_comes_from():
 def test_a_letter_has_no_dead_letter_and_no_key():
     job = replace(FAILED, extras=Extras(dead_letter="graves", start_within=5))
 
-    assert letter_of(job, "graves", NOW).extras == Extras(origin=Origin(QUEUE, "a", "no luck", 3, NOW))
+    assert dead_letter_of(job, "graves", NOW).extras == Extras(origin=Origin(QUEUE, "a", "no luck", 3, NOW))
 
 
 def test_a_job_that_fails_again_has_another_letter():
-    assert letter_id(QUEUE, "a", NOW) != letter_id(QUEUE, "a", NOW + 1)
-    assert letter_of(FAILED, "graves", NOW).id == letter_of(FAILED, "graves", NOW).id
+    assert dead_letter_id(QUEUE, "a", NOW) != dead_letter_id(QUEUE, "a", NOW + 1)
+    assert dead_letter_of(FAILED, "graves", NOW).id == dead_letter_of(FAILED, "graves", NOW).id
 
 
 def test_its_own_queue_is_refused():
@@ -46,7 +46,7 @@ def test_its_own_queue_is_refused():
 
 
 def test_an_id_that_leaves_no_room_for_that_of_the_letter_is_refused():
-    room = LONGEST_ID - len(letter_id(QUEUE, "", 10**14))
+    room = LONGEST_ID - len(dead_letter_id(QUEUE, "", 10**14))
     check_dead_letter("graves", QUEUE, "x" * room)
 
     with pytest.raises(InvalidOption, match=r"too long .* by 1 characters"):

@@ -9,7 +9,7 @@ import msgspec
 import pydantic
 import pytest
 
-from ropeway.job.mismatches import MOST_TOLD, Mismatch, mismatches, told
+from ropeway.job.mismatches import MOST_LISTED, Mismatch, listed, mismatches
 from ropeway.job.shape import Shape
 
 
@@ -50,8 +50,8 @@ def test_a_model_says_every_place_from_the_outside():
     assert [each.path for each in found(Person, {"name": "A", "pets": 1})] == ["$.name", "$.pets"]
 
 
-def test_all_are_told_up_to_a_limit():
-    many = [Mismatch(f"$[{place}]", "is odd") for place in range(MOST_TOLD + 5)]
-    assert told(many[:2]) == "is odd - at `$[0]`; is odd - at `$[1]`"
-    assert told(many).endswith("; and 5 more")
-    assert told([Mismatch("$", "is odd")]) == "is odd"
+def test_all_are_listed_up_to_a_limit():
+    many = [Mismatch(f"$[{place}]", "is odd") for place in range(MOST_LISTED + 5)]
+    assert listed(many[:2]) == "is odd - at `$[0]`; is odd - at `$[1]`"
+    assert listed(many).endswith("; and 5 more")
+    assert listed([Mismatch("$", "is odd")]) == "is odd"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ropeway.job.names import LONGEST_ID
 from ropeway.job.options import stored_options
 from ropeway.job.retention import FOREVER, KEEP_COMPLETED, KEEP_FAILED, NOT_AT_ALL, Retention
-from ropeway.job.stages import BY_QUEUE, CALLBACK_OPTIONS, Stages, stage_letter_id
+from ropeway.job.stages import BY_QUEUE, CALLBACK_OPTIONS, Stages, callback_id
 from ropeway.testing.factories import DAY, MINUTE, NOW
 
 
@@ -25,13 +25,13 @@ def test_no_job_is_deleted_before_it_is_stale():
     assert Stages(MINUTE).deleted_before(NOW) is None
 
 
-def test_a_letter_of_a_job_with_a_long_id_has_the_end_of_it():
+def test_a_callback_of_a_job_with_a_long_id_has_the_end_of_it():
     id = "x" * (LONGEST_ID - 3) + "end"
 
-    letter = stage_letter_id("deleted", NOW, id)
+    callback = callback_id("deleted", NOW, id)
 
-    assert len(letter) <= LONGEST_ID
-    assert letter.endswith("xend")
+    assert len(callback) <= LONGEST_ID
+    assert callback.endswith("xend")
 
 
 def test_callbacks_are_tried_for_about_a_day():

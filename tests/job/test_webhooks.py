@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ropeway.errors import InvalidOption
 from ropeway.job.extras import Extras, Origin, WebhookRule
-from ropeway.job.letters import letters_of
+from ropeway.job.follow_ups import follow_ups_of
 from ropeway.job.names import LONGEST_ID
 from ropeway.job.options import stored_options
 from ropeway.job.record import JobRecord
@@ -20,7 +20,7 @@ RULE = WebhookRule("https://example.com/", FINAL)
 
 
 def test_a_delivery_has_all_that_is_sent_and_is_not_reported_itself():
-    [delivery] = letters_of(DONE, Extras(webhook=RULE), NOW)
+    [delivery] = follow_ups_of(DONE, Extras(webhook=RULE), NOW)
 
     origin = Origin(QUEUE, "a", "", 1, NOW, "completed", "5")
     assert (delivery.queue, delivery.name, delivery.data, delivery.options) == (
@@ -30,7 +30,7 @@ def test_a_delivery_has_all_that_is_sent_and_is_not_reported_itself():
         DELIVERY_OPTIONS,
     )
     assert delivery.extras == Extras(origin=origin, webhook=WebhookRule(RULE.url))
-    assert [*letters_of(replace(DONE, extras=delivery.extras), delivery.extras, NOW)] == []
+    assert [*follow_ups_of(replace(DONE, extras=delivery.extras), delivery.extras, NOW)] == []
 
 
 def test_retries_span_about_a_day():

@@ -368,19 +368,19 @@ class ExpiresWhatWasStarted(Spoiled):
             return await super().spoil(command, now)
 
 
-class LosesLetters(Patched):
+class LosesFollowUps(Patched):
     during, part = (Settle,), "ending.store"
 
 
-class DoublesLetters(Patched):
-    """Each add of a letter has an id of its own, and is repeated."""
+class DoublesFollowUps(Patched):
+    """Each add of a follow-up has an id of its own, and is repeated."""
 
     during, part = (Settle,), "ending.store"
 
     @staticmethod
-    def instead(step: Any, letter: NewJob) -> None:
-        for id in (letter.id, f"{letter.id}-again"):
-            store_job(step, replace(letter, id=id))
+    def instead(step: Any, job: NewJob) -> None:
+        for id in (job.id, f"{job.id}-again"):
+            store_job(step, replace(job, id=id))
 
 
 class WritesStaleSchedules(Spoiled):
@@ -547,8 +547,8 @@ BUGS: Final = [
         lambda on: suite.TestExpiry().test_a_job_that_was_started_does_not_expire(on.store),
         is_seen_by_the_machine=False,
     ),
-    Bug(LosesLetters, lambda on: suite.TestDeadLetters().test_it_outlives_a_job_that_is_removed_at_once(on.store)),
-    Bug(DoublesLetters, lambda on: suite.TestDeadLetters().test_a_repeated_settle_leaves_no_second(on.store)),
+    Bug(LosesFollowUps, lambda on: suite.TestDeadLetters().test_it_outlives_a_job_that_is_removed_at_once(on.store)),
+    Bug(DoublesFollowUps, lambda on: suite.TestDeadLetters().test_a_repeated_settle_leaves_no_second(on.store)),
     Bug(
         WritesStaleSchedules,
         lambda on: suite.TestWriteSchedules().test_a_write_with_another_version_does_nothing(on.store),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from ropeway import Queue, RetiredJob, Worker
-from ropeway.job.stages import companion_of
+from ropeway.job.stages import callback_queue
 from ropeway.testing import FakeClock
 from tests.worker.callbacks import Callback, handle
 
@@ -47,7 +47,7 @@ async def test_a_worker_with_one_callback_leaves_the_other_stage_to_others(clock
         await clock.advance("1 hour")
 
     assert (first.calls, second.calls) == (1, 0)
-    left = await Queue(companion_of(queue.name, "deleted"), store=queue.store).find("waiting")
+    left = await Queue(callback_queue(queue.name, "deleted"), store=queue.store).find("waiting")
     assert [letter.snapshot.origin and letter.snapshot.origin.id for letter in left] == [job.id]
 
 
@@ -60,5 +60,5 @@ async def test_after_callbacks_are_forgotten_nothing_is_kept_for_them(clock: Fak
         await queue.add("send")
         await clock.advance("2 hours")
 
-    assert (await Queue(companion_of(queue.name, "stale"), store=queue.store).find()).next is None
+    assert (await Queue(callback_queue(queue.name, "stale"), store=queue.store).find()).next is None
     assert len(await queue.find(stale=True)) == 1

@@ -15,7 +15,7 @@ from ...job.codec import decode, encode
 from ...job.durations import milliseconds
 from ...job.failure import TRACE_LIMIT, UNKNOWN_REASON, Failure
 from ...job.instants import moment_of
-from ...job.mismatches import told
+from ...job.mismatches import listed
 from ...job.names import job_name
 from ...job.numbers import whole
 from ...job.options import LOG_LINES
@@ -113,7 +113,7 @@ async def _startable(call: Call, records: Sequence[JobRecord]) -> list[ClaimedJo
                 job = _claimed_job(record, facts.options.attempts)
                 misfits = call.broker.schemas.mismatches(record.queue, record.name, job.payload)
                 if misfits:
-                    problem = f"{INVALID_PAYLOAD}: {told(misfits)}"
+                    problem = f"{INVALID_PAYLOAD}: {listed(misfits)}"
                 else:
                     jobs.append(job)
         except msgspec.MsgspecError as damage:

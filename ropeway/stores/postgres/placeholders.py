@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
-from ...job.dead_letters import letter_id
+from ...job.dead_letters import dead_letter_id
 from ...job.dedupe import ACTIONS, SUPERSEDED, DedupeAction
 from ...job.events import NOTICES, PUBLISHED
 from ...job.failure import EXPIRED_REASON
@@ -18,11 +18,11 @@ from ...job.retention import KEEP_FAILED
 from ...job.stages import (
     CALLBACK_BATCH,
     CALLBACK_OPTIONS,
-    COMPANION,
     DEFAULT_KEEPS,
     ID_KEPT,
     STAGES,
-    stage_letter_id,
+    SYSTEM_PREFIX,
+    callback_id,
 )
 from ...job.stalls import stall_reason
 from ...job.states import FINAL, STATES
@@ -95,7 +95,7 @@ def values() -> Mapping[str, object]:
         **_stall_reasons(),
         **_flows(),
         **_dedupe(),
-        **_letters(),
+        **_follow_ups(),
         **_carried(),
         **_record(),
         **{name: " ".join(f"SET {setting}" for setting in settings) for name, settings in PLANNING.items()},
@@ -165,17 +165,17 @@ def _dedupe() -> dict[str, str]:
     }
 
 
-def _letters() -> dict[str, str]:
-    """Formats of letters' ids, and what all deliveries have in common."""
+def _follow_ups() -> dict[str, str]:
+    """Formats of the ids of follow-ups, and the options of those that have their own."""
     return {
-        "LETTER_ID": letter_id("%1$s", "%2$s", 0).removesuffix("0") + "%3$s",
+        "DEAD_LETTER_ID": dead_letter_id("%1$s", "%2$s", 0).removesuffix("0") + "%3$s",
         "DELIVERY_ID": delivery_id("%1$s", "%2$s", 0, "%4$s").replace(":0:", ":%3$s:"),
         "DELIVERIES": _in_two(DELIVERIES),
         "DELIVERY_OPTIONS": DELIVERY_OPTIONS,
         "STAGES": _quoted(STAGES),
-        "STAGE_LETTER_ID": stage_letter_id("%1$s", 0, "%3$s").replace(":0:", ":%2$s:"),
-        "COMPANION": _in_two(COMPANION),
-        "CALLBACK_BATCH": CALLBACK_BATCH,
+        "CALLBACK_ID": callback_id("%1$s", 0, "%3$s").replace(":0:", ":%2$s:"),
+        "SYSTEM_PREFIX": _in_two(SYSTEM_PREFIX),
+        "CALLBACK_BATCH": str(CALLBACK_BATCH),
         "CALLBACK_OPTIONS": CALLBACK_OPTIONS,
         "ID_KEPT": str(ID_KEPT),
         "IS_DEFAULT_KEEP": " OR ".join(

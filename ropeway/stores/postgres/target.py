@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import Error
 
 from ...errors import InvalidOption
-from ...showing import shown, told_by
+from ...showing import error_text, shown
 from ...store.url import LONGEST_HOST, checked_host, checked_port, parts_of
 
 DEFAULT_SCHEMA: Final = "ropeway"
@@ -52,7 +52,7 @@ class Target(msgspec.Struct, frozen=True):
         try:
             _check_hosts(conninfo_to_dict(conninfo))
         except Error as wrong:
-            raise InvalidOption("url", f"cannot be {shown(safe)}: {told_by(wrong)}") from None
+            raise InvalidOption("url", f"cannot be {shown(safe)}: {error_text(wrong)}") from None
         except ValueError:
             remedy = f"a host has at most {LONGEST_HOST} letters, a port is 1 to 65535, and all is UTF-8"
             raise InvalidOption("url", f"cannot be {shown(safe)}: {remedy}") from None

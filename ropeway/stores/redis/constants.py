@@ -17,7 +17,7 @@ from ...job.moves import MOVES
 from ...job.outcomes import SettlingMove
 from ...job.retention import Retention
 from ...job.rules import METRICS_OF, MetricName
-from ...job.stages import CALLBACK_BATCH, CALLBACK_OPTIONS, COMPANION, DEFAULT_KEEPS, ID_KEPT, STAGES
+from ...job.stages import CALLBACK_BATCH, CALLBACK_OPTIONS, DEFAULT_KEEPS, ID_KEPT, STAGES, SYSTEM_PREFIX
 from ...job.stalls import GIVEN_UP, StallVerdict, stall_reason
 from ...job.states import FINAL, STATES, State
 from ...job.webhooks import DELIVERIES, DELIVERY_OPTIONS
@@ -170,7 +170,7 @@ VALUES: Final[Mapping[str, object]] = {
     "METRICS_KEPT": METRICS_KEPT,
     "REVOKED_KEPT": REVOKED_KEPT,
     "STAGES": literal(STAGES),
-    "COMPANION": COMPANION,
+    "SYSTEM_PREFIX": SYSTEM_PREFIX,
     "CALLBACK_BATCH": CALLBACK_BATCH,
     "CALLBACK_OPTIONS": CALLBACK_OPTIONS,
     "ID_KEPT": ID_KEPT,

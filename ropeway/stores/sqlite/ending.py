@@ -1,7 +1,7 @@
 """The one function by which jobs become final, and the one by which they are removed, a batch at a time.
 
 Whatever follows from the end of a job, or from its removal, belongs here, in the same transaction: what becomes of its
-parents and of jobs that wait for its dedupe key, its letters, and what retention removes.
+parents and of jobs that wait for its dedupe key, its follow-ups, and what retention removes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Ends:
         """Sequence numbers of jobs that waited for the end of others by a dedupe key. Some may have ended since."""
         self._news: list[News] = []
         """What parents are to be told."""
-        self._letters: list[NewJob] = []
+        self._follow_ups: list[NewJob] = []
         """Letters to add."""
         self._ended: list[tuple[QueueRow, State, Sequence[Ending]]] = []
         """Jobs whose retention is to be applied."""
@@ -107,16 +107,16 @@ class Ends:
         self._awaiting += families
 
     def conclude(self) -> None:
-        """Tells parents, which may end too, adds letters, and applies the retention of all that ended."""
+        """Tells parents, which may end too, adds follow-ups, and applies the retention of all that ended."""
         if self._news or self._awaiting:
             self._tell_parents()
-        if self._letters:
-            self._store_letters()
+        if self._follow_ups:
+            self._add_follow_ups()
         for row, state, ended in self._ended:
             apply_retention(self.tx, row, state, ended, self.now)
 
-    def post(self, letters: Iterable[NewJob]) -> None:
-        self._letters += letters
+    def add_later(self, jobs: Iterable[NewJob]) -> None:
+        self._follow_ups += jobs
 
     def _end(self, row: QueueRow, move: MoveName, jobs: Sequence[Ending], **more: Any) -> None:
         if row.stages is not None:
@@ -127,16 +127,16 @@ class Ends:
     def _note(self, after: Aftermath) -> None:
         if after is not NOTHING:
             self._news += after.news
-            self._letters += after.letters
+            self._follow_ups += after.follow_ups
             self.promoted |= after.promoted
 
-    def _store_letters(self) -> None:
-        letters, self._letters = self._letters, []
-        for name, group in grouped(letters, lambda letter: letter.queue).items():
+    def _add_follow_ups(self) -> None:
+        jobs, self._follow_ups = self._follow_ups, []
+        for name, group in grouped(jobs, lambda job: job.queue).items():
             row = self.tx.queue(name, create=True)
             # A job that ends twice in one instant and in the same way leaves one.
-            there = known_ids(self.tx, row, [letter.id for letter in group])
-            new = {letter.id: letter for letter in group if letter.id not in there}
+            there = known_ids(self.tx, row, [job.id for job in group])
+            new = {job.id: job for job in group if job.id not in there}
             for portion in portions(list(new.values())):
                 store(self.tx, row, portion, self.now, None)
 

@@ -12,8 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ...job.codec import JsonText
+from ...job.follow_ups import follow_ups_of
 from ...job.instants import Instant
-from ...job.letters import letters_of
 from ...job.moves import MOVES, MoveName
 from ...job.options import StoredOptions
 from ...job.record import NewJob
@@ -79,7 +79,7 @@ class Aftermath(NamedTuple):
 
     news: Sequence[News] = ()
     """What to tell parents."""
-    letters: Sequence[NewJob] = ()
+    follow_ups: Sequence[NewJob] = ()
     """Letters to add."""
     promoted: AbstractSet[int] = frozenset()
     """Sequence numbers of jobs that waited for the end of others by a dedupe key, and no longer do."""
@@ -135,7 +135,7 @@ def finish(
     news = news_of(tx, row, move, told) if told else ()
     writes = HAS_WEBHOOK | HAS_DEAD_LETTER if state == "failed" else HAS_WEBHOOK
     writers = [job.seq for job in jobs if job.has & writes] if has & writes else []
-    return Aftermath(news, _letters(tx, row, writers, now) if writers else (), promoted)
+    return Aftermath(news, _follow_ups(tx, row, writers, now) if writers else (), promoted)
 
 
 def _all_bits(jobs: Sequence[Ending] | Sequence[Removal]) -> int:
@@ -152,12 +152,12 @@ def _now_waiting(job: Ending) -> Ending:
     return replace(job, source="waiting", detail=detail)
 
 
-def _letters(tx: Transaction, row: QueueRow, seqs: Sequence[int], now: Instant) -> list[NewJob]:
+def _follow_ups(tx: Transaction, row: QueueRow, seqs: Sequence[int], now: Instant) -> list[NewJob]:
     return [
-        letter
+        follow_up
         for job in records_of(tx, row, seqs)
         if job.extras is not None
-        for letter in letters_of(job, job.extras, now)
+        for follow_up in follow_ups_of(job, job.extras, now)
     ]
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...job.instants import Instant
-from ...job.stages import Stage, Stages, stage_letter
+from ...job.stages import Stage, Stages, callback_job
 from ...job.states import FINAL, State
 from ...store.staging import stage_batch
 from .decoding import decoder
@@ -58,7 +58,7 @@ def _mark(tx: Transaction, row: QueueRow, stages: Stages, now: Instant, ends: En
     jobs = [*_between(tx, row, stages.stale_until, due[-1], _NO_LIMIT)]
     row.stages = replace(stages, stale_until=due[-1])
     row.announce("stale", now, None, [(job.id, None) for job in jobs])
-    _post(tx, row, stages, "stale", jobs, ends)
+    _call_back(tx, row, stages, "stale", jobs, ends)
     return len(jobs)
 
 
@@ -70,7 +70,7 @@ def _delete(tx: Transaction, row: QueueRow, stages: Stages, now: Instant, ends: 
     jobs = [*_between(tx, row, _NO_LIMIT, limit, batch)][:batch]
     if jobs:
         row.announce("deleted", now, None, [(job.id, None) for job in jobs])
-        _post(tx, row, stages, "deleted", jobs, ends)
+        _call_back(tx, row, stages, "deleted", jobs, ends)
         ends.remove([Removal(job.seq, job.id, job.state, job.has) for job in jobs])
     return len(jobs)
 
@@ -82,9 +82,9 @@ def _between(tx: Transaction, row: QueueRow, after: Instant, until: Instant, lim
         yield from _ended(tx.get(_SQL["ended_between"], values))
 
 
-def _post(tx: Transaction, row: QueueRow, stages: Stages, stage: Stage, jobs: Sequence[Ended], ends: Ends) -> None:
+def _call_back(tx: Transaction, row: QueueRow, stages: Stages, stage: Stage, jobs: Sequence[Ended], ends: Ends) -> None:
     if stage in stages.callbacks:
-        ends.post(stage_letter(job, stage) for job in records_of(tx, row, [job.seq for job in jobs]))
+        ends.add_later(callback_job(job, stage) for job in records_of(tx, row, [job.seq for job in jobs]))
 
 
 def next_stages_at(tx: Transaction, row: QueueRow) -> Iterator[Instant]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...job.dead_letters import letter_id
+from ...job.dead_letters import dead_letter_id
 from ...job.extras import Extras, Origin
 from ...job.failure import EXPIRED_REASON
 from ...job.retention import NOT_AT_ALL
@@ -26,7 +26,7 @@ class TestDeadLetters:
 
         await store.settle(QUEUE, [fail(held, reason='no "luck"\n')], now=NOW + 5)
 
-        letter = await read(store, letter_id(QUEUE, "job", NOW + 5), DEAD)
+        letter = await read(store, dead_letter_id(QUEUE, "job", NOW + 5), DEAD)
         assert (letter.state, letter.name, letter.data) == ("waiting", held.name, '{"n":1}')
         assert (letter.options, letter.created_at, letter.attempts_made) == (held.options, NOW + 5, 0)
         assert letter.extras == Extras(origin=Origin(QUEUE, "job", 'no "luck"\n', 1, NOW + 5))
@@ -37,7 +37,7 @@ class TestDeadLetters:
 
         await store.settle(QUEUE, [fail(held)], now=NOW)
 
-        assert await events_of(store, "add", DEAD) == [(letter_id(QUEUE, "job", NOW), {"name": held.name})]
+        assert await events_of(store, "add", DEAD) == [(dead_letter_id(QUEUE, "job", NOW), {"name": held.name})]
         assert (await store.count(DEAD))["waiting"] == 1
         assert DEAD in await store.queues()
 
@@ -57,7 +57,7 @@ class TestDeadLetters:
 
         reason = (await read(store, "job")).reason
         origin = Origin(QUEUE, "job", reason or "", 0, NOW + LOCK)
-        assert await letters(store) == [(letter_id(QUEUE, "job", NOW + LOCK), origin)]
+        assert await letters(store) == [(dead_letter_id(QUEUE, "job", NOW + LOCK), origin)]
 
     async def test_a_job_that_expires_leaves_one(self, store: Store) -> None:
         await add_one(store, id="job", extras=Extras(start_within=SECOND, dead_letter=DEAD))
@@ -65,7 +65,7 @@ class TestDeadLetters:
         await store.tick(QUEUE, StallRules(), now=NOW + SECOND)
 
         origin = Origin(QUEUE, "job", EXPIRED_REASON, 0, NOW + SECOND)
-        assert await letters(store) == [(letter_id(QUEUE, "job", NOW + SECOND), origin)]
+        assert await letters(store) == [(dead_letter_id(QUEUE, "job", NOW + SECOND), origin)]
 
     async def test_a_parent_that_fails_by_a_child_leaves_one(self, store: Store) -> None:
         root, child = new_flow(new_job("root", extras=LETTER), new_job("child", queue=ELSEWHERE))
@@ -75,7 +75,7 @@ class TestDeadLetters:
         await store.settle(ELSEWHERE, [fail(held)], now=NOW)
 
         [(id, origin)] = await letters(store)
-        assert id == letter_id(QUEUE, "root", NOW)
+        assert id == dead_letter_id(QUEUE, "root", NOW)
         assert origin == Origin(QUEUE, "root", f"child {ELSEWHERE}/child failed: no luck", 0, NOW)
 
     async def test_each_failure_leaves_another(self, store: Store) -> None:
@@ -84,7 +84,7 @@ class TestDeadLetters:
         await store.retry(QUEUE, ["job"], now=NOW + 1)
         await store.settle(QUEUE, [fail(await claim_one(store, now=NOW + 1))], now=NOW + 2)
 
-        assert [id for id, _ in await letters(store)] == [letter_id(QUEUE, "job", at) for at in (NOW, NOW + 2)]
+        assert [id for id, _ in await letters(store)] == [dead_letter_id(QUEUE, "job", at) for at in (NOW, NOW + 2)]
 
     async def test_failures_in_the_same_instant_leave_one(self, store: Store) -> None:
         held = await active(store, id="job", extras=LETTER)
@@ -126,4 +126,4 @@ class TestDeadLetters:
 
         await store.settle(QUEUE, [fail(job) for job in held], now=NOW)
 
-        assert [id for id, _ in await letters(store)] == [letter_id(QUEUE, f"job-{n}", NOW) for n in (1, 3)]
+        assert [id for id, _ in await letters(store)] == [dead_letter_id(QUEUE, f"job-{n}", NOW) for n in (1, 3)]

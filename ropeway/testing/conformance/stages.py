@@ -11,7 +11,7 @@ from ...job.extras import Extras, Origin
 from ...job.instants import LAST_INSTANT
 from ...job.record import JobRecord
 from ...job.retention import FOREVER, NOT_AT_ALL, Retention
-from ...job.stages import CALLBACK_BATCH, CALLBACK_OPTIONS, STAGES, Stage, Stages, companion_of, stage_letter_id
+from ...job.stages import CALLBACK_BATCH, CALLBACK_OPTIONS, STAGES, Stage, Stages, callback_id, callback_queue
 from ...job.states import FINAL, STATES
 from ...store.commands import Find
 from ...store.contract import Store
@@ -43,8 +43,8 @@ async def tick(store: Store, now: int) -> Ticked:
     return await store.tick(QUEUE, StallRules(), now=now)
 
 
-async def letters(store: Store, stage: Stage) -> list[JobRecord]:
-    return await claim(store, 10, queue=companion_of(QUEUE, stage), now=NOW + DAY)
+async def callbacks(store: Store, stage: Stage) -> list[JobRecord]:
+    return await claim(store, 10, queue=callback_queue(QUEUE, stage), now=NOW + DAY)
 
 
 class TestStages:
@@ -271,18 +271,18 @@ class TestRetentionCallbacks:
         assert (first.stale, first.removed, first.more) == (CALLBACK_BATCH, CALLBACK_BATCH, True)
         assert (second.stale, second.removed, second.more) == (1, 1, False)
 
-    async def test_a_stale_job_leaves_a_letter_in_the_companion_queue(self, store: Store) -> None:
+    async def test_a_stale_job_leaves_a_job_in_a_queue_of_callbacks(self, store: Store) -> None:
         await store.configure_stages(QUEUE, stale_after=HOUR, callbacks=["stale"], now=NOW)
         held = await active(store, id="job", data='{"n":1}', attempts=2)
         await store.settle(QUEUE, [complete(held, '"done"', keep=FOREVER)], now=NOW)
 
         await tick(store, NOW + HOUR)
 
-        letter = await read(store, stage_letter_id("stale", NOW, "job"), companion_of(QUEUE, "stale"))
+        left = await read(store, callback_id("stale", NOW, "job"), callback_queue(QUEUE, "stale"))
         origin = Origin(QUEUE, "job", "", 0, NOW, "completed", '"done"', "stale")
-        assert letter.extras == Extras(origin=origin)
-        assert (letter.state, letter.name, letter.data) == ("waiting", held.name, '{"n":1}')
-        assert (letter.options, letter.created_at) == (CALLBACK_OPTIONS, NOW + HOUR)
+        assert left.extras == Extras(origin=origin)
+        assert (left.state, left.name, left.data) == ("waiting", held.name, '{"n":1}')
+        assert (left.options, left.created_at) == (CALLBACK_OPTIONS, NOW + HOUR)
 
     async def test_a_deleted_job_leaves_one_that_outlives_it(self, store: Store) -> None:
         await store.configure_stages(QUEUE, stale_after=HOUR, delete_after=DAY, callbacks=["deleted"], now=NOW)
@@ -291,7 +291,7 @@ class TestRetentionCallbacks:
         await tick(store, NOW + DAY)
 
         assert await is_gone(store, "a")
-        assert [job.extras and job.extras.origin for job in await letters(store, "deleted")] == [
+        assert [job.extras and job.extras.origin for job in await callbacks(store, "deleted")] == [
             Origin(QUEUE, "a", "", 0, NOW, "completed", '"done"', "deleted"),
             Origin(QUEUE, "b", "no luck", 1, NOW, "failed", None, "deleted"),
             Origin(QUEUE, "c", "no need", 0, NOW, "cancelled", None, "deleted"),
@@ -304,7 +304,7 @@ class TestRetentionCallbacks:
         await tick(store, NOW + DAY)
 
         for stage in STAGES:
-            assert await letters(store, stage) == []
+            assert await callbacks(store, stage) == []
 
     async def test_a_job_with_a_long_id_leaves_one_too(self, store: Store) -> None:
         await store.configure_stages(QUEUE, stale_after=HOUR, callbacks=["stale"], now=NOW)
@@ -312,10 +312,10 @@ class TestRetentionCallbacks:
 
         await tick(store, NOW + HOUR)
 
-        [letter] = await letters(store, "stale")
-        assert letter.extras is not None
-        assert letter.extras.origin is not None
-        assert letter.extras.origin.id == "x" * 255
+        [left] = await callbacks(store, "stale")
+        assert left.extras is not None
+        assert left.extras.origin is not None
+        assert left.extras.origin.id == "x" * 255
 
     async def test_a_job_removed_by_its_own_rule_leaves_none(self, store: Store) -> None:
         await store.configure_stages(QUEUE, delete_after=DAY, callbacks=["deleted"], now=NOW)
@@ -324,4 +324,4 @@ class TestRetentionCallbacks:
         await tick(store, NOW + DAY - 1)
 
         assert await is_gone(store, "a")
-        assert await letters(store, "deleted") == []
+        assert await callbacks(store, "deleted") == []

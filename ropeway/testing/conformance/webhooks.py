@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...job.dead_letters import letter_id
+from ...job.dead_letters import dead_letter_id
 from ...job.extras import Extras, Origin, WebhookRule
 from ...job.failure import EXPIRED_REASON
 from ...job.retention import NOT_AT_ALL
@@ -135,7 +135,7 @@ class TestWebhooks:
 
         await store.settle(QUEUE, [fail(held)], now=NOW)
 
-        letter = await read(store, letter_id(QUEUE, "job", NOW), "dead")
+        letter = await read(store, dead_letter_id(QUEUE, "job", NOW), "dead")
         assert letter.extras == Extras(origin=Origin(QUEUE, "job", "no luck", 1, NOW))
         assert [id for id, _ in await deliveries(store)] == [delivery_id(QUEUE, "job", NOW, "failed")]
 

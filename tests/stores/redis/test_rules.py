@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from ropeway.job.dead_letters import letter_id
+from ropeway.job.dead_letters import dead_letter_id
 from ropeway.job.dedupe import MODES, DedupeMode, DedupeRule
 from ropeway.job.extras import Extras
 from ropeway.store.values import Added, KeyHolder, ScheduleWrite, StallRules
@@ -176,7 +176,7 @@ async def test_dead_letters_that_a_crash_left_in_the_outbox_are_delivered_by_a_t
     before(cluster, "receive", die)
     with pytest.raises(Died):
         await cluster.settle(QUEUE, [fail(held)], now=NOW)
-    letter = letter_id(QUEUE, "job", NOW)
+    letter = dead_letter_id(QUEUE, "job", NOW)
     assert await is_gone(cluster, letter, AWAY)
 
     for _ in range(2):
@@ -191,7 +191,7 @@ async def test_a_claim_of_a_cluster_delivers_the_dead_letters_of_expired_jobs(cl
 
     assert await claim(cluster, now=NOW + SECOND) == []
 
-    assert (await read(cluster, letter_id(QUEUE, "job", NOW + SECOND), AWAY)).state == "waiting"
+    assert (await read(cluster, dead_letter_id(QUEUE, "job", NOW + SECOND), AWAY)).state == "waiting"
 
 
 async def test_jobs_of_several_slots_meet_the_holders_of_their_keys(cluster: RedisStore):

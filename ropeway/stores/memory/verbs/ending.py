@@ -1,6 +1,6 @@
 """The only functions that make a job final, or remove it, and what follows from that.
 
-What follows concerns parents, dedupe keys, letters and retention.
+What follows concerns parents, dedupe keys, follow-ups and retention.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ....job.extras import Extras
-from ....job.letters import letters_of
+from ....job.follow_ups import follow_ups_of
 from ....job.options import readable_options
 from ....job.record import JobRecord
 from ....job.retention import KEEP_FAILED, Retention
@@ -50,7 +50,7 @@ def end(
     step.ended.append((final, keep))
     if job.extras is not None:
         _leave(step, final, job.extras)
-        step.letters += letters_of(final, job.extras, now)
+        step.follow_ups += follow_ups_of(final, job.extras, now)
     if job.parents:
         step.news += news_of(final, what)
     return final
@@ -89,17 +89,17 @@ def revoke(step: Step, job: JobRecord, why: Why) -> None:
 
 
 def conclude(step: Step) -> None:
-    """Tells the parents of jobs that ended, which may end too; adds letters; applies retention to all of them."""
+    """Tells the parents of jobs that ended, which may end too; adds follow-ups; applies retention to all of them."""
     # A list, not recursion: flows may be deep.
     while step.news:
         found = note_end(step, step.news.popleft())
         if found is not None:
             judge(step, *found)
-    for letter in step.letters:
+    for new in step.follow_ups:
         # A job that ends twice in the same millisecond and in the same way leaves one.
-        if letter.id not in step.queue(letter.queue).jobs:
-            store(step, letter)
-    step.letters.clear()
+        if new.id not in step.queue(new.queue).jobs:
+            store(step, new)
+    step.follow_ups.clear()
     apply_retention(step)
 
 

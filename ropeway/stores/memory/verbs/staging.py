@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ....job.instants import Instant
-from ....job.stages import Stage, Stages, stage_letter
+from ....job.stages import Stage, Stages, callback_job
 from ....job.states import FINAL, State
 from ....store.staging import stage_batch
 from ....store.values import BATCH
@@ -42,7 +42,7 @@ def _mark(step: Step, queue: QueueData, stages: Stages) -> tuple[int, Stages]:
     ids = [id for state in FINAL for _, _, id in _between(queue, state, stages.stale_until, until)]
     for id in ids:
         queue.entry("stale").append((id, None))
-        _post(step, queue, stages, id, "stale")
+        _call_back(step, queue, stages, id, "stale")
     marked = replace(stages, stale_until=until)
     queue.set_now(replace(queue.settings, stages=marked))
     return len(ids), marked
@@ -69,15 +69,15 @@ def _delete(step: Step, queue: QueueData, stages: Stages) -> int:
         ids += [id for _, _, id in queue.index(state).keys.first(batch - len(ids), before=(limit + 1,))]
     for id in ids:
         queue.entry("deleted").append((id, None))
-        _post(step, queue, stages, id, "deleted")
+        _call_back(step, queue, stages, id, "deleted")
     for id in ids:
         drop(step, queue.jobs[id])
     return len(ids)
 
 
-def _post(step: Step, queue: QueueData, stages: Stages, id: str, stage: Stage) -> None:
+def _call_back(step: Step, queue: QueueData, stages: Stages, id: str, stage: Stage) -> None:
     if stage in stages.callbacks:
-        step.letters.append(stage_letter(queue.jobs[id], stage))
+        step.follow_ups.append(callback_job(queue.jobs[id], stage))
 
 
 def next_stage_at(queue: QueueData) -> Iterator[Instant]:

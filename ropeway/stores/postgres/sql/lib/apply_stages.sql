@@ -16,8 +16,8 @@ DECLARE
     ids text[];
     ctids tid[];
     listed text;
-    stale_letters json;
-    deleted_letters json;
+    stale_callbacks json;
+    deleted_callbacks json;
 BEGIN
     stale := 0;
     deleted := 0;
@@ -45,7 +45,7 @@ BEGIN
         stale := cardinality(ids);
         s := ropeway.add_entry(s, ropeway.entry('{{STALE}}', instant, NULL, listed), stale);
         IF '{{STALE}}' = ANY (queue.callbacks) THEN
-            stale_letters := ropeway.stage_letters(queue_id, queue.name, '{{STALE}}', ids);
+            stale_callbacks := ropeway.callback_jobs(queue_id, queue.name, '{{STALE}}', ids);
         END IF;
         queue.stale_until := marked_until;
     END IF;
@@ -74,7 +74,7 @@ BEGIN
             deleted := cardinality(ids);
             s := ropeway.add_entry(s, ropeway.entry('{{DELETED}}', instant, NULL, listed), deleted);
             IF '{{DELETED}}' = ANY (queue.callbacks) THEN
-                deleted_letters := ropeway.stage_letters(queue_id, queue.name, '{{DELETED}}', ids);
+                deleted_callbacks := ropeway.callback_jobs(queue_id, queue.name, '{{DELETED}}', ids);
             END IF;
             s := ropeway.drop_final(s, queue_id, ctids, instant);
         END IF;
@@ -82,11 +82,11 @@ BEGIN
     IF marked_until IS NOT NULL THEN
         UPDATE ropeway.queue AS q SET stale_until = marked_until WHERE q.id = queue_id;
     END IF;
-    IF stale_letters IS NOT NULL THEN
-        PERFORM ropeway.add_listed(stale_letters, instant, true);
+    IF stale_callbacks IS NOT NULL THEN
+        PERFORM ropeway.add_listed(stale_callbacks, instant, true);
     END IF;
-    IF deleted_letters IS NOT NULL THEN
-        PERFORM ropeway.add_listed(deleted_letters, instant, true);
+    IF deleted_callbacks IS NOT NULL THEN
+        PERFORM ropeway.add_listed(deleted_callbacks, instant, true);
     END IF;
     more := stale >= stale_batch OR deleted = delete_batch;
     next_at := least(

@@ -1,12 +1,12 @@
--- The letters about finished jobs that become stale or are deleted, as `stage_letter` of job/stages.py makes them.
+-- The jobs by which callbacks are called for finished jobs that become stale or are deleted, as `callback_job` of job/stages.py makes them.
 -- Takes the queue and its name, the stage, and the ids.
 -- Returns json as `add_listed` takes it; null if there are none.
-CREATE OR REPLACE FUNCTION ropeway.stage_letters(queue_id integer, queue_name text, stage text, ids text[]) RETURNS json
+CREATE OR REPLACE FUNCTION ropeway.callback_jobs(queue_id integer, queue_name text, stage text, ids text[]) RETURNS json
 LANGUAGE sql STABLE AS $$
     SELECT json_agg(
         json_build_object(
-            'queue', {{COMPANION}} || stage || '.' || queue_name,
-            'id', format('{{STAGE_LETTER_ID}}', stage, ended.finished_at, right(ended.id, {{ID_KEPT}})),
+            'queue', {{SYSTEM_PREFIX}} || stage || '.' || queue_name,
+            'id', format('{{CALLBACK_ID}}', stage, ended.finished_at, right(ended.id, {{ID_KEPT}})),
             'name', job.name, 'data', job.data, 'options', '{{CALLBACK_OPTIONS}}',
             'extras', json_build_object(
                 'origin', json_build_object(

@@ -9,7 +9,7 @@
 -- reads it in a later statement: the second one waits, and then sees what the first has counted. So exactly one of them
 -- finds that no child is left.
 --
--- When all parents are told, the dedupe keys of all that ended are freed, and letters are added.
+-- When all parents are told, the dedupe keys of all that ended are freed, and follow-ups are added.
 --
 -- Calls lock their jobs first, then families, then parents that wait, then dedupe keys, then queues, then what is numbered.
 -- Families are locked in descending order: a parent's id is less than those of all its descendants, so a failure that goes
@@ -30,7 +30,7 @@ DECLARE
     revoked ropeway.revoked[];
     wanted bigint[];
     leaving ropeway.news[] := '{}';
-    letters json;
+    follow_ups json;
     after record;
 BEGIN
     LOOP
@@ -44,7 +44,7 @@ BEGIN
         EXIT WHEN news IS NULL;
         leaving := leaving || ARRAY(
             SELECT ROW(given.*)::ropeway.news FROM unnest(news) AS given
-            WHERE given.key IS NOT NULL OR given.letter IS NOT NULL
+            WHERE given.key IS NOT NULL OR given.follow_ups IS NOT NULL
         );
         wanted := ARRAY(SELECT DISTINCT unnest(given.families) FROM unnest(news) AS given ORDER BY 1 DESC NULLS LAST);
         wanted := array_remove(wanted, NULL);
@@ -61,12 +61,12 @@ BEGIN
         after := ropeway.free_keys(queues, steps, leaving, instant);
         queues := after.queues;
         steps := after.steps;
-        letters := (
-            SELECT json_agg(letter.value)
-            FROM unnest(leaving) AS given CROSS JOIN LATERAL json_array_elements(given.letter::json) AS letter (value)
+        follow_ups := (
+            SELECT json_agg(added.value)
+            FROM unnest(leaving) AS given CROSS JOIN LATERAL json_array_elements(given.follow_ups::json) AS added (value)
         );
-        IF letters IS NOT NULL THEN
-            PERFORM ropeway.add_listed(letters, instant, true);
+        IF follow_ups IS NOT NULL THEN
+            PERFORM ropeway.add_listed(follow_ups, instant, true);
         END IF;
     END IF;
     s := steps[1];

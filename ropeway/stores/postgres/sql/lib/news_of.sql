@@ -1,5 +1,5 @@
 -- Completes the news of jobs that ended by one move: the reason that parents are told, and their families; dedupe keys, and
--- letters (json, a list).
+-- follow-ups (json, a list).
 -- Takes the news of jobs of one queue, with the reason of each job itself, the move, and the instant.
 -- Returns the news of those that have any of this; null if none has.
 CREATE OR REPLACE FUNCTION ropeway.news_of(news ropeway.news[], move text, instant bigint) RETURNS ropeway.news[]
@@ -26,14 +26,14 @@ BEGIN
                     (
                         SELECT json_agg(
                             json_build_object(
-                                'queue', letter.queue, 'id', letter.id, 'name', job.name, 'data', job.data,
-                                'options', letter.options, 'extras', letter.extras::text
+                                'queue', added.queue, 'id', added.id, 'name', job.name, 'data', job.data,
+                                'options', added.options, 'extras', added.extras::text
                             )
                         )::text
                         FROM (
-                            -- As `letter_of` of job/dead_letters.py.
+                            -- As `dead_letter_of` of job/dead_letters.py.
                             SELECT
-                                job.extras ->> 'dead_letter', format('{{LETTER_ID}}', queue_name, given.id, instant),
+                                job.extras ->> 'dead_letter', format('{{DEAD_LETTER_ID}}', queue_name, given.id, instant),
                                 job.options, json_build_object('origin', job.origin)
                             WHERE given.ended = 'failed' AND job.extras -> 'dead_letter' IS NOT NULL
                             UNION ALL
@@ -45,12 +45,12 @@ BEGIN
                                     'webhook', json_build_object('url', job.extras -> 'webhook' -> 'url')
                                 )
                             WHERE job.is_reported
-                        ) AS letter (queue, id, options, extras)
+                        ) AS added (queue, id, options, extras)
                     )
                 )::ropeway.news
                 ORDER BY given.n
             )
-        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, attempts, key, letter, n)
+        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, attempts, key, follow_ups, n)
         -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (
             SELECT

@@ -12,7 +12,7 @@ BEGIN
             ARRAY[given.n, waits.n] AS n, known.family, known.row_ctid, known.state AS was, given.ended, given.result, given.reason,
             ropeway.effect(given.ended, known.policy) AS effect,
             known.state = '{{CHILD_PENDING}}' OR ropeway.effect('failed', known.policy) = '{{EFFECT_HOLD}}' AS was_awaited
-        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, attempts, key, letter, n)
+        FROM unnest(news) WITH ORDINALITY AS given (queue, id, ended, result, reason, families, attempts, key, follow_ups, n)
         CROSS JOIN LATERAL unnest(given.families) WITH ORDINALITY AS waits (family, n)
         -- LATERAL and LIMIT: each by its key, whatever the statistics of the table.
         CROSS JOIN LATERAL (

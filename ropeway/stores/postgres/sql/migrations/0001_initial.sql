@@ -236,9 +236,9 @@ CREATE TABLE ropeway.link (
 CREATE UNIQUE INDEX link_in_order ON ropeway.link ((-family), number);
 
 -- The end of a job that has ties: how it ended, for its parents, and their families; the attempts it had made; its dedupe
--- key; and its letters (json, a list, see `add_listed`).
+-- key; and its follow-ups (json, a list, see `add_listed`).
 CREATE TYPE ropeway.news AS (
-    queue integer, id text, ended text, result text, reason text, families bigint[], attempts integer, key text, letter text
+    queue integer, id text, ended text, result text, reason text, families bigint[], attempts integer, key text, follow_ups text
 );
 
 -- What news do to a parent: the effect of the first child that failed (null: none is waited for any more), and the strongest

@@ -3,7 +3,7 @@
 
 -- Does one round of work; more may come of it.
 local function work_round(step, items)
-  local groups, letters, elsewhere = {}, {}, {}
+  local groups, follow_ups, elsewhere = {}, {}, {}
   for i = 1, #items do
     local item = items[i]
     local kind, name, id = item[1], item[2], item[3]
@@ -12,8 +12,8 @@ local function work_round(step, items)
       add_to(elsewhere, name, item)
     elseif kind == ITEM.AGAIN then
       retry_child(q, id, unpack(item, 4))
-    elseif kind == ITEM.LETTER then
-      add_to(letters, name, item)
+    elseif kind == ITEM.FOLLOW_UP then
+      add_to(follow_ups, name, item)
     elseif kind == ITEM.ORPHAN then
       drop_orphan(q, id, item[4], item[5])
     else
@@ -30,8 +30,8 @@ local function work_round(step, items)
     tell(step.opened[first[2]], first[3], groups[groups[i]])
   end
   write_releases(step)
-  for name, own in pairs(letters) do
-    with_rules().add_letters(step.opened[name], own)
+  for name, own in pairs(follow_ups) do
+    with_rules().add_follow_ups(step.opened[name], own)
   end
   for name, posted in pairs(elsewhere) do
     post(step, name, posted)

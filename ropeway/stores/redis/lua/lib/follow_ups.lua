@@ -1,11 +1,11 @@
--- Letters: jobs that others add to other queues by their end, as work for these queues (see job/letters.py).
+-- Follow-ups: jobs that the end of a job adds to other queues, noted as work for these queues (see job/follow_ups.py).
 -- Uses: steps, child_keys, extras, lines, groups, announcing
 
-local function post_letter(q, to, id, text, extras)
+local function note_follow_up(q, to, id, text, extras)
   -- See ids.py.
   id = #id == 22 and '=' .. id or id
   -- Without tags, parents and children.
-  add_work(step_of(q), ITEM.LETTER, to, id, text, '\148\144\144\0' .. cmsgpack.pack(extras))
+  add_work(step_of(q), ITEM.FOLLOW_UP, to, id, text, '\148\144\144\0' .. cmsgpack.pack(extras))
 end
 
 local function is_reported(webhook, state)
@@ -25,8 +25,8 @@ local function with_options(value, options)
   return sub(value, 1, options_at - 1) .. pack_text(options)
 end
 
--- Notes the letters of a job that has just ended; `word` is its result or reason.
-local function note_letters(q, id, rules, state, word)
+-- Notes the follow-ups of a job that has just ended; `word` is its result or reason.
+local function note_follow_ups(q, id, rules, state, word)
   local dead_letter = state == '{{FAILED}}' and rules.dead_letter
   local webhook = rules.webhook and is_reported(rules.webhook, state) and rules.webhook
   if not dead_letter and not webhook then
@@ -37,22 +37,22 @@ local function note_letters(q, id, rules, state, word)
     return
   end
   local own = in_full(id)
-  local letter, is_completed = q.queue .. ':' .. own .. ':' .. whole(q.now), state == '{{COMPLETED}}'
+  local follow_up, is_completed = q.queue .. ':' .. own .. ':' .. whole(q.now), state == '{{COMPLETED}}'
   local origin = {
     queue = q.queue, id = own, reason = is_completed and '' or word, attempts = count_at(run, MADE), at = q.now,
     event = state, result = is_completed and word ~= '' and word or nil,
   }
   if dead_letter then
-    post_letter(q, dead_letter, letter, sub(value, 1, -17), { origin = origin })
+    note_follow_up(q, dead_letter, follow_up, sub(value, 1, -17), { origin = origin })
   end
   if webhook then
     local extras = { origin = origin, webhook = { url = webhook.url } }
-    post_letter(q, '{{DELIVERIES}}', letter .. ':' .. state, with_options(value, '{{DELIVERY_OPTIONS}}'), extras)
+    note_follow_up(q, '{{DELIVERIES}}', follow_up .. ':' .. state, with_options(value, '{{DELIVERY_OPTIONS}}'), extras)
   end
 end
 
--- Adds letters to the queue that gets them.
-local function add_letters(q, items)
+-- Adds follow-ups to the queue that gets them.
+local function add_follow_ups(q, items)
   local step, ids = step_of(q), {}
   for i = 1, #items do
     ids[i] = items[i][3]

@@ -1,5 +1,5 @@
--- What jobs with `Extras` leave behind when they end or are removed: dedupe keys, deadlines and letters.
--- Uses: dedupe_keys, letters, changing
+-- What jobs with `Extras` leave behind when they end or are removed: dedupe keys, deadlines and follow-ups.
+-- Uses: dedupe_keys, follow_ups, changing
 
 -- Takes jobs that are in a state now, or were until they are removed; `words` are results or reasons, `stored` their extras.
 local function leave_rules(q, state, ids, words, stored)
@@ -14,7 +14,7 @@ local function leave_rules(q, state, ids, words, stored)
         late[#late + 1] = ids[i]
       end
       if IS_FINAL[state] then
-        note_letters(q, ids[i], rules, state, words[i])
+        note_follow_ups(q, ids[i], rules, state, words[i])
       end
     end
   end

@@ -1,7 +1,7 @@
 -- Retention of a whole queue: finished jobs become stale, and are deleted later (see job/stages.py).
 --
 -- `stages` has the fields stale_after, delete_after and stale_until, and one for each stage that has callbacks.
--- Uses: letters, endings, announcing
+-- Uses: follow_ups, endings, announcing
 local FINAL = {{FINAL}}
 
 local function read_stages(q)
@@ -12,8 +12,8 @@ local function read_stages(q)
   }
 end
 
--- Notes the letters of finished jobs for the companion of their queue, as `stage_letter` of job/stages.py.
-local function post_stage(q, stages, stage, state, members)
+-- Notes the calls of callbacks for finished jobs, as `callback_job` of job/stages.py.
+local function note_callbacks(q, stages, stage, state, members)
   if not stages.has[stage] then
     return
   end
@@ -31,9 +31,9 @@ local function post_stage(q, stages, stage, state, members)
         queue = q.queue, id = own, reason = reasons[i] or '', attempts = count_at(runs[i], MADE), at = at,
         event = state, result = results[i] or nil, stage = stage,
       }
-      local letter = stage .. ':' .. whole(at) .. ':' .. sub(own, -{{ID_KEPT}})
-      local companion = '{{COMPANION}}' .. stage .. '.' .. q.queue
-      post_letter(q, companion, letter, with_options(values[i], '{{CALLBACK_OPTIONS}}'), { origin = origin })
+      local id = stage .. ':' .. whole(at) .. ':' .. sub(own, -{{ID_KEPT}})
+      local callbacks = '{{SYSTEM_PREFIX}}' .. stage .. '.' .. q.queue
+      note_follow_up(q, callbacks, id, with_options(values[i], '{{CALLBACK_OPTIONS}}'), { origin = origin })
     end
   end
 end
@@ -72,7 +72,7 @@ local function mark(q, stages)
     local members =
       call('ZRANGEBYSCORE', q.base .. ':' .. state, '(' .. whole(stages.stale_until), whole(until_now))
     add_ids(ids, members)
-    post_stage(q, stages, '{{STALE}}', state, members)
+    note_callbacks(q, stages, '{{STALE}}', state, members)
   end
   stages.stale_until = until_now
   call('HSET', q.base .. ':stages', 'stale_until', whole(until_now))
@@ -92,7 +92,7 @@ local function delete(q, stages)
     by_state[state] =
       call('ZRANGEBYSCORE', q.base .. ':' .. state, '-inf', whole(limit), 'LIMIT', 0, batch - #ids)
     add_ids(ids, by_state[state])
-    post_stage(q, stages, '{{DELETED}}', state, by_state[state])
+    note_callbacks(q, stages, '{{DELETED}}', state, by_state[state])
   end
   if #ids == 0 then
     return 0
