@@ -73,6 +73,13 @@ def steps(ours: Callable[..., Figure], dbos: str) -> Goal:
     return Goal("steps: 5 times DBOS", ours("steps"), over=Figure(dbos, "steps"), at_least=5)
 
 
+def dashboards(ours: Callable[..., Figure]) -> tuple[Goal, ...]:
+    return (
+        Goal("dashboard over many jobs: every page within 100 ms", ours("dashboard", "slowest"), at_most=100),
+        Goal("ten idle viewers: under a tenth of a core", ours("dashboard_idle", "cpu_percent"), at_most=10),
+    )
+
+
 def webhooks(ours: Callable[..., Figure]) -> Goal:
     return Goal("webhooks to a local receiver: 1,000 a second", ours("webhooks"), at_least=1_000)
 
@@ -108,6 +115,7 @@ SQLITE = (
     *schedules_and_keys(ours),
     pipelines(ours),
     webhooks(ours),
+    *dashboards(ours),
     steps(ours, "dbos"),
     Goal(
         "cost flat: many waiting, with priorities",
@@ -187,6 +195,7 @@ REDIS = (
     *schedules_and_keys(ours_on_redis),
     pipelines(ours_on_redis),
     webhooks(ours_on_redis),
+    *dashboards(ours_on_redis),
     *(
         Goal(
             f"{step} flows of 10 children: 3 times BullMQ on Node",
@@ -246,6 +255,7 @@ POSTGRES = (
     *schedules_and_keys(ours_on_postgres),
     pipelines(ours_on_postgres),
     webhooks(ours_on_postgres),
+    *dashboards(ours_on_postgres),
     steps(ours_on_postgres, "dbos_postgres"),
     Goal("while a transaction stays open: p99 under 50 ms", ours_on_postgres("pinned", "p99_ms"), at_most=50),
 )

@@ -64,6 +64,8 @@ def measures(quick: bool) -> list[Measure]:
     process = Step("process", {"n": JOBS, "seconds": 3})
     full = Place("full", (Step("fill", {"n": large}),))
 
+    pages = Place("dashboard", (Step("fill_dashboard", {"n": large}),))
+
     def beside(name: str, *prepared: Step, then: Step = fill) -> Measure:
         """Processing that leaves behind what was prepared."""
         return Measure(name, (then, process), Place(name, prepared))
@@ -98,6 +100,8 @@ def measures(quick: bool) -> list[Measure]:
         Measure("steps", (Step("run_steps", {"n": same // 10, "steps": 10, "seconds": 5 if quick else 20}),)),
         Measure("webhooks", (Step("deliver_webhooks", {"n": same // 4, "seconds": 20}),), rounds=3),
         *(Measure(name, (Step(name, {"seconds": 2 if quick else 5}),), family="http") for name in HTTP),
+        Measure("dashboard", (Step("dashboard"),), pages, rounds=1),
+        Measure("dashboard_idle", (Step("dashboard_idle", {"seconds": 5 if quick else 20}),), pages, rounds=1),
         Measure("idle", (Step("idle", idling),), rounds=1),
         Measure("idle_schedules", (Step("put_schedules", RARE), Step("idle", idling)), rounds=1),
         Measure("bytes_per_job", (Step("bytes_per_job", {"n": large}),), rounds=1),

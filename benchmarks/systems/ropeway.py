@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["h11", "uvloop"]
+# dependencies = ["h11", "jinja2", "jsonschema-rs", "starlette", "uvicorn", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Ropeway"
@@ -20,7 +20,7 @@ import time
 import msgspec
 from msgspec.structs import replace
 
-from benchmarks import protocol
+from benchmarks import dashboards, protocol
 from ropeway import Flow, Phase, Pipeline, Queue, Webhook, Worker
 from ropeway.job.schedules import ScheduleState
 from ropeway.job.webhooks import DELIVERIES
@@ -372,6 +372,9 @@ async def idle_paused(place, seconds):
         await queue.resume()
         return cost
 
+
+fill_dashboard, dashboard = dashboards.fill, dashboards.pages
+dashboard_idle, look_on = dashboards.idle, dashboards.look_on
 
 if __name__ == "__main__":
     protocol.answer(globals())

@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["h11", "psycopg[binary]", "uvloop"]
+# dependencies = ["h11", "jinja2", "jsonschema-rs", "psycopg[binary]", "starlette", "uvicorn", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Ropeway"

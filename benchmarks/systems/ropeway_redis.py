@@ -1,5 +1,5 @@
 # /// script
-# dependencies = ["h11", "redis[hiredis]", "uvloop"]
+# dependencies = ["h11", "jinja2", "jsonschema-rs", "redis[hiredis]", "starlette", "uvicorn", "uvloop"]
 #
 # [tool.benchmarks]
 # title = "Ropeway"

@@ -90,9 +90,9 @@ class Summaries:
     async def buckets(self, queue: Queue, span: Span) -> list[Bucket]:
         return await self._cached(("chart", queue.name, span), FRESH_CHARTS[span], lambda: _buckets(queue, span))
 
-    def forget(self, queue: str) -> None:
-        """Reads a queue again at the next request, after a change."""
-        for key in [key for key in self._known if queue in key[1:]]:
+    def forget(self, queue: str | None = None) -> None:
+        """Reads a queue, or everything, again at the next request, after a change."""
+        for key in [key for key in self._known if queue is None or queue in key[1:]]:
             del self._known[key]
 
     async def _cached(self, key: tuple[str, ...], seconds: float, read: Callable[[], Coroutine[Any, Any, T]]) -> T:

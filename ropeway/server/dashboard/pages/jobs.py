@@ -21,7 +21,7 @@ from ..visits import Visit, named_queue, page
 PER_PAGE: Final = 50
 MOST_QUEUES: Final = 50
 """Queues that are searched, if none is named."""
-COUNTED: Final = 10_000
+COUNTED: Final = 2_000
 """Jobs that are looked at to count those that match."""
 DONE: Final[dict[Action, str]] = {
     "retry": "retried",
