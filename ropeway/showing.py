@@ -1,4 +1,4 @@
-"""Formatting of users' values for error messages: on one line, of bounded length, and never raising."""
+"""Formatting of users' values for messages: on one line, of bounded length, and never raising. Numbers in words."""
 
 from __future__ import annotations
 
@@ -60,6 +60,19 @@ def either(words: Sequence[str]) -> str:
 
 def with_article(noun: str) -> str:
     return f"{'an' if noun[:1] in _VOWELS else 'a'} {noun}"
+
+
+def plural(count: int, noun: str, several: str = "") -> str:
+    """As in "1 job" and "1,234 jobs"."""
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
+
+
+def length(seconds: float) -> str:
+    """A duration in its largest unit: `5s`, `3m`, `2h`, `4d`."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size * (2 if unit == "d" else 1):
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s"
 
 
 _VOWELS: Final = tuple("aeiouAEIOU")

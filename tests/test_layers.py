@@ -11,7 +11,7 @@ PACKAGE: Final = Path(ropeway.__file__).parent
 # From the top down. `testing` drives what applications call, and is imported by nothing.
 LAYERS: Final = [
     *("lazy", "logger", "showing", "errors", "job", "store", "stores", "webhooks", "client", "worker"),
-    *("metrics", "server", "cli", "contrib", "testing"),
+    *("metrics", "doctor", "server", "cli", "contrib", "testing"),
 ]
 # The two that stand outside: what users import, and what `python -m ropeway` runs.
 FILES: Final = sorted(set(PACKAGE.rglob("*.py")) - {PACKAGE / "__init__.py", PACKAGE / "__main__.py"})

@@ -19,6 +19,7 @@ from ..client.queue import Queue
 from ..errors import DuplicateJob, InvalidInput, NoResult, ResultTimeout
 from ..job.durations import Duration
 from ..job.options import JobOptions
+from ..showing import plural
 from ..store.contract import Store
 from .completing import complete_name, complete_queue
 from .flow_files import read_flow
@@ -28,7 +29,6 @@ from .options import app_dir_option, duration, json_option, url_option
 from .payloads import read_bulk, read_data
 from .stores import on_store, refuse_memory, set_default_store
 from .text import as_json as json_text
-from .text import plural
 from .unhandled import warn_of_unhandled
 
 if TYPE_CHECKING:

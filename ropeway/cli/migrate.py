@@ -7,6 +7,7 @@ import asyncio
 import click
 
 from ..errors import StoreRefused
+from ..showing import plural
 from ..store.contract import Store
 from ..store.inspection import Inspection
 from ..store.url import connect
@@ -14,7 +15,6 @@ from .exit_codes import ExitCode
 from .helping import examples
 from .options import json_option, url_option
 from .text import as_json as json_text
-from .text import plural
 
 
 @click.command(

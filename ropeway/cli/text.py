@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ..job.instants import Instant, moment_of
+from ..showing import length
 from .escaping import one_line
 
 
@@ -47,14 +48,3 @@ def age(moment: datetime | None, now: datetime | None = None) -> str:
         return ""
     seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
     return length(seconds) if seconds >= 0 else f"+{length(-seconds)}"
-
-
-def length(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= size * (2 if unit == "d" else 1):
-            return f"{seconds / size:.0f}{unit}"
-    return f"{seconds:.0f}s"
-
-
-def plural(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

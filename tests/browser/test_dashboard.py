@@ -38,6 +38,7 @@ async def test_pages_are_shown(site, open_page, options):
             (f"/queues/mail/flows/{flow.id}", "report"),
             ("/schedules", "Schedules"),
             ("/workers", "Workers"),
+            ("/doctor", "Doctor"),
         ):
             await page.goto(site.url + path)
             await expect(page.locator("h1")).to_have_text(words)
@@ -210,6 +211,7 @@ async def test_everything_has_a_name_and_can_be_read(site, open_page, scheme):
             f"/queues/mail/flows/{flow.id}",
             "/schedules",
             "/workers",
+            "/doctor",
             "/login",
         ):
             await page.goto(site.url + path)

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from ropeway.cli.doctor.examining import examine_clock
 from ropeway.cli.exit_codes import ExitCode
 from ropeway.client.workers import WORKER_RECORDS, WorkerInfo
+from ropeway.doctor.examining import examine_clock
 from ropeway.job.extras import Extras, Origin
 from ropeway.job.schedules import Rule, ScheduleState, Template
 from ropeway.store.contract import Store

@@ -10,6 +10,7 @@ import click
 
 from ...errors import InvalidMove, JobNotFound
 from ...job.states import State, state_named
+from ...showing import plural
 from ...store.contract import Store
 from ...store.values import BATCH, MISSING, Answer
 from ..completing import complete_name
@@ -17,7 +18,6 @@ from ..confirming import confirm
 from ..exit_codes import ExitCode
 from ..options import json_option, queue_option, state_option, url_option, yes_option
 from ..text import as_json as json_text
-from ..text import plural
 from .choosing import Chosen, choose
 from .locating import locate
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ...client.queue import Queue
+from ...showing import plural
 from ...store.contract import Store
 from ...store.values import BATCH, LogLine
 from ..confirming import confirm
@@ -15,7 +16,7 @@ from ..helping import examples
 from ..options import json_option, queue_option, url_option, yes_option
 from ..stores import on_store
 from ..text import as_json as json_text
-from ..text import instant_time, iso, plural
+from ..text import instant_time, iso
 from .locating import locate_one
 
 

@@ -7,6 +7,7 @@ import click
 from ...client.dead_letters import UNREAD
 from ...client.queue import Queue
 from ...errors import JobNotFound
+from ...showing import plural
 from ...store.contract import Store
 from ..confirming import confirm
 from ..exit_codes import ExitCode
@@ -14,7 +15,6 @@ from ..helping import examples
 from ..options import json_option, queue_argument, url_option, yes_option
 from ..stores import known_queue, on_store
 from ..text import as_json as json_text
-from ..text import plural
 
 
 @click.command(

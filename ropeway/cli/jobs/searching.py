@@ -15,10 +15,11 @@ from ...client.queue import Queue
 from ...job.instants import moment_of
 from ...job.record import JobRecord
 from ...job.states import STATES, State
+from ...showing import plural
 from ...store.commands import Find
 from ..escaping import one_line
 from ..ids import is_end_of
-from ..text import age, plural
+from ..text import age
 
 SEARCHED: Final = 20_000
 """Most jobs examined per state and queue: twice the number of completed jobs kept by default."""

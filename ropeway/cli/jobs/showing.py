@@ -15,6 +15,7 @@ from ...errors import JobNotFound
 from ...job.extras import Origin
 from ...job.flows import ChildState
 from ...job.instants import LAST_INSTANT, instant_of, moment_of
+from ...showing import plural
 from ...store.contract import Store
 from ...store.values import History, LogLine
 from ..escaping import one_line, printable
@@ -24,7 +25,7 @@ from ..options import json_option, queue_option, url_option
 from ..stores import on_store
 from ..tables import STATE_COLOURS
 from ..text import as_json as json_text
-from ..text import clock_time, instant_time, iso, plural, shown
+from ..text import clock_time, instant_time, iso, shown
 from .job_log import log_document, log_line
 from .locating import locate_one
 from .phase_lines import phase_lines, step_lines

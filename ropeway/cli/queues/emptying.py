@@ -7,13 +7,13 @@ import click
 from ...errors import QueueBusy
 from ...job.durations import Duration
 from ...job.states import State
+from ...showing import plural
 from ...store.contract import Store
 from ..confirming import confirm
 from ..helping import examples
 from ..options import duration, json_option, queue_argument, state_option, url_option, yes_option
 from ..stores import known_queue, on_store
 from ..text import as_json as json_text
-from ..text import plural
 
 
 @click.command(

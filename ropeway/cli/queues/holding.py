@@ -7,6 +7,7 @@ import click
 from ...client.queue import Queue
 from ...job.names import job_name
 from ...job.numbers import whole
+from ...showing import plural
 from ...store.contract import Store
 from ..completing import complete_name
 from ..escaping import one_line
@@ -14,7 +15,6 @@ from ..helping import examples
 from ..options import json_option, queue_argument, url_option
 from ..stores import known_or_new_queue, known_queue, near, on_store
 from ..text import as_json as json_text
-from ..text import plural
 from ..unhandled import warn, warn_of_unhandled_name
 
 _name_option = click.option("--name", metavar="NAME", shell_complete=complete_name, help="Only the jobs of this name.")

@@ -10,12 +10,12 @@ from ...client.queue import Queue
 from ...job.durations import Duration
 from ...job.instants import Milliseconds
 from ...job.stages import Stages
+from ...showing import length
 from ...store.contract import Store
 from ..helping import examples
 from ..options import duration, json_option, queue_argument, url_option
 from ..stores import known_queue, on_store
 from ..text import as_json as json_text
-from ..text import length
 
 _NEVER: Final = "none"
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from ...client.found_schedules import FoundSchedule, schedules_of
 from ...job.instants import Instant, moment_of
 from ...store.contract import Store
 from ..helping import examples
@@ -16,7 +17,6 @@ from ..stores import on_store
 from ..tables import Column, Wrapped, show_table
 from ..text import age
 from ..text import as_json as json_text
-from .reading import FoundSchedule, schedules_of
 from .words import local_time
 
 _NO_RUN: Final = "-"

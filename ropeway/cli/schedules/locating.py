@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ...client.found_schedules import FoundSchedule, found
 from ...client.queue import Queue
 from ...client.schedules import PAGE
 from ...job.names import schedule_id
@@ -11,7 +12,6 @@ from ...store.contract import Store
 from ..exit_codes import NotFound
 from ..jobs.choosing import queues_of
 from ..stores import near
-from .reading import FoundSchedule, found
 
 
 async def locate(store: Store, id: str, queue: str | None) -> FoundSchedule:

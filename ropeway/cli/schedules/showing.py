@@ -7,19 +7,20 @@ from typing import Any, Final
 
 import click
 
+from ...client.found_schedules import FoundSchedule, options_of
 from ...client.schedule import Schedule, Tick
 from ...job.instants import Instant, moment_of
 from ...job.schedules import Rule
+from ...showing import length, plural
 from ...store.contract import Store
 from ..escaping import one_line
 from ..helping import examples
 from ..options import json_option, queue_option, url_option
 from ..stores import on_store
 from ..text import as_json as json_text
-from ..text import clock_time, instant_time, length, plural, shown
+from ..text import clock_time, instant_time, shown
 from .completing import complete_schedule
 from .locating import locate
-from .reading import FoundSchedule, options_of
 from .words import distance, next_run
 
 UPCOMING: Final = 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ...client.found_schedules import FoundSchedule, Standing
 from ..text import age, clock_time
-from .reading import FoundSchedule, Standing
 
 
 def local_time(moment: datetime, now: datetime) -> str:

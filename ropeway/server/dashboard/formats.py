@@ -70,7 +70,3 @@ def pretty(value: Any) -> str:
 def compact(value: Any, limit: int = 120) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def plural(count: int, noun: str, several: str = "") -> str:
-    return f"{number(count)} {noun if count == 1 else several or f'{noun}s'}"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from ...client.flow_tree import FlowNode
-from .formats import number, plural
+from ...showing import plural
+from .formats import number
 from .layered import Layout, Place, layout
 
 WIDTH: Final = 190

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from ...client.snapshot import Snapshot
 from ...client.workers import WorkerInfo
 from ...job.instants import Instant, instant_of
+from ...showing import plural
 from ...store.values import Children, Counts, Settings
-from .formats import duration, plural
+from .formats import duration
 
 
 def reasons(

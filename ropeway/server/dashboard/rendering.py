@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ... import __version__
 from ...job.states import FINAL, OPEN, STATES
+from ...showing import plural
 from . import formats
 from .graphs import short_id
 from .redacting import Redact, redacted
@@ -24,6 +25,7 @@ SECTIONS: Final = (
     ("l", "Flows", "/flows"),
     ("s", "Schedules", "/schedules"),
     ("w", "Workers", "/workers"),
+    ("d", "Doctor", "/doctor"),
 )
 """The navigation: the key after `g`, the name and the path."""
 
@@ -42,7 +44,7 @@ class Renderer:
         self._environment.filters["compact"] = formats.compact
         self._environment.filters["segment"] = lambda text: quote(str(text), safe="")
         self._environment.globals.update(
-            plural=formats.plural,
+            plural=plural,
             short_id=short_id,
             redacted=lambda kind, value: redacted(redact, kind, value),
             query=lambda **given: urlencode({name: value for name, value in given.items() if value not in (None, "")}),

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 from ...client.found import FoundJob
 from ...client.queue import Queue
 from ...client.workers import WorkerInfo, read_workers
+from ...doctor.examining import examine_open
+from ...doctor.queues import examine_queue
 from ...job.instants import Instant, instant_of, moment_of
 from ...job.names import is_queue_name
+from ...job.schedules import LATE_AFTER
 from ...job.timings import Timings
+from ...store.inspection import Finding
 from ...store.single_flight import SingleFlight
 from ...store.values import Counts, Metric, Settings
 from ..roles import RESERVED
@@ -26,6 +30,7 @@ Span: TypeAlias = Literal["hour", "day"]
 MINUTE: Final = 60_000
 FRESH: Final = 1.0
 """Seconds for which counts are not read again."""
+FRESH_FINDINGS: Final = 5.0
 FRESH_CHARTS: Final[dict[Span, float]] = {"hour": 3.0, "day": 30.0}
 STEPS: Final[dict[Span, tuple[int, int]]] = {"hour": (60, MINUTE), "day": (96, 15 * MINUTE)}
 """How many bars a chart has, and the time of each."""
@@ -33,8 +38,6 @@ FAILURES: Final = 5
 """Newest failed jobs that are read per queue."""
 MOST_SCHEDULES: Final = 500
 """Schedules per queue that are looked at."""
-LATE: Final = 15_000
-"""Milliseconds after which a tick that has not fired is late."""
 MOST_KEPT: Final = 2_000
 
 
@@ -90,6 +93,16 @@ class Summaries:
     async def buckets(self, queue: Queue, span: Span) -> list[Bucket]:
         return await self._cached(("chart", queue.name, span), FRESH_CHARTS[span], lambda: _buckets(queue, span))
 
+    async def store_findings(self) -> list[Finding]:
+        return await self._cached(("findings",), FRESH_FINDINGS, lambda: examine_open(self._broker.store))
+
+    async def findings(self, queue: Queue) -> list[Finding]:
+        async def examine() -> list[Finding]:
+            serving = [worker for worker in await self.workers() if queue.name in worker.queues]
+            return await examine_queue(queue.store, queue.name, serving, await self.now(), MOST_SCHEDULES)
+
+        return await self._cached(("findings", queue.name), FRESH_FINDINGS, examine)
+
     def forget(self, queue: str | None = None) -> None:
         """Reads a queue, or everything, again at the next request, after a change."""
         for key in [key for key in self._known if queue is None or queue in key[1:]]:
@@ -118,7 +131,9 @@ async def _summary(queue: Queue) -> Summary:
         ends = [*await queue.find("waiting", limit=1), *await queue.find("waiting", limit=1, newest_first=True)]
     failures = [*await queue.find("failed", limit=FAILURES, newest_first=True)] if counts["failed"] else []
     schedules = await queue.store.schedules(queue.name, limit=MOST_SCHEDULES)
-    late = [(each.id, each.next_at) for each in schedules if each.next_at is not None and each.next_at < now - LATE]
+    late = [
+        (each.id, each.next_at) for each in schedules if each.next_at is not None and each.next_at < now - LATE_AFTER
+    ]
     return Summary(queue.name, counts, await queue.settings(), min(map(_since, ends), default=None), failures, late)
 
 

@@ -11,9 +11,9 @@ from ....client.found import FoundJob
 from ....client.queue import Queue
 from ....job.choices import one_of
 from ....job.names import queue_name
+from ....showing import plural
 from ....store.values import BATCH
 from ..fingerprints import Group, fingerprint, grouped, place_of, shape_of
-from ..formats import plural
 from ..operations import act
 from ..visits import Visit, named_queue, page
 from .jobs import MOST_QUEUES

@@ -12,9 +12,9 @@ from ....client.queue import Queue
 from ....errors import InvalidOption
 from ....job.choices import one_of
 from ....job.names import job_id, queue_name
+from ....showing import plural
 from ...problems import Refused
 from ..filters import FIELDS, SCAN, Filter, filter_of, matching, search
-from ..formats import plural
 from ..operations import MOST, STATES_OF, Action, Operation, act, states_for
 from ..visits import Visit, named_queue, page
 

@@ -11,10 +11,10 @@ from ....errors import InvalidOption
 from ....job.durations import milliseconds
 from ....job.names import job_name
 from ....job.states import state_named
+from ....showing import plural
 from ....store.values import BATCH
 from ...problems import Refused
 from ..charts import throughput, waits
-from ..formats import plural
 from ..summaries import Summary
 from ..visits import Visit, page
 from .overview import span_of

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import msgspec
 from starlette.responses import Response
 
+from ....client.found_schedules import found
 from ....client.queue import Queue
-from ....client.schedule import schedule_of
 from ....job.instants import Instant
 from ....job.names import queue_name, schedule_id
-from ..summaries import LATE
 from ..visits import Visit, page
 from .jobs import MOST_QUEUES
 
@@ -31,8 +29,8 @@ async def list_schedules(visit: Visit) -> Response:
     rows: list[dict[str, Any]] = []
     cut: dict[str, str] = {}
     for queue in chosen:
-        found, following = await _rows(queue, schedule_id(after) if name and after else None, now)
-        rows += found
+        some, following = await _rows(queue, schedule_id(after) if name and after else None, now)
+        rows += some
         if following is not None:
             cut[queue.name] = following
     return visit.page(
@@ -52,13 +50,13 @@ async def _rows(queue: Queue, after: str | None, now: Instant) -> tuple[list[dic
     stored = await queue.store.schedules(queue.name, after=after, limit=PER_QUEUE)
     rows: list[dict[str, Any]] = []
     for each in stored:
-        is_late = each.next_at is not None and each.next_at < now - LATE
-        row: dict[str, Any] = {"queue": queue.name, "id": each.id, "schedule": None, "is_late": is_late}
-        try:
-            found = schedule_of(queue.name, each)
-            row |= {"schedule": found, "upcoming": found.upcoming(1 if is_late else UPCOMING)}
-        except msgspec.MsgspecError as damage:
-            row["damage"] = f"It cannot be read: remove it, or make it again ({damage})"
+        read = found(queue, each)
+        is_late = read.standing(now) == "late"
+        row: dict[str, Any] = {"queue": queue.name, "id": each.id, "schedule": read.schedule, "is_late": is_late}
+        if read.schedule is None:
+            row["damage"] = f"It cannot be read: remove it, or make it again ({read.damage})"
+        else:
+            row["upcoming"] = read.schedule.upcoming(1 if is_late else UPCOMING)
         rows.append(row)
     return rows, stored[-1].id if len(stored) == PER_QUEUE else None
 

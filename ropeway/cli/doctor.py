@@ -6,16 +6,16 @@ import asyncio
 
 import click
 
-from ...store.inspection import Finding
-from ...store.url import connect
-from ..escaping import one_line
-from ..exit_codes import ExitCode
-from ..helping import examples
-from ..options import json_option, url_option
-from ..tables import LEVEL_COLOURS
-from ..text import as_json as json_text
-from ..text import plural
-from .examining import examine
+from ..doctor.examining import examine
+from ..showing import plural
+from ..store.inspection import Finding
+from ..store.url import connect
+from .escaping import one_line
+from .exit_codes import ExitCode
+from .helping import examples
+from .options import json_option, url_option
+from .tables import LEVEL_COLOURS
+from .text import as_json as json_text
 
 
 @click.command(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...client.workers import WorkerInfo
-from ...job.dead_letters import is_dead_letter
-from ...job.instants import Instant
-from ...job.record import JobRecord
-from ...store.commands import Find
-from ...store.contract import Store
-from ...store.inspection import Finding
-from ...store.values import BATCH, Settings
-from ..text import length, plural
+from ..client.workers import WorkerInfo
+from ..job.dead_letters import is_dead_letter
+from ..job.instants import Instant
+from ..job.record import JobRecord
+from ..showing import length, plural
+from ..store.commands import Find
+from ..store.contract import Store
+from ..store.inspection import Finding
+from ..store.values import BATCH, Settings
 from .schedules import examine_schedules
 
 PATIENCE: Final = 10_000
@@ -21,7 +21,10 @@ PATIENCE: Final = 10_000
 SAMPLE: Final = 100
 
 
-async def examine_queue(store: Store, name: str, workers: Sequence[WorkerInfo], now: Instant) -> list[Finding]:
+async def examine_queue(
+    store: Store, name: str, workers: Sequence[WorkerInfo], now: Instant, most_schedules: int | None = None
+) -> list[Finding]:
+    """The findings about one queue; one that all is well if there is no other. Looks at all schedules by default."""
     counts = await store.count(name)
     settings = await store.settings(name)
     waiting = (await store.find(Find(name, ("waiting",), limit=SAMPLE))).jobs
@@ -36,7 +39,7 @@ async def examine_queue(store: Store, name: str, workers: Sequence[WorkerInfo], 
         *_overdue(name, delayed, now),
         *_stalled(name, active, now),
         *_full(name, settings, counts["active"], counts["waiting"]),
-        *await examine_schedules(store, name, workers, now),
+        *await examine_schedules(store, name, workers, now, most_schedules),
     ]
     served = f"{plural(len(workers), 'worker')}, {counts['waiting']:,} waiting, {counts['active']:,} active"
     return findings or [Finding(f"queue {name}", "ok", served)]

@@ -6,16 +6,17 @@ import asyncio
 import time
 from typing import Final
 
-from ...client.workers import known_queues, read_workers
-from ...errors import StoreError
-from ...job.instants import Instant
-from ...store.contract import Store
-from ...store.inspection import Finding
-from ..text import length
+from ..client.workers import known_queues, read_workers
+from ..errors import StoreError
+from ..job.instants import Instant
+from ..showing import length
+from ..store.contract import Store
+from ..store.inspection import Finding
 from .queues import examine_queue
 
 CLOCK_TOLERANCE: Final = 5_000
 NOT_MADE: Final = Finding("store", "ok", "it is not made yet; adding a first job does that")
+OPENED: Final = Finding("store", "ok", "it can be opened")
 NO_QUEUES: Final = Finding(
     "queues", "warning", "there is none yet", "if there should be: check --url, $ROPEWAY_URL and the current folder"
 )
@@ -33,11 +34,18 @@ async def examine(store: Store) -> list[Finding]:
             return findings
     try:
         await store.open()
-        return [Finding("store", "ok", "it can be opened"), *findings, *await _examine_contents(store)]
+        return [OPENED, *findings, *await _examine_contents(store)]
     except StoreError as error:
         return [Finding("store", "problem", str(error), "mend what it says, and look again"), *findings]
     finally:
         await store.close()
+
+
+async def examine_open(store: Store) -> list[Finding]:
+    """The checks of a store that is open already, without those of its queues."""
+    inspectable = store.offers.inspection
+    found = [] if inspectable is None else (await asyncio.to_thread(inspectable.inspect)).findings
+    return [OPENED, *found, examine_clock(await store.clock(), time.time_ns() // 1_000_000)]
 
 
 def _has_problem(findings: list[Finding]) -> bool:

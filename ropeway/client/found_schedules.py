@@ -9,14 +9,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 from cronsim import CronSimError
 
-from ...client.queue import Queue
-from ...client.schedule import Schedule, schedule_of
-from ...client.schedules import PAGE
-from ...job.codec import decode
-from ...job.cron import zone_of
-from ...job.instants import Instant, moment_of
-from ...job.schedules import LATE_AFTER, ScheduleState, Template
-from ...store.values import StoredSchedule
+from ..job.codec import decode
+from ..job.cron import zone_of
+from ..job.instants import Instant, moment_of
+from ..job.schedules import LATE_AFTER, ScheduleState, Template
+from ..store.values import StoredSchedule
+from .queue import Queue
+from .schedule import Schedule, schedule_of
+from .schedules import PAGE
 
 Standing: TypeAlias = Literal["due", "late", "paused", "ended", "damaged"]
 """`due` if it will fire, and `late` if it should have."""
@@ -77,15 +77,18 @@ def options_of(template: Template) -> dict[str, Any]:
     return {**stored, **{name: value for name, value in placed.items() if value}}
 
 
-async def schedules_of(queue: Queue) -> AsyncIterator[FoundSchedule]:
-    """All schedules of a queue, by id."""
+async def schedules_of(queue: Queue, most: int | None = None) -> AsyncIterator[FoundSchedule]:
+    """The schedules of a queue, by id; all, or the first ones."""
     after: str | None = None
-    while True:
-        page = await queue.store.schedules(queue.name, after=after, limit=PAGE)
+    left = 2**53 if most is None else most
+    while left > 0:
+        size = min(PAGE, left)
+        page = await queue.store.schedules(queue.name, after=after, limit=size)
         for stored in page:
             yield found(queue, stored)
-        if len(page) < PAGE:
+        if len(page) < size:
             return
+        left -= size
         after = page[-1].id
 
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...client.queue import Queue
-from ...client.workers import WorkerInfo
-from ...job.instants import Instant
-from ...store.contract import Store
-from ...store.inspection import Finding
-from ..schedules.reading import FoundSchedule, schedules_of
-from ..text import length, plural
+from ..client.found_schedules import FoundSchedule, schedules_of
+from ..client.queue import Queue
+from ..client.workers import WorkerInfo
+from ..job.instants import Instant
+from ..showing import length, plural
+from ..store.contract import Store
+from ..store.inspection import Finding
 
 _NAMED: Final = 5
 """Most schedules of a kind that are named one by one."""
 
 
-async def examine_schedules(store: Store, name: str, workers: Sequence[WorkerInfo], now: Instant) -> list[Finding]:
+async def examine_schedules(
+    store: Store, name: str, workers: Sequence[WorkerInfo], now: Instant, most: int | None
+) -> list[Finding]:
     due = 0
     late: list[FoundSchedule] = []
     damaged: list[FoundSchedule] = []
     unhandled: list[FoundSchedule] = []
-    async for each in schedules_of(Queue(name, store=store)):
+    async for each in schedules_of(Queue(name, store=store), most):
         standing = each.standing(now)
         if standing == "damaged":
             damaged.append(each)
