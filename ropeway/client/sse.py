@@ -12,10 +12,12 @@ from ..errors import InvalidOption
 from ..job.choices import yes_or_no
 from ..job.durations import Duration, milliseconds
 from ..job.events import Event
-from ..job.names import job_id, job_name
+from ..job.names import job_id
+from ..showing import shown
 from .blocking_iteration import iterate
 from .event_hub import Wanted
 from .events import position, read_events
+from .publishing import own_event, streamed_event
 from .sync_queue import SyncQueue
 
 if TYPE_CHECKING:
@@ -51,7 +53,9 @@ class StreamOptions(TypedDict, total=False):
     job: str | None
     """Only events of this job."""
     names: Collection[str] | None
-    """Only events of these names."""
+    """Only events of these names, such as `"completed"`, and those in `published`."""
+    published: Collection[str] | None
+    """Only events that the application publishes under these names, and those in `names`."""
     ping: Duration
     """How long nothing is sent before a comment keeps the connection alive; 15 seconds by default."""
 
@@ -79,10 +83,11 @@ def _checked(
     after: str = "now",
     job: str | None = None,
     names: Collection[str] | None = None,
+    published: Collection[str] | None = None,
     ping: Duration = PING_EVERY,
 ) -> Callable[[Queue], AsyncGenerator[bytes, None]]:
     start, first = position(after), yes_or_no("snapshot", snapshot)
-    wanted = _filter(None if job is None else job_id(job), None if names is None else {*map(job_name, names)})
+    wanted = _filter(None if job is None else job_id(job), _wanted_names(names, published))
     idle = milliseconds(ping, "ping") / 1000
     if not idle:
         raise InvalidOption("ping", "cannot be 0: it is how long the stream may be silent")
@@ -119,6 +124,16 @@ async def _stream(
                     yield await _snapshot(queue, job, next_one.id)
     finally:
         await queue.hub.unsubscribe(live)
+
+
+def _wanted_names(names: Collection[str] | None, published: Collection[str] | None) -> set[str] | None:
+    """None if events of all names are."""
+    for option, given in {"names": names, "published": published}.items():
+        if isinstance(given, str):
+            raise InvalidOption(option, f"cannot be {shown(given)}: give a list of names")
+    if names is None and published is None:
+        return None
+    return {*(streamed_event("names", name) for name in names or ()), *map(own_event, published or ())}
 
 
 def _filter(job: str | None, names: Collection[str] | None) -> Wanted:

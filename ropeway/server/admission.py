@@ -53,15 +53,27 @@ class Admission:
     @contextmanager
     def wait(self) -> Iterator[None]:
         """Gives the place back while the request waits."""
+        self.check_waiting()
+        self.inside -= 1
+        try:
+            with self.stream():
+                yield
+        finally:
+            self.inside += 1
+
+    def check_waiting(self) -> None:
+        """Refuses a request that is about to wait if too many do."""
         if self.waiting >= self._waiting_limit:
             raise self._refusal()
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """Counts an answer that goes on among those that wait; it holds no place."""
         self.waiting += 1
-        self.inside -= 1
         try:
             yield
         finally:
             self.waiting -= 1
-            self.inside += 1
 
     async def pause(self) -> None:
         """Waits before a refusal is sent, while not too many wait already. It holds no place, and no body."""

@@ -26,6 +26,8 @@ GRACE: Final = 10
 """Seconds that requests may take to end when the server does."""
 KEEP_ALIVE: Final = 75
 """Seconds that an idle connection is kept: longer than clients and proxies keep theirs."""
+UNACKNOWLEDGED: Final = 45.0
+"""Seconds after which a connection is closed whose other side acknowledges nothing, as that of a page that vanished."""
 BACKLOG: Final = 1_024
 """Connections that wait to be accepted."""
 
@@ -141,7 +143,7 @@ class GuardedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        _send_at_once(transport)
+        _tune(transport)
         if len(self.connections) > self.limits.connections:
             self._end(503, "There are too many connections.")
         else:
@@ -184,11 +186,13 @@ class GuardedProtocol(H11Protocol):
         self.transport.close()
 
 
-def _send_at_once(transport: asyncio.BaseTransport) -> None:
-    """Sends the body of an answer without waiting until its head was acknowledged, which takes 40 ms.
-
-    asyncio does so itself, but not for connections to a socket of `socket.create_server`.
-    """
+def _tune(transport: asyncio.BaseTransport) -> None:
     connection = transport.get_extra_info("socket")
-    if connection is not None and connection.family != socket.AF_UNIX:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if connection is None or connection.family == socket.AF_UNIX:
+        return
+    # Sends the body of an answer without waiting until its head was acknowledged, which takes 40 ms. asyncio does so
+    # itself, but not for connections to a socket of `socket.create_server`.
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sys.platform == "linux":
+        # Else it goes on for 15 minutes.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNACKNOWLEDGED * 1000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .api import bulk, commands, jobs, metrics, queues, schedules, submitting, system, working
+from .api import bulk, commands, events, jobs, metrics, queues, schedules, submitting, system, working
 from .routes import Route
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -15,6 +15,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *jobs.ROUTES,
     *bulk.ROUTES,
     *queues.ROUTES,
+    *events.ROUTES,
     *schedules.ROUTES,
     *commands.ROUTES,
 )

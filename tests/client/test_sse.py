@@ -215,6 +215,17 @@ async def test_hostile_text_cannot_end_a_message(queue: Queue):
     await stream.aclose()
 
 
+async def test_a_mistyped_name_is_refused_with_the_nearest_and_where_own_ones_go(queue: Queue):
+    with pytest.raises(InvalidOption, match=r"cannot have 'complet': did you mean 'completed'.*`published`"):
+        event_stream(queue, names=["failed", "complet"])
+    stream = await begun(queue, names=["paused"], published=["complet"])
+    await queue.publish("complet", {"n": 1})
+    await queue.publish("other")
+    await queue.pause()
+    assert types(await take(stream, 2)) == ["complet", "paused"]
+    await stream.aclose()
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -224,7 +235,11 @@ async def test_hostile_text_cannot_end_a_message(queue: Queue):
         ({"ping": 0}, InvalidOption),
         ({"ping": -1}, InvalidDuration),
         ({"job": "a b"}, InvalidName),
-        ({"names": ["\n"]}, InvalidName),
+        ({"names": ["complete"]}, InvalidOption),
+        ({"names": "completed"}, InvalidOption),
+        ({"names": [5]}, InvalidOption),
+        ({"published": ["completed"]}, InvalidName),
+        ({"published": ["\n"]}, InvalidName),
         ({"snapshot": "yes"}, InvalidOption),
     ],
 )

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
@@ -26,9 +26,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from ropeway.client.sse import MEDIA_TYPE
 from ropeway.server import broker
 from ropeway.server.limits import Limits
 from ropeway.server.openapi import document
+from ropeway.server.routes import Route
 from ropeway.server.serving import Address, serving
 from ropeway.server.table import ROUTES
 
@@ -69,6 +71,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+def answered(routes: Iterable[Route]) -> list[Route]:
+    """Without streams of events, whose answers do not end."""
+    return [route for route in routes if route.media != MEDIA_TYPE]
+
+
 def without_tokens(described: dict[str, Any]) -> dict[str, Any]:
     """Otherwise most requests would have a wrong token, and be refused for that alone."""
     del described["components"]["securitySchemes"]
@@ -93,7 +100,7 @@ def address(url: str, case: Any) -> None:
 
 def check(url: str, cases: int) -> Counter[bool]:
     """Sends so many cases to each operation; counts how many were carried out, and how many were not."""
-    schema: Any = schemathesis.openapi.from_dict(without_tokens(document(ROUTES)))
+    schema: Any = schemathesis.openapi.from_dict(without_tokens(document(answered(ROUTES))))
     schema.config.update(base_url=url)
     reached: Counter[bool] = Counter()
     # Those that fit the document, and those that do not.
@@ -129,7 +136,7 @@ quiet = pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecat
 
 @quiet
 def test_requests_made_from_the_document_break_nothing(url: str):
-    assert check(url, CASES).total() >= len(ROUTES)
+    assert check(url, CASES).total() >= len(answered(ROUTES))
 
 
 @quiet
