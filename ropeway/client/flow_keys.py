@@ -11,11 +11,9 @@ from ..job.record import NewJob
 
 def refuse_keys(jobs: Sequence[NewJob]) -> None:
     """Refuses keys that could leave a part of a flow without the rest."""
-    roots = [job for job in jobs if not job.parents]
-    for job in jobs:
-        rule = None if job.extras is None else job.extras.dedupe
-        if rule is None:
-            continue
+    keyed = [(job, job.extras.dedupe) for job in jobs if job.extras is not None and job.extras.dedupe is not None]
+    roots = [job for job in jobs if not job.parents] if keyed else []
+    for job, rule in keyed:
         if job.parents:
             raise InvalidOption("dedupe", f"is for the first job of a flow, and other jobs wait for {job.name!r}")
         if job.children and rule.mode not in IN_FLOWS:

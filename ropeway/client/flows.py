@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from ..errors import InvalidOption
@@ -60,16 +60,50 @@ class Flow:
         self.on_failure: Policy | None = None if on_failure is None else policy_or_none("on_failure", on_failure)
         self.options = options
 
+    @property
+    def own_policy(self) -> Policy | None:
+        """What becomes of its parents if it fails, if that is not what they say."""
+        # Without children of its own, `on_child_failure` can only be about the node itself.
+        return self.on_failure if self.children else self.on_failure or self.on_child_failure
+
     def __repr__(self) -> str:
         return f"<Flow {self.name!r} with {len(self.children)} children>"
+
+
+def children_of(item: FlowRequest) -> list[FlowRequest]:
+    """The nodes that one waits for, each once."""
+    children: list[FlowRequest] = [one for one, _ in item.earlier] if isinstance(item, Call) else item.children
+    if len(children) < 2 or len(set(map(id, children))) == len(children):
+        return children
+    return [*{id(child): child for child in children}.values()]
 
 
 class FlowHandle(JobHandle[R_co]):
     """The parent of a flow, as `add_flow` returns it; `children` mirrors the flow."""
 
-    __slots__ = ("children",)
+    __slots__ = ("_children",)
 
-    children: tuple[FlowHandle[Any], ...]
+    def __init__(
+        self,
+        queue: Queue,
+        id: str,
+        name: str,
+        data: Json,
+        make_children: Callable[[], tuple[FlowHandle[Any], ...]] | None,
+        *,
+        created: bool = False,
+        deduplicated: bool = False,
+        read_result: Callable[[Json], R_co] | None = None,
+    ) -> None:
+        super().__init__(queue, id, name, data, created=created, deduplicated=deduplicated, read_result=read_result)
+        self._children: Callable[[], tuple[FlowHandle[Any], ...]] | tuple[FlowHandle[Any], ...] = make_children or ()
+
+    @property
+    def children(self) -> tuple[FlowHandle[Any], ...]:
+        """Handles on the jobs that it waits for, in their order."""
+        if not isinstance(self._children, tuple):
+            self._children = self._children()
+        return self._children
 
     @property
     def sync(self) -> SyncFlowHandle[R_co]:

@@ -222,7 +222,7 @@ class Queue(Attached, Guided):
         bundle = plan.bundle
         for queue in plan.undeclared:
             await queue.webhook_settings.write()
-        return plan.handles(await self._add(bundle, tx)) if bundle else []
+        return plan.handles(bundle, await self._add(bundle, tx)) if bundle else []
 
     def _add(self, bundle: list[NewJob], tx: object) -> Awaitable[list[Added]]:
         if self.webhook is not None and self.webhook_settings.is_pending:

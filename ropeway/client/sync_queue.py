@@ -169,7 +169,7 @@ class SyncQueue(Guided):
             return []
         for queue in plan.undeclared:
             run(queue.webhook_settings.write())
-        return [job.sync for job in plan.handles(self._add(bundle, tx, "await queue.add_flows(...)"))]
+        return [job.sync for job in plan.handles(bundle, self._add(bundle, tx, "await queue.add_flows(...)"))]
 
     def _add(self, bundle: list[NewJob], tx: object, instead: str) -> list[Added]:
         """Adds on this thread if the store offers that, which saves the detour over the background loop."""

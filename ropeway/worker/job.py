@@ -197,7 +197,7 @@ class Job(Durable, JobHandle[Any], RunningJob):
         change = JobUpdate(self.id, self.token, children=links, adds=tuple(bundle))
         if (await self._update(change)).verdict == "refused":
             raise DuplicateJob(links[0].queue, ", ".join(child.id for child in links[:10]), is_child=True)
-        return plan.handles([Added(job.id, "created") for job in bundle])
+        return plan.handles(bundle, [Added(job.id, "created") for job in bundle])
 
     async def wait_for_children(self) -> None:
         """Returns if all children have ended; otherwise gives the slot back, and the handler begins again then.

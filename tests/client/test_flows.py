@@ -56,6 +56,17 @@ class TestTrees:
         assert (await first.refresh()).parents == (Parent(queue.name, job.id),)
         assert (await job.refresh()).children == 2
 
+    async def test_handles_show_what_was_added_whatever_becomes_of_the_description(self, queue: Queue):
+        fetch = Flow("fetch", {"n": 1})
+        flow = Flow("report", children=[fetch])
+        first = await queue.add_flow(flow)
+        fetch.data, flow.children = {"n": 2}, [Flow("other"), fetch]
+        second = await queue.add_flow(flow)
+
+        assert [(child.name, child.data) for child in first.children] == [("fetch", {"n": 1})]
+        assert [(child.name, child.data) for child in second.children] == [("other", None), ("fetch", {"n": 2})]
+        assert first.children is first.children
+
     @pytest.mark.every_store
     async def test_children_may_be_in_other_queues(self, queue: Queue, make_queue: MakeQueue):
         etl = make_queue("etl", attempts=4)
@@ -104,7 +115,7 @@ class TestTrees:
         )
 
         left, right = job.children
-        assert left.children[0].id == right.children[0].id
+        assert left.children[0] is right.children[0]
         assert len(right.children) == 1
         assert await parents_of(left.children[0]) == {left.id, right.id}
         assert (await queue.counts())["waiting"] == 1

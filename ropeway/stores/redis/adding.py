@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from ...job.dedupe import DedupeRule
 from ...job.extras import Extras
-from ...job.flows import Child
+from ...job.flows import Child, Parent
 from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.answer_codes import ADDED
@@ -24,6 +25,7 @@ from .link import Argument
 Bundle: TypeAlias = Sequence[NewJob]
 Bundles: TypeAlias = Sequence[Bundle]
 
+_policy: Final = attrgetter("policy")
 _text: Final = msgspec.msgpack.Encoder().encode
 DEFAULT_MODE: Final = DedupeRule("").mode
 
@@ -46,6 +48,9 @@ class JobPacker:
         self._shared: dict[bytes, list[int]] = {}
         """Numbers of jobs that have the same extras."""
         self._last_shared: tuple[NewJob | None, list[int]] = None, []
+        self._siblings: list[int] = []
+        """Numbers of the newest jobs that have parents and nothing else rarely."""
+        self._their_parents: tuple[Parent, ...] = ()
 
     @property
     def names(self) -> list[tuple[str, str]]:
@@ -74,8 +79,16 @@ class JobPacker:
         # An array of three begins with one byte; what follows are the three texts themselves.
         text = _text((job.name, job.data, job.options))[1:]
         self._texts.append(text)
-        if job.extras is not None or job.tags or job.parents or job.children:
+        if job.extras is not None or job.tags or job.children:
             self._note_rare(job)
+        elif parents := job.parents:
+            run, number = self._siblings, len(self._texts)
+            # Siblings share the tuple of their parents, and follow each other.
+            if parents is self._their_parents and run[-1] == number - 1:
+                run[-1] = number
+            else:
+                self._note_rare(job)
+                self._their_parents, self._siblings = parents, self._last_shared[1]
         if not (job.priority or job.lifo or job.delay or job.due_at is not None or job.children):
             return id, len(text), name, queue
         due_at = False if job.due_at is None else job.due_at
@@ -153,13 +166,15 @@ def _rules(extras: Extras | None) -> tuple[Any, ...]:
 def links_of(children: Sequence[Child], short_ids: Mapping[str, str]) -> tuple[str, list[msgspec.Raw]]:
     """Children as scripts take them: letters of policies, or one if all have the same, and their keys in chunks."""
     keys = [f"{child.queue}/{short_ids.get(child.id) or shortened(child.id)}" for child in children]
-    codes = [POLICY_CODES[child.policy] for child in children]
     if len({*keys}) < len(keys):
         # Of a child that is named twice the first policy holds.
-        first = dict(zip(reversed(keys), reversed(codes), strict=True))
+        first = dict(zip(reversed(keys), reversed(children), strict=True))
         keys = [*dict.fromkeys(keys)]
-        codes = [first[key] for key in keys]
-    letters = codes[0] if len({*codes}) == 1 else "".join(codes)
+        children = [first[key] for key in keys]
+    policies = {child.policy for child in children}
+    letters = "".join([POLICY_CODES[policy] for policy in (policies if len(policies) == 1 else map(_policy, children))])
+    if len(keys) <= CHUNK_OF_KEYS:
+        return letters, [as_text(pack(keys))]
     chunks = [as_text(pack(keys[at : at + CHUNK_OF_KEYS])) for at in range(0, len(keys), CHUNK_OF_KEYS)]
     return letters, chunks
 
