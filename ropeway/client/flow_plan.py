@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ..errors import InvalidInput, InvalidOption
-from ..job.flows import DEFAULT_POLICY, Child, Parent, Policy
+from ..job.flows import Child, Parent, Policy
 from ..job.options import stored_options
 from ..job.record import NewJob
 from ..showing import shown
@@ -19,7 +19,7 @@ from .bundles import has_no_defaults, job_of
 from .flow_handles import FlowHandles, Key
 from .flow_keys import refuse_keys
 from .flow_places import circle, note_place
-from .flows import Flow, FlowHandle, FlowRequest, children_of
+from .flows import Flow, FlowHandle, FlowRequest, children_of, policies_in, policies_of
 from .inputs import Input, taken_from
 from .new_jobs import Call, checked_call, plain_job
 
@@ -54,8 +54,8 @@ class Plan:
         """The first of each name, for handles."""
         self._jobs: dict[int, NewJob] = {}
         """By the identity of the object that describes it; with the parent by which it was found first."""
-        self._families: dict[int, FlowRequest] = {}
-        """The nodes that have children."""
+        self._families: dict[int, tuple[FlowRequest, list[FlowRequest]]] = {}
+        """The nodes that have children, and these."""
         self._parents: dict[int, Parents] = {}
         """Of nodes that were found more than once, and of roots that a job adopts."""
         self._inputs: dict[int, Mapping[str, Input]] = {}
@@ -94,7 +94,7 @@ class Plan:
 
     def links(self, policy: Policy | None) -> tuple[Child, ...]:
         """The roots, as children of a job that exists; each with its own policy, or this one."""
-        return self._links_to(self.roots, policy)
+        return _links_to([self._jobs[id(root)] for root in self.roots], policies_of(self.roots, policy))
 
     def handles(self, bundle: Sequence[NewJob], answers: Sequence[Added]) -> list[FlowHandle]:
         """Handles on the roots, from the answers to the bundle. Raises `DuplicateJob` if an id was taken."""
@@ -159,7 +159,7 @@ class Plan:
         self._jobs[id(item)] = job
         if not (children := children_of(item)):
             return False
-        self._families[id(item)] = item
+        self._families[id(item)] = item, children
         path.append(Below(item, queue, (Parent(job.queue, job.id),), iter(children)))
         return True
 
@@ -215,7 +215,7 @@ class Plan:
 
     def _sorted(self) -> list[int]:
         """Parents before children, however often a node was found."""
-        below = {key: [*map(id, children_of(item))] for key, item in self._families.items()}
+        below = {key: [*map(id, children)] for key, (_, children) in self._families.items()}
         unplaced = Counter(child for children in below.values() for child in children)
         going = [key for key in dict.fromkeys(map(id, self.roots)) if key not in unplaced][::-1]
         order: list[int] = []
@@ -229,24 +229,16 @@ class Plan:
 
     def _complete(self, key: int) -> NewJob:
         """A job with all its parents, its children, and what it takes from them."""
-        job, item = self._jobs[key], self._families.get(key)
-        links = () if item is None else self._links_of(item)
+        job = self._jobs[key]
+        item, children = self._families.get(key, (None, ()))
+        below = [self._jobs[id(child)] for child in children]
+        links = () if item is None else _links_to(below, policies_in(item, children))
         parents = tuple(dict.fromkeys(self._parents[key])) if key in self._parents else job.parents
         if inputs := self._inputs.get(key):
-            children = [] if item is None else [self._jobs[id(child)] for child in children_of(item)]
-            options = replace(stored_options(job.options), takes=taken_from(job.name, inputs, children))
+            options = replace(stored_options(job.options), takes=taken_from(job.name, inputs, below))
             job = replace(job, options=_encode(options).decode())
         return replace(job, parents=parents, children=links)
 
-    def _links_of(self, item: FlowRequest) -> tuple[Child, ...]:
-        if isinstance(item, Flow):
-            return self._links_to(children_of(item), item.on_child_failure)
-        policies = {id(one): policy or DEFAULT_POLICY for one, policy in item.earlier}
-        jobs = [(self._jobs[key], policy) for key, policy in policies.items()]
-        return tuple([Child(job.queue, job.id, policy) for job, policy in jobs])
 
-    def _links_to(self, items: Iterable[FlowRequest], policy: Policy | None) -> tuple[Child, ...]:
-        """Links to nodes, each with its own policy, or that of their parent."""
-        jobs, policy = self._jobs, policy or DEFAULT_POLICY
-        found = [(jobs[id(item)], isinstance(item, Flow) and item.own_policy) for item in items]
-        return tuple([Child(job.queue, job.id, own or policy) for job, own in found])
+def _links_to(jobs: Iterable[NewJob], policies: Iterable[Policy]) -> tuple[Child, ...]:
+    return tuple([Child(job.queue, job.id, policy) for job, policy in zip(jobs, policies, strict=True)])

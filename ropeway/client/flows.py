@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from ..errors import InvalidOption
 from ..job.codec import Json
-from ..job.flows import Policy, policy_or_none
+from ..job.flows import DEFAULT_POLICY, Policy, policy_or_none
 from ..job.options import JobOptions
 from ..showing import shown
 from .handle import JobHandle
@@ -60,12 +60,6 @@ class Flow:
         self.on_failure: Policy | None = None if on_failure is None else policy_or_none("on_failure", on_failure)
         self.options = options
 
-    @property
-    def own_policy(self) -> Policy | None:
-        """What becomes of its parents if it fails, if that is not what they say."""
-        # Without children of its own, `on_child_failure` can only be about the node itself.
-        return self.on_failure if self.children else self.on_failure or self.on_child_failure
-
     def __repr__(self) -> str:
         return f"<Flow {self.name!r} with {len(self.children)} children>"
 
@@ -76,6 +70,26 @@ def children_of(item: FlowRequest) -> list[FlowRequest]:
     if len(children) < 2 or len(set(map(id, children))) == len(children):
         return children
     return [*{id(child): child for child in children}.values()]
+
+
+def policies_in(item: FlowRequest, children: Iterable[FlowRequest]) -> list[Policy]:
+    """What becomes of a node if a child fails, for each of those that `children_of` returned."""
+    if isinstance(item, Call):
+        policies: dict[int, Policy] = {id(one): policy or DEFAULT_POLICY for one, policy in item.earlier}
+        return [*policies.values()]
+    return policies_of(children, item.on_child_failure)
+
+
+def policies_of(items: Iterable[FlowRequest], parents: Policy | None) -> list[Policy]:
+    """The own policy of each node, or that of its parent."""
+    policy: Policy = parents or DEFAULT_POLICY
+    return [
+        # Without children of its own, `on_child_failure` can only be about the node itself.
+        (item.on_failure or (not item.children and item.on_child_failure) or policy)
+        if isinstance(item, Flow)
+        else policy
+        for item in items
+    ]
 
 
 class FlowHandle(JobHandle[R_co]):

@@ -11,7 +11,7 @@ import msgspec
 
 from ...job.dedupe import DedupeRule
 from ...job.extras import Extras
-from ...job.flows import Child, Parent
+from ...job.flows import Child, Parent, Policy
 from ...job.instants import Instant
 from ...job.record import NewJob
 from ...store.answer_codes import ADDED
@@ -171,10 +171,8 @@ def links_of(children: Sequence[Child], short_ids: Mapping[str, str]) -> tuple[s
         first = dict(zip(reversed(keys), reversed(children), strict=True))
         keys = [*dict.fromkeys(keys)]
         children = [first[key] for key in keys]
-    policies = {child.policy for child in children}
+    policies: set[Policy] = {child.policy for child in children}
     letters = "".join([POLICY_CODES[policy] for policy in (policies if len(policies) == 1 else map(_policy, children))])
-    if len(keys) <= CHUNK_OF_KEYS:
-        return letters, [as_text(pack(keys))]
     chunks = [as_text(pack(keys[at : at + CHUNK_OF_KEYS])) for at in range(0, len(keys), CHUNK_OF_KEYS)]
     return letters, chunks
 

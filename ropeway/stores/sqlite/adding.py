@@ -70,7 +70,7 @@ def _store_new(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Inst
     if keys is None:
         return False
     try:
-        store(tx, row, jobs, now, families, has_extras=has_extras)
+        first = store(tx, row, jobs, now, families, has_extras=has_extras)
     except apsw.ConstraintError as refused:
         if getattr(refused, "extendedresult", None) not in _TAKEN:
             # A value that no column takes: the whole call is undone.
@@ -78,7 +78,7 @@ def _store_new(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Inst
         give_back(tx, row, keys)
         return False
     if families:
-        families.store(tx, jobs)
+        families.store(tx, jobs, first)
     return True
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from ...job.flows import Child, Parent
+from ...job.flows import Child, Parent, Policy
 from ...job.record import NewJob
 from .families import Link, existing, families_of
 from .statements import statements
@@ -31,37 +31,57 @@ class Founding:
         first = max([next_family(tx), *(family + 1 for family in adopted_by.values())])
         self._families = {**{parent: first + n for n, parent in enumerate(parents)}, **adopted_by}
         self._encoded: dict[tuple[Parent, ...], str] = {}
-        self._last: tuple[tuple[Parent, ...], str | None] = (), None
 
     def family_of(self, job: NewJob) -> int | None:
         return self._families[job.queue, job.id] if job.children else None
 
-    def parents_of(self, job: NewJob) -> str | None:
-        """The parents of a job as its row names them, in JSON."""
-        parents, encoded = self._last
-        # Siblings share the tuple of their parents, and follow each other.
-        if job.parents is not parents:
-            parents = job.parents
-            encoded = self._encoded.get(parents) if parents else None
-            if encoded is None and parents:
-                named = [(parent.queue, parent.id, self._families.get((parent.queue, parent.id))) for parent in parents]
-                encoded = self._encoded[parents] = as_json(named)
-            self._last = parents, encoded
-        return encoded
+    def named(self, parents: tuple[Parent, ...]) -> str | None:
+        """Parents as the row of a child names them, in JSON."""
+        if not parents:
+            return None
+        if parents not in self._encoded:
+            families = self._families
+            named = [(parent.queue, parent.id, families.get((parent.queue, parent.id))) for parent in parents]
+            self._encoded[parents] = as_json(named)
+        return self._encoded[parents]
 
-    def store(self, tx: Transaction, jobs: Iterable[NewJob]) -> None:
-        """Stores the families of those that have children."""
+    def store(self, tx: Transaction, jobs: Sequence[NewJob], first: int | None = None) -> None:
+        """Stores the families of those that have children.
+
+        `first` is the sequence number of the first job, if all are of one queue and were stored in this order.
+        """
         families: list[tuple[int, int, str, int, int, int | None, bool]] = []
         links: list[tuple[int, int, int, str, str]] = []
-        for job in jobs:
-            if job.children:
-                family = self._families[job.queue, job.id]
+        behind: list[tuple[int, int, int, str]] = []
+        for place, job in enumerate(jobs):
+            if not job.children:
+                continue
+            family, number = self._families[job.queue, job.id], len(job.children)
+            policy = None if first is None else _policy_of_those_behind(jobs, place)
+            if first is None or policy is None:
                 own = new_links(tx, family, 0, job.children)
-                families.append((family, tx.queue(job.queue).id, job.id, len(own), job.delay, job.due_at, False))
                 links += own
+                number = len(own)
+            else:
+                behind.append((family, first + place + 1, first + place + number, policy))
+            families.append((family, tx.queue(job.queue).id, job.id, number, job.delay, job.due_at, False))
         if families:
             tx.run(_SQL["found_families"], {"families": as_json(families)})
+        if links:
             tx.run(_SQL["add_links"], {"links": as_json(links)})
+        if behind:
+            tx.run(_SQL["link_those_behind"], {"behind": as_json(behind)})
+
+
+def _policy_of_those_behind(jobs: Sequence[NewJob], place: int) -> Policy | None:
+    """The policy of the children of a job, if they are those behind it, in their order, and all have the same."""
+    parent = jobs[place]
+    children = parent.children
+    if [child.id for child in children] != [job.id for job in jobs[place + 1 : place + 1 + len(children)]]:
+        return None
+    policies: set[Policy] = {child.policy for child in children}
+    are_alike = len(policies) == 1 and {child.queue for child in children} == {parent.queue}
+    return policies.pop() if are_alike else None
 
 
 def new_links(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import groupby
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -16,7 +17,7 @@ from .deadlines import add_deadlines
 from .decoding import decoder
 from .families import bits_of
 from .founding import Founding
-from .placeholders import HAS_DEADLINE
+from .placeholders import HAS_DEADLINE, HAS_PARENTS
 from .statements import statements
 from .transaction import Arrival, Detail, QueueRow, Transaction, as_json
 
@@ -57,8 +58,8 @@ def store(
     created_at: Sequence[Instant] | None = None,
     *,
     has_extras: bool = True,
-) -> None:
-    """Inserts new jobs and announces them.
+) -> int:
+    """Inserts new jobs and announces them. Returns the sequence number of the first; the others follow.
 
     `created_at` has an instant for each; without it all are created now. `has_extras` is False if none has any.
     """
@@ -101,6 +102,7 @@ def store(
             row.move(None, state, len(those))
             row.announce("add", now, state, those)
     tx.wake("jobs", row)
+    return first
 
 
 def _insert(
@@ -132,13 +134,17 @@ def _insert_flows(
     tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding
 ) -> None:
     """Inserts jobs of flows that have the same options and priority, and no extras."""
-    any_job, parents_of = jobs[0], families.parents_of
-    encoded: list[tuple[object, ...]] = [
-        (job.id, job.name, job.data, bits_of(job), parents_of(job), families.family_of(job))
-        if job.children
-        else (job.id, job.name, job.data, bits_of(job), parents_of(job))
-        for job in jobs
-    ]
+    any_job = jobs[0]
+    encoded: list[tuple[object, ...]] = []
+    # Siblings follow each other.
+    for parents, siblings in groupby(jobs, _parents):
+        named, has = families.named(parents), HAS_PARENTS if parents else 0
+        encoded += [
+            (job.id, job.name, job.data, bits_of(job), named, families.family_of(job))
+            if job.children or job.tags
+            else (job.id, job.name, job.data, has, named)
+            for job in siblings
+        ]
     values = {
         "queue": row.id,
         "first": first,
@@ -171,7 +177,7 @@ def _insert_unlike(
 
 def _with_rare(encoded: tuple[object, ...], job: NewJob, families: Founding | None) -> tuple[object, ...]:
     """Adds parents, family and extras; those at the end that a job does not have may be missing."""
-    parents = families.parents_of(job) if families else None
+    parents = families.named(job.parents) if families else None
     if job.extras is None and not job.children:
         return encoded if parents is None else (*encoded, parents)
     return *encoded, parents, families.family_of(job) if families else None, job.extras
@@ -193,7 +199,7 @@ def _insert_alike(
         "priority": any_job.priority,
         "sign": -1 if any_job.lifo else 1,
         "has": bits_of(any_job),
-        "parents": families.parents_of(any_job) if families else None,
+        "parents": families.named(any_job.parents) if families else None,
         "jobs": as_json(encoded),
     }
     tx.run(_SQL["jobs_alike_with_extras" if has_extras else "jobs_alike"], values)
@@ -221,7 +227,7 @@ def _insert_one(
         "ord": _order(job, seq),
         "now": now,
         "has": bits_of(job),
-        "parents": families.parents_of(job) if families else None,
+        "parents": families.named(job.parents) if families else None,
         "family": families.family_of(job) if families else None,
         "extras": None if job.extras is None else as_json(job.extras),
     }

@@ -16,6 +16,14 @@ INSERT INTO link (family, number, queue, id, policy, state)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, {{PENDING}}
 FROM jsonb_each(:links);
 
+-- statement: link_those_behind
+-- Takes :behind (json, a list of family, the sequence numbers of its first and last child, policy). What a job has
+-- already is copied in half the time that it takes to read it from json.
+INSERT INTO link (family, number, queue, id, policy, state)
+SELECT asked.value ->> 0, job.seq - (asked.value ->> 1), job.queue, job.id, asked.value ->> 3, {{PENDING}}
+FROM jsonb_each(:behind) AS asked
+CROSS JOIN job ON job.seq BETWEEN asked.value ->> 1 AND asked.value ->> 2;
+
 -- statement: families_of
 -- Takes :jobs (json, a list of queue and id). Returns for each its place in the list and its family, if it has one.
 SELECT CAST(json_group_array(json_array(asked.key, job.family)) AS BLOB)
