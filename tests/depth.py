@@ -47,6 +47,7 @@ VARIED: Final[dict[str, frozenset[str]]] = {
         "TestDrained",
         "TestEvents",
         "TestEventsFromAPlace",
+        "TestEventsNewestFirst",
         "TestFind",
         "TestFindPages",
         "TestGet",

@@ -103,6 +103,14 @@ def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
             number += 1
 
 
+def may_hold(entry: Entry, name: str | None, job_id: str | None) -> bool:
+    """Whether an entry can have an event of that name, or of that job; without expanding it."""
+    if entry.what == PUBLISHED and entry.detail is not None:
+        return name in (None, entry.detail["name"]) and job_id in (None, entry.detail.get("job"))
+    is_named = name is None or name == "retries-exhausted" or name in _names(entry, {})
+    return is_named and (job_id is None or any(id == job_id for id, _ in entry.jobs))
+
+
 def published_detail(name: str, data: JsonText, job: str | None) -> JsonText:
     """The detail of an entry `PUBLISHED`, as JSON."""
     detail = {"name": name, "data": msgspec.Raw(data.encode())}

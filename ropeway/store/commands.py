@@ -382,13 +382,15 @@ class ReadClock(Command[Instant], frozen=True):
 class ReadEvents(Command[Entries], frozen=True):
     """Event entries in order, from the oldest kept one, or after an id (`inclusive`: from that id on).
 
-    `after="now"` answers no entries, only the cursor of the newest.
+    `after="now"` answers no entries, only the cursor of the newest. With `newest_first`, from the newest entry back to
+    older ones, or from the one before the id `after`.
     """
 
     queue: str
     after: str | None = None
     inclusive: bool = False
     limit: int = 1_000
+    newest_first: bool = False
 
 
 class ReadRevoked(Command[Revoked], frozen=True):

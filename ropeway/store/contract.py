@@ -295,9 +295,15 @@ class Store(ABC):
     # Events
 
     def events(
-        self, queue: str, after: str | None = None, *, inclusive: bool = False, limit: int = 1_000
+        self,
+        queue: str,
+        after: str | None = None,
+        *,
+        inclusive: bool = False,
+        limit: int = 1_000,
+        newest_first: bool = False,
     ) -> Doing[Entries]:
-        return self.do(commands.ReadEvents(queue, after, inclusive, limit))
+        return self.do(commands.ReadEvents(queue, after, inclusive, limit, newest_first))
 
     def revoked(self, queue: str, after: str | None = None) -> Doing[Revoked]:
         return self.do(commands.ReadRevoked(queue, after))

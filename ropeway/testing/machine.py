@@ -421,7 +421,9 @@ async def _announced(store: Store, queue: str) -> dict[tuple[str | None, str], l
     for another ends in the step in which it expires may or may not be announced as waiting before.
     """
     announced: defaultdict[tuple[str | None, str], list[Any]] = defaultdict(list)
-    for stored in (await store.events(queue, limit=100_000)).entries:
+    entries = (await store.events(queue, limit=100_000)).entries
+    assert (await store.events(queue, limit=100_000, newest_first=True)).entries == entries[::-1]
+    for stored in entries:
         for event in expand(queue, stored.id, stored.entry):
             apart = event.name if event.name in ("duplicated", "deduplicated") else ""
             of_job = announced[event.job_id, apart]

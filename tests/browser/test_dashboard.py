@@ -38,6 +38,7 @@ async def test_pages_are_shown(site, open_page, options):
             (f"/queues/mail/flows/{flow.id}", "report"),
             ("/schedules", "Schedules"),
             ("/workers", "Workers"),
+            ("/events", "Events"),
             ("/doctor", "Doctor"),
         ):
             await page.goto(site.url + path)
@@ -93,6 +94,35 @@ async def test_a_graph_is_live_and_leads_to_its_jobs(site, open_page):
         await expect(page.locator("a.node", has_text="report")).to_contain_text("failed")
         await fetch.click()
         await expect(page.locator("h1")).to_have_text("fetch")
+
+
+async def test_a_tail_can_be_paused_and_says_what_it_missed(site, open_page):
+    await site.queue.add("welcome")
+    async with open_page("/events?queue=mail") as page:
+        rows, gap = page.locator("tr[data-row]"), page.locator("tr.gap")
+        await expect(rows).to_have_count(2)
+        await expect(page.locator("#status")).to_have_text("Live")
+        await site.queue.add("welcome")
+        await expect(rows).to_have_count(4)
+        await expect(gap).to_have_count(0)
+        await page.get_by_role("button", name="Pause").click()
+        # The page looks, and leaves its rows alone.
+        async with page.expect_response(lambda answer: answer.url.endswith("/events?queue=mail") and answer.ok):
+            await site.queue.add_many(["welcome"] * 200)
+        await expect(rows).to_have_count(4)
+        await page.get_by_role("button", name="Go on").click()
+        await expect(rows).to_have_count(104)
+        await expect(gap).to_have_count(1)
+
+
+async def test_parts_come_and_go_with_what_they_show(site, open_page):
+    job = await site.queue.add("welcome")
+    async with open_page(f"/queues/mail/jobs/{job.id}") as page:
+        await expect(page.locator("#why")).to_be_visible()
+        await expect(page.locator("#status")).to_have_text("Live")
+        await site.queue.cancel(job.id, "not wanted")
+        await expect(page.locator("#reason")).to_contain_text("not wanted")
+        await expect(page.locator("#why")).to_have_count(0)
 
 
 async def test_keys(site, open_page):
@@ -211,6 +241,7 @@ async def test_everything_has_a_name_and_can_be_read(site, open_page, scheme):
             f"/queues/mail/flows/{flow.id}",
             "/schedules",
             "/workers",
+            "/events",
             "/doctor",
             "/login",
         ):

@@ -25,6 +25,7 @@ SECTIONS: Final = (
     ("l", "Flows", "/flows"),
     ("s", "Schedules", "/schedules"),
     ("w", "Workers", "/workers"),
+    ("e", "Events", "/events"),
     ("d", "Doctor", "/doctor"),
 )
 """The navigation: the key after `g`, the name and the path."""

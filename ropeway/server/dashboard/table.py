@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..routes import Route
-from .pages import doctor, entry, failures, flows, job, jobs, overview, queues, schedules, workers
+from .pages import doctor, entry, events, failures, flows, job, jobs, overview, queues, schedules, workers
 
 ROUTES: Final[tuple[Route, ...]] = (
     *entry.ROUTES,
@@ -17,5 +17,6 @@ ROUTES: Final[tuple[Route, ...]] = (
     *flows.ROUTES,
     *schedules.ROUTES,
     *workers.ROUTES,
+    *events.ROUTES,
     *doctor.ROUTES,
 )

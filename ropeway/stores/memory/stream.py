@@ -110,6 +110,16 @@ class Stream:
         gap = after is not None and self._is_gap(number)
         return Entries(entries, self._id(start + len(texts) - 1), gap)
 
+    def read_back(self, before: str | None, *, limit: int) -> Entries:
+        """The newest entries first; or those before one that is still there."""
+        number = self.last + 1 if before is None else self._number(before)
+        if number is None or number < self._first:
+            return Entries([], before or self._id(self.last), gap=True)
+        end = number - self._first
+        texts = self._texts[max(0, end - max(0, limit)) : end]
+        entries = [StoredEntry(self._id(number - 1 - at), _decode(text)) for at, text in enumerate(reversed(texts))]
+        return Entries(entries, entries[-1].id if entries else before or self._id(self.last))
+
     def _is_gap(self, number: int | None) -> bool:
         if number == self._beginning:
             return not self._is_whole

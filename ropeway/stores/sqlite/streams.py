@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -24,8 +25,10 @@ _NUMBER: Final = (1 << EVENT_BITS) - 1
 
 
 @reads(commands.ReadEvents)
-def events(tx: Transaction, queue: str, after: str | None, inclusive: bool, limit: int) -> Entries:
+def events(tx: Transaction, queue: str, after: str | None, inclusive: bool, limit: int, newest_first: bool) -> Entries:
     row = tx.queue(queue)
+    if newest_first:
+        return _read_back(tx, row, after, limit)
     if after == "now":
         return Entries([], str(row.events))
     number = _read(after)
@@ -33,14 +36,29 @@ def events(tx: Transaction, queue: str, after: str | None, inclusive: bool, limi
     start = 0 if number is None or number > row.events else number
     first = row.first_event + start + (0 if inclusive and not gap else 1)
     found = _page(tx.get(_SQL["page"], {"first": first, "last": row.first_event + _NUMBER, "limit": limit}))
+    entries = _decoded(found)
+    cursor = str(found[-1][0] & _NUMBER if found else row.events)
+    return Entries(entries, cursor, gap or len(entries) < len(found))
+
+
+def _read_back(tx: Transaction, row: QueueRow, before: str | None, limit: int) -> Entries:
+    number = _read(before)
+    if before is not None and (number is None or not tx.get(_SQL["exists"], {"id": row.first_event + number})):
+        return Entries([], before, gap=True)
+    last = row.first_event + (_NUMBER if number is None else number - 1)
+    found = _page(tx.get(_SQL["page_back"], {"first": row.first_event, "last": last, "limit": limit}))
+    entries = _decoded(found)
+    cursor = str(found[-1][0] & _NUMBER) if found else before or str(row.events)
+    return Entries(entries, cursor, gap=len(entries) < len(found))
+
+
+def _decoded(found: list[tuple[int, str]]) -> list[StoredEntry]:
+    """Without those that are damaged in the file: the others are still worth reading."""
     entries: list[StoredEntry] = []
     for id, body in found:
-        try:
+        with suppress(msgspec.DecodeError):
             entries.append(StoredEntry(str(id & _NUMBER), _entry(body)))
-        except msgspec.DecodeError:
-            # Damaged in the file: the others are still worth reading.
-            gap = True
-    return Entries(entries, str(found[-1][0] & _NUMBER if found else row.events), gap)
+    return entries
 
 
 def _is_known_position(tx: Transaction, row: QueueRow, number: int | None, inclusive: bool) -> bool:

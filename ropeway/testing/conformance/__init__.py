@@ -30,7 +30,15 @@ from .configure import TestConfigure
 from .count import TestCount, TestCountWaiting
 from .dead_letters import TestDeadLetters
 from .dedupe import TestDebounce, TestDedupe, TestKeepLast, TestReleaseDedupe, TestSupersede, TestThrottle
-from .events import TestDrained, TestEvents, TestEventsFromAPlace, TestEventsTrimmed, TestPublish, TestTrimEvents
+from .events import (
+    TestDrained,
+    TestEvents,
+    TestEventsFromAPlace,
+    TestEventsNewestFirst,
+    TestEventsTrimmed,
+    TestPublish,
+    TestTrimEvents,
+)
 from .expiry import TestExpiry
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
@@ -120,6 +128,7 @@ __all__ = [
     "TestDrained",
     "TestEvents",
     "TestEventsFromAPlace",
+    "TestEventsNewestFirst",
     "TestEventsTrimmed",
     "TestExpiry",
     "TestFind",

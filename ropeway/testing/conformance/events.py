@@ -210,6 +210,49 @@ class TestEventsFromAPlace:
         assert [[id for id, _ in stored.entry.jobs] for stored in page.entries] == [["b"]]
 
 
+class TestEventsNewestFirst:
+    async def test_the_newest_come_first_page_by_page(self, store: Store) -> None:
+        await store.add([[new_job("a"), new_job("b", delay=DAY)]], now=NOW)
+        for _ in range(4):
+            await add(store, new_job())
+        whole = (await store.events(QUEUE)).entries
+
+        for size in (1, 2, len(whole), 100):
+            found: list[StoredEntry] = []
+            page = await store.events(QUEUE, limit=size, newest_first=True)
+            while page.entries:
+                assert not page.gap
+                found += page.entries
+                page = await store.events(QUEUE, page.cursor, limit=size, newest_first=True)
+            assert found == whole[::-1]
+            assert not page.gap
+
+    async def test_reading_goes_back_from_any_entry(self, store: Store) -> None:
+        await store.add([[new_job("a"), new_job("b", delay=DAY)]], now=NOW)
+        await add(store, new_job())
+        whole = (await store.events(QUEUE)).entries
+
+        for n, stored in enumerate(whole):
+            page = await store.events(QUEUE, stored.id, newest_first=True)
+            assert (page.entries, page.gap) == (whole[:n][::-1], False)
+
+    async def test_an_empty_stream_has_nothing(self, store: Store) -> None:
+        page = await store.events(QUEUE, newest_first=True)
+
+        assert (page.entries, page.gap) == ([], False)
+
+    async def test_before_what_was_trimmed_there_is_nothing(self, store: Store) -> None:
+        for _ in range(3):
+            await add(store, new_job())
+        [first, *_] = (await store.events(QUEUE)).entries
+        await store.trim_events(QUEUE, keep=2, now=NOW)
+
+        for place in (first.id, "nonsense", "999999999999"):
+            page = await store.events(QUEUE, place, newest_first=True)
+            assert (page.entries, page.cursor, page.gap) == ([], place, True)
+        assert (await store.events(QUEUE, newest_first=True)).entries == (await store.events(QUEUE)).entries[::-1]
+
+
 async def _held(store: Store) -> list[JobRecord]:
     """Several: to change one job thousands of times in a step takes some stores long."""
     await add(store, *new_jobs(100))

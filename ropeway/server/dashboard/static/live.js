@@ -1,5 +1,7 @@
 // The page is live: when the server says that something changed, its parts are fetched and replaced.
 // A hidden tab closes its connection, and looks again when it is seen.
+import { merge } from "./tail.js";
+
 const address = document.body.dataset.live;
 const status = document.getElementById("status");
 let source = null;
@@ -16,6 +18,7 @@ function isHeld(part) {
   // What somebody is typing into, has marked, or is asked about stays as it is.
   const marked = document.getSelection();
   return (
+    part.hasAttribute("data-held") ||
     (part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")) ||
     (marked && !marked.isCollapsed && part.contains(marked.anchorNode)) ||
     part.querySelector("dialog[open], details[open][data-hold], input:checked") !== null
@@ -44,6 +47,36 @@ function replace(part, fresh) {
   }
 }
 
+// A part that is new goes where it is in the fetched page, beside one that is here too.
+function insert(fresh) {
+  const fellows = [...fresh.parentElement.children];
+  const own = fellows.indexOf(fresh);
+  const here = (each) => (each.id ? document.getElementById(each.id) : null);
+  const above = fellows.slice(0, own).reverse().map(here).find(Boolean);
+  const below = fellows.slice(own + 1).map(here).find(Boolean);
+  if (above) above.after(document.importNode(fresh, true));
+  else if (below) below.before(document.importNode(fresh, true));
+  // Nothing of its surroundings is here, as when a first job comes.
+  else location.reload();
+}
+
+// Brings the parts of this page to those of a fetched one; false if one of them is held.
+function show(page) {
+  let isWhole = true;
+  for (const part of document.querySelectorAll("[data-part]")) {
+    if (page.getElementById(part.id)) continue;
+    if (isHeld(part)) isWhole = false;
+    else part.remove();
+  }
+  for (const fresh of page.querySelectorAll("[data-part]")) {
+    const part = document.getElementById(fresh.id);
+    if (!part) insert(fresh);
+    else if (isHeld(part)) isWhole = false;
+    else if (!part.hasAttribute("data-tail") || !merge(part, fresh)) replace(part, document.importNode(fresh, true));
+  }
+  return isWhole;
+}
+
 export async function refresh() {
   if (isFetching) {
     isAsked = true;
@@ -56,11 +89,10 @@ export async function refresh() {
       location.reload();
     } else if (answer.ok) {
       tag = answer.headers.get("etag") ?? "";
+      if (source?.readyState === EventSource.OPEN) say("Live");
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      for (const fresh of page.querySelectorAll("[data-part]")) {
-        const part = document.getElementById(fresh.id);
-        if (part && !isHeld(part)) replace(part, document.adoptNode(fresh));
-      }
+      // What is held now is fetched again, though nothing may have changed by then.
+      if (!show(page)) tag = "";
       document.dispatchEvent(new CustomEvent("ropeway:parts"));
     }
   } catch {

@@ -53,6 +53,8 @@ def clock(step: Step, _: commands.ReadClock) -> Instant:
 
 def events(step: Step, command: commands.ReadEvents) -> Entries:
     stream = step.shared.queue(command.queue).stream
+    if command.newest_first:
+        return stream.read_back(command.after, limit=command.limit)
     return stream.read(command.after, inclusive=command.inclusive, limit=command.limit)
 
 

@@ -13,7 +13,7 @@ from ....store.commands import ReadEvents, ReadRevoked
 from ....store.values import Entries, Revoked, RevokedLock, StoredEntry
 from ..executor import Executor
 from ..link import Row
-from ..parameters import number, text
+from ..parameters import boolean, number, text
 
 _entries: Final[Callable[[str], list[Entry]]] = msgspec.json.Decoder(list[Entry]).decode
 
@@ -24,6 +24,10 @@ class Position(msgspec.Struct, frozen=True):
     step: int
     entry: int | None = None
 
+    def is_behind(self, step: int, entry: int) -> bool:
+        """Whether it comes after this entry."""
+        return step < self.step or (step == self.step and (self.entry is None or entry < self.entry))
+
 
 Step: TypeAlias = list[Entry | None] | None
 """The entries of a step, with None for those that were trimmed; None if it is damaged."""
@@ -33,11 +37,14 @@ async def events(on: Executor, command: ReadEvents, _: Instant | None) -> Entrie
     after, limit = command.after, command.limit
     position = _read_position(after) if after not in (None, "now") and after is not None else None
     most = number(0 if after == "now" else limit + 1)
-    [row] = await on.call("events", text(command.queue), number(None if position is None else position.step), most)
+    first = number(None if position is None else position.step)
+    [row] = await on.call("events", text(command.queue), first, most, boolean(command.newest_first))
+    if command.newest_first:
+        return _entries_back(row, after, position, limit)
     found = _entries_of(row, after, inclusive=command.inclusive, limit=limit)
     if found.gap and found.cursor == after:
         # What was asked for is not there: what is there begins at the oldest.
-        [row] = await on.call("events", text(command.queue), number(None), most)
+        [row] = await on.call("events", text(command.queue), number(None), most, boolean(False))
         found = _entries_of(row, None, inclusive=False, limit=limit)
         return Entries(found.entries, found.cursor, gap=True)
     return found
@@ -73,6 +80,23 @@ def _entries_of(row: Row, after: str | None, *, inclusive: bool, limit: int) -> 
     # Behind a whole step: valid even when that is trimmed, and a damaged one is not reported again.
     cursor = str(steps[-1][0]) if steps else after if after is not None else str(max(0, events_from or 0))
     return Entries(unread, cursor, gap)
+
+
+def _entries_back(row: Row, before: str | None, position: Position | None, limit: int) -> Entries:
+    """The newest entries first, of those before a position."""
+    numbers, bodies, events_from, newest = row
+    gone = -1 - events_from if events_from is not None and events_from < 0 else 0
+    steps = [(number, _read(body, number, gone)) for number, body in zip(numbers or (), bodies or (), strict=True)]
+    if before is not None and not _is_known(position, steps, events_from, inclusive=True):
+        return Entries([], before, gap=True)
+    older = [
+        StoredEntry(f"{number}-{n}", entry)
+        for number, entries in steps
+        for n, entry in reversed([*enumerate(entries or ())])
+        if entry is not None and (position is None or position.is_behind(number, n))
+    ][:limit]
+    is_damaged = any(entries is None for _, entries in steps)
+    return Entries(older, older[-1].id if older else before or str(newest), is_damaged)
 
 
 def _read(body: str, last: int, gone: int) -> Step:

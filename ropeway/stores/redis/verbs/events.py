@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from ....job.events import Entry, trim_entry
 from ....job.instants import Instant
@@ -23,7 +23,11 @@ async def events(on: Executor, command: ReadEvents, _: Instant | None) -> Entrie
     is_given = after not in (None, "now")
     number, epoch = _read_event_id(after) if is_given and after is not None else (False, False)
     most = 0 if after == "now" else command.limit
-    return _entries_of(await on.run("events", command.queue, number, epoch, command.inclusive, most, is_given))
+    given = number, epoch, command.inclusive, most, is_given, command.newest_first
+    found = _entries_of(await on.run("events", command.queue, *given))
+    if command.newest_first and after is not None and not found.entries:
+        return replace(found, cursor=after)
+    return found
 
 
 def _read_event_id(after: str) -> tuple[int | bool, int | bool]:

@@ -5,6 +5,11 @@
 SELECT CAST(json_group_array(json_array(id, body)) AS BLOB)
 FROM (SELECT id, body FROM event WHERE id BETWEEN :first AND :last ORDER BY id LIMIT :limit);
 
+-- statement: page_back
+-- The same from the newest to older ones.
+SELECT CAST(json_group_array(json_array(id, body)) AS BLOB)
+FROM (SELECT id, body FROM event WHERE id BETWEEN :first AND :last ORDER BY id DESC LIMIT :limit);
+
 -- statement: exists
 SELECT 1 FROM event WHERE id = :id;
 
