@@ -187,6 +187,7 @@ async def _addresses(queue: Queue) -> dict[str, str]:
         "/overview day": "/?span=day",
         "/queue day": f"/queues/{queue.name}?span=day",
         "/parent": f"/queues/{queue.name}/jobs/{parent.id}",
+        "/flow": f"/queues/{queue.name}/flows/{parent.id}",
         "/jobs of a queue": f"/jobs?queue={queue.name}",
         "/jobs failed": "/jobs?state=failed",
         "/jobs by name": f"/jobs?queue={queue.name}&name=task_3",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 from urllib.parse import urlencode
 
@@ -28,20 +29,20 @@ async def _newest(queues: list[Queue]) -> tuple[list[FoundJob], bool]:
     if not queues:
         return [], True
     share = max(20, NEWEST // len(queues))
+    found = await asyncio.gather(*(_newest_of(queue, share) for queue in queues))
+    return [job for jobs, _ in found for job in jobs], all(is_all for _, is_all in found)
+
+
+async def _newest_of(queue: Queue, most: int) -> tuple[list[FoundJob], bool]:
     jobs: list[FoundJob] = []
-    is_all = True
-    for queue in queues:
-        after: str | None = None
-        left = share
-        while left > 0:
-            found = await queue.find("failed", limit=min(BATCH, left), after=after, newest_first=True)
-            jobs += found
-            left -= len(found)
-            after = found.next
-            if after is None:
-                break
-        is_all &= after is None
-    return jobs, is_all
+    after: str | None = None
+    while len(jobs) < most:
+        found = await queue.find("failed", limit=min(BATCH, most - len(jobs)), after=after, newest_first=True)
+        jobs += found
+        after = found.next
+        if after is None:
+            break
+    return jobs, after is None
 
 
 async def _queues(visit: Visit, name: str) -> list[Queue]:
@@ -56,8 +57,8 @@ async def list_failures(visit: Visit) -> Response:
     name = visit.arg("queue")
     jobs, is_all = await _newest(await _queues(visit, name))
     groups = grouped(jobs)
-    for group in groups[:SHOWN]:
-        group.place = await _place(group)
+    for group, place in zip(groups, await asyncio.gather(*map(_place, groups[:SHOWN])), strict=False):
+        group.place = place
     return visit.page(
         "failures.html",
         section="Failures",
