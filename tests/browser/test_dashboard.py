@@ -7,51 +7,19 @@ from contextlib import suppress
 
 import pytest
 from playwright.async_api import expect
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from ropeway import Flow, JobFailed, Unrecoverable, Worker
+from ropeway.server import broker
+from ropeway.server.dashboard import dashboard
+from ropeway.server.serving import Address, serving
+from ropeway.server.tokens import create_token
 from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.xdist_group("browser")]
 
 expect.set_options(timeout=60_000)
-PHONE = {"viewport": {"width": 390, "height": 844}}
-LOUD = "<img src=x onerror=console.error('ran')>"
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"color_scheme": "dark"}, PHONE, {"java_script_enabled": False}],
-    ids=["wide", "dark", "phone", "no-js"],
-)
-async def test_pages_are_shown(site, open_page, options):
-    job = await site.queue.add(LOUD, {"text": LOUD}, tags=["a"])
-    flow = await site.queue.add_flow(Flow("report", children=[Flow(LOUD, children=[Flow("fetch")])]))
-    async with open_page("/", **options) as page:
-        for path, words in (
-            ("/", "Overview"),
-            ("/queues", "Queues"),
-            ("/queues/mail", "mail"),
-            ("/jobs", "Jobs"),
-            (f"/queues/mail/jobs/{job.id}", LOUD),
-            ("/failures", "Failures"),
-            ("/flows", "Flows"),
-            (f"/queues/mail/flows/{flow.id}", "report"),
-            ("/schedules", "Schedules"),
-            ("/workers", "Workers"),
-            ("/events", "Events"),
-            ("/doctor", "Doctor"),
-        ):
-            await page.goto(site.url + path)
-            await expect(page.locator("h1")).to_have_text(words)
-            width = page.viewport_size["width"]
-            if options.get("java_script_enabled", True):
-                assert await page.evaluate("document.documentElement.scrollWidth") <= width, path
-        dark = (
-            await page.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
-            if options.get("java_script_enabled", True)
-            else ""
-        )
-        assert (dark == "rgb(17, 22, 29)") == (options.get("color_scheme") == "dark")
 
 
 async def test_numbers_move_and_a_hidden_tab_is_quiet(site, open_page):
@@ -189,62 +157,64 @@ async def test_chosen_jobs_are_cancelled(site, open_page):
     assert (await site.queue.counts())["cancelled"] == 3
 
 
-UNLABELLED = """() => {
-  const shown = (each) => each.offsetParent !== null;
-  const named = (each) => (each.textContent || each.getAttribute("aria-label") || "").trim();
-  const fields = [...document.querySelectorAll("input:not([type=hidden]), select, textarea")];
-  const links = [...document.querySelectorAll("a[href], button")].filter(shown);
-  const pictures = [...document.querySelectorAll("img:not([alt]), svg:not([aria-label])")];
-  return [
-    ...fields.filter((each) => !each.labels.length && !each.getAttribute("aria-label")),
-    ...links.filter((each) => !named(each)),
-    ...pictures,
-  ].map((each) => each.outerHTML);
-}"""
-FAINT = """() => {
-  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
-    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (each) => {
-    for (let at = each; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0.9) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const own = (each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-  return [...document.querySelectorAll("body *")].filter((each) => each.offsetParent && own(each)).flatMap((each) => {
-    const [a, b] = [light(parse(getComputedStyle(each).color)), light(behind(each))].sort((x, y) => y - x);
-    const contrast = (a + 0.05) / (b + 0.05);
-    return contrast < 4.5 ? [`${contrast.toFixed(1)} ${each.outerHTML.slice(0, 120)}`] : [];
-  });
-}"""
+async def test_all_that_match_are_cancelled_by_one_operation(site, open_page):
+    await site.queue.add_many([("welcome", {"n": n}) for n in range(60)])
+    await site.queue.add("bye")
+    async with open_page("/jobs?queue=mail&name=welcome") as page:
+        await listening(page)
+        await page.get_by_role("link", name="Cancel…").click()
+        await page.get_by_role("button", name="Cancel 60 jobs").click()
+        await expect(page.locator("#operation")).to_contain_text("It is over.")
+        await expect(page.locator("[data-number=done]")).to_have_text("60")
+    counts = await site.queue.counts()
+    assert (counts["waiting"], counts["cancelled"]) == (1, 60)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_everything_has_a_name_and_can_be_read(site, open_page, scheme):
-    await fail(site.queue)
-    job = await site.queue.add("welcome", {"to": "you"})
-    flow = await site.queue.add_flow(Flow("report", children=[Flow("fetch")]))
-    await site.queue.pause("welcome")
-    await site.queue.schedule("nightly", "welcome", cron="0 3 * * *")
-    async with open_page("/", color_scheme=scheme, reduced_motion="reduce") as page:
-        for path in (
-            "/",
-            "/queues",
-            "/queues/mail",
-            "/jobs",
-            f"/queues/mail/jobs/{job.id}",
-            "/failures",
-            "/flows",
-            f"/queues/mail/flows/{flow.id}",
-            "/schedules",
-            "/workers",
-            "/events",
-            "/doctor",
-            "/login",
-        ):
-            await page.goto(site.url + path)
-            assert await page.evaluate(UNLABELLED) == [], path
-            assert await page.evaluate(FAINT) == [], path
+async def test_it_is_live_under_a_prefix(site, open_page):
+    await site.queue.add("welcome")
+    app, pages = broker(site.store), dashboard(site.store)
+    app.pages = Starlette(routes=[Mount("/ops/jobs", pages)])
+    async with (
+        pages,
+        serving(app, Address("127.0.0.1", 0), timeout_graceful_shutdown=0) as address,
+        open_page(f"{address.url}/ops/jobs") as page,
+    ):
+        await page.get_by_role("link", name="Queues", exact=True).first.click()
+        await page.get_by_role("link", name="mail", exact=True).click()
+        await expect(page.locator("#status")).to_have_text("Live")
+        await site.queue.add("welcome")
+        await expect(page.locator('[data-number="waiting"]')).to_have_text("2")
+        await page.get_by_role("button", name="Pause").first.click()
+        await page.get_by_role("button", name="Go on").click()
+        await expect(page.get_by_role("button", name="Resume").first).to_be_visible()
+        assert page.url.startswith(f"{address.url}/ops/jobs/queues/mail?note=")
+
+
+FORM = """<!doctype html><title>another site</title><a href="{url}/queues/mail">look</a>
+<form method="post" action="{url}/queues/mail/pause"><button>pause</button></form>"""
+
+
+async def test_other_sites_may_link_to_a_page_and_change_nothing(site, browser):
+    """`localhost` and `127.0.0.1` are two sites to a browser."""
+    await site.queue.add("welcome")
+    token, _ = await create_token(site.store, ["operator"])
+    context = await browser.new_context()
+    page = await context.new_page()
+    await page.goto(f"{site.url}/queues/mail")
+    await page.get_by_label("Token").fill(token)
+    await page.get_by_role("button", name="Log in").click()
+    await expect(page.locator("h1")).to_have_text("mail")
+    other = site.url.replace("127.0.0.1", "localhost")
+    await page.route(
+        f"{other}/elsewhere", lambda route: route.fulfill(body=FORM.format(url=site.url), content_type="text/html")
+    )
+    await page.goto(f"{other}/elsewhere")
+    await page.get_by_role("link").click()
+    await expect(page.locator("h1")).to_have_text("mail")
+    await page.goto(f"{other}/elsewhere")
+    async with page.expect_response(lambda answer: answer.request.method == "POST") as posted:
+        await page.get_by_role("button").click()
+    assert (await posted.value).status == 303, "it was sent without the session, to the login"
+    assert "/login?next=" in (await (await posted.value).header_value("location"))
+    assert not (await site.queue.settings()).paused
+    await context.close()
