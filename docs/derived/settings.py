@@ -6,7 +6,7 @@ from typing import Any
 
 from ropeway.client.new_jobs import PROGRESS_LIMIT
 from ropeway.client.schedule import ScheduleOptions
-from ropeway.job import codec, durations, failure, names, options
+from ropeway.job import codec, durations, failure, names, numbers, options
 from ropeway.job.backoff import LONGEST_DELAY
 from ropeway.job.dedupe import LONGEST_KEY
 from ropeway.job.events import EVENTS_KEPT
@@ -144,7 +144,7 @@ def limits() -> str:
             ["schedule id", f"{names.LONGEST_SCHEDULE_ID} letters, digits, `.`, `_`, `:`, `-`"],
             ["`every` of a schedule", f"at least {duration(SHORTEST)}"],
             ['history of a schedule, ticks made up for by `missed="all"`', f"{HISTORY}, {MOST_MISSED}"],
-            ["priority", f"{options.MOST_URGENT:,} to {options.LEAST_URGENT:,}"],
+            ["priority", f"{numbers.MOST_URGENT:,} to {numbers.LEAST_URGENT:,}"],
             ["attempts, starts", f"{options.MOST_ATTEMPTS:,}"],
             ["a duration", f"{durations.LONGEST // (366 * 86_400_000)} years"],
             [

@@ -17,10 +17,10 @@ from msgspec.structs import astuple
 
 from ..errors import InvalidArguments
 from ..job.codec import Json, JsonText
-from ..job.mismatches import listed, mismatches
 from ..job.models import load_model
 from ..job.options import JobOptions
 from ..job.shape import Shape
+from ..job.wrong_values import listed, wrong_values
 from ..showing import LONGEST_VALUE, shown
 from .inputs import Input
 
@@ -66,7 +66,7 @@ class Arguments:
         try:
             msgspec.convert(data, self._struct, str_keys=True, dec_hook=load_model)
         except (msgspec.ValidationError, UnicodeError) as wrong:
-            raise self._refusal(listed(mismatches(wrong))) from None
+            raise self._refusal(listed(wrong_values(wrong))) from None
         return data
 
     def check(self, data: JsonText) -> None:
@@ -74,7 +74,7 @@ class Arguments:
         try:
             self._values(data)
         except msgspec.DecodeError as wrong:
-            raise self._refusal(f"its data does not fit: {listed(mismatches(wrong))}") from None
+            raise self._refusal(f"its data does not fit: {listed(wrong_values(wrong))}") from None
 
     @cached_property
     def _values(self) -> Callable[[JsonText], tuple[Any, ...]]:

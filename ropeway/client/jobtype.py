@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, Unpack, over
 import msgspec
 
 from ..errors import InvalidArguments, InvalidInput, InvalidOption
-from ..job.mismatches import listed, mismatches
 from ..job.names import job_name
 from ..job.options import JobOptions, read_options
 from ..job.shape import Shape
+from ..job.wrong_values import listed, wrong_values
 from ..showing import error_text, shown
 from .found import FoundJob
 from .handle import JobHandle
@@ -118,7 +118,7 @@ class JobType(Generic[D, R]):
         try:
             self.data.load(plain)
         except (msgspec.ValidationError, UnicodeError) as wrong:
-            raise InvalidArguments(self.name, listed(mismatches(wrong)), repr(self.data)) from None
+            raise InvalidArguments(self.name, listed(wrong_values(wrong)), repr(self.data)) from None
         return Call(self.name, plain, {**self.options, **options}, self.result.load)
 
 

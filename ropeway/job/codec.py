@@ -10,14 +10,16 @@ import math
 import re
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from ..errors import InvalidPayload, PayloadTooLarge, RopewayError
 from ..showing import kind_of, on_one_line, shortened, shown
 
-JsonText: TypeAlias = str
+IS_JSON: Final = "is JSON"
+JsonText: TypeAlias = Annotated[str, msgspec.Meta(extra={IS_JSON: True})]
+"""A text in JSON, which is stored and returned as it is."""
 Json: TypeAlias = Any
 
 SIZE_LIMIT: Final = 1024 * 1024

@@ -1,18 +1,23 @@
-"""Instants are whole milliseconds since 1970 in UTC, on the store's clock."""
+"""Instants are whole milliseconds since 1970 in UTC, on the store's clock.
+
+Bounds in these types are checked when a value is decoded, as one that came over a network.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeAlias, overload
+from typing import Annotated, Final, TypeAlias, overload
+
+import msgspec
 
 from ..errors import InvalidDuration
 
-Instant: TypeAlias = int
-Milliseconds: TypeAlias = int
+LAST_INSTANT: Final = 253_402_300_799_999
+"""The end of the year 9999: later than any job can be due, and exact as a double."""
+Instant: TypeAlias = Annotated[int, msgspec.Meta(ge=-LAST_INSTANT, le=LAST_INSTANT)]
+Milliseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LAST_INSTANT)]
 
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
-LAST_INSTANT: Final[Instant] = 253_402_300_799_999
-"""The end of the year 9999: later than any job can be due, and exact as a double."""
 
 
 def instant_of(moment: datetime, option: str | None = None) -> Instant:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
 
 from ..errors import InvalidName
 
@@ -16,6 +18,8 @@ QUEUE_PATTERN: Final = rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_QUEUE - 1}}}"
 _QUEUE: Final = re.compile(QUEUE_PATTERN)
 ID_PATTERN: Final = rf"[A-Za-z0-9._:-]{{1,{LONGEST_ID}}}"
 _ID: Final = re.compile(ID_PATTERN)
+JobId: TypeAlias = Annotated[str, msgspec.Meta(pattern=rf"\A{ID_PATTERN}\Z")]
+"""An id that stores may write into other texts as it is; checked when it is decoded."""
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 

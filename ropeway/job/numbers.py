@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from operator import index
-from typing import Final
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
 
 from ..errors import InvalidOption
 from ..showing import shown
 
-MOST: Final = 2**31
+MOST: Final = 2**31 - 1
 """A limit above every sensible value, which every store can hold."""
+MOST_URGENT: Final = -(2**21)
+LEAST_URGENT: Final = 2**21
+Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+"""How many; the bounds are checked when it is decoded."""
+Priority: TypeAlias = Annotated[int, msgspec.Meta(ge=MOST_URGENT, le=LEAST_URGENT)]
+Version: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""Of a stored value, which counts its changes."""
 
 
 def whole(option: str, given: object, least: int, most: int = MOST) -> int:

@@ -21,12 +21,10 @@ from .dedupe import Dedupe, DedupeRule, dedupe_key
 from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds, instant_of
 from .names import job_id, queue_name, tag_name
-from .numbers import whole
+from .numbers import LEAST_URGENT, MOST_URGENT, whole
 from .retention import KeepOption, Retention, retention
 from .webhook_options import Webhook, read_webhook
 
-MOST_URGENT: Final = -(2**21)
-LEAST_URGENT: Final = 2**21
 LOG_LINES: Final = 1_000
 STACK_TRACES: Final = 10
 MOST_ATTEMPTS: Final = 1_000_000

@@ -13,6 +13,8 @@ from .codec import JsonText
 from .failure import Failure
 from .instants import Milliseconds
 from .marks import Marking
+from .names import JobId
+from .numbers import Amount
 from .options import StoredOptions
 from .record import NewJob
 from .retention import KEEP_COMPLETED, Retention
@@ -26,7 +28,7 @@ Classify: TypeAlias = Callable[[BaseException, Any], Verdict | bool | None]
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """How one attempt ended. The token proves that the caller holds the job."""
 
-    id: str
+    id: JobId
     token: str
     move: SettlingMove
     result: JsonText | None = None
@@ -38,7 +40,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     """The retention after a completion or a final failure."""
     exhausted: bool = False
     """True if it failed because no attempts remain."""
-    stack_traces: int = 10
+    stack_traces: Amount = 10
     adds: tuple[NewJob, ...] = ()
     """Jobs added in the same step, if the outcome is accepted; a job whose id exists is left unchanged."""
     awaits_children: bool = False

@@ -9,6 +9,8 @@ from .extras import Extras
 from .flows import Child, Parent
 from .instants import Instant, Milliseconds
 from .marks import Mark
+from .names import JobId
+from .numbers import Priority
 from .options import StoredOptions, stored_options
 from .states import State
 
@@ -17,11 +19,11 @@ class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A job to be added. Its data and options are text that stores return unchanged."""
 
     queue: str
-    id: str
+    id: JobId
     name: str
     data: JsonText
     options: JsonText = "{}"
-    priority: int = 0
+    priority: Priority = 0
     lifo: bool = False
     delay: Milliseconds = 0
     due_at: Instant | None = None

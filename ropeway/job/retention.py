@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -11,6 +11,8 @@ from ..showing import shown
 from .durations import Duration, milliseconds
 from .instants import LAST_INSTANT, Instant, Milliseconds
 from .numbers import whole
+
+MOST_KEPT: Final = 2**53
 
 
 class Keep(msgspec.Struct, frozen=True):
@@ -31,7 +33,7 @@ class Retention(msgspec.Struct, frozen=True, omit_defaults=True):
     """The stored form of a `Keep`."""
 
     age: Milliseconds | None = None
-    count: int | None = None
+    count: Annotated[int, msgspec.Meta(ge=0, le=MOST_KEPT)] | None = None
 
     @property
     def removes_at_once(self) -> bool:
@@ -44,7 +46,6 @@ class Retention(msgspec.Struct, frozen=True, omit_defaults=True):
         return min(finished_at + self.age, LAST_INSTANT)
 
 
-MOST_KEPT: Final = 2**53
 FOREVER: Final = Retention()
 NOT_AT_ALL: Final = Retention(count=0)
 KEEP_COMPLETED: Final = Retention(age=24 * 3_600_000, count=10_000)

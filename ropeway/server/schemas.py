@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any, Final
 
 from ..errors import InvalidOption
-from ..job.mismatches import MOST_LISTED, Mismatch, listed, path_of
+from ..job.wrong_values import MOST_LISTED, WrongValue, listed, path_of
 from ..showing import LONGEST_MESSAGE, on_one_line, shown
 from .problems import Refused
 
 MOST_FOUND: Final = MOST_LISTED
-"""Most mismatches that are looked for in one request."""
+"""Most that are looked for in one request."""
 
 
 class Schemas:
@@ -26,12 +26,12 @@ class Schemas:
     def __bool__(self) -> bool:
         return bool(self._validators)
 
-    def mismatches(self, queue: str, kind: str, payload: Any) -> list[Mismatch]:
+    def wrong_values(self, queue: str, kind: str, payload: Any) -> list[WrongValue]:
         """Where a payload does not fit, up to a limit."""
-        found: list[Mismatch] = []
+        found: list[WrongValue] = []
         for name in dict.fromkeys((f"{queue}/{kind}", kind, queue)):
             if (validator := self._validators.get(name)) is not None:
-                found += map(_mismatch, islice(validator.iter_errors(payload), MOST_FOUND - len(found)))
+                found += map(_wrong_value, islice(validator.iter_errors(payload), MOST_FOUND - len(found)))
         return found
 
     def check(self, jobs: Iterable[tuple[str, str, Any]]) -> None:
@@ -41,7 +41,7 @@ class Schemas:
         errors: list[dict[str, Any]] = []
         details: list[str] = []
         for number, (queue, kind, payload) in enumerate(jobs):
-            found = self.mismatches(queue, kind, payload)
+            found = self.wrong_values(queue, kind, payload)
             errors += ({"job": number, "path": each.path, "problem": each.problem} for each in found)
             if found:
                 details.append(f"job {number} ({kind}): {listed(found)}")
@@ -73,5 +73,5 @@ def _refuse(address: str) -> Any:
     raise ValueError(f"{address} is elsewhere: put it into $defs of the schema")
 
 
-def _mismatch(error: Any) -> Mismatch:
-    return Mismatch(f"${path_of(error.instance_path)}", on_one_line(error.message))
+def _wrong_value(error: Any) -> WrongValue:
+    return WrongValue(f"${path_of(error.instance_path)}", on_one_line(error.message))

@@ -15,6 +15,7 @@ import msgspec
 from ..job.codec import JsonText
 from ..job.flows import CHILD_STATES, ChildState
 from ..job.instants import Instant, Milliseconds
+from ..job.numbers import Amount, Priority, Version
 from ..job.outcomes import Outcome
 from ..job.record import JobRecord, NewJob
 from ..job.stages import Stage
@@ -84,7 +85,7 @@ class Claim(Command[Claimed], frozen=True):
     worker: str
     token: str
     """Becomes the token of every claimed job. Never used for a second request."""
-    limit: int
+    limit: Amount
     lock: Milliseconds
     names: tuple[str, ...] | None = None
     """Only jobs of these names; None takes every name."""
@@ -199,7 +200,7 @@ class Configure(Command[Settings], frozen=True):
     pause: bool | None = None
     pause_names: Sequence[str] = ()
     resume_names: Sequence[str] = ()
-    max_active: int | None = None
+    max_active: Amount | None = None
     stale_after: Milliseconds | None = None
     delete_after: Milliseconds | None = None
     callbacks: Sequence[Stage] | None = None
@@ -231,7 +232,7 @@ class ClearLog(Command[Answer], frozen=True):
 
     queue: str
     id: str
-    keep: int = 0
+    keep: Amount = 0
 
 
 class Publish(Command[None], frozen=True):
@@ -251,7 +252,7 @@ class TrimEvents(Command[None], frozen=True):
     """
 
     queue: str
-    keep: int = 0
+    keep: Amount = 0
 
 
 class Clean(Command[Cleaned], frozen=True):
@@ -264,7 +265,7 @@ class Clean(Command[Cleaned], frozen=True):
     queue: str
     state: State
     older_than: Milliseconds = 0
-    limit: int = 1_000
+    limit: Amount = 1_000
 
 
 class Obliterate(Command[Cleaned], frozen=True):
@@ -291,7 +292,7 @@ class Find(Command[Page], frozen=True):
     queue: str
     states: tuple[State, ...]
     name: str | None = None
-    limit: int = 100
+    limit: Amount = 100
     after: str | None = None
     """The `next` of the page before."""
     newest_first: bool = False
@@ -312,7 +313,7 @@ class CountWaiting(Command[list[int]], frozen=True):
     """The number of waiting jobs of each given priority."""
 
     queue: str
-    priorities: Sequence[int]
+    priorities: Sequence[Priority]
 
 
 class ReadMetrics(Command[list[Metric]], frozen=True):
@@ -335,7 +336,7 @@ class ReadChildren(Command[Children | None], frozen=True):
     states: tuple[ChildState, ...] = CHILD_STATES
     after: str | None = None
     """The `next` of the page before."""
-    limit: int = 1_000
+    limit: Amount = 1_000
 
 
 class ReadSchedules(Command[list[StoredSchedule]], frozen=True):
@@ -344,7 +345,7 @@ class ReadSchedules(Command[list[StoredSchedule]], frozen=True):
     queue: str
     ids: Sequence[str] | None = None
     after: str | None = None
-    limit: int = 1_000
+    limit: Amount = 1_000
 
 
 class ReadDedupe(Command[KeyHolder | None], frozen=True):
@@ -359,8 +360,8 @@ class ReadLog(Command[LogPage | None], frozen=True):
 
     queue: str
     id: str
-    after: int | None = None
-    limit: int = 100
+    after: Version | None = None
+    limit: Amount = 100
     newest_first: bool = False
 
 
@@ -389,7 +390,7 @@ class ReadEvents(Command[Entries], frozen=True):
     queue: str
     after: str | None = None
     inclusive: bool = False
-    limit: int = 1_000
+    limit: Amount = 1_000
     newest_first: bool = False
 
 
@@ -410,7 +411,7 @@ class Remember(Command[Remembered], frozen=True):
     """Writes a record; with `expect`, only if that is its current version (0: it does not exist)."""
 
     record: Record
-    expect: int | None = None
+    expect: Version | None = None
     lasting: Milliseconds | None = None
 
 

@@ -13,6 +13,8 @@ from ..job.events import Entry
 from ..job.flows import Child, ChildState, Policy
 from ..job.instants import Instant, Milliseconds
 from ..job.marks import Marking
+from ..job.names import JobId
+from ..job.numbers import Amount, Priority, Version
 from ..job.record import JobRecord, NewJob
 from ..job.stages import Stages
 from ..job.stalls import OnStalled
@@ -80,13 +82,13 @@ class Lock(msgspec.Struct, frozen=True, gc=False):
 class JobUpdate(msgspec.Struct, frozen=True):
     """An update of a job by its handler or the application. Unset parts stay unchanged."""
 
-    id: str
+    id: JobId
     token: str | None = None
     """With a token the job must be active under it; without one it must not be final."""
     progress: JsonText | None = None
     data: JsonText | None = None
     log: tuple[str, ...] = ()
-    keep_logs: int = 1_000
+    keep_logs: Amount = 1_000
     alone: bool | None = None
     """True if this attempt runs without any other handler in its process, so that a stall can be blamed on it."""
     children: tuple[Child, ...] = ()
@@ -108,7 +110,7 @@ class JobChange(msgspec.Struct, frozen=True):
     """A change of a job's position or data. Priority and lifo: waiting or delayed; delay: delayed; data: not final."""
 
     id: str
-    priority: int | None = None
+    priority: Priority | None = None
     lifo: bool | None = None
     delay: Milliseconds | None = None
     due_at: Instant | None = None
@@ -116,7 +118,7 @@ class JobChange(msgspec.Struct, frozen=True):
 
 
 class StallRules(msgspec.Struct, frozen=True):
-    max_stalled_count: int = 1
+    max_stalled_count: Amount = 1
     on_stalled: OnStalled = "requeue"
     counts_as_attempt: bool = False
     ends: Mapping[str, str] = {}
@@ -140,7 +142,7 @@ class ScheduleWrite(msgspec.Struct, frozen=True):
     value: JsonText | None
     """None removes the schedule."""
     next_at: Instant | None = None
-    expect: int | None = None
+    expect: Version | None = None
     """Only if this is its version now (0: it does not exist); None: whatever it is."""
     adds: tuple[NewJob, ...] = ()
     """Jobs of the same queue, added one by one in the same step."""

@@ -1,7 +1,7 @@
 """The wire format of commands and answers: MessagePack or JSON, for proxies that send them between processes.
 
 A message is `[version, command, now]`. A reader refuses an unknown version; unknown fields come from a newer writer of
-the same version, and are skipped.
+the same version, and are skipped. What the types of a command do not allow is refused with the path of the value.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, reduce
 from operator import or_
-from types import GenericAlias
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from ..errors import InvalidOption
 from ..job.instants import Instant
+from ..job.wrong_values import wrong_values
 from .commands import COMMANDS, Command, answer_type
+from .wire_checks import check_texts
 
 A = TypeVar("A")
 Format: TypeAlias = Literal["msgpack", "json"]
@@ -44,13 +45,20 @@ def encode_command(command: Command[Any], now: Instant | None = None, form: Form
 
 def decode_command(data: bytes, form: Format = "msgpack") -> tuple[Command[Any], Instant | None]:
     try:
-        version, *_ = _reader(form, tuple[int, msgspec.Raw, msgspec.Raw]).decode(data)
+        version, body, now = _reader(form, _MESSAGE).decode(data)
         if version != VERSION:
             raise InvalidOption("command", f"is of version {version}, and this Ropeway reads version {VERSION}")
-        _, command, now = _reader(form, _MESSAGE).decode(data)
+        command = _reader(form, _COMMAND).decode(body)
+        at = _reader(form, Instant | None).decode(now)
+    except msgspec.ValidationError as error:
+        [wrong] = wrong_values(error)
+        # Without a place in the command: an unknown one, or a field is missing.
+        place = wrong.path.removeprefix("$.") if wrong.path not in ("$", "$.verb") else "command"
+        raise InvalidOption(place, f"cannot be read: {wrong.problem}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidOption("command", f"cannot be read: {error}") from error
-    return command, now
+    check_texts(command)
+    return command, at
 
 
 def encode_answer(answer: Any, form: Format = "msgpack") -> bytes:
@@ -62,7 +70,8 @@ def decode_answer(command: Command[A], data: bytes, form: Format = "msgpack") ->
     return answer
 
 
-_MESSAGE: Final[Any] = GenericAlias(tuple, (int, reduce(or_, COMMANDS), Instant | None))
+_MESSAGE: Final[Any] = tuple[int, msgspec.Raw, msgspec.Raw]
+_COMMAND: Final[Any] = reduce(or_, COMMANDS)
 
 
 @cache

@@ -16,9 +16,9 @@ from ..client.signature import TaskSignature
 from ..errors import InvalidOption, InvalidPayload, Postponed
 from ..job.backoff import Backoff
 from ..job.codec import LARGEST_SIZE_LIMIT, Json, JsonText, encode
-from ..job.mismatches import listed, mismatches
 from ..job.record import JobRecord
 from ..job.shape import Shape
+from ..job.wrong_values import listed, wrong_values
 from ..logger import log
 from ..showing import shown
 from .failures import PayloadRefused
@@ -63,7 +63,7 @@ def _reader(decode: Callable[[JsonText], Any]) -> Callable[[JsonText], Any]:
         try:
             return decode(data)
         except msgspec.DecodeError as wrong:
-            raise PayloadRefused.because(listed(mismatches(wrong))) from None
+            raise PayloadRefused.because(listed(wrong_values(wrong))) from None
         except RecursionError as wrong:
             raise PayloadRefused.because(wrong) from None
 

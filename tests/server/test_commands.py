@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
+import msgspec
 import pytest
 
 from ropeway.job.ids import new_id, new_token
 from ropeway.job.outcomes import Outcome
 from ropeway.job.record import NewJob
-from ropeway.store.commands import Add, Cancel, Claim, Configure, Count, ListQueues, ReadClock, Recall, Settle
+from ropeway.job.states import STATES
+from ropeway.server import broker
+from ropeway.server.limits import Limits
+from ropeway.store.commands import (
+    Add,
+    Cancel,
+    Claim,
+    Configure,
+    Count,
+    Find,
+    ListQueues,
+    ReadClock,
+    ReadEvents,
+    ReadMetrics,
+    ReadSchedules,
+    Recall,
+    Settle,
+)
+from ropeway.store.contract import Store
 from ropeway.store.wire import decode_answer, encode_command
+from ropeway.testing.conformance.fixtures import NewHandle
 
-from .conftest import Client, MakeToken, Serve
+from .conftest import Client, MakeToken, Serve, client_of
+from .extremes import commands, variants
+
+JSON = {"content-type": "application/json"}
 
 
 async def do(web: Client, command, *, now=None, headers=None, form="msgpack"):
@@ -97,6 +121,51 @@ async def test_time_is_the_servers(web: Client, serve: Serve):
 async def test_what_is_no_command_is_refused(web: Client, body: bytes, status: int):
     answer = await web.post("/v1/do", content=body, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+@pytest.mark.every_store
+async def test_a_value_that_no_command_has_is_refused_with_its_path(serve: Serve):
+    told: dict[str, tuple[int, str]] = {}
+    async with serve() as web:
+        for place, command in WRONG.items():
+            answer = await web.post("/v1/do", content=f"[1,{command},null]", headers=JSON)
+            told[place] = answer.status_code, answer.json()["facts"]["option"]
+    assert told == {place: (422, place.partition(" ")[0]) for place in WRONG}
+
+
+WRONG = {
+    "limit": '{"verb":"events","queue":"q","limit":-1}',
+    "limit 2": '{"verb":"claim","queue":"q","worker":"w","token":"t","limit":9007199254740992,"lock":1}',
+    "max_active": '{"verb":"configure","queue":"q","max_active":-1}',
+    "older_than": '{"verb":"clean","queue":"q","state":"completed","older_than":-9223372036854775808}',
+    "ids[1]": r'{"verb":"get","queue":"q","ids":["a","b\u0000"]}',
+    "updates[0].progress": '{"verb":"update","queue":"q","updates":[{"id":"a","progress":"{"}]}',
+    "outcomes[0].id": r'{"verb":"settle","queue":"q","outcomes":[{"id":"\"","token":"t","move":"retry"}]}',
+}
+"""By the path of the value."""
+
+
+@pytest.mark.deep
+@pytest.mark.every_store
+async def test_no_value_of_any_command_breaks_the_server_or_what_others_read(new_handle: NewHandle):
+    store = new_handle()
+    async with client_of(broker(store, limits=Limits(wait=0.01))) as web:
+        for number in range(len(commands("", ""))):
+            for variant in variants(msgspec.to_builtins(commands(*await active(store))[number])):
+                answer = await web.post("/v1/do", content=json.dumps([1, variant, None]), headers=JSON)
+                assert answer.status_code < 500, (variant, answer.text)
+        for command in (ReadEvents("q"), Find("q", STATES, limit=1_000), ReadSchedules("q"), ReadMetrics("q")):
+            assert await do(web, command)
+    await store.close()
+
+
+async def active(store: Store) -> tuple[str, str]:
+    """Id and token of a job that runs."""
+    added, token = job(), new_token()
+    await store.add([[added]])
+    while not any(each.id == added.id for each in (await store.claim(Claim("q", "w", token, 1_000, 60_000))).jobs):
+        token = new_token()
+    return added.id, token
 
 
 async def listen(web: Client, *listeners, wait: float = 0, headers=None, **more):

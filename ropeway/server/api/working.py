@@ -15,13 +15,13 @@ from ...job.codec import decode, encode
 from ...job.durations import milliseconds
 from ...job.failure import TRACE_LIMIT, UNKNOWN_REASON, Failure
 from ...job.instants import moment_of
-from ...job.mismatches import listed
 from ...job.names import job_name
 from ...job.numbers import whole
 from ...job.options import LOG_LINES
 from ...job.outcomes import Outcome
 from ...job.record import JobRecord
 from ...job.states import OPEN
+from ...job.wrong_values import listed
 from ...store.commands import Claim, Withdraw
 from ...store.values import BATCH, Answer, Claimed, JobUpdate, Lock
 from ...worker.failures import INVALID_PAYLOAD
@@ -111,9 +111,9 @@ async def _startable(call: Call, records: Sequence[JobRecord]) -> list[ClaimedJo
                 problem = f"job started more than allowable limit: max_starts is {most}"
             else:
                 job = _claimed_job(record, facts.options.attempts)
-                misfits = call.broker.schemas.mismatches(record.queue, record.name, job.payload)
-                if misfits:
-                    problem = f"{INVALID_PAYLOAD}: {listed(misfits)}"
+                wrong = call.broker.schemas.wrong_values(record.queue, record.name, job.payload)
+                if wrong:
+                    problem = f"{INVALID_PAYLOAD}: {listed(wrong)}"
                 else:
                     jobs.append(job)
         except msgspec.MsgspecError as damage:

@@ -127,7 +127,7 @@ class TestAdd:
     async def test_a_job_that_is_found_beside_a_conflict_is_announced_too(self, store: Store) -> None:
         await add(store, new_job("a"), new_job("b"))
 
-        await store.add([[new_job("a"), new_job("b", data="other"), new_job("c"), new_job("c")]], now=NOW)
+        await store.add([[new_job("a"), new_job("b", data='"other"'), new_job("c"), new_job("c")]], now=NOW)
 
         assert await events_of(store, "duplicated") == [("a", {})]
 

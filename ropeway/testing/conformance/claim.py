@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from itertools import count
 
+from ...job.numbers import MOST
 from ...job.record import JobRecord
 from ...store.contract import Store
 from ...store.values import BATCH, StallRules
@@ -235,9 +236,9 @@ class TestClaimLimit:
     async def test_a_limit_may_be_as_large_as_options_can_say(self, store: Store) -> None:
         await add(store, *new_jobs(2))
 
-        settings = await store.configure(QUEUE, max_active=2**31, now=NOW)
+        settings = await store.configure(QUEUE, max_active=MOST, now=NOW)
 
-        assert settings.max_active == 2**31
+        assert settings.max_active == MOST
         assert await store.settings(QUEUE) == settings
         assert len(await claim(store, 2)) == 2
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ...job.numbers import MOST
 from ...job.record import JobRecord
 from ...job.retention import Keep
 from ...job.stalls import stall_reason
@@ -214,7 +215,7 @@ class TestTickGivesUp:
     async def test_a_job_may_be_allowed_to_stall_as_often_as_options_can_say(self, store: Store) -> None:
         job = await active(store)
 
-        ticked = await store.tick(QUEUE, StallRules(max_stalled_count=2**31), now=NOW + LOCK)
+        ticked = await store.tick(QUEUE, StallRules(max_stalled_count=MOST), now=NOW + LOCK)
 
         assert (ticked.stalled, ticked.given_up) == ([job.id], [])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ropeway.job.options import LEAST_URGENT, MOST_URGENT
+from ropeway.job.numbers import LEAST_URGENT, MOST_URGENT
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add
 from ropeway.testing.factories import QUEUE, new_job

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from ....errors import InvalidOption
 from ....job.flows import Parent
 from ....job.instants import LAST_INSTANT
-from ....job.numbers import whole
-from ....job.options import LEAST_URGENT, MOST_URGENT
+from ....job.numbers import LEAST_URGENT, MOST_URGENT, whole
 from ....job.record import NewJob
 from ....showing import shown
 from ....store.commands import Add

@@ -5,8 +5,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ....job.instants import LAST_INSTANT, Instant
-from ....job.numbers import whole
-from ....job.options import LEAST_URGENT, MOST_URGENT
+from ....job.numbers import LEAST_URGENT, MOST_URGENT, whole
 from ....job.record import JobRecord
 from ....job.states import OPEN, State
 from ....store.commands import Change

@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple
 from .models import is_model_error
 
 MOST_LISTED: Final = 20
-"""Most mismatches that are listed of one value."""
+"""Most that are listed of one value."""
 _AT: Final = re.compile(r" - at `(\$[^`]*)`\Z")
 
 
-class Mismatch(NamedTuple):
+class WrongValue(NamedTuple):
     path: str
     """As in `$.rows[3].when`; `$` is the whole value."""
     problem: str
@@ -22,18 +22,18 @@ class Mismatch(NamedTuple):
         return self.problem if self.path == "$" else f"{self.problem} - at `{self.path}`"
 
 
-def mismatches(error: BaseException) -> list[Mismatch]:
+def wrong_values(error: BaseException) -> list[WrongValue]:
     """What an error of msgspec is about; one that a pydantic model caused may have several places."""
     text = str(error)
     at = _AT.search(text)
     path = at[1] if at else "$"
     cause: Any = error.__cause__
     if is_model_error(cause):
-        return [Mismatch(path + path_of(each["loc"]), each["msg"]) for each in cause.errors()]
-    return [Mismatch(path, text[: at.start()] if at else text)]
+        return [WrongValue(path + path_of(each["loc"]), each["msg"]) for each in cause.errors()]
+    return [WrongValue(path, text[: at.start()] if at else text)]
 
 
-def listed(found: Sequence[Mismatch]) -> str:
+def listed(found: Sequence[WrongValue]) -> str:
     """All of them in one line of text, up to a limit."""
     more = f"; and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
     return "; ".join(map(str, found[:MOST_LISTED])) + more

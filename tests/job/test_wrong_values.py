@@ -9,8 +9,8 @@ import msgspec
 import pydantic
 import pytest
 
-from ropeway.job.mismatches import MOST_LISTED, Mismatch, listed, mismatches
 from ropeway.job.shape import Shape
+from ropeway.job.wrong_values import MOST_LISTED, WrongValue, listed, wrong_values
 
 
 class Person(pydantic.BaseModel):
@@ -31,16 +31,16 @@ class Dictionary(TypedDict):
     rows: list[int]
 
 
-def found(annotation: Any, value: Any) -> list[Mismatch]:
+def found(annotation: Any, value: Any) -> list[WrongValue]:
     with pytest.raises(msgspec.ValidationError) as refused:
         Shape(annotation).load(value)
-    return mismatches(refused.value)
+    return wrong_values(refused.value)
 
 
 @pytest.mark.parametrize("kind", [Struct, Data, Dictionary])
 def test_a_type_says_where(kind: Any):
-    assert found(kind, {"rows": [1, "x"]}) == [Mismatch("$.rows[1]", "Expected `int`, got `str`")]
-    assert found(kind, {}) == [Mismatch("$", "Object missing required field `rows`")]
+    assert found(kind, {"rows": [1, "x"]}) == [WrongValue("$.rows[1]", "Expected `int`, got `str`")]
+    assert found(kind, {}) == [WrongValue("$", "Object missing required field `rows`")]
 
 
 def test_a_model_says_every_place_from_the_outside():
@@ -51,7 +51,7 @@ def test_a_model_says_every_place_from_the_outside():
 
 
 def test_all_are_listed_up_to_a_limit():
-    many = [Mismatch(f"$[{place}]", "is odd") for place in range(MOST_LISTED + 5)]
+    many = [WrongValue(f"$[{place}]", "is odd") for place in range(MOST_LISTED + 5)]
     assert listed(many[:2]) == "is odd - at `$[0]`; is odd - at `$[1]`"
     assert listed(many).endswith("; and 5 more")
-    assert listed([Mismatch("$", "is odd")]) == "is odd"
+    assert listed([WrongValue("$", "is odd")]) == "is odd"
