@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Iterable
 from contextlib import suppress
@@ -13,7 +14,7 @@ import h11
 
 from ..job.web_urls import WebUrl
 from .failures import Unreachable
-from .resolving import Resolve, addresses_of, system_resolve
+from .resolving import Resolve, SystemResolver, addresses_of
 
 MOST_BYTES: Final = 64 * 1024
 """Most bytes of an answer that are read, headers included."""
@@ -53,8 +54,8 @@ class Connection:
 class Connections:
     """Opens connections and keeps idle ones. Belongs to one event loop. Ignores proxies of the environment."""
 
-    def __init__(self, resolve: Resolve = system_resolve) -> None:
-        self._resolve = resolve
+    def __init__(self, resolve: Resolve | None = None) -> None:
+        self._resolve = resolve or SystemResolver()
         self._idle: dict[Place, list[Connection]] = {}
         self._kept = 0
         self._loop = asyncio.get_running_loop()
@@ -129,4 +130,6 @@ def _why(error: Exception) -> str:
         return f"its certificate is not valid: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed: {error.reason or error}"
-    return f"it cannot be connected to: {getattr(error, 'strerror', None) or type(error).__name__}"
+    # Not its own text, in which asyncio names the address.
+    number = getattr(error, "errno", None)
+    return f"it cannot be connected to: {os.strerror(number) if number else type(error).__name__}"

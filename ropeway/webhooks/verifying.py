@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ..errors import InvalidSignature
+from ..errors import InvalidOption, InvalidSignature
+from ..showing import shown
 from .signing import signature
 
 TOLERANCE: Final = 300
@@ -31,7 +32,9 @@ def verify(
     so, or is older than `tolerance` seconds. The same message may come twice, with the same `webhook-id`.
     """
     id, sent_at, signatures = _read(headers)
-    content = body.encode() if isinstance(body, str) else bytes(body)
+    if not isinstance(body, bytes | bytearray | memoryview | str):
+        raise InvalidOption("body", f"cannot be {shown(body)}: give the body as it was received, before any decoding")
+    content = body.encode("utf-8", "replace") if isinstance(body, str) else bytes(body)
     if abs((time.time() if now is None else now) - sent_at) > tolerance:
         raise InvalidSignature(f"it was sent more than {tolerance:g} s ago, or the clocks differ")
     secrets = [secret] if isinstance(secret, str) else [*secret]
@@ -55,7 +58,12 @@ def verify(
 
 
 def _read(headers: Mapping[str, str]) -> tuple[str, int, list[str]]:
-    given = {name.lower(): value for name, value in headers.items() if name.lower() in _HEADERS}
+    # Text that cannot be encoded is nothing that was signed.
+    given = {
+        name.lower(): value.encode("utf-8", "replace").decode()
+        for name, value in headers.items()
+        if name.lower() in _HEADERS
+    }
     for name in _HEADERS:
         if not given.get(name):
             raise InvalidSignature(f"it has no header {name}")

@@ -32,13 +32,15 @@ from ..webhooks.reply import Reply, SendsMessages
 from ..webhooks.signing import signed_headers
 from .job import Job
 
-SETTINGS_FOR: Final = 5.0
+SETTINGS_LIFETIME: Final = 5.0
 """Seconds for which the settings of a queue are not read again."""
-MOST_SETTINGS: Final = 1_000
+MOST_REMEMBERED: Final = 1_000
+"""Most URLs, and most hosts, of which something is remembered."""
+SHORTEST_WAIT: Final[Milliseconds] = 10_000
 LONGEST_WAIT: Final[Milliseconds] = 6 * 3_600_000
-"""Most of what a Retry-After is heeded."""
-WAITS_FOR: Final[Milliseconds] = 24 * 3_600_000
-"""After this time a Retry-After no longer spares attempts."""
+"""The time that a Retry-After asks for is heeded between these."""
+FREE_WAITS_FOR: Final[Milliseconds] = 24 * 3_600_000
+"""For this time after the end of the job, waiting because of a Retry-After uses no attempt."""
 GONE: Final = 410
 FAILING_AFTER: Final = 3
 """Messages without an answer, one after the other, after which a host is taken to be down."""
@@ -52,6 +54,8 @@ class DeliveryFailed(RopewayError):
 
 
 class _Known(NamedTuple):
+    """What was read from the store about a queue and a URL."""
+
     until: float
     settings: WebhookSettings
     is_disabled: bool
@@ -67,7 +71,8 @@ class _Host:
         self.unanswered = 0
 
     @property
-    def is_overtaxed(self) -> bool:
+    def has_enough(self) -> bool:
+        """True if it seems to be down, and has as many messages as may wait for it."""
         return self.unanswered >= FAILING_AFTER and self.in_flight >= MOST_TO_FAILING
 
 
@@ -94,7 +99,7 @@ class Deliverer:
                 job, origin, "the URL is disabled since it answered 410: see `ropeway webhooks enable`"
             )
         host = self._host(url)
-        if host.is_overtaxed and time.time() * 1000 < origin.at + WAITS_FOR:
+        if host.has_enough and time.time() * 1000 < origin.at + FREE_WAITS_FOR:
             raise Postponed(random.randint(*PAUSE_FOR_FAILING))  # noqa: S311 - spreads load
         try:
             reply = await self._send(job, origin, url, known.settings, host)
@@ -114,7 +119,7 @@ class Deliverer:
                 job, origin, "it answered 410: the URL is disabled for this queue", is_logged=True
             )
         wait = retry_after(reply.retry_after, time.time())
-        if wait and time.time() * 1000 + wait < origin.at + WAITS_FOR:
+        if wait and time.time() * 1000 + wait < origin.at + FREE_WAITS_FOR:
             raise Postponed(wait)
         raise await self._failed(job, origin, f"it answered {reply.status}", is_logged=True)
 
@@ -135,7 +140,7 @@ class Deliverer:
     def _host(self, url: str) -> _Host:
         name = url.partition("://")[2].partition("/")[0].lower()
         if name not in self._hosts:
-            if len(self._hosts) >= MOST_SETTINGS:
+            if len(self._hosts) >= MOST_REMEMBERED:
                 self._hosts = {name: host for name, host in self._hosts.items() if host.in_flight}
             self._hosts[name] = _Host()
         return self._hosts[name]
@@ -144,10 +149,10 @@ class Deliverer:
         now = time.monotonic()
         known = self._known.get((queue, url))
         if known is None or known.until < now:
-            if len(self._known) >= MOST_SETTINGS:
+            if len(self._known) >= MOST_REMEMBERED:
                 self._known.clear()
             settings = await read_settings(self._store, queue)
-            known = _Known(now + SETTINGS_FOR, settings, await is_disabled(self._store, queue, url))
+            known = _Known(now + SETTINGS_LIFETIME, settings, await is_disabled(self._store, queue, url))
             self._known[queue, url] = known
         return known
 
@@ -178,7 +183,7 @@ class Deliverer:
 
 
 def retry_after(text: str | None, now: float) -> Milliseconds:
-    """The time that a Retry-After asks for, bounded; 0 without one that can be read."""
+    """The time that a Retry-After asks for, bounded; 0 without one that can be read, or that asks for none."""
     if text is None or len(text) > 100:
         return 0
     if text.isascii() and text.isdigit():
@@ -189,7 +194,7 @@ def retry_after(text: str | None, now: float) -> Milliseconds:
         except (ValueError, OverflowError):
             return 0
         seconds = (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp() - now
-    return int(min(max(seconds * 1000, 0), LONGEST_WAIT))
+    return int(min(max(seconds * 1000, SHORTEST_WAIT), LONGEST_WAIT)) if seconds > 0 else 0
 
 
 def _line(reply: Reply) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import trustme
 from ropeway.webhooks import connections
 from ropeway.webhooks.connections import Connections
 from ropeway.webhooks.failures import Refused, Unreachable
+from ropeway.webhooks.resolving import MOST_LOOKUPS
 from ropeway.webhooks.sending import EXCERPT, Sender
 
 from .receiver import Receiver, Request, plain, receiving
@@ -134,6 +137,30 @@ async def test_redirects_are_not_followed(receiver: Receiver):
     receiver.answers = [plain("307 Elsewhere", b"", f"location: http://localhost:{receiver.port}/secret")]
     assert (await send(receiver))[0] == 307
     assert len(receiver.requests) == 1
+
+
+async def test_lookups_that_hang_are_given_up_and_hold_up_nobody(monkeypatch: pytest.MonkeyPatch):
+    answers = threading.Event()
+    asked: list[str] = []
+
+    def hang(host: str, *_: object, **__: object) -> list[object]:
+        asked.append(host)
+        answers.wait(60)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    sender = Sender(deadline=0.2)
+    try:
+        sent = [sender.send(f"https://{number}.example.com/", [], b"{}", ()) for number in range(MOST_LOOKUPS + 5)]
+        ends = await asyncio.gather(*sent, return_exceptions=True)
+        assert {str(end) for end in ends} == {"it did not answer within 0.2 s"}
+        assert len(asked) == MOST_LOOKUPS
+        # Threads that asyncio shares among all are free.
+        assert await asyncio.to_thread(lambda: "at once") == "at once"
+    finally:
+        answers.set()
+    with pytest.raises(Unreachable, match="has no address"):
+        await Sender().send("https://example.com/", [], b"{}", ())
 
 
 async def test_a_name_that_leads_to_a_private_address_is_refused_also_if_only_one_of_its_addresses_is_private():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from ropeway import InvalidSignature
+from ropeway import InvalidOption, InvalidSignature
 from ropeway.webhooks import verify
 from ropeway.webhooks.signing import signature, signed_headers
 
@@ -40,6 +42,7 @@ def test_what_was_signed_is_verified(secret: str):
         (headers() | {"Webhook-Timestamp": "1001"}, BODY, SECRET, 1000, "not signed with this secret"),
         (headers() | {"Webhook-Timestamp": "1e3"}, BODY, SECRET, 1000, "not a number"),
         (headers() | {"Webhook-Signature": "v1,é"}, BODY, SECRET, 1000, "not signed with this secret"),
+        (headers() | {"Webhook-Signature": "v1,\udcff", "Webhook-Id": "\udcff"}, BODY, SECRET, 1000, "not signed with"),
         (headers() | {"Webhook-Signature": ""}, BODY, SECRET, 1000, "no header webhook-signature"),
         (headers(b"no json"), b"no json", SECRET, 1000, "not JSON"),
         (headers(b"[1]"), b"[1]", SECRET, 1000, "not a JSON object"),
@@ -50,3 +53,9 @@ def test_what_was_signed_is_verified(secret: str):
 def test_anything_else_is_refused(given: dict[str, str], body: bytes, secret: str, now: float, problem: str):
     with pytest.raises(InvalidSignature, match=problem):
         verify(given, body, secret, now=now)
+
+
+@pytest.mark.parametrize("body", [{"test": 1}, 5, None])
+def test_a_body_that_was_decoded_is_refused(body: Any):
+    with pytest.raises(InvalidOption, match="as it was received"):
+        verify(headers(), body, SECRET, now=1000)

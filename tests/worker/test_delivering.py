@@ -8,12 +8,20 @@ from collections.abc import Iterable
 
 import pytest
 
-from ropeway import Job, JobOptions, Queue, Worker
+from ropeway import Job, JobOptions, Queue, StoreUnavailable, Worker
 from ropeway.job.states import State
 from ropeway.job.webhooks import DELIVERIES
 from ropeway.webhooks.failures import Unreachable
 from ropeway.webhooks.reply import Reply
-from ropeway.worker.delivering import FAILING_AFTER, LONGEST_WAIT, MOST_TO_FAILING, Deliverer, retry_after
+from ropeway.worker.delivering import (
+    FAILING_AFTER,
+    LONGEST_WAIT,
+    MOST_TO_FAILING,
+    SHORTEST_WAIT,
+    Deliverer,
+    retry_after,
+)
+from tests.client.tampering import Tampering
 from tests.patience import PATIENCE
 
 DOWN, FINE = "https://down.example.com/", "https://fine.example.com/"
@@ -66,10 +74,24 @@ async def counted(queue: Queue, state: State, number: int) -> None:
             await asyncio.sleep(0.01)
 
 
+async def test_an_event_that_cannot_be_written_fails_no_delivery(tampered_queue: Queue, tampering: Tampering):
+    async def fail(*_: object) -> None:
+        raise StoreUnavailable("memory://", "gone")
+
+    tampering.before["publish"] = fail
+    queue, network = tampered_queue, Network()
+    deliveries = Queue(DELIVERIES, store=queue.store)
+    deliverer = Deliverer(queue.store, network)
+    async with Worker(queue, nothing, webhooks=False), Worker(deliveries, deliverer.run):
+        await queue.add("send", webhook=FINE)
+        await counted(deliveries, "completed", 1)
+
+
 @pytest.mark.parametrize(
     ("text", "wait"),
     [
         ("120", 120_000),
+        ("1", SHORTEST_WAIT),
         ("0", 0),
         ("99999999999999999999", LONGEST_WAIT),
         ("Thu, 01 Jan 1970 00:17:40 GMT", 60_000),
