@@ -85,7 +85,7 @@ class EventHub:
         self._queue = queue
         self._subscriptions: set[Subscription] = set()
         self._reader: asyncio.Task[None] | None = None
-        self._begun: asyncio.Future[None] | None = None
+        self._has_begun: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         """By which the last reader failed."""
         self._position = ""
@@ -94,9 +94,9 @@ class EventHub:
     async def subscribe(self, wanted: Wanted) -> Subscription:
         """Subscribes to what happens from now on, until `unsubscribe`."""
         try:
-            await self._reading()
+            await self._start_reading()
         except BaseException:
-            await self._rest()
+            await self._stop_if_unused()
             raise
         subscription = Subscription(self._position, wanted)
         self._subscriptions.add(subscription)
@@ -104,14 +104,15 @@ class EventHub:
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         self._subscriptions.discard(subscription)
-        await self._rest()
+        await self._stop_if_unused()
 
-    async def _reading(self) -> None:
+    async def _start_reading(self) -> None:
+        """Starts the reader unless it runs, and waits until it knows where it begins."""
         while True:
             if self._reader is None:
-                self._begun = asyncio.get_running_loop().create_future()
-                self._reader = asyncio.create_task(self._read(self._begun))
-            reader, begun = self._reader, self._begun
+                self._has_begun = asyncio.get_running_loop().create_future()
+                self._reader = asyncio.create_task(self._read(self._has_begun))
+            reader, begun = self._reader, self._has_begun
             assert begun is not None
             await asyncio.wait([begun, reader], return_when=asyncio.FIRST_COMPLETED)
             if reader is self._reader:
@@ -121,7 +122,7 @@ class EventHub:
                 assert self._error is not None, "it ends by nothing else"
                 raise own_copy(self._error)
 
-    async def _rest(self) -> None:
+    async def _stop_if_unused(self) -> None:
         """Stops the reader when nobody is left, and waits until its listener is closed."""
         if not self._subscriptions and self._reader is not None:
             reader, self._reader = self._reader, None

@@ -311,8 +311,8 @@ class Runtime:
     async def shut_down(self) -> None:
         """Shuts down in this order, and raises only at the end.
 
-        Stop claiming; wait for handlers while locks are renewed; signal handlers; wait again; hand back the rest;
-        settle all outcomes; end companions; close.
+        Stop claiming and ticking; wait for handlers while locks are renewed; signal handlers; wait again; hand back the
+        rest; settle all outcomes; end companions; close.
         """
         asked = self._loop.time()
         if not self.requests.are_there:
@@ -438,7 +438,7 @@ class Runtime:
             await revocations.begin()
             services += [
                 Renewer(store, name, self._locked, rules.lock, self._send_signal),
-                Ticker(store, name, stalls, rules.stalled_interval, reports.on_ticked),
+                Ticker(store, name, stalls, rules.stalled_interval, reports.on_ticked, self.stopping.is_set),
                 revocations,
                 Census(store, name, self._handlers.names, reports.on_unhandled),
                 Timekeeper(store, name, self._observations),

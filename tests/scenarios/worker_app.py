@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ropeway import Queue, ShutdownTimeout, Worker, connect
+from ropeway import Queue, RetiredJob, ShutdownTimeout, Worker, connect
 from ropeway.cli import loops
 from ropeway.job.instants import Instant
 from ropeway.store.commands import Settle
@@ -45,6 +45,8 @@ class Orders(msgspec.Struct, forbid_unknown_fields=True):
     more_files: int | None = None
     """The most that this process may have open."""
     loop: loops.LoopName = "auto"
+    callbacks: bool = False
+    """Notes `deleted` for each job that retention deletes, before it hesitates."""
 
 
 async def work(orders: Orders) -> int:
@@ -56,6 +58,8 @@ async def work(orders: Orders) -> int:
     if orders.fault == "die after the settling":
         store = DiesAfterSettling(store)
     queues = [Queue(name, store=store) for name in (orders.queue, *orders.more_queues)]
+    if orders.callbacks:
+        orders.options["on_delete"] = lambda job: note_deleted(diary, job)
     worker = Worker(queues, ScenarioHandlers(diary).by_name(), **orders.options)
     if orders.fault == "die before the handler":
         worker.on("active", lambda _: die_at_once())
@@ -70,6 +74,11 @@ async def work(orders: Orders) -> int:
         telling.cancel()
         await store.close()
     return 0
+
+
+def note_deleted(diary: Diary, job: RetiredJob) -> None:
+    diary.write("deleted", note=job.id)
+    time.sleep(0.02)
 
 
 async def tell_of_shutdown(worker: Worker, diary: Diary) -> None:

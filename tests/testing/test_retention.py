@@ -8,6 +8,7 @@ from ropeway import Queue, RetiredJob, Worker
 from ropeway.job.stages import callback_queue
 from ropeway.testing import FakeClock
 from tests.worker.callbacks import Callback, handle
+from tests.worker.watching import Gate
 
 
 async def test_a_callback_that_fails_is_called_again(clock: FakeClock, queue: Queue):
@@ -48,7 +49,23 @@ async def test_a_worker_with_one_callback_leaves_the_other_stage_to_others(clock
 
     assert (first.calls, second.calls) == (1, 0)
     left = await Queue(callback_queue(queue.name, "deleted"), store=queue.store).find("waiting")
-    assert [letter.snapshot.origin and letter.snapshot.origin.id for letter in left] == [job.id]
+    assert [callback.snapshot.origin and callback.snapshot.origin.id for callback in left] == [job.id]
+
+
+async def test_a_worker_that_stops_leaves_retention_and_timers_to_others(clock: FakeClock, queue: Queue):
+    gate = Gate()
+    await queue.set_retention(stale_after="1 hour")
+    async with Worker(queue, {"send": handle, "hold": gate}, grace="1 day") as worker:
+        job = await queue.add("send")
+        await job.result()
+        await queue.add("hold")
+        await gate.holds(1)
+        delayed = await queue.add("send", delay="1 hour")
+        worker.stop()
+        await clock.advance("2 hours")
+        stale, state = await queue.find(stale=True), await delayed.state()
+        gate.opened.set()
+    assert (len(stale), state) == (0, "delayed")
 
 
 async def test_after_callbacks_are_forgotten_nothing_is_kept_for_them(clock: FakeClock, queue: Queue):

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from ropeway import Job, Queue, Worker
 from ropeway.worker.system_queues import SystemQueue
 from tests.patience import PATIENCE
@@ -13,6 +15,7 @@ from tests.patience import PATIENCE
 from .watching import Gate
 
 SYSTEM = "ropeway.test"
+SLOTS = 5
 
 
 def system_queue(handler: Callable[[Job], Awaitable[Any]], *, serves: bool = True) -> SystemQueue:
@@ -23,7 +26,7 @@ def system_queue(handler: Callable[[Job], Awaitable[Any]], *, serves: bool = Tru
         def close(self) -> None:
             pass
 
-    return SystemQueue(SYSTEM, 5, lambda _: Served(), lambda _: True, lambda *_: serves, lambda _: False)
+    return SystemQueue(SYSTEM, SLOTS, lambda _: Served(), lambda _: True, lambda *_: serves, lambda _: False)
 
 
 def accompanied(queue: Queue, handler: Callable[[Job], Awaitable[Any]], system: SystemQueue, **options: Any) -> Worker:
@@ -46,6 +49,16 @@ async def test_a_companion_runs_jobs_while_every_slot_of_its_worker_is_taken(que
         gate.opened.set()
 
 
+async def test_jobs_run_while_every_slot_of_a_companion_is_taken(queue: Queue):
+    gate = Gate()
+    system = Queue(SYSTEM, store=queue.store)
+    async with accompanied(queue, nothing, system_queue(gate), concurrency=1):
+        await system.add_many(["hangs"] * SLOTS)
+        await gate.holds(SLOTS)
+        await (await queue.add("short")).result(timeout=PATIENCE)
+        gate.opened.set()
+
+
 async def test_a_worker_serves_what_others_left_in_a_system_queue(queue: Queue):
     system = Queue(SYSTEM, store=queue.store)
     left = await system.add("left")
@@ -53,6 +66,7 @@ async def test_a_worker_serves_what_others_left_in_a_system_queue(queue: Queue):
         await left.result(timeout=PATIENCE)
 
 
+@pytest.mark.every_store
 async def test_a_shutdown_waits_for_what_a_companion_has_begun(queue: Queue):
     gate = Gate()
     system = Queue(SYSTEM, store=queue.store)

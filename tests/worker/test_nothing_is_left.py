@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import threading
 import time
 from collections import Counter
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ropeway import Job, Queue, ShutdownTimeout, SyncJob, Worker, in_process
+from ropeway import Job, Queue, ShutdownTimeout, SyncJob, Webhook, Worker, in_process
 from ropeway.logger import log
 from tests.patience import PATIENCE
 
@@ -139,6 +140,22 @@ async def test_of_handlers_that_ignore_everything_only_they_are_left(queue: Queu
         # A failed test must not wait for them for ever.
         handlers.may_end.set()
     await is_left(at_first)
+
+
+async def test_nothing_is_left_of_a_worker_whose_delivery_hangs(queue: Queue):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"localhost:{silent.getsockname()[1]}"
+        orders = Queue(queue.name, store=queue.store, webhook=Webhook(f"http://{host}", allow_hosts=[host]))
+        at_first = await before(queue)
+        async with Worker(orders, lambda _: None, grace=0.1):
+            job = await orders.add("first")
+            await job.result(timeout=PATIENCE)
+            delivery = await orders.delivery(job.id)
+            assert delivery is not None
+            await told(delivery.queue, "active", delivery)
+        seen = await delivery.refresh()
+        assert (seen.state, seen.attempts_made) == ("waiting", 0), "it was handed back"
+        await is_left(at_first)
 
 
 async def test_nothing_is_left_of_a_worker_that_was_cancelled(queue: Queue):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
 
@@ -21,12 +22,15 @@ class Ticker(Service):
         rules: StallRules,
         interval: float,
         report: Callable[[str, Ticked], None],
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_stopping` is asked before each tick: a worker that stops leaves the next ones to others."""
         self._store = store
         self._queue = queue
         self._rules = rules
         self._interval = interval
         self._report = report
+        self._is_stopping = is_stopping
         self._listener = store.listen("schedules", [queue])
 
     async def run(self) -> None:
@@ -36,6 +40,8 @@ class Ticker(Service):
             self._listener.close()
 
     async def step(self) -> None:
+        if self._is_stopping():
+            await asyncio.Event().wait()
         ticked = await self._store.tick(self._queue, self._rules)
         if ticked.stalled or ticked.given_up or ticked.reset:
             self._report(self._queue, ticked)
