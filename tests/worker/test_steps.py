@@ -724,12 +724,17 @@ class TestBetweenAttempts:
             assert (await job.result(timeout=PATIENCE)).startswith(worker.id)
 
     async def test_a_gather_with_other_calls_than_before_says_so_and_is_not_retried(self, queue: Queue):
+        left = asyncio.Event()
+
         async def child(job: Job) -> None:
-            pass
+            await left.wait()
 
         async def parent(job: Job) -> Any:
             numbers = range(2 if job.record.attempts_started == 1 else 3)
-            return await job.gather(*(Flow("child", number) for number in numbers))
+            try:
+                return await job.gather(*(Flow("child", number) for number in numbers))
+            finally:
+                left.set()
 
         async with Worker(queue, {"parent": parent, "child": child}):
             job = await queue.add("parent", attempts=5)
