@@ -88,9 +88,15 @@ async def test_a_stop_shorter_than_the_lock_has_no_effect(queue: Queue, fleet: F
 
 
 @pytest.mark.every_store
-async def test_after_all_workers_stood_still_everything_is_done_once(queue: Queue, fleet: Fleet, chronicle: Chronicle):
-    jobs = await queue.add_many([("nap", 0.2) for _ in range(60)])
+async def test_after_all_workers_stood_still_everything_is_done_once(
+    queue: Queue, fleet: Fleet, chronicle: Chronicle, gate: Gate
+):
     workers = await fleet.start_many(3, concurrency=4, lock_duration=1)
+    held = await queue.add_many([("hold", str(gate)) for _ in range(12)])
+    for job in held:
+        await fleet.running_in(job.id)  # so many fill the slots of all workers
+    jobs = held + await queue.add_many([("nap", 0.2) for _ in range(48)])
+    gate.open()
     await until(lambda: all(worker.wrote("end") for worker in workers), "work in every worker")
     stopped = {worker: worker.stop() for worker in workers}
     longest = max(job.lock_until or 0 for job in await all_jobs(queue, "active"))
