@@ -609,7 +609,21 @@ async def test_a_sound_store_keeps_the_same_promise(bug: Bug) -> None:
     await anchor.close()
 
 
-@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug.is_seen_by_the_machine], ids=lambda bug: bug.store.__name__)
+HARD_TO_SEE: Final = {
+    BlamesNeighbours, FreesThrottledKeys, KeepsKeysOfCancelled, LeavesFollowersBehind, StartsWhatExpired
+}  # fmt: skip
+"""The machine needs seconds for each of them, where others take a tenth."""
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        pytest.param(bug, marks=[pytest.mark.deep] if bug.store in HARD_TO_SEE else [])
+        for bug in BUGS
+        if bug.is_seen_by_the_machine
+    ],
+    ids=lambda bug: bug.store.__name__,
+)
 def test_the_machine_catches_the_bug(bug: Bug) -> None:
     def new_machine() -> StoreMachine:
         anchor = connect("memory://")
