@@ -26,6 +26,7 @@
     │       └── JobRemoved
     ├── ResultTimeout (TimeoutError)     the job is not finished yet
     ├── ScheduleNotFound                 carries `queue` and `schedule_id`
+    ├── WorkerNotFound                   carries `worker_id`
     ├── QueueBusy                        obliterate was refused because jobs are active
     ├── StoreError                       an error of the store; carries `store`
     │   ├── StoreUnavailable             it cannot be reached or used now; the call may be repeated
@@ -157,6 +158,14 @@ class ScheduleNotFound(RopewayError):
         self.queue, self.schedule_id = queue, schedule_id
         message = f"queue {queue!r} has no schedule {shown(schedule_id)}: `queue.schedules.list()` lists those it has"
         super().__init__(message)
+
+
+class WorkerNotFound(RopewayError):
+    """No such worker runs now: it has ended, or its record has run out."""
+
+    def __init__(self, worker_id: str) -> None:
+        self.worker_id = worker_id
+        super().__init__(f"no worker {shown(worker_id)} runs now: `ropeway workers list` lists those that do")
 
 
 class DuplicateJob(JobError):

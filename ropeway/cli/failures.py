@@ -10,7 +10,15 @@ from collections.abc import Callable
 
 import click
 
-from ..errors import InvalidInput, JobNotFound, ResultTimeout, RopewayError, ScheduleNotFound, StoreError
+from ..errors import (
+    InvalidInput,
+    JobNotFound,
+    ResultTimeout,
+    RopewayError,
+    ScheduleNotFound,
+    StoreError,
+    WorkerNotFound,
+)
 from ..showing import LONGEST_MESSAGE, shortened
 from .escaping import one_line
 from .exit_codes import ExitCode
@@ -50,7 +58,7 @@ def exit_code_of(error: Exception) -> int:
             return error.exit_code
         case InvalidInput():
             return ExitCode.USAGE
-        case JobNotFound() | ScheduleNotFound():
+        case JobNotFound() | ScheduleNotFound() | WorkerNotFound():
             return ExitCode.NOT_FOUND
         case StoreError():
             return ExitCode.STORE

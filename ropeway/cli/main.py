@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "flows": "Show flows: jobs that wait for other jobs.",
     "schedules": "List, show, make, pause, resume, run and remove schedules.",
     "webhooks": "List, show and send again deliveries of webhooks, enable URLs, deliver.",
+    "workers": "List, pause, resume and drain workers.",
     "queues": "List, pause, resume, limit, clean, drain and obliterate queues.",
     "dashboard": "Serve the dashboard of a store, and open it in the browser.",
     "serve": "Serve a store over HTTP: a broker for workers in any language, and the dashboard.",

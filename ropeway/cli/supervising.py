@@ -54,7 +54,7 @@ class Supervisor:
             while True:
                 self._ending.clear()
                 code = await self._generation()
-                if self._stops or self._sources is None:
+                if self._stops or self._sources is None or not self._ending.is_set():
                     return code
                 log.info("restarting")
 
@@ -96,6 +96,9 @@ class Supervisor:
         while True:
             began = time.monotonic()
             code = await self._run(number)
+            if code == ExitCode.DRAINED:
+                log.info("process %d was drained, and is not started again", number)
+                return ExitCode.OK
             if self._ending.is_set():
                 return code
             if code in HOPELESS:

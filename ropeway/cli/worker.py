@@ -12,6 +12,7 @@ from ..worker.options import MOST_CONCURRENCY
 from ..worker.worker import Worker
 from . import loops
 from .banner import show_banner
+from .exit_codes import ExitCode
 from .helping import examples
 from .loading import load_worker, narrow
 from .logs import LEVELS, LogFormat, set_up_logs
@@ -118,7 +119,8 @@ def _work(orders: WorkerCommand) -> int:
     if number in ("", "1"):
         show_banner(loaded, int(processes or 1), orders.log_format)
     loops.run(_run(loaded), orders.loop)
-    return 0
+    # A supervisor starts what ends by itself again, but not this.
+    return ExitCode.DRAINED if orders.supervised and loaded.drained else ExitCode.OK
 
 
 async def _run(worker: Worker) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final, Never, Unpack, overload
 
 import msgspec
 
-from ..errors import InvalidInput, InvalidMove, InvalidOption, JobNotFound
+from ..errors import InvalidInput, InvalidMove, InvalidOption, JobNotFound, WorkerNotFound
 from ..job.choices import function_or_none, one_of, yes_or_no
 from ..job.codec import LARGEST_SIZE_LIMIT, SIZE_LIMIT, Json, encode
 from ..job.dedupe import dedupe_key
@@ -80,7 +80,7 @@ from .tasks import Tasks
 from .timings import MinuteTimings, read_timings
 from .transactions import own_transaction
 from .webhooks import WebhookWriter, delivery, queue_webhook
-from .workers import WorkerInfo, read_workers
+from .workers import Order, WorkerInfo, order_worker, read_worker, read_workers
 
 MOST_LINES: Final = 2**53
 """The largest line number that every store can hold."""
@@ -407,6 +407,27 @@ class Queue(Attached, Guided):
     async def workers(self) -> list[WorkerInfo]:
         """The live workers of this queue."""
         return [worker for worker in await read_workers(self.store) if self.name in worker.queues]
+
+    async def pause_worker(self, id: str) -> None:
+        """Lets one worker of this queue claim no more, from any of its queues; it obeys within seconds.
+
+        What it runs goes on. Raises `WorkerNotFound` if it does not run.
+        """
+        await self._order(id, "pause")
+
+    async def resume_worker(self, id: str) -> None:
+        """Ends the pause of a worker; also its draining, if it has not ended yet."""
+        await self._order(id, "resume")
+
+    async def drain_worker(self, id: str) -> None:
+        """Lets a worker claim no more, finish the jobs that it has, and end."""
+        await self._order(id, "drain")
+
+    async def _order(self, id: str, order: Order) -> None:
+        worker = await read_worker(self.store, id)
+        if self.name not in worker.queues:
+            raise WorkerNotFound(id)
+        await order_worker(self.store, worker, order)
 
     def events(self, after: str = "now", *, follow: bool = True) -> AsyncGenerator[Event, None]:
         """The queue's events in order, for as long as you iterate; without `follow`, only past ones.

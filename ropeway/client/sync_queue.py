@@ -328,6 +328,21 @@ class SyncQueue(Guided):
         """The live workers of this queue."""
         return run(self._queue.workers())
 
+    def pause_worker(self, id: str) -> None:
+        """Lets one worker of this queue claim no more, from any of its queues; it obeys within seconds.
+
+        What it runs goes on. Raises `WorkerNotFound` if it does not run.
+        """
+        run(self._queue.pause_worker(id))
+
+    def resume_worker(self, id: str) -> None:
+        """Ends the pause of a worker; also its draining, if it has not ended yet."""
+        run(self._queue.resume_worker(id))
+
+    def drain_worker(self, id: str) -> None:
+        """Lets a worker claim no more, finish the jobs that it has, and end."""
+        run(self._queue.drain_worker(id))
+
     def newest_event(self) -> str:
         """The current position in the event stream: an `after` with which `events` misses nothing from now on."""
         return run(self._queue.newest_event())

@@ -1,17 +1,30 @@
-"""Records of live workers, for `queue.workers()`."""
+"""Records of live workers, for `queue.workers()`, and the orders by which they are paused and drained from elsewhere.
+
+An order is a record beside that of its worker, which the worker looks for every few seconds
+(`worker/maintenance/presence.py`). The last one counts. It names the run and the queues of the worker that it is for:
+a worker does not obey what was meant for an earlier run, or was written by somebody who may not know what it serves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..job.instants import Instant
+from ..errors import WorkerNotFound
+from ..job.ids import new_token
+from ..job.instants import Instant, Milliseconds
 from ..store.contract import Store
+from ..store.values import Record
 
 WORKER_RECORDS: Final = "worker"
+WORKER_ORDERS: Final = "worker-order"
+ORDER_LASTS: Final[Milliseconds] = 60_000
+"""A worker that has not seen an order by then cannot reach its store, or has ended."""
+
+Order: TypeAlias = Literal["pause", "resume", "drain"]
 
 
 class WorkerInfo(msgspec.Struct, frozen=True):
@@ -30,11 +43,57 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     paused: bool = False
     task_options: dict[str, dict[str, tuple[str, ...]]] = {}
     """By queue and job name, the options that a task gives its jobs; programs without the task add them without."""
+    draining: bool = False
+    """It claims no more, and ends when its jobs have."""
 
     def handles(self, queue: str, name: str) -> bool:
         """Whether it takes jobs of that name from that queue."""
         names = self.handlers.get(queue, ())
         return names is None or name in names
+
+
+class WorkerOrder(msgspec.Struct, frozen=True):
+    """What somebody wants a worker to do."""
+
+    id: str
+    order: Order
+    started_at: Instant
+    """Of the run of the worker that it is for."""
+    queues: tuple[str, ...]
+    """Those of the worker."""
+
+    def is_for(self, worker: WorkerInfo) -> bool:
+        return (self.started_at, self.queues) == (worker.started_at, worker.queues)
+
+    def is_done(self, worker: WorkerInfo) -> bool:
+        """Whether the worker says that it has obeyed."""
+        wanted = {"pause": (True, False), "resume": (False, False), "drain": (True, True)}[self.order]
+        return (worker.paused, worker.draining) == wanted
+
+
+async def read_worker(store: Store, id: str) -> WorkerInfo:
+    """Raises `WorkerNotFound` if it does not run."""
+    for record in await store.recall(WORKER_RECORDS, id):
+        with suppress(msgspec.MsgspecError):
+            return msgspec.json.decode(record.value, type=WorkerInfo)
+    raise WorkerNotFound(id)
+
+
+async def order_worker(store: Store, worker: WorkerInfo, order: Order) -> WorkerOrder:
+    """Tells a worker to pause, to go on, or to end when its jobs have; it obeys within seconds."""
+    written = WorkerOrder(new_token(), order, worker.started_at, worker.queues)
+    record = Record(WORKER_ORDERS, worker.id, msgspec.json.encode(written).decode())
+    await store.remember(record, lasting=ORDER_LASTS)
+    return written
+
+
+async def read_orders(store: Store, id: str | None = None) -> dict[str, WorkerOrder]:
+    """The last order to each worker, or to one, obeyed or not, by the worker's id."""
+    orders = {}
+    for record in await store.recall(WORKER_ORDERS, id):
+        with suppress(msgspec.MsgspecError):
+            orders[record.key] = msgspec.json.decode(record.value, type=WorkerOrder)
+    return orders
 
 
 async def read_workers(store: Store) -> list[WorkerInfo]:

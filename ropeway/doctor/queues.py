@@ -19,6 +19,8 @@ from .schedules import examine_schedules
 PATIENCE: Final = 10_000
 """Milliseconds after which a worker should have handled a due job, or one whose lock has expired."""
 SAMPLE: Final = 100
+_NAMED: Final = 3
+"""Most workers that are named."""
 
 
 async def examine_queue(
@@ -70,7 +72,11 @@ def _unserved(name: str, left: int, workers: Sequence[WorkerInfo]) -> Iterator[F
         remedy = "start one: ropeway worker MODULE:ATTR"
         yield Finding(f"queue {name}", "problem", f"{plural(left, 'job')} to do, and no worker", remedy)
     elif left and all(worker.paused for worker in workers):
-        yield Finding(f"queue {name}", "warning", "all of its workers are paused", "call resume() in them")
+        yield Finding(f"queue {name}", "warning", "all of its workers are paused", _resuming(workers))
+
+
+def _resuming(workers: Sequence[WorkerInfo]) -> str:
+    return "; ".join(f"ropeway workers resume {worker.id}" for worker in workers[:_NAMED])
 
 
 def _unhandled(name: str, waiting: Sequence[JobRecord], workers: Sequence[WorkerInfo]) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ..client.timings import KIND as TIMINGS
-from ..client.workers import WORKER_RECORDS, WorkerInfo
+from ..client.workers import WORKER_ORDERS, WORKER_RECORDS, WorkerInfo, WorkerOrder
 from ..job.record import NewJob
 from ..metrics.totals import KIND as TOTALS
 from ..store import commands
@@ -86,6 +86,9 @@ def _operates(command: commands.Configure) -> tuple[Right, ...]:
     return ("operate",) if changes or not command.callbacks else ()
 
 
+_OF_WORKERS: Final[dict[str, type[WorkerInfo | WorkerOrder]]] = {WORKER_RECORDS: WorkerInfo, WORKER_ORDERS: WorkerOrder}
+
+
 def _reached(queues: list[str], principal: Principal) -> list[str]:
     return [queue for queue in queues if principal.reaches(queue)]
 
@@ -99,10 +102,10 @@ def _reached_records(records: list[Record], principal: Principal) -> list[Record
 
 def _served(record: Record) -> Iterable[str]:
     """The queues that a record is about."""
-    if record.kind != WORKER_RECORDS:
+    if record.kind not in _OF_WORKERS:
         return _queue_of(record.kind, record.key)
     try:
-        return msgspec.json.decode(record.value, type=WorkerInfo).queues
+        return msgspec.json.decode(record.value, type=_OF_WORKERS[record.kind]).queues
     except msgspec.MsgspecError:
         return ()
 
@@ -121,11 +124,13 @@ def _names_of(command: Any) -> tuple[str, str | None]:
 
 
 def _of_record(command: Any) -> tuple[Right, ...]:
-    """Presence of workers, and the durations of jobs; all other records, such as tokens, are for administrators."""
+    """Presence of workers, orders to them, and durations of jobs; others, such as tokens, are for administrators."""
     kind, key = _names_of(command)
     is_read = isinstance(command, commands.Recall)
     if kind == WORKER_RECORDS:
         return ("follow",) if is_read else ("work",)
+    if kind == WORKER_ORDERS:
+        return ("read", "work") if is_read else ("operate",)
     if kind == TIMINGS and key is not None:
         # Workers add to them.
         return ("read", "work") if is_read else ("work",)
@@ -133,6 +138,9 @@ def _of_record(command: Any) -> tuple[Right, ...]:
 
 
 def _queue_of_record(command: Any) -> Iterable[str]:
+    if isinstance(command, commands.Remember) and command.record.kind == WORKER_ORDERS:
+        # The worker does not obey unless these are its own.
+        return _served(command.record)
     return _queue_of(*_names_of(command))
 
 

@@ -51,6 +51,7 @@ STATUS: Final[tuple[tuple[type[RopewayError], int], ...]] = (
     (errors.InvalidInput, 422),
     (errors.JobNotFound, 404),
     (errors.ScheduleNotFound, 404),
+    (errors.WorkerNotFound, 404),
     (errors.JobError, 409),
     (errors.QueueBusy, 409),
     (errors.StoreUnavailable, 503),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from ..client.queue import Queue
-from ..client.workers import WorkerInfo
+from ..client.workers import Order, WorkerInfo
 from ..errors import HandlerError, InvalidOption, RopewayError, ShutdownTimeout, StoreUnavailable
 from ..job.outcomes import Outcome
 from ..job.states import OPEN
@@ -91,6 +91,8 @@ class Runtime:
         self._rules = rules
         self._reports = reports
         self._describe = describe
+        self.obey: Callable[[Order], None] = lambda _: None
+        """Carries out what others order, from the maintenance thread."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._stoppable = stoppable
@@ -130,6 +132,8 @@ class Runtime:
         self._fatal: BaseException | None = None
         self._services_failed = False
         self.was_cancelled = False
+        self._draining: asyncio.Task[None] | None = None
+        self.was_drained = False
 
     async def start(self) -> None:
         """Starts all parts, waiting for stores that cannot be reached yet; returns early if it is stopped meanwhile."""
@@ -267,12 +271,22 @@ class Runtime:
         self.slots.shed(concurrency)
         self.dispatcher.slots_changed()
 
-    def pause(self, paused: bool) -> None:
-        if not self.stopping.is_set():
-            self.dispatcher.claiming = not paused
-            if paused:
-                self.slots.shed(0)
-            self.dispatcher.slots_changed()
+    def pause(self, paused: bool, drain: bool = False) -> None:
+        """Claims or not; with `drain` it also stops once its jobs have ended, unless it is resumed before."""
+        if self.stopping.is_set():
+            return
+        self.dispatcher.claiming = not paused
+        if paused:
+            self.slots.shed(0)
+        self.dispatcher.slots_changed()
+        if self._draining is not None:
+            self._draining.cancel()
+        self._draining = asyncio.create_task(self._drain(), name="ropeway-drain") if drain else None
+
+    async def _drain(self) -> None:
+        await self.idle()
+        self.was_drained = True
+        self.stop()
 
     async def idle(self) -> None:
         """Waits until the worker is idle or has ended. From any loop."""
@@ -346,8 +360,9 @@ class Runtime:
 
     async def _close(self) -> None:
         try:
-            if self._dispatching is not None:
-                await _cancel(self._dispatching)
+            for task in (self._draining, self._dispatching):
+                if task is not None:
+                    await _cancel(task)
             await self._stop_following()
             if self.dispatcher.unsettled:
                 log.error("%d outcomes could not be settled: their jobs will run again", len(self.dispatcher.unsettled))
@@ -444,7 +459,7 @@ class Runtime:
                 Timekeeper(store, name, self._observations),
             ]
         for handle in domain.stores:
-            presence = Presence(self._siblings[handle], self._describe)
+            presence = Presence(self._siblings[handle], self._describe, self.obey)
             await presence.begin()
             services.append(presence)
         return services

@@ -17,7 +17,7 @@ from ..client.loading import refuse_while_loading
 from ..client.name_hints import ON_WORKERS, Guided
 from ..client.portal import is_on_a_loop, refuse_on_a_loop, run
 from ..client.queue import Queue
-from ..client.workers import WorkerInfo
+from ..client.workers import Order, WorkerInfo
 from ..errors import InvalidOption, RopewayError, SyncRefused
 from ..job.choices import is_word, yes_or_no
 from ..job.durations import Duration
@@ -77,6 +77,8 @@ class Worker(Guided):
         self._listeners = Listeners()
         self._sweeps = Sweeps(self._rules.stalled_interval)
         self._paused = False
+        self._draining = False
+        self._drained = False
         self._started_at = 0
         self._stopped_early = False
         self._runtime: Runtime | None = None
@@ -252,10 +254,28 @@ class Worker(Guided):
 
         Jobs of a claim in flight are handed back; `idle` waits for that too.
         """
-        self._set_paused(True)
+        self._hold(paused=True)
 
     def resume(self) -> None:
-        self._set_paused(False)
+        """Ends a pause; also a drain, if its jobs have not ended yet."""
+        self._hold(paused=False)
+
+    def drain(self) -> None:
+        """Starts no more jobs, lets those that run end, however long they take, and then stops. From any thread.
+
+        For a worker as a context manager, that ends its work; the block goes on.
+        """
+        self._hold(paused=True, drain=True)
+
+    @property
+    def draining(self) -> bool:
+        """True from `drain` until it has ended."""
+        return self._draining
+
+    @property
+    def drained(self) -> bool:
+        """True if its last run ended by `drain`."""
+        return self._drained
 
     async def idle(self) -> None:
         """Waits until none of its jobs runs or is unsettled, and, after `pause`, no claim in flight can bring one.
@@ -307,6 +327,7 @@ class Worker(Guided):
             stoppable,
         )
         runtime.system_queues = tuple(system for system in self._system_queues if system.is_allowed(self._rules))
+        runtime.obey = self._obey
         runtime.slots.size = self._concurrency
         runtime.dispatcher.claiming = not self._paused
         self._runtime = runtime
@@ -357,13 +378,23 @@ class Worker(Guided):
             log.info("%r has stopped", self)
         finally:
             self._runtime = None
+            self._drained = runtime.was_drained
+            if self._draining:
+                # For the next run: this one has ended, by that or something else.
+                self._draining = self._paused = False
             # Set by a `stop` that came while it was starting, and was passed to the runtime as well.
             self._stopped_early = False
             await self._listeners.finish(self._rules.cancel_grace)
 
-    def _set_paused(self, paused: bool) -> None:
-        self._paused = paused
-        self._on_runtime(lambda runtime: runtime.pause(paused))
+    def _hold(self, *, paused: bool, drain: bool = False) -> None:
+        if drain and self._runtime is None:
+            self.stop()
+            return
+        self._paused, self._draining = paused, drain
+        self._on_runtime(lambda runtime: runtime.pause(paused, drain))
+
+    def _obey(self, order: Order) -> None:
+        {"pause": self.pause, "resume": self.resume, "drain": self.drain}[order]()
 
     def _on_runtime(self, action: Callable[[Runtime], None]) -> None:
         runtime = self._runtime
@@ -383,6 +414,7 @@ class Worker(Guided):
             self._started_at,
             self._paused,
             {queue.name: _given(queue) for queue in self.queues},
+            self._draining,
         )
 
 

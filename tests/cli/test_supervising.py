@@ -51,3 +51,14 @@ async def test_reloading_goes_on_after_an_error_that_is_told(
     assert told[0].startswith("changes cannot be looked for")
     assert told[1:3] == ["app.py changed", "restarting"]
     assert "can't start new thread" in caplog.text
+
+
+@pytest.mark.parametrize("reload", [False, True])
+async def test_a_drained_process_is_not_started_again(caplog: pytest.LogCaptureFixture, reload: bool):
+    caplog.set_level("INFO", "ropeway")
+    ended = (sys.executable, "-c", f"raise SystemExit({int(ExitCode.DRAINED)})")
+
+    code = await asyncio.wait_for(Supervisor(ended, 2, Sources([]) if reload else None).run(), PATIENCE)
+
+    assert code == ExitCode.OK
+    assert caplog.text.count("was drained, and is not started again") == 2

@@ -386,3 +386,27 @@ def test_the_url_is_for_queues_that_name_no_store(programs: Programs, tmp_path: 
     assert worker.exit_code() == ExitCode.OK
     assert f"store        sqlite:///{tmp_path}/other.db\n" in worker.err
     assert not (tmp_path / "ropeway.db").exists()
+
+
+def test_a_worker_is_paused_and_drained_by_commands(
+    programs: Programs, ropeway: Ropeway, arrange: Arrange, tmp_path: Path
+):
+    worker = programs.start("worker", "app:make")
+    worker.says(STARTED)
+    held = hold(arrange, worker, tmp_path / "gate")
+    [listed] = ropeway("workers", "list", "--json").json["workers"]
+    id = listed["id"]
+
+    paused = ropeway("workers", "pause", id.rpartition(":")[2])
+    assert (paused.code, paused.out) == (ExitCode.OK, f"{id} is paused\n")
+    assert "paused" in ropeway("workers", "list").out
+    assert ropeway("workers", "resume", id, "--json").json["worker"]["state"] == "running"
+    drained = ropeway("workers", "drain", id)
+    assert drained.out == f"{id} drains: it ends with its 1 job\n"
+    (tmp_path / "gate").touch()
+
+    assert worker.exit_code() == ExitCode.OK
+    assert arrange.state_of(held) == "completed"
+    gone = ropeway("workers", "pause", id)
+    assert (gone.code, "no worker" in gone.err) == (ExitCode.NOT_FOUND, True)
+    assert ropeway("workers", "list").err == "No worker runs now.\n"

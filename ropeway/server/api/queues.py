@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Final
 
@@ -11,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ...client.queue import Queue
-from ...client.workers import WorkerInfo, read_workers
+from ...client.workers import Order, WorkerInfo, order_worker, read_worker, read_workers
 from ...errors import InvalidOption, QueueBusy
 from ...job.durations import milliseconds
 from ...job.instants import instant_of, moment_of
@@ -22,7 +23,7 @@ from ...job.states import STATES, State, state_named
 from ...store.values import BATCH, Metric
 from ..job_fields import Span
 from ..roles import RESERVED
-from ..routes import Call, Route
+from ..routes import Call, Reply, Route
 from .jobs import clamped
 
 STATS_SECONDS: Final = 1.0
@@ -228,6 +229,22 @@ async def list_workers(call: Call) -> Workers:
     )
 
 
+class Ordered(msgspec.Struct, frozen=True):
+    worker: str
+    order: Order
+    """What it was told, and does within seconds; `GET /v1/workers` says when it has."""
+
+
+def _ordering(order: Order) -> Callable[[Call], Awaitable[Reply]]:
+    async def tell(call: Call) -> Reply:
+        worker = await read_worker(call.store, call.params["worker"])
+        call.reach(worker.queues)
+        await order_worker(call.store, worker, order)
+        return Reply(Ordered(worker.id, order), 202)
+
+    return tell
+
+
 async def stats(call: Call) -> Stats:
     # Those that are empty have numbers too.
     known = {*await call.store.queues(), *call.broker.upkeep.queues}
@@ -286,6 +303,12 @@ def _minute(metric: Metric) -> Minute:
 
 
 _QUEUE: Final = "/v1/queues/{queue}"
+
+ORDERS: Final[dict[Order, str]] = {
+    "pause": "Lets a worker claim no more; what it runs goes on.",
+    "resume": "Ends the pause of a worker.",
+    "drain": "Lets a worker claim no more, finish its jobs, and end.",
+}
 
 ROUTES: Final = (
     Route(
@@ -376,5 +399,20 @@ ROUTES: Final = (
         query=WorkersQuery,
         answer=Workers,
         tag="queues",
+    ),
+    *(
+        Route(
+            "POST",
+            f"/v1/workers/{{worker}}/{order}",
+            _ordering(order),
+            ("operate",),
+            summary,
+            "filtered",
+            answer=Ordered,
+            status=202,
+            audited=True,
+            tag="queues",
+        )
+        for order, summary in ORDERS.items()
     ),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, Ty
 
 from ...client.found import FoundJob
 from ...client.queue import Queue
-from ...client.workers import WorkerInfo, read_workers
+from ...client.workers import WorkerInfo, WorkerOrder, read_orders, read_workers
 from ...doctor.examining import examine_open
 from ...doctor.queues import examine_queue
 from ...job.instants import Instant, instant_of, moment_of
@@ -73,6 +73,9 @@ class Summaries:
 
     async def workers(self) -> list[WorkerInfo]:
         return await self._cached(("workers",), FRESH, lambda: read_workers(self._broker.store))
+
+    async def orders(self) -> dict[str, WorkerOrder]:
+        return await self._cached(("orders",), FRESH, lambda: read_orders(self._broker.store))
 
     async def names(self) -> list[str]:
         """All queues with jobs, settings or a worker, by name, without those of Ropeway itself.

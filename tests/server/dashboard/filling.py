@@ -103,7 +103,7 @@ async def filled(store: Store) -> AsyncIterator[Filled]:
         await may_end.wait()
 
     handlers = {"run": run, **{_name(text): run for text in HOSTILE}}
-    async with Worker(queue, handlers, name=HOSTILE[1], concurrency=1):
+    async with Worker(queue, handlers, name=HOSTILE[1], concurrency=1) as worker:
         await has_begun.wait()
         try:
             yield Filled(
@@ -114,6 +114,7 @@ async def filled(store: Store) -> AsyncIterator[Filled]:
                     "schedule": ["nightly"],
                     "file": ["live.js"],
                     "operation": [],
+                    "worker": [worker.id],
                 },
             )
         finally:
