@@ -70,15 +70,17 @@ def _store_new(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Inst
     if keys is None:
         return False
     try:
-        first = store(tx, row, jobs, now, families, has_extras=has_extras)
+        store(tx, row, jobs, now, families, has_extras=has_extras)
     except apsw.ConstraintError as refused:
         if getattr(refused, "extendedresult", None) not in _TAKEN:
             # A value that no column takes: the whole call is undone.
             raise
         give_back(tx, row, keys)
+        if families:
+            families.link_all()
         return False
     if families:
-        families.store(tx, jobs, first)
+        families.store(tx, jobs)
     return True
 
 

@@ -31,7 +31,7 @@ def add_children(tx: Transaction, row: QueueRow, job: LocatedJob, update: JobUpd
         return False
     if there is None:
         # The adds may have founded families of their own, under other numbers.
-        founded = (family, row.id, job.id, 0, 0, None, True)
+        founded = (family, row.id, job.id, 0, 0, None, True, None)
         tx.run(_SQL["found_families"], {"families": as_json([founded])})
         tx.run(_SQL["become_parent"], {"seq": job.seq, "family": family})
         tx.run(_SQL["become_active_parent"], {"seq": job.seq})

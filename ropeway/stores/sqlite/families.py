@@ -2,6 +2,9 @@
 
 A child's row names its parents with their families. A parent's family counts how its children are, so that the end of
 one child costs the same however many there are. Plain jobs have neither, and their `has` says so.
+
+A link is what a family knows of one child. Children that are stored behind their only parent, as those of most flows, have
+none before they end: their rows have the family and their number there (`child_of`, `child_number`).
 """
 
 from __future__ import annotations
@@ -77,11 +80,13 @@ class News(NamedTuple):
     ended: ChildEnd
     result: JsonText | None
     reason: str | None
+    unlinked: tuple[int, str] | None
+    """Queue and id of the child, if it has no link."""
 
 
 _families: Final[Callable[[bytes], list[Family]]] = decoder(list[Family])
-_links: Final[Callable[[bytes], list[tuple[int, int, int, Policy, ChildState]]]] = decoder(
-    list[tuple[int, int, int, Policy, ChildState]]
+_links: Final[Callable[[bytes], list[tuple[int, int, int, Policy, ChildState, int]]]] = decoder(
+    list[tuple[int, int, int, Policy, ChildState, int]]
 )
 _owned: Final[Callable[[bytes], list[tuple[int, int]]]] = decoder(list[tuple[int, int]])
 _places: Final[Callable[[bytes], list[int]]] = decoder(list[int])
@@ -133,10 +138,10 @@ def news_of(tx: Transaction, row: QueueRow, move: str, jobs: Sequence[Told]) -> 
     ended = ENDS[move]
     tells_why = ended in ("failed", "cancelled")
     news: list[News] = []
-    for place, family, number, policy, state in found:
+    for place, family, number, policy, state, has_link in found:
         _, id, reason, result = jobs[place]
         why = reason_for_parents(row.name, id, move, reason) if tells_why else None
-        news.append(News(family, number, policy, state, ended, result, why))
+        news.append(News(family, number, policy, state, ended, result, why, None if has_link else (row.id, id)))
     return news
 
 
@@ -146,6 +151,7 @@ class Notes:
     def __init__(self) -> None:
         self._families: dict[int, Family] = {}
         self._links: list[tuple[ChildState, JsonText | None, str | None, int, int]] = []
+        self._new_links: list[tuple[int, int, int, str, Policy, ChildState, JsonText | None, str | None]] = []
         self._forgotten: list[tuple[int, int]] = []
 
     def take(self, family: Family, news: News) -> bool:
@@ -159,7 +165,11 @@ class Notes:
                 return False
             self._forgotten.append((news.family, news.number))
         elif effect == "done" or news.state == "pending":
-            self._links.append((news.ended, news.result, news.reason, news.family, news.number))
+            if news.unlinked is None:
+                self._links.append((news.ended, news.result, news.reason, news.family, news.number))
+            else:
+                named = news.family, news.number, *news.unlinked, news.policy
+                self._new_links.append((*named, news.ended, news.result, news.reason))
             family.count(news.ended, 1)
         else:
             return False
@@ -185,8 +195,10 @@ class Notes:
     def write(self, tx: Transaction) -> None:
         if self._links:
             tx.run_many(_SQL["write_link"], self._links)
+        if self._new_links:
+            tx.run_many(_SQL["end_without_link"], self._new_links)
         if self._forgotten:
             tx.run_many(_SQL["forget_link"], self._forgotten)
         if self._families:
             tx.run(_SQL["write_families"], {"families": as_json(list(self._families.values()))})
-        self._links, self._forgotten, self._families = [], [], {}
+        self._links, self._new_links, self._forgotten, self._families = [], [], [], {}

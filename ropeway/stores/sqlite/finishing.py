@@ -190,6 +190,7 @@ def _delete(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], has: int) -
     seqs = {"seqs": as_json([job.seq for job in jobs])}
     if has & HAS_CHILDREN:
         tx.run(_REMOVE["links"], seqs)
+        tx.run(_REMOVE["leave_families"], seqs)
         tx.run(_REMOVE["families"], seqs)
     tx.run(_REMOVE["jobs"], seqs)
     if has & HAS_TAGS:

@@ -31,6 +31,8 @@ class Founding:
         first = max([next_family(tx), *(family + 1 for family in adopted_by.values())])
         self._families = {**{parent: first + n for n, parent in enumerate(parents)}, **adopted_by}
         self._encoded: dict[tuple[Parent, ...], str] = {}
+        self._unlinked: dict[Key, Policy] = {}
+        """Parents without links to their children, with the policy of these."""
 
     def family_of(self, job: NewJob) -> int | None:
         return self._families[job.queue, job.id] if job.children else None
@@ -45,39 +47,55 @@ class Founding:
             self._encoded[parents] = as_json(named)
         return self._encoded[parents]
 
-    def store(self, tx: Transaction, jobs: Sequence[NewJob], first: int | None = None) -> None:
-        """Stores the families of those that have children.
+    def child_of(self, parents: tuple[Parent, ...]) -> int | None:
+        """The family that has no links to its children, if their parents are these."""
+        if len(parents) != 1 or (key := (parents[0].queue, parents[0].id)) not in self._unlinked:
+            return None
+        return self._families[key]
 
-        `first` is the sequence number of the first job, if all are of one queue and were stored in this order.
+    def leave_out_links(self, jobs: Sequence[NewJob]) -> None:
+        """Looks for families that need no links: their children are behind the parent, and are to name it themselves.
+
+        The jobs are all of one queue, and stored in this order.
         """
-        families: list[tuple[int, int, str, int, int, int | None, bool]] = []
-        links: list[tuple[int, int, int, str, str]] = []
-        behind: list[tuple[int, int, int, str]] = []
         for place, job in enumerate(jobs):
-            if not job.children:
-                continue
-            family, number = self._families[job.queue, job.id], len(job.children)
-            policy = None if first is None else _policy_of_those_behind(jobs, place)
-            if first is None or policy is None:
-                own = new_links(tx, family, 0, job.children)
-                links += own
-                number = len(own)
-            else:
-                behind.append((family, first + place + 1, first + place + number, policy))
-            families.append((family, tx.queue(job.queue).id, job.id, number, job.delay, job.due_at, False))
+            if job.children and (policy := _policy_of_those_behind(jobs, place)):
+                self._unlinked[job.queue, job.id] = policy
+
+    def link_all(self) -> None:
+        """Children were not stored as `leave_out_links` said."""
+        self._unlinked = {}
+
+    def store(self, tx: Transaction, jobs: Iterable[NewJob]) -> None:
+        """Stores the families of those that have children."""
+        families: list[tuple[int, int, str, int, int, int | None, bool, Policy | None]] = []
+        links: list[tuple[int, int, int, str, str]] = []
+        for job in jobs:
+            if job.children:
+                key = job.queue, job.id
+                family, policy, number = self._families[key], self._unlinked.get(key), len(job.children)
+                if policy is None:
+                    own = new_links(tx, family, 0, job.children)
+                    links += own
+                    number = len(own)
+                families.append((family, tx.queue(job.queue).id, job.id, number, job.delay, job.due_at, False, policy))
         if families:
             tx.run(_SQL["found_families"], {"families": as_json(families)})
         if links:
             tx.run(_SQL["add_links"], {"links": as_json(links)})
-        if behind:
-            tx.run(_SQL["link_those_behind"], {"behind": as_json(behind)})
 
 
 def _policy_of_those_behind(jobs: Sequence[NewJob], place: int) -> Policy | None:
-    """The policy of the children of a job, if they are those behind it, in their order, and all have the same."""
+    """The policy of the children of a job, if they are those behind it, with no other parent, and all have the same."""
     parent = jobs[place]
-    children = parent.children
-    if [child.id for child in children] != [job.id for job in jobs[place + 1 : place + 1 + len(children)]]:
+    children, number = parent.children, len(parent.children)
+    first, last = place + 1, place + number
+    behind = jobs[first : last + 1]
+    if [child.id for child in children] != [job.id for job in behind]:
+        return None
+    parents = behind[0].parents
+    is_only_parent = parents == (Parent(parent.queue, parent.id),)
+    if not is_only_parent or [job.parents for job in jobs[first : last + 2]].count(parents) != number:
         return None
     policies: set[Policy] = {child.policy for child in children}
     are_alike = len(policies) == 1 and {child.queue for child in children} == {parent.queue}

@@ -58,8 +58,8 @@ def store(
     created_at: Sequence[Instant] | None = None,
     *,
     has_extras: bool = True,
-) -> int:
-    """Inserts new jobs and announces them. Returns the sequence number of the first; the others follow.
+) -> None:
+    """Inserts new jobs and announces them.
 
     `created_at` has an instant for each; without it all are created now. `has_extras` is False if none has any.
     """
@@ -102,7 +102,6 @@ def store(
             row.move(None, state, len(those))
             row.announce("add", now, state, those)
     tx.wake("jobs", row)
-    return first
 
 
 def _insert(
@@ -118,6 +117,8 @@ def _insert(
         _insert_alike(tx, row, jobs, first, now, families)
     elif jobs[0].children and _are_alike(jobs[1:], families, kinds and set(map(bits_of, jobs[1:]))):
         # A parent before its children.
+        if families and not kinds:
+            families.leave_out_links(jobs)
         _insert_unlike(tx, row, jobs[:1], first, [now], families, kinds)
         try:
             _insert_alike(tx, row, jobs[1:], first + 1, now, families)
@@ -134,16 +135,17 @@ def _insert_flows(
     tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding
 ) -> None:
     """Inserts jobs of flows that have the same options and priority, and no extras."""
+    families.leave_out_links(jobs)
     any_job = jobs[0]
     encoded: list[tuple[object, ...]] = []
     # Siblings follow each other.
     for parents, siblings in groupby(jobs, _parents):
-        named, has = families.named(parents), HAS_PARENTS if parents else 0
+        named, child_of, has = families.named(parents), families.child_of(parents), HAS_PARENTS if parents else 0
         encoded += [
-            (job.id, job.name, job.data, bits_of(job), named, families.family_of(job))
+            (job.id, job.name, job.data, bits_of(job), named, child_of, child_of and number, families.family_of(job))
             if job.children or job.tags
-            else (job.id, job.name, job.data, has, named)
-            for job in siblings
+            else (job.id, job.name, job.data, has, named, child_of, child_of and number)
+            for number, job in enumerate(siblings)
         ]
     values = {
         "queue": row.id,
@@ -202,7 +204,10 @@ def _insert_alike(
         "parents": families.named(any_job.parents) if families else None,
         "jobs": as_json(encoded),
     }
-    tx.run(_SQL["jobs_alike_with_extras" if has_extras else "jobs_alike"], values)
+    if families and (family := families.child_of(any_job.parents)) is not None:
+        tx.run(_SQL["siblings"], {**values, "family": family})
+    else:
+        tx.run(_SQL["jobs_alike_with_extras" if has_extras else "jobs_alike"], values)
 
 
 def _enqueue(tx: Transaction, number: int, first: int, later: Later) -> None:

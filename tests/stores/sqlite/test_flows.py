@@ -37,13 +37,13 @@ class Counting:
         return self.ran - before
 
 
-def rows(path: Path) -> tuple[int, int]:
-    """How many families and links there are."""
+def rows(path: Path) -> tuple[int, int, int]:
+    """How many families and links there are, and children that name their family themselves."""
     connection = apsw.Connection(str(path))
     try:
-        sql = "SELECT (SELECT count(*) FROM family), (SELECT count(*) FROM link)"
-        [(families, links)] = connection.execute(sql)
-        return int(families), int(links)
+        sql = "SELECT (SELECT count(*) FROM family), (SELECT count(*) FROM link), (SELECT count(child_of) FROM job)"
+        [(families, links, unlinked)] = connection.execute(sql)
+        return int(families), int(links), int(unlinked)
     finally:
         connection.close()
 
@@ -82,25 +82,42 @@ async def test_plain_jobs_run_no_statement_for_families(store: SQLiteStore, monk
 async def test_what_is_removed_leaves_no_rows(store: SQLiteStore, path: Path):
     root, middle = new_flow(new_job("root"), new_job("middle"))
     await store.add([[root, *new_flow(middle, new_job("leaf"))]], now=NOW)
-    assert rows(path) == (2, 2)
+    assert rows(path) == (2, 0, 2)
 
     await store.remove(QUEUE, ["leaf"], now=NOW)
-    assert rows(path) == (2, 1)
+    assert rows(path) == (2, 0, 1)
     await store.remove(QUEUE, ["root", "middle"], now=NOW)
-    assert rows(path) == (0, 0)
+    assert rows(path) == (0, 0, 0)
 
 
-async def test_new_families_do_not_meet_children_of_old_ones(store: SQLiteStore):
+async def test_a_child_gets_its_link_when_it_ends(store: SQLiteStore, path: Path):
+    await store.add([new_flow(new_job("p"), new_job("a"), new_job("b"), new_job("c"))], now=NOW)
+    [a, b] = await claim(store, 2)
+    await store.settle(QUEUE, [complete(b, keep=Retention(count=0))], now=NOW)
+
+    assert rows(path) == (1, 1, 2)
+    found = await store.children(QUEUE, "p")
+    assert found is not None
+    assert [(child.id, child.state) for child in found.children] == [
+        ("a", "pending"), ("b", "completed"), ("c", "pending"),
+    ]  # fmt: skip
+    await store.settle(QUEUE, [complete(a)], now=NOW)
+    await store.remove(QUEUE, ["p"], now=NOW)
+    assert rows(path) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("id", ["new", "old"])
+async def test_new_families_do_not_meet_children_of_old_ones(store: SQLiteStore, id: str):
     """Their numbers come again."""
     await store.add([new_flow(new_job("old"), new_job("a"))], now=NOW)
     await store.remove(QUEUE, ["old"], now=NOW)
-    await store.add([new_flow(new_job("new"), new_job("b"))], now=NOW)
+    await store.add([new_flow(new_job(id), new_job("b"))], now=NOW)
 
     [a] = await claim(store, 1)
     await store.settle(QUEUE, [complete(a)], now=NOW)
 
     assert a.id == "a"
-    assert (await read(store, "new")).state == "waiting-children"
+    assert (await read(store, id)).state == "waiting-children"
 
 
 async def test_an_id_that_exists_undoes_the_parent(store: SQLiteStore):

@@ -36,8 +36,8 @@ HOT = {
     "schedules": tuple(statements("schedules")),
     "marks": tuple(statements("marks")),
     "remove": (
-        "jobs", "failures", "log", "tags", "marks", "links", "families", "oldest_finished", "has_kept",
-        "oldest_counted", "oldest_beyond", "any_of_queue", "metrics", "events",
+        "jobs", "failures", "log", "tags", "marks", "links", "leave_families", "families",
+        "oldest_finished", "has_kept", "oldest_counted", "oldest_beyond", "any_of_queue", "metrics", "events",
     ),
     "events": ("page", "exists", "entry_from", "replace", "revoked"),
 }  # fmt: skip

@@ -24,6 +24,16 @@ SELECT
     :has, :parents
 FROM jsonb_each(:jobs);
 
+-- statement: siblings
+-- The same for all children of a :family.
+INSERT INTO job (
+    seq, queue, id, name, options, data, priority, ord, created_at, has, parents, child_of, child_number
+)
+SELECT
+    :first + key, :queue, value ->> 0, :name, :options, value ->> 1, :priority, :sign * (:first + key), :now,
+    :has, :parents, :family, key
+FROM jsonb_each(:jobs);
+
 -- statement: jobs_alike_with_extras
 -- The same with extras: :jobs is a list of id, data and extras.
 INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, has, parents, extras)
@@ -34,11 +44,13 @@ FROM jsonb_each(:jobs);
 
 -- statement: jobs_of_flows
 -- The same where all have one :options, :priority, :sign of their order and :now, and no extras: :jobs is a list of id,
--- name, data, has, parents and family.
-INSERT INTO job (seq, queue, id, name, options, data, priority, ord, created_at, has, parents, family)
+-- name, data, has, parents, the family it is a child of, its number there, and its own family.
+INSERT INTO job (
+    seq, queue, id, name, options, data, priority, ord, created_at, has, parents, child_of, child_number, family
+)
 SELECT
     :first + key, :queue, value ->> 0, value ->> 1, :options, value ->> 2, :priority, :sign * (:first + key), :now,
-    value ->> 3, value ->> 4, value ->> 5
+    value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7
 FROM jsonb_each(:jobs);
 
 -- statement: job

@@ -4,10 +4,11 @@
 SELECT coalesce(max(id), 0) + 1 FROM family;
 
 -- statement: found_families
--- Takes :families (json, a list of id, queue, the parent's id, number of children, delay, due_at, is_released).
-INSERT INTO family (id, queue, parent, numbered, awaited, pending, delay, due_at, is_released)
+-- Takes :families (json, a list of id, queue, the parent's id, number of children, delay, due_at, is_released, policy).
+INSERT INTO family (id, queue, parent, numbered, awaited, pending, delay, due_at, is_released, policy)
 SELECT
-    value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 3, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+    value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 3, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+    value ->> 7
 FROM jsonb_each(:families);
 
 -- statement: add_links
@@ -15,14 +16,6 @@ FROM jsonb_each(:families);
 INSERT INTO link (family, number, queue, id, policy, state)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, {{PENDING}}
 FROM jsonb_each(:links);
-
--- statement: link_those_behind
--- Takes :behind (json, a list of family, the sequence numbers of its first and last child, policy). What a job has
--- already is copied in half the time that it takes to read it from json.
-INSERT INTO link (family, number, queue, id, policy, state)
-SELECT asked.value ->> 0, job.seq - (asked.value ->> 1), job.queue, job.id, asked.value ->> 3, {{PENDING}}
-FROM jsonb_each(:behind) AS asked
-CROSS JOIN job ON job.seq BETWEEN asked.value ->> 1 AND asked.value ->> 2;
 
 -- statement: families_of
 -- Takes :jobs (json, a list of queue and id). Returns for each its place in the list and its family, if it has one.
@@ -32,11 +25,19 @@ CROSS JOIN job ON job.queue = asked.value ->> 0 AND job.id = asked.value ->> 1
 WHERE job.family IS NOT NULL;
 
 -- statement: linked
--- Takes :links (json, a list of family, queue and id). Returns the places in the list of those that there are.
-SELECT CAST(json_group_array(asked.key) AS BLOB)
-FROM json_each(:links) AS asked
-CROSS JOIN link ON link.family = asked.value ->> 0
-    AND link.queue = asked.value ->> 1 AND link.id = asked.value ->> 2;
+-- Takes :links (json, a list of family, queue and id). Returns the places in the list of those that are children.
+SELECT CAST(json_group_array(place) AS BLOB)
+FROM (
+    SELECT asked.key AS place
+    FROM json_each(:links) AS asked
+    CROSS JOIN link ON link.family = asked.value ->> 0
+        AND link.queue = asked.value ->> 1 AND link.id = asked.value ->> 2
+    UNION ALL
+    SELECT asked.key
+    FROM json_each(:links) AS asked
+    CROSS JOIN job ON job.queue = asked.value ->> 1 AND job.id = asked.value ->> 2
+    WHERE job.child_of = asked.value ->> 0
+);
 
 -- statement: become_parent
 -- Takes :seq, :family. For an active job.
@@ -46,12 +47,29 @@ UPDATE job SET family = :family, has = has | {{HAS_CHILDREN}} WHERE seq = :seq;
 UPDATE active SET has = has | {{HAS_CHILDREN}} WHERE seq = :seq;
 
 -- statement: links_of_children
--- Takes :seqs (json). Returns what their parents know of them: place in the list, family, number, policy, state.
-SELECT CAST(json_group_array(json_array(asked.key, link.family, link.number, link.policy, link.state)) AS BLOB)
+-- Takes :seqs (json). Returns what their parents know of them: place in the list, family, number, policy, state, and
+-- whether there is a link.
+SELECT CAST(json_group_array(
+    json_array(
+        asked.key,
+        parent.value ->> 2,
+        coalesce(link.number, job.child_number),
+        coalesce(link.policy, (SELECT policy FROM family WHERE id = job.child_of)),
+        coalesce(link.state, {{PENDING}}),
+        link.number IS NOT NULL
+    )
+) AS BLOB)
 FROM json_each(:seqs) AS asked
 CROSS JOIN job ON job.seq = asked.value
 CROSS JOIN json_each(job.parents) AS parent
-CROSS JOIN link ON link.family = parent.value ->> 2 AND link.queue = job.queue AND link.id = job.id;
+LEFT JOIN link ON link.family = parent.value ->> 2 AND link.number = coalesce(
+    job.child_number,
+    (
+        SELECT number FROM link AS known
+        WHERE known.family = parent.value ->> 2 AND known.queue = job.queue AND known.id = job.id
+    )
+)
+WHERE link.number IS NOT NULL OR job.child_of IS NOT NULL;
 
 -- statement: families
 -- Takes :families (json). The last six are about the parent; the last says whether it waits for its children.
@@ -74,6 +92,10 @@ WHERE family.id = changed.value ->> 0;
 -- One by one: that takes less time than to take them from json.
 UPDATE link SET state = ?, result = ?, reason = ? WHERE family = ? AND number = ?;
 
+-- statement: end_without_link
+-- The first end of a child that had no link.
+INSERT OR REPLACE INTO link (family, number, queue, id, policy, state, result, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
 -- statement: forget_link
 DELETE FROM link WHERE family = ? AND number = ?;
 
@@ -85,21 +107,29 @@ WHERE later.seq = asked.value ->> 0;
 
 -- statement: children
 -- Takes :families (json). Returns the children that still exist: the name of the queue, seq, id, state, has, token,
--- parents and the family of each. Another job may have the id of a child that is gone: it names other parents.
+-- parents and the family of each; one that ended may come twice. Another job may have the id of a child that is gone: it
+-- names other parents.
 SELECT CAST(json_group_array(
     json_array(
         queue.name, child.seq, child.id, child.state, child.has, child.token, json(child.parents), child.family
     )
 ) AS BLOB)
-FROM json_each(:families) AS asked
-CROSS JOIN link ON link.family = asked.value
-CROSS JOIN whole_job AS child ON child.queue = link.queue AND child.id = link.id
-CROSS JOIN queue ON queue.id = link.queue
-WHERE link.family IN (SELECT value ->> 2 FROM json_each(child.parents));
+FROM (
+    SELECT link.family, link.queue, link.id
+    FROM json_each(:families) AS asked
+    CROSS JOIN link ON link.family = asked.value
+    UNION ALL
+    SELECT job.child_of, job.queue, job.id
+    FROM json_each(:families) AS asked
+    CROSS JOIN job ON job.child_of = asked.value
+) AS listed
+CROSS JOIN whole_job AS child ON child.queue = listed.queue AND child.id = listed.id
+CROSS JOIN queue ON queue.id = listed.queue
+WHERE listed.family IN (SELECT value ->> 2 FROM json_each(child.parents));
 
 -- statement: write_parents
 -- Takes :children (json, a list of seq and parents).
-UPDATE job SET parents = changed.value ->> 1
+UPDATE job SET parents = changed.value ->> 1, child_of = NULL, child_number = NULL
 FROM jsonb_each(:children) AS changed
 WHERE job.seq = changed.value ->> 0;
 
@@ -134,10 +164,20 @@ SELECT CAST(json_group_array(
     )
 ) AS BLOB)
 FROM (
-    SELECT link.*, queue.name
-    FROM link
-    CROSS JOIN queue ON queue.id = link.queue
-    WHERE link.family = :family AND link.number >= :first AND link.state IN (SELECT value FROM json_each(:states))
-    ORDER BY link.number
-    LIMIT :limit
+    SELECT listed.*, queue.name
+    FROM (
+        SELECT number, queue, id, policy, state, result, reason
+        FROM link
+        WHERE family = :family AND number >= :first AND state IN (SELECT value FROM json_each(:states))
+        UNION ALL
+        SELECT job.child_number, job.queue, job.id, family.policy, {{PENDING}}, NULL, NULL
+        FROM job
+        CROSS JOIN family ON family.id = job.child_of
+        WHERE job.child_of = :family AND job.child_number >= :first
+            AND {{PENDING}} IN (SELECT value FROM json_each(:states))
+            AND NOT EXISTS (SELECT 1 FROM link WHERE family = :family AND number = job.child_number)
+        ORDER BY 1
+        LIMIT :limit
+    ) AS listed
+    CROSS JOIN queue ON queue.id = listed.queue
 );

@@ -1,7 +1,7 @@
 -- Removes jobs and everything about them.
 
 -- statement: jobs
--- This and the next six take :seqs (json).
+-- This and the next seven take :seqs (json).
 DELETE FROM job WHERE seq IN (SELECT value FROM json_each(:seqs));
 
 -- statement: failures
@@ -19,6 +19,11 @@ DELETE FROM mark WHERE seq IN (SELECT value FROM json_each(:seqs));
 -- statement: links
 -- Before the jobs.
 DELETE FROM link WHERE family IN (SELECT family FROM job WHERE seq IN (SELECT value FROM json_each(:seqs)));
+
+-- statement: leave_families
+-- Numbers of families come again.
+UPDATE job SET child_of = NULL, child_number = NULL
+WHERE child_of IN (SELECT family FROM job WHERE seq IN (SELECT value FROM json_each(:seqs)));
 
 -- statement: families
 DELETE FROM family WHERE id IN (SELECT family FROM job WHERE seq IN (SELECT value FROM json_each(:seqs)));

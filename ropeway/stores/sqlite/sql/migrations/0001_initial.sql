@@ -19,11 +19,16 @@ CREATE TABLE job (
     parents TEXT,
     -- Its children.
     family INTEGER,
+    -- The family of its only parent and its number there, if `link` has no row for it before it ends.
+    child_of INTEGER,
+    child_number INTEGER,
     -- Fields that few jobs have (json).
     extras TEXT,
     data TEXT NOT NULL,
     UNIQUE (queue, id)
 ) STRICT;
+
+CREATE INDEX job_by_family ON job (child_of, child_number) WHERE child_of IS NOT NULL;
 
 -- Every job stands in one of the next four tables. Each is ordered as it is used, so that what moves at once lies on
 -- few pages: with a million waiting jobs of all priorities too, a batch comes from one end of one table and goes to
@@ -129,7 +134,7 @@ CREATE INDEX finished_expiring ON finished (queue, expires_at) WHERE expires_at 
 CREATE VIEW whole_job AS
 SELECT
     job.seq, job.queue, job.id, job.name, job.priority, job.ord, job.options, job.created_at,
-    job.has, job.parents, job.family, job.extras, job.data,
+    job.has, job.parents, job.family, job.child_of, job.extras, job.data,
     CASE
         WHEN active.seq IS NOT NULL THEN {{ACTIVE}}
         WHEN waiting.ord IS NOT NULL THEN {{WAITING}}
@@ -260,11 +265,14 @@ CREATE TABLE family (
     is_released INTEGER NOT NULL DEFAULT 0,
     -- The strongest effect of a child that failed while the parent did not wait, until it waits.
     owed TEXT,
-    owed_reason TEXT NOT NULL DEFAULT ''
+    owed_reason TEXT NOT NULL DEFAULT '',
+    -- That of children that have no row in `link`.
+    policy TEXT
 ) STRICT;
 
 -- Children, as their parents know them, also when they are gone. In the order in which they were added: they end in
--- about that order, so a batch of ends writes to few pages, whatever the ids are.
+-- about that order, so a batch of ends writes to few pages, whatever the ids are. Most flows are trees whose siblings are
+-- alike: such a child names its family itself, and has no row here before it ends.
 CREATE TABLE link (
     family INTEGER NOT NULL,
     number INTEGER NOT NULL,
