@@ -43,15 +43,12 @@ from .expiry import TestExpiry
 from .fence import TestRepeatedSettle, TestSettleFence
 from .find import TestFind, TestFindPages
 from .fixtures import sibling, store
-from .flows import (
-    TestAddFlow,
-    TestAwaited,
-    TestChildPolicies,
-    TestChildrenAtRunTime,
-    TestIdsThatComeBack,
-    TestRelease,
-    TestRetryOfParents,
-)
+from .flow_adds import TestAddFlow
+from .flow_awaited import TestAwaited
+from .flow_policies import TestChildPolicies, TestIdsThatComeBack
+from .flow_releases import TestRelease
+from .flow_retries import TestRetryOfParents
+from .flow_run_time import TestChildrenAtRunTime
 from .forking import TestFork
 from .get import TestClock, TestGet, TestQueues
 from .handles import TestCancelledCalls, TestClosed, TestLoops, TestThreads

@@ -40,7 +40,7 @@ OPERATIONS: Final[dict[MoveName, Operation]] = {
 }
 
 STORES_MOVES: Final[set[MoveName]] = {"release", "fail by child", "expire"}
-"""The store makes them by itself, when a child ends or a job expires: see `flows.py` and `expiry.py`."""
+"""The store makes them by itself, when a child ends or a job expires: see `flow_policies.py` and `expiry.py`."""
 
 
 class TestMoves:

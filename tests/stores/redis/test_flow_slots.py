@@ -12,7 +12,7 @@ from ropeway.job.retention import Retention
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.flow_slots import parts_of
 from ropeway.testing.arrange import claim, claim_one, events_of, is_gone, read
-from ropeway.testing.conformance.flows import awaiting, children_of, give_children, state_of
+from ropeway.testing.conformance.flow_actions import awaiting, children_of, give_children, state_of
 from ropeway.testing.factories import NOW, QUEUE, complete, fail, new_flow, new_job
 from tests.stores.servers import new_prefix, shared_cluster
 

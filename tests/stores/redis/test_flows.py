@@ -10,7 +10,7 @@ from ropeway.job.retention import Retention
 from ropeway.store.values import JobUpdate
 from ropeway.stores.redis import RedisStore
 from ropeway.testing.arrange import add, claim, claim_one, read
-from ropeway.testing.conformance.flows import awaiting, state_of
+from ropeway.testing.conformance.flow_actions import awaiting, state_of
 from ropeway.testing.factories import NOW, QUEUE, complete, fail, new_flow, new_job, token_of
 
 ONE, TWO = str(UUID(int=2**127 + 12345)), str(UUID(int=67890))

@@ -15,7 +15,7 @@ from ropeway.store.values import Added, KeyHolder, ScheduleWrite, StallRules
 from ropeway.stores.redis import RedisStore
 from ropeway.stores.redis.store import ServerStore
 from ropeway.testing.arrange import active, add, add_one, claim, claim_one, is_gone, read
-from ropeway.testing.conformance.flows import give_children
+from ropeway.testing.conformance.flow_actions import give_children
 from ropeway.testing.factories import DAY, LOCK, NOW, QUEUE, SECOND, complete, fail, keyed, new_flow, new_job
 from tests.stores.servers import new_prefix, shared_cluster
 
