@@ -3,8 +3,8 @@
 A child's row names its parents with their families. A parent's family counts how its children are, so that the end of
 one child costs the same however many there are. Plain jobs have neither, and their `has` says so.
 
-A link is what a family knows of one child. Children that are stored behind their only parent, as those of most flows, have
-none before they end: their rows have the family and their number there (`child_of`, `child_number`).
+A link is what a family knows of one child. Children that are stored behind their only parent, as those of most flows,
+have none before they end: their rows have the family and their number there (`child_of`, `child_number`).
 """
 
 from __future__ import annotations

@@ -77,6 +77,8 @@ def connect(path: str, vfs: str | None = None, *, is_new: bool = False) -> apsw.
         # What a stranger writes into the schema is not run by us.
         connection.pragma("trusted_schema", False)
     except BaseException:
+        # It may be damaged, or somebody else's.
+        keep_wal_on_close(connection)
         connection.close(force=True)
         raise
     return connection
