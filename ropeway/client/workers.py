@@ -96,6 +96,10 @@ async def read_orders(store: Store, id: str | None = None) -> dict[str, WorkerOr
     return orders
 
 
+async def write_worker(store: Store, info: WorkerInfo, lasting: Milliseconds) -> None:
+    await store.remember(Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode()), lasting=lasting)
+
+
 async def read_workers(store: Store) -> list[WorkerInfo]:
     """The workers of all queues; records in another version's format are left out."""
     infos = []

@@ -28,7 +28,7 @@ OLDEST: Final = Family(
     "How long the older of the first and the last waiting job has waited; 0 if none waits.",
 )
 PAUSED: Final = Family("ropeway_queue_paused", "gauge", "1 if the queue is paused.")
-WORKERS: Final = Family("ropeway_workers", "gauge", "Live workers in Python of the queue.")
+WORKERS: Final = Family("ropeway_workers", "gauge", "Live workers of the queue, also those over HTTP.")
 SLOTS: Final = Family(
     "ropeway_worker_slots", "gauge", "Slots of the workers of the queue; those of several queues count in each."
 )

@@ -30,8 +30,9 @@ from ..store.values import Counts
 from .admission import Admission, Overloaded
 from .audit import Audit
 from .authentication import Authenticator, caller_of
-from .bodies import MEDIA, Gone, decode_body, decode_query, form_of, is_bodiless, may_be_empty, read_body
+from .bodies import MEDIA, Bodies, Gone, decode_body, decode_query, form_of, is_bodiless, may_be_empty
 from .held_jobs import HeldJobs
+from .http_workers import HttpWorkers
 from .limits import DEFAULTS, Limits
 from .listening import Listenings
 from .matching import Matcher
@@ -42,6 +43,7 @@ from .rates import Rates
 from .roles import Principal
 from .routes import Call, Reply, Route, forbidden
 from .schemas import Schemas
+from .store_watch import StoreWatch
 from .table import ROUTES
 from .upkeep import Upkeep
 
@@ -94,9 +96,12 @@ class Broker:
         self.test_clock: Final = access.test_clock
         self.admission: Final = Admission(limits.requests, limits.waiting)
         self.rates: Final = Rates(limits.rate)
+        self.bodies: Final = Bodies(limits.body, limits.body_seconds)
         self.audit: Final = Audit(store)
         self.authenticator: Final = Authenticator(store, no_auth=access.no_auth)
-        self.upkeep: Final = Upkeep(store, limits)
+        self.workers: Final = HttpWorkers(store)
+        self.watch: Final = StoreWatch(store, self.admission)
+        self.upkeep: Final = Upkeep(store, limits, self.workers, self.watch)
         self.listenings: Final = Listenings()
         self.held: Final = HeldJobs(store)
         self.schemas: Final = schemas
@@ -145,6 +150,7 @@ class Broker:
     def end_waits(self) -> None:
         """Has requests that wait answered at once, for a server that is about to end."""
         self.closing.set()
+        self.bodies.end()
 
     async def close(self) -> None:
         """Ends the upkeep, and closes the store unless it was passed in."""
@@ -263,7 +269,7 @@ class Broker:
             call.body = route.body()
             return
         call.form = form_of(call.headers)
-        data = await read_body(call.receive, call.headers, self.limits.body, self.limits.body_seconds)
+        data = await self.bodies.read(call.receive, call.headers)
         call.body = data if route.body is bytes else decode_body(data, call.form, route.body)
         if route.queues is not None:
             call.reach(route.queues(call.body))

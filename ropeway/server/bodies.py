@@ -24,6 +24,8 @@ FORMS: Final[dict[bytes, Form]] = {
 }
 MEDIA: Final[dict[Form, str]] = {"json": "application/json", "msgpack": "application/msgpack"}
 MOST_PARAMETERS: Final = 100
+LAST_SECONDS: Final = 2.0
+"""How long bodies may still take when the server ends."""
 
 
 class Gone(Exception):
@@ -58,18 +60,44 @@ def may_be_empty(shape: Any) -> bool:
     )
 
 
-async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int, seconds: float) -> bytes:
-    """The whole body, if it is within the limit and arrives in time."""
-    length = headers.get(b"content-length", b"")
-    if length.isdigit() and int(length) > limit:
-        raise _too_large(limit)
-    try:
-        async with asyncio.timeout(seconds):
-            return await _read(receive, limit)
-    except TimeoutError:
-        raise Refused(
-            408, "slow-body", f"the body did not arrive within {seconds:g} s", headers={"connection": "close"}
-        ) from None
+class Bodies:
+    """Reads the bodies of requests, within limits."""
+
+    def __init__(self, limit: int, seconds: float) -> None:
+        self._limit: Final = limit
+        self._seconds: Final = seconds
+        self._deadlines: set[asyncio.Timeout] = set()
+        """Of the bodies that are being read."""
+        self._is_ending = False
+
+    async def read(self, receive: Receive, headers: Mapping[bytes, bytes], limit: int | None = None) -> bytes:
+        """The whole body, if it arrives in time; `limit` is one of its own, in bytes."""
+        most = self._limit if limit is None else limit
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > most:
+            raise _too_large(most)
+        try:
+            async with asyncio.timeout(LAST_SECONDS if self._is_ending else self._seconds) as deadline:
+                self._deadlines.add(deadline)
+                try:
+                    return await _read(receive, most)
+                finally:
+                    self._deadlines.discard(deadline)
+        except TimeoutError:
+            raise self._late() from None
+
+    def end(self) -> None:
+        """Gives those that are being read little time: the server ends, and would otherwise wait for them."""
+        self._is_ending = True
+        last = asyncio.get_running_loop().time() + LAST_SECONDS
+        for deadline in self._deadlines:
+            deadline.reschedule(min(last, deadline.when() or last))
+
+    def _late(self) -> Refused:
+        close = {"connection": "close"}
+        if self._is_ending:
+            return Refused(503, "ending", "the server ends: send this again", headers={**close, "retry-after": "1"})
+        return Refused(408, "slow-body", f"the body did not arrive within {self._seconds:g} s", headers=close)
 
 
 async def _read(receive: Receive, limit: int) -> bytes:

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from ..client.timings import KIND as TIMINGS
-from ..client.workers import WORKER_ORDERS, WORKER_RECORDS, WorkerInfo, WorkerOrder
 from ..job.record import NewJob
-from ..metrics.totals import KIND as TOTALS
 from ..store import commands
 from ..store.commands import Command
-from ..store.values import Record
 from .admission import Class
+from .record_rules import queues_of_record, reached_records, rights_of_record
 from .roles import Principal, Right
 
 
@@ -86,62 +81,13 @@ def _operates(command: commands.Configure) -> tuple[Right, ...]:
     return ("operate",) if changes or not command.callbacks else ()
 
 
-_OF_WORKERS: Final[dict[str, type[WorkerInfo | WorkerOrder]]] = {WORKER_RECORDS: WorkerInfo, WORKER_ORDERS: WorkerOrder}
+def _of_find(command: commands.Find) -> tuple[Right, ...]:
+    """Workers look for waiting jobs that they have no handler for; they could claim all of these."""
+    return () if command.states == ("waiting",) else ("read",)
 
 
 def _reached(queues: list[str], principal: Principal) -> list[str]:
     return [queue for queue in queues if principal.reaches(queue)]
-
-
-def _reached_records(records: list[Record], principal: Principal) -> list[Record]:
-    """Those of queues that the caller reaches; those that cannot be read are for callers that reach all."""
-    if principal.queues is None:
-        return records
-    return [record for record in records if any(map(principal.reaches, _served(record)))]
-
-
-def _served(record: Record) -> Iterable[str]:
-    """The queues that a record is about."""
-    if record.kind not in _OF_WORKERS:
-        return _queue_of(record.kind, record.key)
-    try:
-        return msgspec.json.decode(record.value, type=_OF_WORKERS[record.kind]).queues
-    except msgspec.MsgspecError:
-        return ()
-
-
-def _queue_of(kind: str, key: str | None) -> tuple[str, ...]:
-    """The queue that is named by the key of a record."""
-    if key is None or kind not in (TIMINGS, TOTALS):
-        return ()
-    return (key.rpartition(":")[0] if kind == TIMINGS else key,)
-
-
-def _names_of(command: Any) -> tuple[str, str | None]:
-    """Kind and key of the records that a command is about."""
-    named = command.record if isinstance(command, commands.Remember) else command
-    return named.kind, named.key
-
-
-def _of_record(command: Any) -> tuple[Right, ...]:
-    """Presence of workers, orders to them, and durations of jobs; others, such as tokens, are for administrators."""
-    kind, key = _names_of(command)
-    is_read = isinstance(command, commands.Recall)
-    if kind == WORKER_RECORDS:
-        return ("follow",) if is_read else ("work",)
-    if kind == WORKER_ORDERS:
-        return ("read", "work") if is_read else ("operate",)
-    if kind == TIMINGS and key is not None:
-        # Workers add to them.
-        return ("read", "work") if is_read else ("work",)
-    return ("read",) if kind == TOTALS and is_read else ("administer",)
-
-
-def _queue_of_record(command: Any) -> Iterable[str]:
-    if isinstance(command, commands.Remember) and command.record.kind == WORKER_ORDERS:
-        # The worker does not obey unless these are its own.
-        return _served(command.record)
-    return _queue_of(*_names_of(command))
 
 
 _ADD: Final = Rule(("add",), _of_add, "add")
@@ -150,7 +96,7 @@ _KEEP: Final = Rule(("work",), _own, "settle")
 _FOLLOW: Final = Rule(("follow",), _own)
 _READ: Final = Rule(("read",), _own)
 _OPERATE: Final = Rule(("operate",), _own)
-_RECORD: Final = Rule((), _queue_of_record, "manage", _reached_records, _of_record)
+_RECORD: Final = Rule((), queues_of_record, "manage", reached_records, rights_of_record)
 
 RULES: Final[dict[type[Command[Any]], Rule]] = {
     commands.Add: _ADD,
@@ -175,7 +121,7 @@ RULES: Final[dict[type[Command[Any]], Rule]] = {
     commands.Clean: _OPERATE,
     commands.Obliterate: Rule(("administer",), _own),
     commands.Get: _FOLLOW,
-    commands.Find: _READ,
+    commands.Find: Rule(("read", "work"), _own, needs=_of_find),
     commands.Count: _FOLLOW,
     commands.CountWaiting: _READ,
     commands.ReadMetrics: _READ,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import OrderedDict
 from collections.abc import Iterable
+from time import monotonic
 from typing import Final, NamedTuple
 
 from ..job.backoff import Backoff
@@ -25,6 +26,9 @@ UNKNOWN_BACKOFF: Final = Backoff.exponential(1, max_delay=60)
 class Facts(NamedTuple):
     options: StoredOptions
     attempts_made: int
+    worker: str
+    began: float | None
+    """When the attempt began, on the monotonic clock; None if it has ended."""
 
     @property
     def attempt(self) -> int:
@@ -39,7 +43,7 @@ class HeldJobs:
         self._facts: OrderedDict[tuple[str, str, str], Facts] = OrderedDict()
 
     def note(self, record: JobRecord) -> Facts:
-        facts = Facts(readable_options(record.options), record.attempts_made)
+        facts = _facts_of(record, monotonic())
         self._facts[record.queue, record.id, record.token or ""] = facts
         if len(self._facts) > MOST_REMEMBERED:
             self._facts.popitem(last=False)
@@ -48,23 +52,33 @@ class HeldJobs:
     def forget(self, queue: str, lock: Lock) -> None:
         self._facts.pop((queue, lock.id, lock.token), None)
 
+    def known(self, queue: str, lock: Lock) -> Facts | None:
+        """Facts of a job that this server gave out, without asking the store."""
+        return self._facts.get((queue, lock.id, lock.token))
+
     async def facts(self, queue: str, locks: Iterable[Lock]) -> dict[Lock, Facts]:
         """Without those of jobs that are gone, or are held by another token."""
         found: dict[Lock, Facts] = {}
         unknown = []
         for lock in locks:
-            facts = self._facts.get((queue, lock.id, lock.token))
+            facts = self.known(queue, lock)
             if facts is None:
                 unknown.append(lock)
             else:
                 found[lock] = facts
         if unknown:
             records = await self._store.get(queue, [lock.id for lock in unknown])
+            now, clock = monotonic(), await self._store.clock()
             for lock, record in zip(unknown, records, strict=True):
                 # A final one too: the answer to its first call may have been lost.
                 if record is not None and record.token == lock.token:
-                    found[lock] = Facts(readable_options(record.options), record.attempts_made)
+                    ago = (clock - (record.started_at or clock)) / 1000
+                    found[lock] = _facts_of(record, now - ago if record.state == "active" else None)
         return found
+
+
+def _facts_of(record: JobRecord, began: float | None) -> Facts:
+    return Facts(readable_options(record.options), record.attempts_made, record.worker or "", began)
 
 
 def completed(lock: Lock, facts: Facts | None, result: str | None) -> Outcome:
@@ -76,7 +90,7 @@ def failed(
     lock: Lock, facts: Facts | None, failure: Failure, *, delay: Milliseconds | None = None, retry: bool = True
 ) -> Outcome:
     """A retry while attempts remain, after `delay` or the job's own backoff; otherwise the end."""
-    options, made = (StoredOptions(), 0) if facts is None else facts
+    options, made = (StoredOptions(), 0) if facts is None else (facts.options, facts.attempts_made)
     exhausted = not attempts_remain(options, made)
     if exhausted or not retry:
         keep = options.keep_failed or KEEP_FAILED

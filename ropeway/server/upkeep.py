@@ -1,4 +1,4 @@
-"""Upkeep of the queues whose jobs are claimed over HTTP: lapsed heartbeats, delays, retention and schedules.
+"""Upkeep of the queues whose jobs are claimed over HTTP: lapsed heartbeats, delays, retention, schedules and timings.
 
 Where all workers are programs of other languages, nothing else ticks a queue. Which queues these are is remembered in
 the store, so that a broker that starts again looks after the jobs of those that it finds there.
@@ -16,8 +16,11 @@ from ..logger import log
 from ..store.contract import Store
 from ..store.values import Record, StallRules, Ticked
 from ..worker.maintenance.ticker import Ticker
-from ..worker.service import Services
+from ..worker.maintenance.timekeeper import Timekeeper
+from ..worker.service import Service, Services
+from .http_workers import HttpWorkers
 from .limits import Limits
+from .store_watch import StoreWatch
 
 BROKER_RECORDS: Final = "broker-queue"
 PAUSE: Final = 5.0
@@ -27,12 +30,14 @@ RULES: Final = StallRules(max_stalled_count=MOST_ATTEMPTS, counts_as_attempt=Tru
 
 
 class Upkeep:
-    def __init__(self, store: Store, limits: Limits) -> None:
+    def __init__(self, store: Store, limits: Limits, workers: HttpWorkers, watch: StoreWatch) -> None:
         self._store = store
         self._limits = limits
+        self._workers = workers
+        self._watch = watch
         self.queues: set[str] = set()
         """Those that it looks after."""
-        self._services = Services()
+        self._services = Services([workers, watch])
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -44,6 +49,9 @@ class Upkeep:
             self._running.cancel()
             with suppress(asyncio.CancelledError):
                 await self._running
+            with suppress(RopewayError):
+                for queue in self.queues:
+                    await self._timekeeper(queue).write()
 
     async def include(self, queue: str) -> None:
         """Looks after a queue from now on, also after a restart."""
@@ -54,10 +62,16 @@ class Upkeep:
     def _begin(self, queue: str) -> None:
         if queue not in self.queues:
             self.queues.add(queue)
-            self._services.add([self._ticker(queue)])
+            self._services.add(self._of(queue))
+
+    def _of(self, queue: str) -> list[Service]:
+        return [self._ticker(queue), self._timekeeper(queue)]
 
     def _ticker(self, queue: str) -> Ticker:
         return Ticker(self._store, queue, RULES, min(PAUSE, self._limits.timeout / 2), self._report)
+
+    def _timekeeper(self, queue: str) -> Timekeeper:
+        return Timekeeper(self._store, queue, self._workers.observations)
 
     async def _run(self) -> None:
         while True:
@@ -68,7 +82,9 @@ class Upkeep:
             except RopewayError as error:
                 log.error("upkeep of queues stopped, and begins again in %g s: %s", PAUSE, error)
             await asyncio.sleep(PAUSE)
-            self._services = Services([self._ticker(queue) for queue in self.queues])
+            self._services = Services(
+                [self._workers, self._watch, *(service for queue in self.queues for service in self._of(queue))]
+            )
 
     def _report(self, queue: str, ticked: Ticked) -> None:
         for id in ticked.stalled:

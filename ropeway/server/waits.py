@@ -1,10 +1,9 @@
-"""Requests that wait: long polls end when there is an answer, the client goes, or the server ends."""
+"""Requests that wait: long polls end with an answer, or when the client goes, the server ends or the store is away."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import closing
 from typing import Any, TypeVar
 
 from .bodies import Gone
@@ -18,18 +17,29 @@ async def held(call: Call, work: Coroutine[Any, Any, T], end: Callable[[], objec
 
     `end` is called if the client or the server ends first, and must let the work end soon.
     """
-    with closing(work), call.broker.admission.wait():
-        task = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(_until_gone(call))
-        ending = asyncio.ensure_future(call.broker.closing.wait())
-        try:
-            await asyncio.wait([task, gone, ending], return_when=asyncio.FIRST_COMPLETED)
+    watch = call.broker.watch
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_until_gone(call))
+    ending = asyncio.ensure_future(call.broker.closing.wait())
+    away = asyncio.ensure_future(watch.until_away())
+    try:
+        with call.broker.admission.wait():
+            await asyncio.wait([task, gone, ending, away], return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
+                if away.done():
+                    raise watch.away()
                 end()
             return await task, gone.done()
-        finally:
-            for each in (task, gone, ending):
-                each.cancel()
+    finally:
+        for each in (task, gone, ending, away):
+            each.cancel()
+            each.add_done_callback(_forget)
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    """How work ends that nobody waits for is of no interest."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def _until_gone(call: Call) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Final
 
 from ..job.options import readable_options
+from ..job.record import JobRecord
 from ..job.timings import BOUNDS, Timings
-from .job import Job
 
 QUICK: Final = BOUNDS[0]
 """Most durations are in the first bucket, in milliseconds: these cost an addition only."""
@@ -19,13 +20,10 @@ class Observations:
     def __init__(self) -> None:
         self._timings: defaultdict[str, Timings] = defaultdict(Timings)
 
-    def claimed(self, jobs: list[Job]) -> None:
-        """Notes how long jobs of one queue have waited for their first attempt."""
-        if not jobs:
-            return
-        wait, quick, total = self._timings[jobs[0].queue.name].wait, 0, 0
-        for job in jobs:
-            record = job.record
+    def claimed(self, queue: str, records: Iterable[JobRecord]) -> None:
+        """Notes how long jobs have waited for their first attempt."""
+        wait, quick, total = self._timings[queue].wait, 0, 0
+        for record in records:
             if record.attempts_started != 1 or record.children or record.started_at is None:
                 continue
             waited = record.started_at - record.created_at
@@ -52,4 +50,5 @@ class Observations:
             run.observe(took)
 
     def take(self, queue: str) -> Timings | None:
-        return self._timings.pop(queue, None)
+        found = self._timings.pop(queue, None)
+        return found if found is not None and (found.wait.number or found.run.number) else None

@@ -232,7 +232,8 @@ class Runtime:
                     if extras is not None and system.is_fed_by(extras):
                         self._accompany_if_possible(system, job.queue.store)
         self._reports.claimed(jobs)
-        self._observations.claimed(jobs)
+        if jobs:
+            self._observations.claimed(jobs[0].queue.name, [job.record for job in jobs])
 
     async def _open(self, queue: Queue) -> None:
         limit = self._rules.max_global_concurrency

@@ -10,11 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
+from ropeway.errors import StoreUnavailable
 from ropeway.job.instants import Instant
-from ropeway.server import broker
+from ropeway.server import bodies, broker, store_watch
 from ropeway.server.limits import Limits
-from ropeway.server.serving import Address, serving
-from ropeway.store.commands import Command, Count, Get
+from ropeway.server.serving import GRACE, Address, serving
+from ropeway.store.commands import Command, Count, Get, ReadClock
 from ropeway.store.contract import Store
 from ropeway.testing.proxy import StoreProxy
 
@@ -277,6 +278,53 @@ async def test_connections_are_limited(serve: Serve):
         refused = await raw(web)
         assert (status(refused), b"retry-after" in refused) == (503, True)
         assert (await web.get("/livez")).status_code == 200
+
+
+async def test_a_server_that_ends_does_not_wait_for_bodies_and_says_nothing(
+    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bodies, "LAST_SECONDS", 0.05)
+    async with AsyncExitStack() as server:
+        address = await server.enter_async_context(serving(broker(store), Address("127.0.0.1", 0)))
+        reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
+        writer.write(HEAD + b"Expect: 100-continue\r\nContent-Length: 100\r\n\r\n")
+        # It asks for the body now.
+        assert status(await reader.readuntil(b"\r\n\r\n")) == 100
+        writer.write(b'{"type"')
+        async with asyncio.timeout(GRACE):
+            await server.aclose()
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+    assert status(answer) == 503
+    assert b"retry-after: 1" in answer
+    assert caplog.records == []
+
+
+async def test_a_request_that_waits_for_a_store_that_went_away_is_answered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(store_watch, "INTERVAL", 0.02)
+
+    class Away(StoreProxy):
+        is_away = False
+
+        async def do(self, command: Command[Any], now: Instant | None = None) -> Any:
+            if self.is_away and isinstance(command, ReadClock):
+                raise StoreUnavailable("redis://away", "cannot be reached")
+            return await super().do(command, now)
+
+    behind = Away(store)
+    async with client_of(broker(behind)) as web:
+        waiting = asyncio.create_task(web.post("/v1/queues/q/claim", json={"worker": "w", "wait": 50}))
+        while not (await web.get("/v1/stats")).json()["waiting_requests"]:  # noqa: ASYNC110 - the other side is a server
+            await asyncio.sleep(0.01)
+        behind.is_away = True
+        answer = await waiting
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        behind.is_away = False
+        await submit(web)
+        assert len(await claim(web, wait=50)) == 1
 
 
 async def test_a_stopping_server_answers_those_that_wait(store: Store):

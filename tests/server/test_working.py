@@ -9,6 +9,9 @@ import httpx
 import pytest
 
 from ropeway import Queue
+from ropeway.client.timings import read_timings
+from ropeway.client.workers import read_workers
+from ropeway.doctor.queues import examine_queue
 from ropeway.server.limits import Limits
 from ropeway.store.contract import Store
 
@@ -223,6 +226,49 @@ async def test_a_job_that_started_too_often_fails(web: Client):
     await tell(web, job, "release")
     assert await claim(web) == []
     assert (await state(web, added))["state"] == "failed"
+
+
+async def test_a_worker_is_seen_with_what_it_takes_and_runs(web: Client, store: Store):
+    waiting = asyncio.create_task(claim(web, worker="mailer", types=["task"], wait=50))
+
+    async def workers() -> Any:
+        return (await web.get("/v1/workers")).json()["workers"]
+
+    [seen] = await until(workers)
+    assert (seen["id"], seen["queues"], seen["handlers"], seen["running"]) == ("mailer", ["q"], {"q": ["task"]}, 0)
+    # It is served, so the job is not said to have no worker.
+    await submit(web)
+    [job] = await waiting
+    findings = await examine_queue(store, "q", await read_workers(store), await store.clock())
+    assert [finding.level for finding in findings] == ["ok"]
+    # Another claim says what it runs by now.
+    await claim(web, worker="mailer", types=["task", "other"])
+    assert [(each["running"], each["handlers"]) for each in await workers()] == [(1, {"q": ["task", "other"]})]
+    await tell(web, job, "complete")
+    await claim(web, worker="mailer")
+    assert [(each["running"], each["handlers"]) for each in await workers()] == [(0, {"q": None})]
+
+
+async def test_durations_are_kept_as_by_a_worker_in_python(serve: Serve, store: Store):
+    async with serve() as web:
+        for verb, more in (("complete", {}), ("fail", {"error": "no", "retry": False}), ("release", {})):
+            await submit(web)
+            [job] = await claim(web)
+            assert (await tell(web, job, verb, **more)).status_code == 204
+            # A repeat, because its answer was lost, is no second attempt.
+            await tell(web, job, verb, **more)
+    [(_, timings)] = await read_timings(store, "q", 0)
+    assert (timings.wait.number, timings.run.number) == (3, 2)
+
+
+async def test_the_duration_of_a_job_of_another_server_is_kept(serve: Serve, store: Store):
+    async with serve() as web, serve() as other:
+        await submit(web)
+        [job] = await claim(web)
+        await tell(other, job, "complete")
+        await claim(other)
+    [(_, timings)] = await read_timings(store, "q", 0)
+    assert timings.run.number == 1
 
 
 async def test_a_worker_in_python_runs_what_was_submitted(web: Client, store: Store):

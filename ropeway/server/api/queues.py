@@ -34,7 +34,7 @@ class QueueView(msgspec.Struct, frozen=True):
     name: str
     counts: dict[State, int]
     workers: int
-    """Workers in Python; those over HTTP are known by their jobs alone."""
+    """Those that run now, also over HTTP."""
     paused: bool
     paused_types: tuple[str, ...]
     max_active: int | None
@@ -394,7 +394,7 @@ ROUTES: Final = (
         "/v1/workers",
         list_workers,
         ("read",),
-        "Workers in Python that run now.",
+        "Workers that run now, also over HTTP.",
         "filtered",
         query=WorkersQuery,
         answer=Workers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any, Final
 
@@ -27,8 +27,9 @@ from ...store.values import BATCH, Answer, Claimed, JobUpdate, Lock
 from ...worker.failures import INVALID_PAYLOAD
 from ...worker.job import LOG_LINE_LIMIT
 from ...worker.options import SHORTEST_LOCK
+from ..authentication import caller_of
 from ..claim_tokens import claim_token, is_of
-from ..held_jobs import completed, failed
+from ..held_jobs import Facts, completed, failed
 from ..job_fields import Span
 from ..routes import Call, Route
 from ..waits import held, refuse_gone
@@ -68,11 +69,16 @@ async def claim(call: Call) -> ClaimedJobs:
     lock = _lock(call, asked.timeout)
     names = None if asked.types is None else tuple(map(job_name, asked.types))
     wait = round(min(asked.wait, limits.wait) * 1000)
-    await call.broker.upkeep.include(call.queue.name)
+    queue = call.queue.name
+    await call.broker.upkeep.include(queue)
+    seen = await call.broker.workers.claims(worker, caller_of(call.scope).address, queue, names, asked.count)
     while True:
-        request = Claim(call.queue.name, worker, claim_token(worker), asked.count, lock, names, wait=wait)
-        claimed = await _claimed(call, request)
+        request = Claim(queue, worker, claim_token(worker), asked.count, lock, names, wait=wait)
+        with seen.waiting():
+            claimed = await _claimed(call, request)
         jobs = await _startable(call, claimed.jobs)
+        given = {job.id for job in jobs}
+        call.broker.workers.took(worker, queue, [record for record in claimed.jobs if record.id in given], lock)
         # If all were started too often, others may wait behind them.
         if jobs or not claimed.jobs:
             return ClaimedJobs(jobs, limits.heartbeat, lock / 1000)
@@ -158,10 +164,15 @@ def _lock(call: Call, timeout: Span | None) -> int:
 # Settling
 
 
-async def _settle(call: Call, outcomes: Sequence[Outcome]) -> list[Answer]:
+async def _settle(call: Call, outcomes: Sequence[Outcome], facts: Mapping[Lock, Facts]) -> list[Answer]:
     settled = await call.store.settle(call.queue.name, outcomes)
-    for outcome in outcomes:
-        call.broker.held.forget(call.queue.name, Lock(outcome.id, outcome.token))
+    for outcome, answer in zip(outcomes, settled.answers, strict=True):
+        lock = Lock(outcome.id, outcome.token)
+        known = facts.get(lock)
+        if known is not None and answer.verdict == "done":
+            began = None if outcome.move == "hand back" else known.began
+            call.broker.workers.ended(known.worker, call.queue.name, outcome.id, began)
+        call.broker.held.forget(call.queue.name, lock)
     return settled.answers
 
 
@@ -173,7 +184,7 @@ async def _complete(call: Call, items: Sequence[Any]) -> list[Answer]:
         lock = Lock(item.id, item.token)
         result = None if item.result is None else encode(item.result, "result", size)
         outcomes.append(completed(lock, facts.get(lock), result))
-    return await _settle(call, outcomes)
+    return await _settle(call, outcomes, facts)
 
 
 async def _fail(call: Call, items: Sequence[Any]) -> list[Answer]:
@@ -184,7 +195,7 @@ async def _fail(call: Call, items: Sequence[Any]) -> list[Answer]:
         failure = Failure(reason_text(item.error) or UNKNOWN_REASON, item.trace[:TRACE_LIMIT].replace("\x00", "\\x00"))
         delay = None if item.delay is None else milliseconds(item.delay, "delay")
         outcomes.append(failed(lock, facts.get(lock), failure, delay=delay, retry=item.retry))
-    return await _settle(call, outcomes)
+    return await _settle(call, outcomes, facts)
 
 
 async def _release(call: Call, items: Sequence[Any]) -> list[Answer]:
@@ -194,14 +205,24 @@ async def _release(call: Call, items: Sequence[Any]) -> list[Answer]:
         else Outcome(item.id, item.token, "postpone", delay=milliseconds(item.delay, "delay"))
         for item in items
     ]
-    return await _settle(call, outcomes)
+    held = call.broker.held
+    locks = (Lock(item.id, item.token) for item in items)
+    known = {lock: facts for lock in locks if (facts := held.known(call.queue.name, lock)) is not None}
+    return await _settle(call, outcomes, known)
 
 
 async def _renew(call: Call, items: Sequence[Any]) -> list[Answer]:
     locks = [_lock(call, item.timeout) for item in items]
     if len({*locks}) > 1:
         raise InvalidOption("timeout", "differs between the jobs of one call: make a call for each")
-    return await call.store.renew(call.queue.name, [Lock(item.id, item.token) for item in items], locks[0])
+    queue, held = call.queue.name, [Lock(item.id, item.token) for item in items]
+    answers = await call.store.renew(queue, held, locks[0])
+    for item, lock, answer in zip(items, held, answers, strict=True):
+        known = call.broker.held.known(queue, lock)
+        worker = item.worker if known is None else known.worker
+        if worker is not None and answer.verdict == "done":
+            call.broker.workers.renewed(worker, queue, [lock.id], locks[0])
+    return answers
 
 
 async def _progress(call: Call, items: Sequence[Any]) -> list[Answer]:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from ...showing import on_one_line
 from ..application import path_of, root_of
-from ..bodies import MOST_PARAMETERS, read_body
+from ..bodies import MOST_PARAMETERS
 from ..problems import Refused
 from ..roles import RESERVED, Principal
 from ..routes import Call, Method, Route
@@ -78,7 +78,7 @@ class Visit(Call):
         kind = self.headers.get(b"content-type", b"application/x-www-form-urlencoded").split(b";")[0].strip()
         if kind != b"application/x-www-form-urlencoded":
             raise Refused(415, "unsupported-media-type", "the content-type must be that of a form")
-        data = await read_body(self.receive, self.headers, MOST_FORM_BYTES, self.broker.limits.body_seconds)
+        data = await self.broker.bodies.read(self.receive, self.headers, MOST_FORM_BYTES)
         self.fields = _read(data, most=2_000)
 
     # What it may see

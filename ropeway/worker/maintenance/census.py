@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...errors import StoreRefused
 from ...store.commands import Find
 from ...store.contract import Store
 from ..service import Service
@@ -15,10 +14,7 @@ CENSUS_INTERVAL: Final = 10.0
 
 
 class Census(Service):
-    """Looks at the first waiting jobs now and then, and reports each unhandled name once.
-
-    Behind a server, a token with the role `worker` may not list jobs: then there is no census.
-    """
+    """Looks at the first waiting jobs now and then, and reports each unhandled name once."""
 
     def __init__(
         self,
@@ -32,21 +28,15 @@ class Census(Service):
         self._names = names
         self._report = report
         self._reported: set[str] = set()
-        self._is_refused = False
 
     async def step(self) -> None:
         handled = self._names(self._queue)
-        if handled is not None and not self._is_refused and (await self._store.count(self._queue))["waiting"]:
+        if handled is not None and (await self._store.count(self._queue))["waiting"]:
             for name in await self._waiting_names() - {*handled} - self._reported:
                 self._reported.add(name)
                 self._report(self._queue, name, handled)
         await asyncio.sleep(CENSUS_INTERVAL)
 
     async def _waiting_names(self) -> set[str]:
-        try:
-            page = await self._store.find(Find(self._queue, ("waiting",), limit=100))
-        except StoreRefused:
-            # The count was answered, so it is about this right. Whatever else is wrong, the claims notice too.
-            self._is_refused = True
-            return set()
+        page = await self._store.find(Find(self._queue, ("waiting",), limit=100))
         return {record.name for record in page.jobs}

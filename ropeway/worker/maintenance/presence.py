@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
-from ...client.workers import WORKER_RECORDS, Order, WorkerInfo, read_orders
+from ...client.workers import WORKER_RECORDS, Order, WorkerInfo, read_orders, write_worker
 from ...errors import StoreRefused
+from ...job.instants import Milliseconds
 from ...store.contract import Store
-from ...store.values import Record
 from ..service import Service, log, until_answered
 
 PRESENCE_INTERVAL: Final = 10.0
+PRESENCE_LASTING: Final[Milliseconds] = 30_000
+"""After so long without a refresh the record expires."""
 ORDERS_INTERVAL: Final = 2.0
 """Seconds after which it looks again for an order."""
 
@@ -64,9 +64,7 @@ class Presence(Service):
         return True
 
     async def _write(self) -> None:
-        info = self._describe()
-        record = Record(WORKER_RECORDS, info.id, msgspec.json.encode(info).decode())
-        await self._store.remember(record, lasting=round(PRESENCE_INTERVAL * 3000))
+        await write_worker(self._store, self._describe(), PRESENCE_LASTING)
         self._write_at = time.monotonic() + PRESENCE_INTERVAL
 
     async def withdraw(self) -> None:

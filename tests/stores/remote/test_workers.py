@@ -7,18 +7,26 @@ import logging
 
 import pytest
 
-from ropeway import Job, Queue, Worker
+from ropeway import Job, Queue, Webhook, Worker
 from ropeway.cli.unhandled import warn_of_unhandled
 from ropeway.client.new_jobs import Call
 from ropeway.client.timings import read_timings
+from ropeway.errors import StoreRefused
+from ropeway.job.webhooks import DELIVERIES
 from ropeway.server.tokens import create_token
+from ropeway.store.commands import Find
 from ropeway.store.contract import Store
 from ropeway.store.url import connect
 from ropeway.stores.remote.ear import Ear, RemoteListener
+from ropeway.webhooks import verify
+from ropeway.webhooks.records import ALLOW, read_settings
 from ropeway.worker.maintenance import census
 from tests.patience import PATIENCE
+from tests.webhooks.receiver import receiving
 
 from .conftest import served
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 async def double(job: Job) -> int:
@@ -42,19 +50,55 @@ async def test_a_worker_needs_no_more_than_the_right_to_work(behind: Store, capl
     assert [record.message for record in caplog.records if "audit" not in record.message] == []
 
 
-async def test_a_worker_that_may_not_list_jobs_goes_on_without_a_census(
-    behind: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+async def test_a_worker_that_may_only_work_warns_of_jobs_that_it_has_no_handler_for(
+    behind: Store, monkeypatch: pytest.MonkeyPatch
 ):
-    caplog.set_level(logging.WARNING, "ropeway")
     monkeypatch.setattr(census, "CENSUS_INTERVAL", 0)
     token, _ = await create_token(behind, ["worker"], queues=["sums"])
     await Queue("sums", store=behind).add("halve", 42)
+    reported: list[tuple[str, str]] = []
     async with served(behind) as url, Queue("sums", url.replace("//", f"//{token}@")) as queue:
-        looks = census.Census(queue.store, "sums", lambda _: ("double",), lambda *_: None)
+        looks = census.Census(queue.store, "sums", lambda _: ("double",), lambda *found: reported.append(found[:2]))
         await looks.step()
-        await looks.step()
+        # It sees no others than those that it could claim.
+        with pytest.raises(StoreRefused, match="lacks the right to read"):
+            await queue.store.find(Find("sums", ("completed",)))
+    assert reported == [("sums", "halve")]
 
-    assert len([record for record in caplog.records if "audit: refused" in record.message]) == 1
+
+async def test_an_operator_sets_the_secret_of_webhooks_and_a_worker_for_deliveries_signs_by_it(
+    behind: Store, monkeypatch: pytest.MonkeyPatch
+):
+    operator, _ = await create_token(behind, ["operator"], queues=["sums"])
+    worker, _ = await create_token(behind, ["worker"], queues=["sums", DELIVERIES])
+    async with receiving() as receiver, served(behind) as url:
+        monkeypatch.setenv(ALLOW, *receiver.allowed)
+        own = url.replace("//", f"//{operator}@")
+        async with (
+            Queue("sums", own, webhook=Webhook(receiver.url, secret=SECRET)) as queue,
+            Worker(Queue("sums", url.replace("//", f"//{worker}@")), double),
+        ):
+            await queue.add("double", 21)
+            [request] = await receiver.got(1)
+            assert verify(request.headers, request.body, SECRET)["data"]["result"] == 42
+            # Nobody else is shown the secret, and only administrators open their own network.
+            with pytest.raises(StoreRefused, match="lacks the right to work"):
+                await read_settings(queue.store, "sums")
+        async with Queue("sums", own, webhook=Webhook(secret=SECRET, allow_hosts=["localhost"])) as opening:
+            with pytest.raises(StoreRefused, match="lacks the right to administer"):
+                await opening.add("double", 21)
+
+
+async def test_a_worker_whose_token_may_not_deliver_goes_on_and_says_so(
+    behind: Store, caplog: pytest.LogCaptureFixture
+):
+    token, _ = await create_token(behind, ["worker"], queues=["sums"])
+    queue = Queue("sums", store=behind)
+    async with served(behind) as url, Worker(Queue("sums", url.replace("//", f"//{token}@")), double):
+        job = await queue.add("double", 21, webhook="https://hooks.example/")
+        assert await job.result(timeout=PATIENCE) == 42
+        again = await queue.add("double", 4)
+        assert await again.result(timeout=PATIENCE) == 8
 
 
 async def test_a_producer_that_may_not_list_queues_is_warned_that_no_worker_runs(
