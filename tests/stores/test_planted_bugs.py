@@ -42,7 +42,7 @@ from ropeway.stores.memory.verbs.storing import store as store_job
 from ropeway.testing import conformance as suite
 from ropeway.testing.auditor import AuditedStore
 from ropeway.testing.conformance import listen
-from ropeway.testing.conformance.dedupe import ENDINGS
+from ropeway.testing.conformance.dedupe_ends import ENDINGS
 from ropeway.testing.conformance.fixtures import NewHandle
 from ropeway.testing.factories import MINUTE, complete
 from ropeway.testing.machine import StoreMachine
@@ -438,7 +438,7 @@ class Bug(NamedTuple):
 
 
 async def _frees_its_key(on: Bench, ending: str) -> None:
-    await suite.TestDedupe().test_however_the_job_goes_the_key_is_free(on.store, ENDINGS[ending])
+    await suite.TestDedupeEnds().test_however_the_job_goes_the_key_is_free(on.store, ENDINGS[ending])
 
 
 BUGS: Final = [

@@ -44,7 +44,9 @@ class JobPacker:
         self._names: dict[str, int] = {}
         self._texts: list[bytes] = []
         self._ids: tuple[list[str], list[str]] = [], []
-        self.rare: list[Rare] = []
+        self._rare: list[Rare] = []
+        self._keyed: list[tuple[NewJob, int]] = []
+        """Jobs that have nothing rare but a dedupe key in the default mode, with their numbers."""
         self._shared: dict[bytes, list[int]] = {}
         """Numbers of jobs that have the same extras."""
         self._last_shared: tuple[NewJob | None, list[int]] = None, []
@@ -59,6 +61,18 @@ class JobPacker:
     @property
     def texts(self) -> bytes:
         return b"".join(self._texts)
+
+    @property
+    def rare(self) -> list[Rare]:
+        return [*self._rare, *(self._rare_of(job, (), _extras(job, ()), number) for job, number in self._keyed)]
+
+    @property
+    def keys(self) -> list[str] | None:
+        """The dedupe keys of all jobs, if they differ and can stand in place of runs (lib/new_runs.lua); else None."""
+        if len(self._keyed) < len(self._texts) or len(self.queues) > 1:
+            return None
+        keys = [job.extras.dedupe.key for job, _ in self._keyed if job.extras and job.extras.dedupe]
+        return keys if len({*keys}) == len(keys) and "".join(keys).isascii() else None
 
     def all(self, bundles: Bundles) -> list[list[tuple[Any, ...]]]:
         """The jobs of bundles as scripts take them."""
@@ -100,8 +114,11 @@ class JobPacker:
         number = len(self._texts)
         if job.extras is not None and job.extras.dedupe is not None:
             # Hardly another job has the same.
+            if not (job.tags or job.parents or job.children) and _is_only_a_key(job.extras, job.extras.dedupe):
+                self._keyed.append((job, number))
+                return
             parents = self._parents_of(job)
-            self.rare.append(self._rare_of(job, parents, _extras(job, parents), number))
+            self._rare.append(self._rare_of(job, parents, _extras(job, parents), number))
             return
         last, jobs = self._last_shared
         # Siblings of a flow share their parents' tuple, so they are told by its identity.
@@ -117,7 +134,7 @@ class JobPacker:
             extras = _extras(job, parents)
             if extras not in self._shared:
                 self._shared[extras] = []
-                self.rare.append(self._rare_of(job, parents, extras, self._shared[extras]))
+                self._rare.append(self._rare_of(job, parents, extras, self._shared[extras]))
             jobs = self._shared[extras]
             self._last_shared = job, jobs
         if jobs and jobs[-1] == number - 1:
@@ -152,6 +169,10 @@ def _extras(job: NewJob, parents: Sequence[tuple[str, str]]) -> bytes:
     return pack(fields)
 
 
+def _is_only_a_key(extras: Extras, rule: DedupeRule) -> bool:
+    return rule.mode == DEFAULT_MODE and extras == Extras(None, None, None, rule)
+
+
 def _rules(extras: Extras | None) -> tuple[Any, ...]:
     """What scripts need of it when they add a job."""
     if extras is None:
@@ -178,14 +199,22 @@ def links_of(children: Sequence[Child], short_ids: Mapping[str, str]) -> tuple[s
 
 
 class Load:
-    """Keys and arguments of `add`; with `looks` the script judges the bundles and stores nothing."""
+    """Keys and arguments of `add`; with `looks` the script judges the bundles and stores nothing.
 
-    def __init__(self, keys: Keys, bundles: Bundles, now: Instant | None, *, looks: bool = False) -> None:
+    With `is_direct` dedupe keys may be packed in a form that only `add` takes.
+    """
+
+    def __init__(
+        self, keys: Keys, bundles: Bundles, now: Instant | None, *, looks: bool = False, is_direct: bool = False
+    ) -> None:
         packer = JobPacker()
         packed = packer.all(bundles)
         self.queues = packer.queues
         self.keys = tuple(map(keys.queue, self.queues))
-        self.arguments = pack((given(now), packer.names, packed, len(self.queues), looks, packer.rare)), packer.texts
+        fields = given(now), packer.names, packed, len(self.queues), looks
+        dedupe_keys = packer.keys if is_direct else None
+        rare = (packer.rare,) if dedupe_keys is None else ((), dedupe_keys)
+        self.arguments = pack((*fields, *rare)), packer.texts
 
 
 def alone(bundles: Bundles) -> NewJob | None:

@@ -10,6 +10,7 @@ from typing import Any, Final, get_args
 
 from ...job.dedupe import ACTIONS, MODES, SUPERSEDED, DedupeAction, DedupeRule
 from ...job.events import DOUBLE_MOVES, EVENTS_KEPT, NOTICES, PUBLISHED
+from ...job.extras import Extras
 from ...job.failure import EXPIRED_REASON
 from ...job.flows import CHILD_NOT_ADDED, EFFECTS, ENDS, OWED, ChildEnd, ChildState, Effect, Policy, reason_for_parents
 from ...job.instants import LAST_INSTANT, Milliseconds
@@ -23,7 +24,7 @@ from ...job.states import FINAL, STATES, State
 from ...job.webhooks import DELIVERIES, DELIVERY_OPTIONS
 from ...store.answer_codes import ADDED, ANSWERS
 from ...store.values import BATCH, DUE_SCHEDULES
-from .encoding import DEFAULTS
+from .encoding import DEFAULTS, pack
 
 METRICS: Final[tuple[MetricName, ...]] = get_args(MetricName)
 METRICS_KEPT: Final[Milliseconds] = 14 * 86_400_000
@@ -44,6 +45,8 @@ CHILD_CODES: Final[Mapping[ChildState | ChildEnd, str]] = {
     "cancelled": "x",
     "removed": "r",
 }
+_EXTRAS_OF_KEY: Final = pack(((), (), 0, Extras(dedupe=DedupeRule(""))))[:-1]
+"""The extras of a job that has nothing rare but a dedupe key, up to that."""
 CHUNK_OF_KEYS: Final = 500
 """How many children of a parent are listed in one field."""
 POLICY_CODES: Final[Mapping[Policy, str]] = {"fail": "f", "ignore": "i", "remove": "r", "continue": "c", "wait": "w"}
@@ -69,6 +72,11 @@ def literal(value: object) -> str:
         case Iterable():
             return f"{{ {', '.join(map(literal, value))} }}"
     raise TypeError(f"Lua has no literal for {value!r}")
+
+
+def _bytes(value: bytes) -> str:
+    """Bytes as a text of Lua."""
+    return "'" + "".join(f"\\{byte:03}" for byte in value) + "'"
 
 
 def _set(members: Iterable[str]) -> dict[str, bool]:
@@ -141,6 +149,7 @@ def _dedupe_pieces() -> dict[str, Any]:
         # Modes for which the state of the holder does not matter.
         "ALWAYS_FINDS": literal(_set(mode for mode in MODES if {*ACTIONS[mode].values()} == {"find"})),
         "SUPERSEDED": SUPERSEDED,
+        "EXTRAS_OF_KEY": _bytes(_EXTRAS_OF_KEY),
     }
 
 

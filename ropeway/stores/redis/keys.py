@@ -15,7 +15,7 @@ from ...store.values import Topic
 QUEUE_KEYS: Final[dict[str, str]] = {
     "": "string: the row, which holds counters and settings",
     "jobs": "hash: id to what was added (see lua/lib/places.lua)",
-    "runs": "hash: id to what became of it since its first claim",
+    "runs": "hash: id to what became of it since its first claim, or the dedupe key of a job of a bulk before that",
     "results": "hash: id to the JSON of a completion, unless it is null",
     "reasons": "hash: id to why it failed, stalled or was cancelled",
     "progress": "hash: id to the newest progress",

@@ -116,7 +116,7 @@ class ServerStore(RedisStore):
                 return [[Added(job.id, "created")]]
             queues = [job.queue]
         else:
-            load = adding.Load(on.keys, bundles, now)
+            load = adding.Load(on.keys, bundles, now, is_direct=True)
             if not load.queues:
                 return [[] for _ in bundles]
             self._register(load.queues)

@@ -15,7 +15,7 @@ from ...store.commands import Add
 from ...store.values import Added
 from .deduping import Placing, give_back, take_free
 from .founding import Founding, Key, Known, is_self_contained, known_children
-from .storing import existing, portions, store
+from .storing import existing, known_ids, portions, store
 from .transaction import MINUTE, Detail, QueueRow, Transaction
 from .verbs import writes
 
@@ -140,15 +140,27 @@ def add_acknowledged(tx: Transaction, acknowledged: Sequence[Acknowledged]) -> N
 
 
 def _add_acknowledged(tx: Transaction, row: QueueRow, acknowledged: Sequence[Acknowledged]) -> None:
-    try:
-        # Those of the inbox have neither parents nor children, and no extras.
-        jobs, instants = [job for job, _ in acknowledged], [at for _, at in acknowledged]
-        store(tx, row, jobs, instants[-1], None, instants, has_extras=False)
-    except apsw.ConstraintError:
-        # Some were added again, because an answer was lost.
-        for job, at in acknowledged:
-            tx.start_call(at)
+    # Those of the inbox have neither parents nor children, and no extras but dedupe keys.
+    jobs, instants = [job for job, _ in acknowledged], [at for _, at in acknowledged]
+    has_extras = any(map(_extras, jobs))
+    keys = take_free(tx, row, jobs, instants[-1]) if has_extras else []
+    if keys is not None:
+        try:
+            store(tx, row, jobs, instants[-1], None, instants, has_extras=has_extras)
+        except apsw.ConstraintError:
+            give_back(tx, row, keys)
+        else:
+            return
+    for job, at in acknowledged:
+        tx.start_call(at)
+        if job.extras is None or known_ids(tx, row, [job.id]):
+            # It was added again, because an answer was lost.
             add(tx, [[job]])
+        else:
+            # It was acknowledged, so it is added even if its key is held: a power cut may have undone the end of the
+            # holder, or a process that could not open the inbox took the key.
+            take_free(tx, row, [job], at)
+            store(tx, row, [job], at, None)
 
 
 def _look_up(tx: Transaction, rows: dict[str, QueueRow], jobs: Sequence[NewJob]) -> Existing:

@@ -34,7 +34,7 @@ _SQL: Final = statements("dedupe")
 _queue: Final = attrgetter("queue")
 
 
-@reads(ReadDedupe, sees_inbox=False)
+@reads(ReadDedupe)
 def dedupe(tx: Transaction, queue: str, key: str) -> KeyHolder | None:
     hold = read_holds(tx, tx.queue(queue), [key]).get(key)
     return None if hold is None or hold.is_over(tx.now()) else hold

@@ -1,8 +1,9 @@
 """The inbox: a ring of new jobs in a file beside the database (`jobs.db-inbox`).
 
-Adding a plain job then needs neither a transaction nor SQLite's write lock, which busy workers hold most of the time. A
-job is acknowledged once it is on the disk in the ring. The next write transaction, of any process, first moves all that
-is in the ring into the tables ("ingest", `ingest.py`), and stores in the same transaction how far it got.
+Adding a plain job then needs neither a transaction nor SQLite's write lock, which busy workers hold most of the time
+(a dedupe key needs that lock for a moment: `inbox_keys.py`). A job is acknowledged once it is on the disk in the ring.
+The next write transaction, of any process, first moves all that is in the ring into the tables ("ingest", `ingest.py`),
+and stores in the same transaction how far it got.
 
       add:  put, then sync                          any write transaction:  ingest
                      |                                         |

@@ -13,6 +13,7 @@ import apsw
 import msgspec
 
 from ...errors import RopewayError, StoreCorrupt
+from ...job.extras import Extras
 from ...job.instants import Instant
 from ...store.doubt import unknown
 from ...store.values import Topic
@@ -21,6 +22,7 @@ from .calls import LOG
 from .clock import Clock
 from .errors import as_store_error, reraise_from_signal
 from .folders import DOUBTFUL, NETWORK, filesystem
+from .inbox_keys import InboxKeys, keys_of
 from .statements import statements
 from .target import Target
 from .transaction import Transaction
@@ -72,6 +74,7 @@ class InboxHandle:
         self._is_unusable = False
         self._cannot_free = False
         self._tried_at = 0.0
+        self._keys = InboxKeys(self._jobs)
         self._doubted = 0
         """Position before which records may not be on the disk, because a sync failed."""
 
@@ -126,15 +129,27 @@ class InboxHandle:
             return False
         # By `with`: a signal behind a call of `acquire` would leave nobody to give it back.
         with self._use:
-            if not self.put([(bundles, now)]):
+            jobs = self.eligible([(bundles, now)])
+            if not jobs or keys_of(jobs) or not self.put(jobs):
                 return False
             self.sync()
             return True
 
-    def put(self, adds: Sequence[tuple[Bundles, Instant | None]]) -> bool:
-        """Puts jobs into the inbox; False if they must go straight into the file, such as many, or awaited ones."""
-        inbox, acknowledged = self._inbox, _eligible(adds, self._clock)
-        if inbox is None or not acknowledged or self._is_in_doubt(inbox):
+    def eligible(self, adds: Sequence[tuple[Bundles, Instant | None]]) -> list[Acknowledged]:
+        """Returns the jobs of all calls with their instants; none if one of them may not go through the inbox."""
+        return [] if self._inbox is None else _eligible(adds, self._clock)
+
+    def put_keyed(self, tx: Transaction, acknowledged: Sequence[Acknowledged]) -> bool:
+        """`put` for jobs with dedupe keys, in a write transaction; False also if a key is held."""
+        inbox = self._inbox
+        if inbox is None or not self._keys.are_free(tx, inbox, acknowledged):
+            return False
+        return self.put(acknowledged)
+
+    def put(self, acknowledged: Sequence[Acknowledged]) -> bool:
+        """Puts eligible jobs into the inbox; False if they must go straight into the file, such as awaited ones."""
+        inbox = self._inbox
+        if inbox is None or self._is_in_doubt(inbox):
             return False
         queues = {job.queue for job, _ in acknowledged}
         if any(self._listeners.has_parked_claim(queue) for queue in queues):
@@ -246,7 +261,6 @@ class InboxHandle:
 
 
 def _eligible(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> list[Acknowledged]:
-    """Returns the jobs of all calls with their instants; none if one of them may not go through the inbox."""
     acknowledged: list[Acknowledged] = []
     for bundles, now in adds:
         at = clock.read() if now is None else now
@@ -256,10 +270,16 @@ def _eligible(adds: Sequence[tuple[Bundles, Instant | None]], clock: Clock) -> l
             for job in bundle:
                 if not job.is_fresh or job.delay or job.due_at is not None or abs(job.priority) > _FAR:
                     return []
-                if job.parents or job.children or job.extras is not None:
+                if job.parents or job.children or not (job.extras is None or _is_lasting_key(job.extras)):
                     return []
                 acknowledged.append((job, at))
     return acknowledged
+
+
+def _is_lasting_key(extras: Extras) -> bool:
+    """True if nothing is rare about a job but a dedupe key, which it holds until it ends."""
+    rule = extras.dedupe
+    return rule is not None and not rule.ttl and extras == Extras(None, None, None, rule)
 
 
 def ingested(tx: Transaction) -> int:

@@ -12,11 +12,12 @@ import apsw
 
 from ...errors import RopewayError, StoreUnavailable
 from ...job.instants import Instant
-from .adding import Bundles, add, all_created
+from .adding import Acknowledged, Bundles, add, all_created
 from .begin import begin
 from .calls import LOG, BlockingCall, Call, CallThread, deliver, no_op
 from .clock import Clock
 from .errors import as_store_error, ends_connection, reraise_from_signal
+from .inbox_keys import keys_of
 from .ingest import InboxHandle
 from .transaction import Transaction, WriterCache
 from .wake import ListenerGroup, ParkedClaim
@@ -132,7 +133,8 @@ class Writer:
         """Puts the jobs of all calls into the inbox and answers them; False if some may not go there."""
         if not all(call.is_durable for call in calls):
             return False
-        if not inbox_handle.put([(call.arguments[0], call.now) for call in calls]):
+        jobs = inbox_handle.eligible([(call.arguments[0], call.now) for call in calls])
+        if not jobs or not (self._put_keyed(jobs, inbox_handle) if keys_of(jobs) else inbox_handle.put(jobs)):
             return False
         try:
             inbox_handle.sync()
@@ -144,6 +146,22 @@ class Writer:
                 call.answer = all_created(call.arguments[0])
         deliver(calls)
         return True
+
+    def _put_keyed(self, jobs: Sequence[Acknowledged], inbox_handle: InboxHandle) -> bool:
+        """Puts jobs of which some have dedupe keys, if these are free; see `inbox_keys.py`."""
+        try:
+            self._watch.look_at_wal()
+            connection = self._connected()
+            self._begin(connection, _SHORT_PATIENCE)
+            try:
+                return inbox_handle.put_keyed(Transaction(connection, self._clock, self._cache), jobs)
+            finally:
+                connection.execute("ROLLBACK")
+        except (apsw.Error, RopewayError, OSError) as error:
+            if isinstance(error, OSError):
+                reraise_from_signal(error)
+            # The transaction that is tried next says what is wrong, or waits for other writers.
+            return False
 
     def put_blocking(self, bundles: Bundles, now: Instant | None) -> bool:
         """Puts jobs into the inbox on the caller's thread; False if they must go through the writer."""
@@ -215,7 +233,7 @@ class Writer:
         self._watch.look(thorough=any(call.is_thorough for call in calls))
         self._watch.look_at_wal()
         connection = self._connected()
-        self._begin(connection)
+        self._begin(connection, self._patience)
         if any(call.is_durable for call in calls):
             self._wal.make_room()
         has_parked_claim = self._listeners.has_parked_claim if len(calls) == 1 else None
@@ -254,8 +272,8 @@ class Writer:
             call.error = as_store_error(self._path, call.error)
         connection.execute("RELEASE call")
 
-    def _begin(self, connection: apsw.Connection) -> None:
-        begin(connection, self._patience)
+    def _begin(self, connection: apsw.Connection, patience: float) -> None:
+        begin(connection, patience)
         if connection.data_version() != self._own_version:
             self._cache = WriterCache()
             self._others_seen_at = time.monotonic()

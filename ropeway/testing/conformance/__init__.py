@@ -29,7 +29,10 @@ from .clean import TestClean
 from .configure import TestConfigure
 from .count import TestCount, TestCountWaiting
 from .dead_letters import TestDeadLetters
-from .dedupe import TestDebounce, TestDedupe, TestKeepLast, TestReleaseDedupe, TestSupersede, TestThrottle
+from .dedupe import TestDedupe, TestReleaseDedupe
+from .dedupe_bundles import TestDedupeBundles
+from .dedupe_ends import TestDedupeEnds
+from .dedupe_modes import TestDebounce, TestKeepLast, TestSupersede, TestThrottle
 from .events import (
     TestDrained,
     TestEvents,
@@ -121,6 +124,8 @@ __all__ = [
     "TestDeadLetters",
     "TestDebounce",
     "TestDedupe",
+    "TestDedupeBundles",
+    "TestDedupeEnds",
     "TestDeleteAfter",
     "TestDrained",
     "TestEvents",

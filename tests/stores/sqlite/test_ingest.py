@@ -45,12 +45,12 @@ async def test_adding_does_not_touch_the_file(store: SQLiteStore, path: Path):
         [new_job("own")],
         [new_job("later", delay=1_000, is_fresh=True)],
         [new_job("later", due_at=2**42, is_fresh=True)],
-        [new_job("keyed", extras=Extras(dedupe=DedupeRule("key")), is_fresh=True)],
+        [new_job("throttled", extras=Extras(dedupe=DedupeRule("key", "throttle", 1_000)), is_fresh=True)],
         [new_job("short-lived", extras=Extras(start_within=1_000), is_fresh=True)],
         [new_job("large", data=f'"{"x" * inbox.MOST_AT_ONCE}"', is_fresh=True)],
         new_jobs(ingest.MOST_JOBS + 1, is_fresh=True),
     ],
-    ids=["own id", "delayed", "due", "keyed", "with a deadline", "large", "many"],
+    ids=["own id", "delayed", "due", "throttled", "with a deadline", "large", "many"],
 )
 async def test_other_jobs_go_straight_into_the_file(store: SQLiteStore, path: Path, jobs: list[NewJob]):
     await store.add([jobs])

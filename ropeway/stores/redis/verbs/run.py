@@ -41,7 +41,7 @@ async def add(on: Executor, command: Add, now: Instant | None) -> list[list[Adde
             return [[Added(job.id, "created")]]
         queues = [job.queue]
     else:
-        load = adding.Load(on.keys, command.bundles, now)
+        load = adding.Load(on.keys, command.bundles, now, is_direct=True)
         queues = load.queues
         if not queues:
             on.check()

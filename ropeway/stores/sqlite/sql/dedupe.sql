@@ -22,6 +22,13 @@ SELECT CAST(json_group_array(json_array(key, json_object('id', holder, 'until', 
 FROM held_key
 WHERE queue = :queue AND key IN (SELECT value FROM json_each(:keys));
 
+-- statement: is_taken
+-- Takes :queue (a name), :key, :id. Returns whether the key is held, also if its time is over, or the job was added before.
+SELECT EXISTS (SELECT 1 FROM held_key WHERE held_key.queue = queue.id AND key = :key)
+    OR EXISTS (SELECT 1 FROM job WHERE job.queue = queue.id AND job.id = :id)
+FROM queue
+WHERE name = :queue;
+
 -- statement: of_jobs
 -- Takes :seqs (json) of jobs that have a key. Returns those of the keys that are held, each behind the place in the list.
 SELECT CAST(json_group_array(

@@ -1,5 +1,25 @@
 -- Jobs with dedupe keys in bundles, and those that are not added because of them.
--- Uses: bundle_fields, holds, added
+-- Uses: bundle_fields, holds, added, new_runs
+
+-- What jobs have rarely that have nothing but a key.
+local function keyed_apart(keys)
+  local rare = {}
+  for number = 1, #keys do
+    rare[number] = { extras_of_key(keys[number]), false, number, keys[number] }
+  end
+  return rare
+end
+
+-- Whether a hash has one of some fields.
+local function has_any(hash, fields)
+  local values = fields_of(hash, fields)
+  for i = 1, #fields do
+    if values[i] then
+      return true
+    end
+  end
+  return false
+end
 
 -- Notes the key of a job; false if another job of the call has the same.
 local function note_key(q, key)

@@ -2,9 +2,10 @@
 -- Uses: unpack, announcing, places, lines, parked, bundle_fields, new_runs, added, admission
 
 -- Adds to queues that are open. `texts` are those of all jobs, one after the other; `rare_of` is what `spread` returns, or
--- nil if no job has anything rare. Returns codes, numbers of new queues, and for each job that was deduplicated the id of the
+-- nil if no job has anything rare; `keys` has a dedupe key for each job, all different, if jobs of one queue have nothing else
+-- that is rare, and these can be stored in place of runs (see lib/new_runs.lua). Returns codes, numbers of new queues, and for each job that was deduplicated the id of the
 -- job that holds its key.
-local function add_all(queues, names, bundles, only_looks, texts, rare_of)
+local function add_all(queues, names, bundles, only_looks, texts, rare_of, keys)
   local text_at, text_of, verdicts, new_queues = 1, {}, {}, {}
 
   for i = 1, #queues do
@@ -65,8 +66,12 @@ local function add_all(queues, names, bundles, only_looks, texts, rare_of)
     if not is_plain then
       q.known[id] = value
     end
-    local own = rare_of and rare_of[at]
-    if own then
+    local own, key = rare_of and rare_of[at], keys and keys[at]
+    if key then
+      local extra = q.extra + 2
+      q.runs[extra - 1], q.runs[extra], q.extra = id, key, extra
+      q.taken[extra - 1], q.taken[extra] = key, id
+    elseif own then
       flagged = flagged or flagged_run('')
       local extra = q.extra + 2
       q.extras[extra - 1], q.extras[extra], q.extra = id, own[EXTRAS], extra
@@ -169,6 +174,12 @@ local function add_all(queues, names, bundles, only_looks, texts, rare_of)
       queues[job[QUEUE]].known[job[ID]] = text_of[at]
     end
   end
+  if keys and (not is_plain or has_any(queues[1].base .. ':held', keys)) then
+    -- Each job is judged by itself.
+    return add_all(queues, names, bundles, only_looks, texts, spread(keyed_apart(keys)))
+  elseif keys then
+    queues[1].taken = {}
+  end
   if has_keys then
     local are_free
     keyed, are_free = begin_keys(queues, rare_of, text_of, store, only_looks)
@@ -215,12 +226,12 @@ local function add_all(queues, names, bundles, only_looks, texts, rare_of)
 end
 
 -- Takes what `add` takes.
-local function add_bundles(now, names, bundles, number_of_queues, only_looks, rare, texts)
+local function add_bundles(now, names, bundles, number_of_queues, only_looks, rare, texts, keys)
   local queues = {}
   for i = 1, number_of_queues do
     queues[i] = open_queue(KEYS[i], now)
   end
-  local answer = add_all(queues, names, bundles, only_looks, texts, #rare > 0 and spread(rare) or nil)
+  local answer = add_all(queues, names, bundles, only_looks, texts, #rare > 0 and spread(rare) or nil, keys)
   if queues[1].step and queues[1].step.is_shared then
     answer[4] = in_flows().conclude(queues[1])
     notice_drained(queues[1])

@@ -10,12 +10,17 @@ local function has_extras(run)
   return byte(run, STALLED) == WITH_EXTRAS
 end
 
--- The extras of many jobs, by the place of each in `ids`; nil if none has any.
+-- The extras of many jobs, by the place of each in `ids`; nil if none has any. A folded run is replaced by a whole one, whose
+-- place means nothing.
 local function extras_of(q, ids, runs)
   local places, flagged, found = {}, {}, nil
   for i = 1, #ids do
-    if runs[i] and has_extras(runs[i]) then
+    local flag = runs[i] and byte(runs[i], STALLED)
+    if flag == WITH_EXTRAS then
       places[#places + 1], flagged[#flagged + 1] = i, ids[i]
+    elseif flag ~= false and flag ~= WITHOUT_EXTRAS then
+      found = found or {}
+      found[i], runs[i] = extras_of_key(runs[i]), flagged_run(ANY_PLACE)
     end
   end
   local stored = fields_of(q.base .. ':extras', flagged)

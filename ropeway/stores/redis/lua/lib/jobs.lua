@@ -35,8 +35,11 @@ local function load_job(q, id)
   if not value then
     return nil
   end
-  local run = call('HGET', q.base .. ':runs', id)
-  local job = { id = id, value = value, run = run, place = place_of(value) }
+  local run, place = call('HGET', q.base .. ':runs', id), place_of(value)
+  if run and is_folded(run) then
+    run = unfold(q, id, run, place)
+  end
+  local job = { id = id, value = value, run = run, place = place }
   job.state = run and RUN_STATES[sub(run, 1, 1)]
   if not job.state then
     job.due = q.row[DELAYED] > 0 and call('ZSCORE', q.base .. ':delayed', sub(job.place, 4) .. id)

@@ -10,7 +10,9 @@
 -- Uses: calls
 local UNTIL, FINISHED_AT, STARTED_AT, RENEWED_AT, MADE, STARTS, STALLED, TOKEN = 2, 11, 20, 29, 38, 43, 48, 53
 local ALONE = '\207\0\0\0\0\0\0\0\1'
-local WITH_EXTRAS, EARLY_PROGRESS, WITH_MARKS = 210, 210, 210
+local WITH_EXTRAS, WITHOUT_EXTRAS, EARLY_PROGRESS, WITH_MARKS = 210, 206, 210, 210
+-- For runs whose place nobody reads.
+local ANY_PLACE = string.rep('0', 10)
 
 local function is_held(run, token)
   return byte(run) == 97 and sub(run, TOKEN, TOKEN + #token - 1) == token

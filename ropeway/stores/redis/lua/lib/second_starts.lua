@@ -1,15 +1,19 @@
 -- Claimed jobs that have a run already: because of an earlier attempt, or because of extras.
 -- Uses: records, marks
 local COUNTERS_OF_NEW = NONE .. NONE .. char(WITH_EXTRAS) .. sub(NONE, 2)
-local ANY_PLACE = string.rep('0', 10)
 
 -- Collects such jobs of one claim; `times` and `holder` are pieces of their runs.
 local function begin_again(times, holder)
-  local again, known, number = { numbers = {}, ids = {}, runs = {}, is_new = {} }, {}, 0
+  local again, known, number = { numbers = {}, ids = {}, runs = {}, is_new = {}, folded = {} }, {}, 0
 
   -- The run of a job that starts now, without its place; `at` is its number in the claim.
   function again.start(at, id, before)
-    local counters = sub(before, MADE, TOKEN - 1)
+    local counters = COUNTERS_OF_NEW
+    if is_folded(before) then
+      again.folded[#again.folded + 1], again.folded[#again.folded + 2] = id, extras_of_key(before)
+    else
+      counters = sub(before, MADE, TOKEN - 1)
+    end
     local run = known[counters]
     if not run then
       run = times .. sub(counters, 1, 5) .. pack_count(unpack_count(sub(counters, 6, 10)) + 1) .. sub(counters, 11) .. holder
@@ -43,6 +47,7 @@ end
 -- other and have the same, as siblings have. A rest begins with the number of fields of the record, in one byte.
 local function pack_rests(q, again)
   local reasons, progress = words_of(q, again)
+  call_with('HSET', q.base .. ':extras', again.folded or {})
   local extras, known, rests, last = extras_of(q, again.ids, again.runs) or {}, {}, {}, nil
   local marks, marked = marks_of(q, again.ids, again.runs)
   -- From now on they wait for none.
