@@ -57,7 +57,16 @@ async def _send_back(store: Store, letter: JobRecord) -> bool:
             return False
     elif job is None:
         back = Extras(dead_letter=letter.queue)
-        again = NewJob(origin.queue, origin.id, letter.name, letter.data, letter.options, extras=back)
+        again = NewJob(
+            origin.queue,
+            origin.id,
+            letter.name,
+            letter.data,
+            letter.options,
+            priority=origin.priority,
+            tags=origin.tags,
+            extras=back,
+        )
         [[added]] = await store.add([[again]])
         if added.verdict == "conflict":
             return False

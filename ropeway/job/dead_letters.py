@@ -16,7 +16,7 @@ def dead_letter_id(queue: str, id: str, at: Instant) -> str:
 
 def dead_letter_of(job: JobRecord, dead_letter: str, at: Instant) -> NewJob:
     """The dead letter of a job that has just failed. It has no dead letter itself."""
-    origin = Origin(job.queue, job.id, job.reason or "", job.attempts_made, at)
+    origin = Origin(job.queue, job.id, job.reason or "", job.attempts_made, at, priority=job.priority, tags=job.tags)
     id = dead_letter_id(job.queue, job.id, at)
     return NewJob(dead_letter, id, job.name, job.data, job.options, extras=Extras(origin=origin))
 

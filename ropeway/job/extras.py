@@ -24,6 +24,9 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     result: JsonText | None = None
     stage: str | None = None
     """In a callback of retention: what was done to that job, "stale" or "deleted"."""
+    priority: int = 0
+    tags: tuple[str, ...] = ()
+    """As it had them, also if it is gone when its dead letter is sent back. Callbacks do not say these."""
 
 
 class WebhookRule(msgspec.Struct, frozen=True, gc=False):

@@ -47,7 +47,17 @@ def delivery_id(queue: str, id: str, at: Instant, event: str) -> str:
 
 def delivery_of(job: JobRecord, webhook: WebhookRule, at: Instant) -> NewJob:
     """The delivery about a job that has just ended. Its own end is not reported."""
-    origin = Origin(job.queue, job.id, job.reason or "", job.attempts_made, at, job.state, job.result)
+    origin = Origin(
+        job.queue,
+        job.id,
+        job.reason or "",
+        job.attempts_made,
+        at,
+        job.state,
+        job.result,
+        priority=job.priority,
+        tags=job.tags,
+    )
     id = delivery_id(job.queue, job.id, at, job.state)
     extras = Extras(origin=origin, webhook=WebhookRule(webhook.url))
     return NewJob(DELIVERIES, id, job.name, job.data, DELIVERY_OPTIONS, extras=extras)

@@ -417,8 +417,7 @@ def _unnumbered(jobs: Sequence[JobRecord]) -> list[JobRecord]:
 async def _announced(store: Store, queue: str) -> dict[tuple[str | None, str], list[Any]]:
     """The events of each job, in order, and of the whole queue, however the store grouped them in entries.
 
-    Jobs found by their ids and by their keys are apart: in one call a store may announce either first. A job whose wait
-    for another ends in the step in which it expires may or may not be announced as waiting before.
+    Jobs found by their ids and by their keys are apart: in one call a store may announce either first.
     """
     announced: defaultdict[tuple[str | None, str], list[Any]] = defaultdict(list)
     entries = (await store.events(queue, limit=100_000)).entries
@@ -426,8 +425,5 @@ async def _announced(store: Store, queue: str) -> dict[tuple[str | None, str], l
     for stored in entries:
         for event in expand(queue, stored.id, stored.entry):
             apart = event.name if event.name in ("duplicated", "deduplicated") else ""
-            of_job = announced[event.job_id, apart]
-            if event.name == "expired" and of_job and of_job[-1][:2] == ("waiting", event.at):
-                of_job.pop()
-            of_job.append((event.name, event.at, event.data))
+            announced[event.job_id, apart].append((event.name, event.at, event.data))
     return announced

@@ -108,14 +108,14 @@ class TestRedrive:
 
     @pytest.mark.every_store
     async def test_a_job_that_is_gone_is_added_again(self, queue: Queue, graves: Queue):
-        id = await bury(queue, {"to": "you"}, attempts=3, id="mine")
+        id = await bury(queue, {"to": "you"}, attempts=3, id="mine", priority=-2, tags=["eu"])
         await queue.remove(id)
 
         assert await graves.redrive() == 1
         job = await queue.get("mine")
         assert job is not None
         assert (job.snapshot.state, job.data, job.snapshot.attempts) == ("waiting", {"to": "you"}, 3)
-        assert job.snapshot.dead_letter == "graves"
+        assert (job.snapshot.dead_letter, job.snapshot.priority, [*job.snapshot.tags]) == ("graves", -2, ["eu"])
 
     async def test_one_that_fails_again_has_a_letter_again(self, queue: Queue, graves: Queue):
         id = await bury(queue)

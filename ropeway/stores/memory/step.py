@@ -23,7 +23,18 @@ class Step:
     `now` is the same instant for everything in it.
     """
 
-    __slots__ = ("_queues", "_reads_clock", "_revoked", "_wakes", "ended", "follow_ups", "news", "now", "shared")
+    __slots__ = (
+        "_queues",
+        "_reads_clock",
+        "_revoked",
+        "_wakes",
+        "ended",
+        "follow_ups",
+        "followers",
+        "news",
+        "now",
+        "shared",
+    )
 
     def __init__(self, shared: SharedState, now: Instant | None) -> None:
         self.shared = shared
@@ -31,6 +42,8 @@ class Step:
         self._reads_clock = now is None
         self.ended: list[tuple[JobRecord, Retention]] = []
         """Jobs that became final in this step, with their retention."""
+        self.followers: list[tuple[str, str]] = []
+        """Queues and ids of jobs that waited for the end of others by a dedupe key. Some may end in this step."""
         self.follow_ups: list[NewJob] = []
         """Letters of jobs that ended in this step, not yet added."""
         self.news: deque[News] = deque()

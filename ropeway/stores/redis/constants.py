@@ -46,7 +46,7 @@ CHILD_CODES: Final[Mapping[ChildState | ChildEnd, str]] = {
     "removed": "r",
 }
 _EXTRAS_OF_KEY: Final = pack(((), (), 0, Extras(dedupe=DedupeRule(""))))[:-1]
-"""The extras of a job that has nothing rare but a dedupe key, up to that."""
+"""The extras of a job that has nothing rare but a dedupe key, up to that key."""
 CHUNK_OF_KEYS: Final = 500
 """How many children of a parent are listed in one field."""
 POLICY_CODES: Final[Mapping[Policy, str]] = {"fail": "f", "ignore": "i", "remove": "r", "continue": "c", "wait": "w"}
@@ -72,11 +72,6 @@ def literal(value: object) -> str:
         case Iterable():
             return f"{{ {', '.join(map(literal, value))} }}"
     raise TypeError(f"Lua has no literal for {value!r}")
-
-
-def _bytes(value: bytes) -> str:
-    """Bytes as a text of Lua."""
-    return "'" + "".join(f"\\{byte:03}" for byte in value) + "'"
 
 
 def _set(members: Iterable[str]) -> dict[str, bool]:
@@ -149,7 +144,7 @@ def _dedupe_pieces() -> dict[str, Any]:
         # Modes for which the state of the holder does not matter.
         "ALWAYS_FINDS": literal(_set(mode for mode in MODES if {*ACTIONS[mode].values()} == {"find"})),
         "SUPERSEDED": SUPERSEDED,
-        "EXTRAS_OF_KEY": _bytes(_EXTRAS_OF_KEY),
+        "EXTRAS_OF_KEY": ", ".join(map(str, _EXTRAS_OF_KEY)),
     }
 
 

@@ -183,6 +183,10 @@ class Placing:
             self.store()
             if action == "follow":
                 assert hold.next is not None, "the other case is above"
+                if self._state(job.queue, hold.next) == "active":
+                    # It was promoted by hand: the new job waits for its end instead.
+                    self._hold(job.queue, rule.key, KeyHolder(hold.next, next=job.id))
+                    return None
                 self._refresh(job, hold.next)
                 return hold.next
             if action in ("refresh", "postpone"):

@@ -21,6 +21,7 @@ from ...job.states import FINAL, State
 from .decoding import decoder
 from .families import Family, News, Notes, read_families
 from .finishing import NOTHING, Aftermath, Ending, Removal, apply_retention, drop, finish, keep_of_failed
+from .held_keys import start_followers
 from .locating import delete_state_rows, grouped
 from .statements import statements
 from .storing import known_ids, portions, store
@@ -78,8 +79,8 @@ class Ends:
 
     def __init__(self, tx: Transaction, row: QueueRow, now: Instant) -> None:
         self.tx, self.row, self.now = tx, row, now
-        self.promoted: set[int] = set()
-        """Sequence numbers of jobs that waited for the end of others by a dedupe key. Some may have ended since."""
+        self._followers: list[tuple[QueueRow, Sequence[str]]] = []
+        """Ids of jobs that waited for the end of others by a dedupe key. Some may end in the same call."""
         self._news: list[News] = []
         """What parents are to be told."""
         self._follow_ups: list[NewJob] = []
@@ -100,20 +101,27 @@ class Ends:
         self._end(self.row, move, jobs, attempts=attempts, stalls=stalls, detail=detail)
 
     def remove(self, jobs: Sequence[Removal], *, quietly: bool = False) -> None:
-        self._note(drop(self.tx, self.row, jobs, self.now, quietly=quietly))
+        self._note(self.row, drop(self.tx, self.row, jobs, self.now, quietly=quietly))
 
     def begin_to_wait(self, families: Iterable[Family]) -> None:
         """Parents wait for their children since now."""
         self._awaiting += families
 
     def conclude(self) -> None:
-        """Tells parents, which may end too, adds follow-ups, and applies the retention of all that ended."""
+        """Tells parents, which may end too, lets followers go on, adds follow-ups, and applies retention."""
         if self._news or self._awaiting:
             self._tell_parents()
+        self.start_followers()
         if self._follow_ups:
             self._add_follow_ups()
         for row, state, ended in self._ended:
             apply_retention(self.tx, row, state, ended, self.now)
+
+    def start_followers(self) -> None:
+        """Lets jobs go on that waited for a dedupe key. Call it before adds of the same call: these may find them."""
+        followers, self._followers = self._followers, []
+        for row, ids in followers:
+            start_followers(self.tx, row, ids, self.now)
 
     def add_later(self, jobs: Iterable[NewJob]) -> None:
         self._follow_ups += jobs
@@ -121,14 +129,15 @@ class Ends:
     def _end(self, row: QueueRow, move: MoveName, jobs: Sequence[Ending], **more: Any) -> None:
         if row.stages is not None:
             jobs = [replace(job, keep=row.stages.keep(job.keep)) for job in jobs]
-        self._note(finish(self.tx, row, move, jobs, self.now, **more))
+        self._note(row, finish(self.tx, row, move, jobs, self.now, **more))
         self._ended.append((row, MOVES[move].targets[0], jobs))
 
-    def _note(self, after: Aftermath) -> None:
+    def _note(self, row: QueueRow, after: Aftermath) -> None:
         if after is not NOTHING:
             self._news += after.news
             self._follow_ups += after.follow_ups
-            self.promoted |= after.promoted
+            if after.followers:
+                self._followers.append((row, after.followers))
 
     def _add_follow_ups(self) -> None:
         jobs, self._follow_ups = self._follow_ups, []
@@ -229,7 +238,8 @@ class Ends:
             level = [child.family for child in orphans if child.family is not None]
             families += level
         for name, jobs in grouped(removed, lambda one: one[0]).items():
-            self._note(drop(self.tx, self._row(name), [job for _, job in jobs], self.now))
+            row = self._row(name)
+            self._note(row, drop(self.tx, row, [job for _, job in jobs], self.now))
         return families
 
     def _orphan(self, families: Sequence[int]) -> list[Child]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from ...job.codec import JsonText
 from ...job.follow_ups import follow_ups_of
@@ -81,8 +79,8 @@ class Aftermath(NamedTuple):
     """What to tell parents."""
     follow_ups: Sequence[NewJob] = ()
     """Letters to add."""
-    promoted: AbstractSet[int] = frozenset()
-    """Sequence numbers of jobs that waited for the end of others by a dedupe key, and no longer do."""
+    followers: Sequence[str] = ()
+    """Ids of jobs that waited for the end of these by a dedupe key. They go on, unless they end in the same call."""
 
 
 NOTHING: Final = Aftermath()
@@ -105,10 +103,9 @@ def finish(
     """
     [state] = MOVES[move].targets
     has = _all_bits(jobs)
-    promoted: AbstractSet[int] = frozenset()
+    followers: Sequence[str] = ()
     if has & HAS_KEY:
-        promoted = free_keys(tx, row, [(job.seq, job.id, True) for job in jobs if job.has & HAS_KEY], now)
-        jobs = [_now_waiting(job) if job.seq in promoted else job for job in jobs] if promoted else jobs
+        followers = free_keys(tx, row, [(job.seq, job.id, True) for job in jobs if job.has & HAS_KEY])
     values = {
         "state": state,
         "now": now,
@@ -135,7 +132,7 @@ def finish(
     news = news_of(tx, row, move, told) if told else ()
     writes = HAS_WEBHOOK | HAS_DEAD_LETTER if state == "failed" else HAS_WEBHOOK
     writers = [job.seq for job in jobs if job.has & writes] if has & writes else []
-    return Aftermath(news, _follow_ups(tx, row, writers, now) if writers else (), promoted)
+    return Aftermath(news, _follow_ups(tx, row, writers, now) if writers else (), followers)
 
 
 def _all_bits(jobs: Sequence[Ending] | Sequence[Removal]) -> int:
@@ -144,12 +141,6 @@ def _all_bits(jobs: Sequence[Ending] | Sequence[Removal]) -> int:
     for job in jobs:
         bits |= job.has
     return bits
-
-
-def _now_waiting(job: Ending) -> Ending:
-    """A job that ends in the same step in which it was promoted."""
-    detail = {**job.detail, "prev": "waiting"} if job.detail and "prev" in job.detail else job.detail
-    return replace(job, source="waiting", detail=detail)
 
 
 def _follow_ups(tx: Transaction, row: QueueRow, seqs: Sequence[int], now: Instant) -> list[NewJob]:
@@ -166,11 +157,9 @@ def drop(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant, 
     if not jobs:
         return NOTHING
     has = _all_bits(jobs)
-    promoted: AbstractSet[int] = frozenset()
+    followers: Sequence[str] = ()
     if has & HAS_KEY:
-        keyed = [(job.seq, job.id, job.state in FINAL) for job in jobs if job.has & HAS_KEY]
-        promoted = free_keys(tx, row, keyed, now)
-        jobs = [replace(job, state="waiting") if job.seq in promoted else job for job in jobs] if promoted else jobs
+        followers = free_keys(tx, row, [(job.seq, job.id, job.state in FINAL) for job in jobs if job.has & HAS_KEY])
     told = [(job.seq, job.id, None, None) for job in jobs if job.has & HAS_PARENTS and job.state not in FINAL]
     news = news_of(tx, row, "remove", told) if told else ()
     for state, group in grouped(jobs, _state).items():
@@ -182,7 +171,7 @@ def drop(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], now: Instant, 
     _delete(tx, row, jobs, has)
     if not quietly:
         row.announce("remove", now, None, [(job.id, {"prev": job.state}) for job in jobs])
-    return Aftermath(news, promoted=promoted)
+    return Aftermath(news, followers=followers)
 
 
 def _delete(tx: Transaction, row: QueueRow, jobs: Sequence[Removal], has: int) -> None:

@@ -36,19 +36,17 @@ def write_holds(tx: Transaction, row: QueueRow, holds: Mapping[str, KeyHolder | 
         tx.run(_SQL["free"], {"queue": row.id, "keys": as_json(free)})
 
 
-def start_followers(tx: Transaction, row: QueueRow, ids: Sequence[str], now: Instant) -> set[int]:
-    """Promotes jobs that wait for the end of a holder, if they are still delayed; returns their sequence numbers."""
+def start_followers(tx: Transaction, row: QueueRow, ids: Sequence[str], now: Instant) -> None:
+    """Promotes jobs that wait for the end of a holder, if they are still delayed."""
     followers = _delayed(tx.get(_SQL["delayed"], {"queue": row.id, "ids": as_json(ids)})) if ids else []
     if followers:
         promote(tx, row, followers, now)
-    return {seq for seq, _ in followers}
 
 
-def free_keys(tx: Transaction, row: QueueRow, jobs: Sequence[Gone], now: Instant) -> set[int]:
-    """Frees keys of jobs that end or are removed, before that is written, and lets jobs that wait for them go on.
+def free_keys(tx: Transaction, row: QueueRow, jobs: Sequence[Gone]) -> list[str]:
+    """Frees keys of jobs that end or are removed, before that is written; returns the ids of jobs that waited for them.
 
-    Returns the sequence numbers of these: they may be among those that leave. A key that is held for a time stays,
-    unless its job is removed before its end.
+    A key that is held for a time stays, unless its job is removed before its end.
     """
     found = _of_jobs(tx.get(_SQL["of_jobs"], {"seqs": as_json([seq for seq, _, _ in jobs])}))
     holds: dict[str, KeyHolder | None] = {key: hold for _, key, hold in found}
@@ -67,4 +65,4 @@ def free_keys(tx: Transaction, row: QueueRow, jobs: Sequence[Gone], now: Instant
                 followers.append(hold.next)
     if changed:
         write_holds(tx, row, changed)
-    return start_followers(tx, row, followers, now)
+    return followers

@@ -24,7 +24,6 @@ _UPDATE: Final = statements("update")
 Fields: TypeAlias = tuple[int | None, int | None, Instant | None]
 """Priority, order and due_at; None keeps what is there."""
 _KEPT: Final[Fields] = (None, None, None)
-_DONE_DELAYED: Final = Answer("done", "delayed")
 
 
 @writes(commands.Cancel)
@@ -34,9 +33,8 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
     busy = row.busy
     answers: list[Answer] = []
     reached: list[tuple[LocatedJob, State]] = []
-    found = locate(tx, row, ids)
     ends = Ends(tx, row, now)
-    for job in found:
+    for job in locate(tx, row, ids):
         state = job.state
         if state is None:
             answers.append(MISSING)
@@ -53,17 +51,7 @@ def cancel(tx: Transaction, queue: str, ids: Sequence[str], reason: str | None) 
         ends.end("cancel", ended, detail=None if reason is None else {"reason": reason})
         ends.conclude()
         tx.notice_drained(row, busy)
-    return _in_order(answers, found, ends.promoted)
-
-
-def _in_order(answers: list[Answer], found: Sequence[LocatedJob], promoted: set[int]) -> list[Answer]:
-    """Answers as if the jobs had been reached one by one: the end of one may have promoted another."""
-    if not promoted:
-        return answers
-    return [
-        Answer("done", "waiting") if job.seq in promoted and answer == _DONE_DELAYED else answer
-        for job, answer in zip(found, answers, strict=True)
-    ]
+    return answers
 
 
 @writes(commands.Promote)
@@ -123,8 +111,7 @@ def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list
     busy = row.busy
     answers: list[Answer] = []
     reached: list[tuple[LocatedJob, State]] = []
-    found = locate(tx, row, ids)
-    for job in found:
+    for job in locate(tx, row, ids):
         if job.state is None:
             answers.append(MISSING)
         elif job.state == "active" and not force:
@@ -137,7 +124,7 @@ def remove(tx: Transaction, queue: str, ids: Sequence[str], force: bool) -> list
     ends.remove([Removal(job.seq, job.id, state, job.has, job.token) for job, state in reached])
     ends.conclude()
     tx.notice_drained(row, busy)
-    return _in_order(answers, found, ends.promoted)
+    return answers
 
 
 @writes(commands.ClearLog)

@@ -52,6 +52,7 @@ def _write(tx: Transaction, ends: Ends, write: ScheduleWrite, there: dict[str, S
         values |= {"value": schedule.value, "next_at": schedule.next_at, "version": schedule.version}
         tx.run(_SQL["write"], values)
         there[write.id] = schedule
+    ends.start_followers()
     added = [answer for [answer] in add(tx, [[job] for job in write.adds])] if write.adds else []
     if write.removes:
         _remove(tx, ends, write.removes)

@@ -77,6 +77,7 @@ def _settle(ends: Ends, outcomes: Sequence[Outcome]) -> list[Answer]:
     for move, ids in fenced.lost.items():
         row.announce("lock-lost", ends.now, jobs=[(id, {"move": move}) for id in ids])
     if fenced.adds:
+        ends.start_followers()
         add(tx, fenced.adds)
     return fenced.answers
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ...job.dead_letters import dead_letter_id
 from ...job.extras import Extras, Origin
 from ...job.failure import EXPIRED_REASON
@@ -31,6 +33,18 @@ class TestDeadLetters:
         assert (letter.options, letter.created_at, letter.attempts_made) == (held.options, NOW + 5, 0)
         assert letter.extras == Extras(origin=Origin(QUEUE, "job", 'no "luck"\n', 1, NOW + 5))
         assert (await read(store, "job")).state == "failed"
+
+    async def test_the_origin_says_priority_and_tags(self, store: Store) -> None:
+        held = await active(store, id="job", priority=-7, tags=("eu", 'a "b"'), extras=LETTER)
+
+        await store.settle(QUEUE, [fail(held)], now=NOW)
+
+        origin = Origin(QUEUE, "job", "", 1, NOW, priority=-7, tags=("eu", 'a "b"'))
+        [(_, found)] = await letters(store)
+        assert found is not None
+        assert replace(found, reason=origin.reason) == origin
+        letter = await read(store, dead_letter_id(QUEUE, "job", NOW), DEAD)
+        assert (letter.priority, letter.tags) == (0, ())
 
     async def test_it_is_added_like_any_job(self, store: Store) -> None:
         held = await active(store, id="job", extras=LETTER)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ...job.dedupe import SUPERSEDED
+from ...job.dedupe import SUPERSEDED, DedupeRule
+from ...job.extras import Extras
 from ...store.contract import Store
-from ...store.values import Added, KeyHolder, StallRules
+from ...store.values import Added, Answer, KeyHolder, StallRules
 from ..arrange import claim, claim_one, entries, events_of, is_gone, read
 from ..factories import (
     ELSEWHERE,
@@ -169,6 +170,70 @@ class TestKeepLast:
         await store.settle(QUEUE, [complete(running)], now=NOW)
 
         assert await store.dedupe(QUEUE, "key", now=NOW) is None
+
+    async def test_behind_one_that_was_promoted_and_started_another_waits(self, store: Store) -> None:
+        held = await holder(store, "active", "keep-last")
+        await offer(store, keyed("key", "keep-last", id="next"))
+        await store.promote(QUEUE, ["next"], now=NOW)
+        running = await claim_one(store)
+
+        assert await offer(store, keyed("key", "keep-last", id="last", data="2")) == [Added("last", "created")]
+        newest = await offer(store, keyed("key", "keep-last", id="newest", data="3"))
+
+        assert newest == [Added("last", "deduplicated")]
+        assert await store.dedupe(QUEUE, "key", now=NOW) == KeyHolder("next", next="last")
+        await store.settle(QUEUE, [complete(held)], now=NOW)
+        assert await claim(store) == []
+        await store.settle(QUEUE, [complete(running)], now=NOW)
+        [job] = await claim(store)
+        assert (job.id, job.data) == ("last", "3")
+        assert await store.dedupe(QUEUE, "key", now=NOW) == KeyHolder("last")
+
+    async def test_one_that_was_promoted_and_waits_gets_the_newest_data(self, store: Store) -> None:
+        await holder(store, "active", "keep-last")
+        await offer(store, keyed("key", "keep-last", id="next"))
+        await store.promote(QUEUE, ["next"], now=NOW)
+
+        assert await offer(store, keyed("key", "keep-last", data="2")) == [Added("next", "deduplicated")]
+
+        assert (await claim_one(store)).data == "2"
+
+    @pytest.mark.parametrize("ids", [("holder", "next"), ("next", "holder")])
+    async def test_cancelled_with_the_active_one_it_never_waits(self, store: Store, ids: tuple[str, str]) -> None:
+        await holder(store, "active", "keep-last")
+        await offer(store, keyed("key", "keep-last", id="next"))
+
+        answers = await store.cancel(QUEUE, ids, now=NOW)
+
+        states = {"holder": Answer("done", "active"), "next": Answer("done", "delayed")}
+        assert answers == [states[id] for id in ids]
+        moves = [entry.what for entry in await entries(store) for id, _ in entry.jobs if id == "next"]
+        assert moves == ["add", "cancel"]
+        assert await store.dedupe(QUEUE, "key", now=NOW) is None
+
+    @pytest.mark.parametrize("ids", [("holder", "next"), ("next", "holder")])
+    async def test_removed_with_the_active_one_it_never_waits(self, store: Store, ids: tuple[str, str]) -> None:
+        await holder(store, "active", "keep-last")
+        await offer(store, keyed("key", "keep-last", id="next"))
+
+        answers = await store.remove(QUEUE, ids, force=True, now=NOW)
+
+        states = {"holder": Answer("done", "active"), "next": Answer("done", "delayed")}
+        assert answers == [states[id] for id in ids]
+        assert await events_of(store, "promote") == []
+        assert await store.dedupe(QUEUE, "key", now=NOW) is None
+
+    async def test_if_it_expires_when_the_active_one_is_given_up_it_never_waits(self, store: Store) -> None:
+        await holder(store, "active", "keep-last")
+        rule = Extras(start_within=SECOND, dedupe=DedupeRule("key", "keep-last"))
+        await offer(store, new_job("next", extras=rule))
+
+        ticked = await store.tick(QUEUE, StallRules(on_stalled="fail"), now=NOW + LOCK)
+
+        assert (ticked.given_up, ticked.expired) == (["holder"], 1)
+        moves = [entry.what for entry in await entries(store) for id, _ in entry.jobs if id == "next"]
+        assert moves == ["add", "expire"]
+        assert await store.dedupe(QUEUE, "key", now=NOW + LOCK) is None
 
     async def test_its_data_is_not_replaced_by_that_of_another_name(self, store: Store) -> None:
         await holder(store, "active", "keep-last")

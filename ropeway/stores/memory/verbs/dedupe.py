@@ -11,7 +11,7 @@ from ....store.commands import ReadDedupe, ReleaseDedupe
 from ....store.values import BATCH, KeyHolder
 from ..queue_data import QueueData
 from ..step import Step
-from .dedupe_keys import start_next
+from .dedupe_keys import start_follower, start_followers
 from .ending import end, keep_of_failed, revoke
 
 
@@ -20,6 +20,8 @@ def take_key(step: Step, job: NewJob, rule: DedupeRule) -> str | None:
 
     Otherwise returns the id of the job that is found instead.
     """
+    # The holder may be one that goes on because another has ended in this step.
+    start_followers(step)
     queue = step.queue(job.queue)
     hold = queue.held_keys.get(rule.key)
     if hold is not None and not hold.is_over(step.now):
@@ -37,7 +39,7 @@ def take_key(step: Step, job: NewJob, rule: DedupeRule) -> str | None:
                 _supersede(step, queue.jobs[id], job.id)
         else:
             # The key passes to the new job, so nothing else would let the follower go on.
-            start_next(step, job.queue, hold)
+            start_follower(step, job.queue, hold.next)
     queue.assign(queue.held_keys, rule.key, KeyHolder(job.id, rule.held_until(step.now)))
     return None
 
@@ -58,7 +60,7 @@ def release_dedupe(step: Step, command: ReleaseDedupe) -> bool:
     if hold is None:
         return False
     queue.assign(queue.held_keys, command.key, None)
-    start_next(step, command.queue, hold)
+    start_follower(step, command.queue, hold.next)
     return not hold.is_over(step.now)
 
 
@@ -74,11 +76,16 @@ def _follow(step: Step, job: NewJob, key: str, hold: KeyHolder) -> str | None:
 
     The key then passes on at the end of its holder, also if it was held for a time: else nothing would start the job.
     """
-    if hold.next is not None:
+    queue = step.queue(job.queue)
+    if hold.next is None:
+        holder = hold.id
+    elif queue.jobs[hold.next].state == "active":
+        # It was promoted by hand: the new job waits for its end instead.
+        holder = hold.next
+    else:
         _refresh(step, hold.next, job)
         return hold.next
-    queue = step.queue(job.queue)
-    queue.assign(queue.held_keys, key, KeyHolder(hold.id, next=job.id))
+    queue.assign(queue.held_keys, key, KeyHolder(holder, next=job.id))
     return None
 
 

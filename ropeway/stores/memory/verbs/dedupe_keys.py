@@ -12,7 +12,7 @@ from .storing import promote_one
 
 
 def free_key(step: Step, job: JobRecord, key: str) -> None:
-    """Frees the key of a job that has ended, or is removed, and lets the job that waits for it go on.
+    """Frees the key of a job that has ended, or is removed; `conclude` lets the job that waits for it go on.
 
     A key that is held for a time stays, unless the job is removed before its end.
     """
@@ -24,13 +24,20 @@ def free_key(step: Step, job: JobRecord, key: str) -> None:
         queue.assign(queue.held_keys, key, replace(hold, next=None))
     elif hold.id == job.id and (hold.until is None or job.state not in FINAL):
         queue.assign(queue.held_keys, key, None if hold.next is None else KeyHolder(hold.next))
-        start_next(step, job.queue, hold)
+        if hold.next is not None:
+            step.followers.append((job.queue, hold.next))
 
 
-def start_next(step: Step, name: str, hold: KeyHolder) -> None:
-    """Promotes the job that waits for the end of the holder, if there is one."""
+def start_followers(step: Step) -> None:
+    """Promotes jobs that waited for the end of others, if they are still delayed."""
+    followers, step.followers = step.followers, []
+    for name, id in followers:
+        start_follower(step, name, id)
+
+
+def start_follower(step: Step, name: str, id: str | None) -> None:
     queue = step.queue(name)
-    successor = None if hold.next is None else queue.jobs.get(hold.next)
-    if successor is not None and successor.state == "delayed":
-        queue.separate(successor.id)
-        promote_one(step, successor)
+    follower = None if id is None else queue.jobs.get(id)
+    if follower is not None and follower.state == "delayed":
+        queue.separate(follower.id)
+        promote_one(step, follower)

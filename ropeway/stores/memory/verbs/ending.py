@@ -19,7 +19,7 @@ from ....job.states import FINAL, State
 from ....store.values import BATCH, RevokedLock, Why
 from ..families import Family
 from ..step import Step
-from .dedupe_keys import free_key
+from .dedupe_keys import free_key, start_followers
 from .flows import news_of, note_end, orphan, release
 from .storing import store
 
@@ -89,12 +89,13 @@ def revoke(step: Step, job: JobRecord, why: Why) -> None:
 
 
 def conclude(step: Step) -> None:
-    """Tells the parents of jobs that ended, which may end too; adds follow-ups; applies retention to all of them."""
+    """Tells the parents of jobs that ended, which may end too; starts followers; adds follow-ups; applies retention."""
     # A list, not recursion: flows may be deep.
     while step.news:
         found = note_end(step, step.news.popleft())
         if found is not None:
             judge(step, *found)
+    start_followers(step)
     for new in step.follow_ups:
         # A job that ends twice in the same millisecond and in the same way leaves one.
         if new.id not in step.queue(new.queue).jobs:

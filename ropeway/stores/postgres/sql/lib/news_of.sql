@@ -59,7 +59,8 @@ BEGIN
                 json_build_object(
                     'queue', queue_name, 'id', given.id,
                     'reason', CASE WHEN given.ended = 'completed' THEN '' ELSE coalesce(given.reason, '') END,
-                    'attempts', given.attempts, 'at', instant, 'event', given.ended, 'result', given.result
+                    'attempts', given.attempts, 'at', instant, 'event', given.ended, 'result', given.result,
+                    'priority', j.priority, 'tags', coalesce(j.tags, '{}')
                 ) AS origin
             FROM ropeway.job AS j
             WHERE j.queue = given.queue AND j.id = given.id

@@ -12,6 +12,7 @@ DECLARE
     only_finds CONSTANT boolean := mode IN ({{FINDING_MODES}});
     hold ropeway.held_key;
     is_over boolean;
+    is_started boolean;
     action text;
     after record;
 BEGIN
@@ -40,9 +41,14 @@ BEGIN
                 (SELECT p.state::text FROM ropeway.whole_job AS p WHERE p.queue = queue_id AND p.id = hold.holder), 'completed'
             ));
         END IF;
-        IF action = '{{ACTION_FOLLOW}}' AND hold.next IS NULL THEN
+        -- One that was promoted by hand may be active: then the new job waits for its end instead.
+        is_started := action = '{{ACTION_FOLLOW}}' AND hold.next IS NOT NULL
+            AND EXISTS (SELECT FROM ropeway.active AS a WHERE a.queue = queue_id AND a.id = hold.next);
+        IF action = '{{ACTION_FOLLOW}}' AND (hold.next IS NULL OR is_started) THEN
             -- From now on it is not held for a time: it passes on when its holder ends.
-            UPDATE ropeway.held_key AS k SET next = job_id, until = NULL WHERE k.queue = queue_id AND k.key = wanted;
+            UPDATE ropeway.held_key AS k
+            SET next = job_id, until = NULL, holder = CASE WHEN is_started THEN k.next ELSE k.holder END
+            WHERE k.queue = queue_id AND k.key = wanted;
             follows := true;
             RETURN;
         ELSIF action NOT IN ('{{ACTION_TAKE}}', '{{ACTION_REPLACE}}') THEN

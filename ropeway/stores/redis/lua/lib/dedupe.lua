@@ -42,13 +42,20 @@ local function supersede(q, ids, by)
   step.endings[#step.endings + 1] = { q, cancelled }
 end
 
-local function follow(q, id, key, hold, text)
-  if hold.next then
-    refresh(q, hold.next, text)
-    return hold.next
+-- Puts a job behind the holder of its key, or gives its data to the one that is there. Returns the id of that job.
+local function follow(q, id, key, hold, text, only_looks)
+  local next = hold.next and load_job(q, hold.next)
+  -- One that was promoted by hand may be active: then the new job waits for its end instead.
+  local is_started = next and next.state == '{{ACTIVE}}'
+  local found = hold.next and not is_started and hold.next or id
+  if only_looks then
+    return found
+  elseif found ~= id then
+    refresh(q, found, text)
+    return found
   end
   -- At the end of the holder the key passes on, also if it was held for a time: else nothing would start the job.
-  local stored = pack_hold(hold.id, 0, id)
+  local stored = pack_hold(is_started and hold.next or hold.id, 0, id)
   call('HSET', q.base .. ':held', key, stored)
   q.holds[key] = stored
   return id
@@ -82,7 +89,7 @@ local function meet(queues, q, id, own, text, write)
     end
     return hold.id
   elseif action == '{{ACTION_FOLLOW}}' then
-    local found = write and follow(q, id, own[KEY], hold, text) or hold.next or id
+    local found = follow(q, id, own[KEY], hold, text, not write)
     return found, found == id
   end
   if write and action == '{{ACTION_REPLACE}}' then

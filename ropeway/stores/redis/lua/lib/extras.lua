@@ -45,10 +45,6 @@ local function has_rules(extras)
   return extras and byte(extras) - 144 >= RULES
 end
 
-local function rules_of(extras)
-  return has_rules(extras) and cmsgpack.unpack(extras)[RULES] or nil
-end
-
 -- The piece of extras that is the `Extras` of the job, as the client packed it: Lua cannot tell an empty map from a list.
 local function rules_in(extras)
   local at = 1

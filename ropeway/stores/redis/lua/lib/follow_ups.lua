@@ -25,8 +25,8 @@ local function with_options(value, options)
   return sub(value, 1, options_at - 1) .. pack_text(options)
 end
 
--- Notes the follow-ups of a job that has just ended; `word` is its result or reason.
-local function note_follow_ups(q, id, rules, state, word)
+-- Notes the follow-ups of a job that has just ended; `rules` and `tags` are of its extras, `word` is its result or reason.
+local function note_follow_ups(q, id, rules, tags, state, word)
   local dead_letter = state == '{{FAILED}}' and rules.dead_letter
   local webhook = rules.webhook and is_reported(rules.webhook, state) and rules.webhook
   if not dead_letter and not webhook then
@@ -40,7 +40,9 @@ local function note_follow_ups(q, id, rules, state, word)
   local follow_up, is_completed = q.queue .. ':' .. own .. ':' .. whole(q.now), state == '{{COMPLETED}}'
   local origin = {
     queue = q.queue, id = own, reason = is_completed and '' or word, attempts = count_at(run, MADE), at = q.now,
-    event = state, result = is_completed and word ~= '' and word or nil,
+    event = state, result = is_completed and word ~= '' and word or nil, priority = (read_tail(value)),
+    -- Lua's empty list might be a map.
+    tags = #tags > 0 and tags or nil,
   }
   if dead_letter then
     note_follow_up(q, dead_letter, follow_up, sub(value, 1, -17), { origin = origin })

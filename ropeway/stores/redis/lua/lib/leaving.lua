@@ -5,7 +5,8 @@
 local function leave_rules(q, state, ids, words, stored)
   local keys, holders, late = {}, {}, {}
   for i = 1, #ids do
-    local rules = rules_of(stored[i])
+    local extras = has_rules(stored[i]) and cmsgpack.unpack(stored[i])
+    local rules = extras and extras[RULES]
     if rules then
       if rules.dedupe then
         keys[#keys + 1], holders[#holders + 1] = rules.dedupe.key, ids[i]
@@ -14,7 +15,7 @@ local function leave_rules(q, state, ids, words, stored)
         late[#late + 1] = ids[i]
       end
       if IS_FINAL[state] then
-        note_follow_ups(q, ids[i], rules, state, words[i])
+        note_follow_ups(q, ids[i], rules, extras[TAGS], state, words[i])
       end
     end
   end

@@ -19,8 +19,11 @@ local function is_folded(run)
   return byte(run, 3) ~= 0
 end
 
+local before_key
+
 local function extras_of_key(key)
-  return {{EXTRAS_OF_KEY}} .. pack_text(key)
+  before_key = before_key or char({{EXTRAS_OF_KEY}})
+  return before_key .. pack_text(key)
 end
 
 -- Writes the run and the extras of a job that had its key in their place; returns the run.
