@@ -45,6 +45,9 @@ MARKS_IN_ROW: Final = 1_000
 BRIEFLY: Final[Milliseconds] = 200
 """How long a call waits for what it locks in another order than others; the server notices deadlocks after a second."""
 
+LOOK_AGAIN: Final[Milliseconds] = 100
+"""After how long workers look again for a due job that another transaction has locked."""
+
 CARRIED: Final = (
     "attempts_made", "attempts_started", "stalled_count", "logged", "id", "name", "started_at", "renewed_at", "token",
     "worker", "progress", "has_ties", "marks",
@@ -78,6 +81,7 @@ def values() -> Mapping[str, object]:
     return {
         "BATCH": BATCH,
         "BRIEFLY": BRIEFLY,
+        "LOOK_AGAIN": LOOK_AGAIN,
         "CLOCK_SLACK": CLOCK_SLACK,
         "DUE_SCHEDULES": DUE_SCHEDULES,
         "EXPIRED_REASON": EXPIRED_REASON,

@@ -13,6 +13,8 @@ from ..step import Step
 
 def store(step: Step, job: NewJob) -> None:
     queue, now = step.queue(job.queue), step.now
+    # One of this id may have been removed in this step.
+    queue.separate(job.id)
     if job.children:
         _store_parent(step, job)
         return

@@ -111,6 +111,10 @@ BEGIN
             ORDER BY f.expires_at LIMIT 1
         )
     );
+    IF next_at <= instant AND NOT more THEN
+        -- Others have locked what is due.
+        next_at := instant + {{LOOK_AGAIN}};
+    END IF;
     SELECT array_agg(ready.id), array_agg(ready.value), array_agg(ready.next_at), array_agg(ready.version)
     INTO due_ids, due_values, due_times, due_versions
     FROM (

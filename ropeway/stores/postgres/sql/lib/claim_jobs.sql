@@ -72,7 +72,8 @@ BEGIN
                 again_at := instant;
                 RETURN;
             END IF;
-            SELECT later.due_at INTO again_at FROM ropeway.later
+            SELECT CASE WHEN later.due_at <= instant THEN instant + {{LOOK_AGAIN}} ELSE later.due_at END INTO again_at
+            FROM ropeway.later
             WHERE later.queue = queue.id AND later.due_at >= coalesce(from_due, 0)
             ORDER BY later.due_at LIMIT 1;
         END IF;

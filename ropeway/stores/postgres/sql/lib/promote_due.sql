@@ -1,6 +1,6 @@
 -- Moves delayed jobs to waiting that are due, at most a batch.
 -- Takes the step, the queue, the instant, and the least due_at to look at (null: any).
--- Returns the step, how many were promoted, and when the next one is due.
+-- Returns the step, how many were promoted, and when the next one is due, or to be looked for again.
 CREATE OR REPLACE FUNCTION ropeway.promote_due(
     INOUT s ropeway.step, queue_id integer, instant bigint, from_due bigint, OUT promoted integer, OUT next_due bigint
 )
@@ -43,5 +43,9 @@ BEGIN
     SELECT later.due_at INTO next_due FROM ropeway.later
     WHERE later.queue = queue_id AND later.due_at >= coalesce(from_due, 0)
     ORDER BY later.due_at LIMIT 1;
+    IF next_due <= instant AND promoted < {{BATCH}} THEN
+        -- Others have locked it. Their commit wakes those who wait, if that makes a difference.
+        next_due := instant + {{LOOK_AGAIN}};
+    END IF;
 END
 $$;
