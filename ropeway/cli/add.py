@@ -45,7 +45,7 @@ def patience(value: str) -> Duration:
 
 @click.command(
     epilog=examples(
-        'ropeway add emails send_email \'{"to": "a@example.com"}\' --attempts 5 --backoff exponential:1s',
+        'ropeway add emails send_email \'{"to": "a@example.com"}\' --attempts 5',
         "ropeway add emails send_email @letter.json --delay 5m",
         "echo '[1, 2]' | ropeway add sums add - --wait 30s",
         "ropeway add emails send_email @letter.json --app app:queue",

@@ -32,8 +32,8 @@ MEANINGS: Final[dict[ExitCode, str]] = {
     ExitCode.STORE: "the store cannot be reached or used",
     ExitCode.TIMEOUT: "the job did not end in the time given to wait for it",
     ExitCode.APP: "the app's own code raised while it was loaded",
-    ExitCode.BLOCKED_LOOP: "a worker's event loop was blocked when it was to end; its jobs were handed back",
-    ExitCode.DRAINED: "a process of `ropeway worker --processes` was drained; its parent ends with 0",
+    ExitCode.BLOCKED_LOOP: "a worker's event loop was blocked at its end; its jobs were handed back",
+    ExitCode.DRAINED: "a process of `worker --processes` was drained; its parent ends with 0",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
     ExitCode.CLOSED_PIPE: "the reader of the output went away",
 }

@@ -36,6 +36,7 @@ def test_every_command_has_help_with_examples(ropeway: Ropeway, name: str, comma
     assert ran.code == ExitCode.OK
     assert "Examples:" in ran.out
     assert f"ropeway {name.split(' ', maxsplit=1)[0]}" in ran.out.partition("Examples:")[2]
+    assert [line for line in ran.out.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize(("name", "command"), EVERY_COMMAND, ids=lambda each: each if isinstance(each, str) else "")
@@ -55,6 +56,7 @@ def test_help_names_all_commands_and_exit_codes_and_imports_none_of_them(ropeway
     ran = ropeway("--help")
 
     assert all(name in ran.out for name in COMMANDS)
+    assert [line for line in ran.out.splitlines() if len(line) > 80] == []
     assert all(meaning in ran.out for meaning in MEANINGS.values())
     assert set(MEANINGS) == set(ExitCode)
 

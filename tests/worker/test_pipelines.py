@@ -626,6 +626,13 @@ class TestCancelling:
         assert await states(job) == [("download", "cancelled"), ("process", "cancelled"), ("upload", "cancelled")]
         assert len(await events_of(queue, job, "cancelled")) == 1
 
+    async def test_before_its_first_start_one_that_was_added_by_its_name_has_no_phases(self, queue: Queue):
+        job = await queue.add("import", delay="1 day")
+
+        await job.cancel()
+
+        assert await states(job) == []
+
     async def test_between_two_attempts(self, queue: Queue):
         async with Worker(queue, {"import": Phases("process").pipeline()}) as worker:
             ear = Ear(worker, "delayed")

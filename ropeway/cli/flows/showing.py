@@ -35,7 +35,7 @@ _TICK: Final = 1.0
         "ropeway flows show 4e5f6a7b    # the end of an id, as `ropeway top` shows it",
         "ropeway flows show report-42 --follow",
         "ropeway flows show report-42 --depth 1 --limit 20",
-        "ropeway flows show report-42 --json | jq '.jobs[] | select(.state == \"failed\")'",
+        "ropeway flows show report-42 --json | jq '.jobs[] | [.id, .state]'",
     )
 )
 @click.argument("id")

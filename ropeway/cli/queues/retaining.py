@@ -26,7 +26,7 @@ def _age(text: str) -> Duration:
 
 @click.command(
     epilog=examples(
-        "ropeway queues retention emails --stale-after '1 day' --delete-after '7 days'",
+        "ropeway queues retention emails --stale-after 1d --delete-after 7d",
         "ropeway queues retention emails --stale-after none",
         "ropeway queues retention emails    # shows it",
     )

@@ -17,7 +17,7 @@ from .showing import show
 @click.group(
     epilog=examples(
         "ropeway schedules list",
-        "ropeway schedules add reports nightly make_report --cron '0 9 * * *' --tz America/New_York",
+        "ropeway schedules add reports nightly make_report --cron '0 9 * * *'",
         "ropeway schedules next '*/15 9-17 * * mon-fri' --tz Europe/Berlin",
     )
 )

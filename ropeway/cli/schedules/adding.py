@@ -27,9 +27,9 @@ from .rules import with_rule_options
 
 @click.command(
     epilog=examples(
-        "ropeway schedules add reports nightly make_report --cron '0 9 * * *' --tz America/New_York",
-        'ropeway schedules add health pulse ping \'{"host": "db"}\' --every 30s --overlap skip --expires 10s',
-        "ropeway schedules add sales countdown tick --every 1h --end 2030-01-01T00:00Z --limit 100",
+        "ropeway schedules add reports nightly make_report --cron '0 9 * * *'",
+        'ropeway schedules add health pulse ping \'{"host": "db"}\' --every 30s',
+        "ropeway schedules add sales daily report --cron @daily --tz Asia/Tokyo",
     )
 )
 @queue_argument

@@ -12,11 +12,11 @@ from ...job.instants import Instant, moment_of
 from ...store.contract import Store
 from ..helping import examples
 from ..jobs.choosing import queues_of
+from ..lists import show_list
 from ..options import json_option, queue_option, url_option
 from ..stores import on_store
-from ..tables import Column, Wrapped, show_table
+from ..tables import Column, Wrapped
 from ..text import age
-from ..text import as_json as json_text
 from .words import local_time
 
 _NO_RUN: Final = "-"
@@ -38,17 +38,14 @@ async def list_schedules(store: Store, queue: str | None, as_json: bool) -> None
     """List schedules with their next and last runs, in local time."""
     listed = [each for one in await queues_of(store, queue) async for each in schedules_of(one)]
     now = await store.clock()
-    if as_json:
-        click.echo(json_text({"schedules": [each.summary(now) for each in listed]}))
-    elif listed:
-        _show(listed, now, with_queue=queue is None)
-    else:
-        click.echo("No schedules yet.", err=True)
+    document = {"schedules": [each.summary(now) for each in listed]} if as_json else None
+    with_queue = queue is None
+    rows = [_row(each, now, with_queue=with_queue) for each in listed]
+    show_list(_columns(with_queue=with_queue), rows, "No schedules yet.", document)
 
 
-def _show(listed: list[FoundSchedule], now: Instant, *, with_queue: bool) -> None:
-    moment = moment_of(now)
-    columns = [
+def _columns(*, with_queue: bool) -> list[Column]:
+    return [
         Column("id", is_whole=True),
         *([Column("queue", 50)] if with_queue else []),
         Column("job"),
@@ -57,18 +54,18 @@ def _show(listed: list[FoundSchedule], now: Instant, *, with_queue: bool) -> Non
         Column("last", 60, is_number=True),
         Column("when", is_note=True),
     ]
-    rows = [
-        [
-            each.id,
-            *([each.queue.name] if with_queue else []),
-            "" if each.schedule is None else each.schedule.name,
-            *_next(each, now, moment),
-            _last(each, moment),
-            Wrapped(each.damage if each.schedule is None else each.schedule.description),
-        ]
-        for each in listed
+
+
+def _row(each: FoundSchedule, now: Instant, *, with_queue: bool) -> list[str]:
+    moment = moment_of(now)
+    return [
+        each.id,
+        *([each.queue.name] if with_queue else []),
+        "" if each.schedule is None else each.schedule.name,
+        *_next(each, now, moment),
+        _last(each, moment),
+        Wrapped(each.damage if each.schedule is None else each.schedule.description),
     ]
-    show_table(columns, rows)
 
 
 def _next(each: FoundSchedule, now: Instant, moment: datetime) -> tuple[str, str]:

@@ -19,8 +19,8 @@ from .listing import described
 @click.command(
     epilog=examples(
         "ropeway tokens create --role admin",
-        "ropeway tokens create --role worker --role producer --queue emails --queue 'images-*' --name resizer",
-        "export ROPEWAY_TOKEN=$(ropeway tokens create --role viewer --expires '30 days')",
+        "ropeway tokens create --role worker --queue emails --queue 'images-*'",
+        "export ROPEWAY_TOKEN=$(ropeway tokens create --role viewer --expires 30d)",
     )
 )
 @click.option(

@@ -10,10 +10,10 @@ from ...job.instants import moment_of
 from ...server.tokens import AccessToken, read_tokens
 from ...store.contract import Store
 from ..helping import examples
+from ..lists import show_list
 from ..options import json_option, url_option
 from ..stores import on_store
-from ..tables import Column, show_table
-from ..text import as_json as json_text
+from ..tables import Column
 from ..text import clock_time, iso
 
 
@@ -24,23 +24,19 @@ from ..text import clock_time, iso
 async def list_tokens(store: Store, as_json: bool) -> None:
     """List the tokens: their key ids, roles and queues. Secrets are not stored."""
     tokens = await read_tokens(store)
-    if as_json:
-        click.echo(json_text({"tokens": [described(token) for token in tokens]}))
-    elif tokens:
-        columns = [Column("id", is_whole=True), Column("roles"), Column("queues"), Column("name"), Column("expires")]
-        rows = [
-            [
-                token.id,
-                ", ".join(token.roles),
-                "all" if token.queues is None else ", ".join(token.queues),
-                token.name,
-                clock_time(moment_of(token.expires_at)),
-            ]
-            for token in tokens
+    columns = [Column("id", is_whole=True), Column("roles"), Column("queues"), Column("name"), Column("expires")]
+    rows = [
+        [
+            token.id,
+            ", ".join(token.roles),
+            "all" if token.queues is None else ", ".join(token.queues),
+            token.name,
+            clock_time(moment_of(token.expires_at)),
         ]
-        show_table(columns, rows)
-    else:
-        click.echo(f"No tokens in {store.url} yet.", err=True)
+        for token in tokens
+    ]
+    document = {"tokens": [described(token) for token in tokens]} if as_json else None
+    show_list(columns, rows, f"No tokens in {store.url} yet.", document)
 
 
 def described(token: AccessToken) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 from ...client.queue import Queue
@@ -13,11 +15,20 @@ from ...store.values import BATCH
 from ...webhooks.records import DisabledUrl, disabled_urls
 from ..escaping import one_line
 from ..helping import examples
+from ..lists import show_list
 from ..options import json_option, queue_option, state_option, url_option
 from ..stores import on_store
-from ..tables import Column, Wrapped, show_table
+from ..tables import Column, Wrapped
 from ..text import age
-from ..text import as_json as json_text
+
+_COLUMNS: Final = (
+    Column("id", is_whole=True),
+    Column("job"),
+    Column("state"),
+    Column("tries", 60, is_number=True),
+    Column("age", 50, is_number=True),
+    Column("about", is_note=True),
+)
 
 
 @click.command(
@@ -43,12 +54,9 @@ async def list_deliveries(
         _show_disabled([each for each in await disabled_urls(store) if queue in (None, each.queue)], as_json=as_json)
         return
     found = await _find(Queue(DELIVERIES, store=store), state or STATES, queue, limit)
-    if as_json:
-        click.echo(json_text({"deliveries": found}))
-    elif found:
-        _show(found)
-    else:
-        click.echo("No deliveries match.", err=True)
+    show_list(
+        _COLUMNS, [_row(each) for each in found], "No deliveries match.", {"deliveries": found} if as_json else None
+    )
 
 
 async def _find(deliveries: Queue, states: tuple[State, ...], queue: str | None, limit: int) -> list[Snapshot]:
@@ -67,27 +75,15 @@ def _queue_of(delivery: Snapshot) -> str:
     return "" if delivery.origin is None else delivery.origin.queue
 
 
-def _show(deliveries: list[Snapshot]) -> None:
-    columns = [
-        Column("id", is_whole=True),
-        Column("job"),
-        Column("state"),
-        Column("tries", 60, is_number=True),
-        Column("age", 50, is_number=True),
-        Column("about", is_note=True),
+def _row(delivery: Snapshot) -> list[str]:
+    return [
+        delivery.id,
+        delivery.name,
+        delivery.state,
+        f"{delivery.attempts_made + (delivery.state in ('active', 'completed'))}/{delivery.attempts}",
+        age(delivery.created_at),
+        Wrapped(_about(delivery)),
     ]
-    rows = [
-        [
-            each.id,
-            each.name,
-            each.state,
-            f"{each.attempts_made + (each.state in ('active', 'completed'))}/{each.attempts}",
-            age(each.created_at),
-            Wrapped(_about(each)),
-        ]
-        for each in deliveries
-    ]
-    show_table(columns, rows)
 
 
 def _about(delivery: Snapshot) -> str:
@@ -97,10 +93,6 @@ def _about(delivery: Snapshot) -> str:
 
 
 def _show_disabled(disabled: list[DisabledUrl], *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json_text({"disabled": disabled}))
-    elif disabled:
-        rows = [[each.queue, one_line(each.url)] for each in disabled]
-        show_table([Column("queue"), Column("url", is_whole=True)], rows)
-    else:
-        click.echo("No URL is disabled.", err=True)
+    rows = [[each.queue, one_line(each.url)] for each in disabled]
+    columns = [Column("queue"), Column("url", is_whole=True)]
+    show_list(columns, rows, "No URL is disabled.", {"disabled": disabled} if as_json else None)

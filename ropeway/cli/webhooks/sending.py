@@ -20,7 +20,8 @@ from ..text import as_json as json_text
     "send-again",
     epilog=examples(
         "ropeway webhooks send-again orders:42:1900000000000:completed",
-        "ropeway webhooks list --state failed --json | jq -r '.deliveries[].id' | xargs ropeway webhooks send-again",
+        "ropeway webhooks list --state failed --json | jq -r '.deliveries[].id' |",
+        "  xargs ropeway webhooks send-again",
     ),
 )
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")

@@ -8,11 +8,11 @@ from ...client.workers import WorkerInfo, read_workers
 from ...job.instants import moment_of
 from ...store.contract import Store
 from ..helping import examples
+from ..lists import show_list
 from ..options import json_option, queue_option, url_option
 from ..stores import on_store
-from ..tables import Column, show_table
+from ..tables import Column
 from ..text import age, iso
-from ..text import as_json as json_text
 
 COLUMNS = (
     Column("worker", is_whole=True),
@@ -33,12 +33,8 @@ async def list_workers(store: Store, queue: str | None, as_json: bool) -> None:
     """List the workers that run now; workers over HTTP are known by their jobs alone."""
     found = [worker for worker in await read_workers(store) if queue is None or queue in worker.queues]
     found.sort(key=lambda worker: (worker.name, worker.started_at))
-    if as_json:
-        click.echo(json_text({"workers": [document_of(worker) for worker in found]}))
-    elif found:
-        show_table(COLUMNS, [_row(worker) for worker in found])
-    else:
-        click.echo("No worker runs now.", err=True)
+    document = {"workers": [document_of(worker) for worker in found]} if as_json else None
+    show_list(COLUMNS, [_row(worker) for worker in found], "No worker runs now.", document)
 
 
 def state_of(worker: WorkerInfo) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from ...job.dedupe import SUPERSEDED, DedupeRule
@@ -22,6 +24,7 @@ from ..factories import (
     new_job,
     revoked_lock,
 )
+from .fixtures import NewHandle
 from .held_keys import holder, offer
 
 
@@ -41,6 +44,20 @@ class TestThrottle:
 
         assert answer == Added("new", "created")
         assert await store.dedupe(QUEUE, "key", now=NOW + SECOND) == KeyHolder("new", NOW + 2 * SECOND)
+
+    async def test_then_one_of_many_at_once_is_added(self, store: Store, new_handle: NewHandle) -> None:
+        await holder(store, "completed", "throttle", SECOND)
+        other = new_handle()
+        jobs = [keyed("key", "throttle", SECOND, id=f"job-{number}") for number in range(12)]
+
+        found = await asyncio.gather(
+            *((store, other)[number % 2].add([[job]], now=NOW + SECOND) for number, job in enumerate(jobs))
+        )
+
+        answers = [answer for [[answer]] in found]
+        [created] = [answer for answer in answers if answer.verdict == "created"]
+        assert {answer.id for answer in answers} == {created.id}
+        await other.close()
 
     async def test_the_end_of_the_first_job_leaves_the_key_of_the_second(self, store: Store) -> None:
         held = await holder(store, "active", "throttle", SECOND)
