@@ -93,6 +93,37 @@ async def test_parts_come_and_go_with_what_they_show(site, open_page):
         await expect(page.locator("#why")).to_have_count(0)
 
 
+async def test_a_log_follows_its_job_and_stays_where_a_reader_is(site, open_page):
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def talk(job):
+        for number in range(100):
+            await job.log(f"line {number}")
+        has_begun.set()
+        await may_end.wait()
+        await job.log("the last line")
+
+    job = await site.queue.add("talk")
+    async with Worker(site.queue, {"talk": talk}):
+        await has_begun.wait()
+        async with open_page(f"/queues/mail/jobs/{job.id}") as page, open_page(f"/queues/mail/jobs/{job.id}") as other:
+            await page.wait_for_function(AT_END, timeout=60_000)
+            await other.wait_for_function(AT_END, timeout=60_000)
+            await other.locator(".log").evaluate("log => log.scrollTo(0, 20)")
+            may_end.set()
+            await job.result(timeout=PATIENCE)
+            for each in (page, other):
+                await expect(each.get_by_text("the last line")).to_be_attached()
+            assert await page.evaluate(AT_END)
+            assert await other.locator(".log").evaluate("log => log.scrollTop") == 20
+
+
+AT_END = """() => {
+  const log = document.querySelector(".log");
+  return log.scrollTop > 0 && log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
+}"""
+
+
 async def test_keys(site, open_page):
     await site.queue.add("welcome")
     async with open_page("/") as page:

@@ -18,6 +18,7 @@ from ...job.instants import Instant, moment_of
 from ...job.names import job_id, job_name, tag_name
 from ...job.states import STATES, State, state_named
 from ...store.values import BATCH
+from .fingerprints import fingerprint_of
 from .formats import compact
 from .redacting import Redact, redacted
 
@@ -42,14 +43,18 @@ class Filter(NamedTuple):
     since: datetime | None = None
     """Added then or later."""
     until: datetime | None = None
+    group: str = ""
+    """The fingerprint of a group of failures; in no address."""
 
     @property
     def is_plain(self) -> bool:
         """True if the store finds all of it by itself."""
-        return not (self.error or self.text or self.since or self.until) and self.priority is None
+        return not (self.error or self.text or self.since or self.until or self.group) and self.priority is None
 
     def matches(self, job: FoundJob, redact: Redact | None) -> bool:
         found = job.snapshot
+        if self.group and fingerprint_of(job) != self.group:
+            return False
         if self.priority is not None and found.priority != self.priority:
             return False
         if (self.since and found.created_at < self.since) or (self.until and found.created_at > self.until):

@@ -70,6 +70,11 @@ def fingerprint(queue: str, name: str, shape: str) -> str:
     return hashlib.sha256(f"{queue}\x00{name}\x00{shape}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def fingerprint_of(job: FoundJob) -> str:
+    found = job.snapshot
+    return fingerprint(found.queue, found.name, shape_of(found.reason or ""))
+
+
 def grouped(jobs: Iterable[FoundJob]) -> list[Group]:
     """The groups of jobs that come the newest first; those with the newest failures first."""
     groups: dict[tuple[str, str, str], Group] = {}

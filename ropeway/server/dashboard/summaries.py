@@ -11,7 +11,7 @@ from ...client.found import FoundJob
 from ...client.queue import Queue
 from ...client.workers import WorkerInfo, WorkerOrder, read_orders, read_workers
 from ...doctor.examining import examine_open
-from ...doctor.queues import examine_queue
+from ...doctor.queues import PATIENCE, examine_queue
 from ...job.instants import Instant, instant_of, moment_of
 from ...job.names import is_queue_name
 from ...job.schedules import LATE_AFTER
@@ -50,6 +50,8 @@ class Summary(NamedTuple):
     failures: list[FoundJob]
     late: list[tuple[str, Instant]]
     """Schedules whose tick has not fired, with its instant."""
+    overdue: Instant | None = None
+    """When the first delayed job was due, if nobody has moved it since."""
 
 
 class Bucket(NamedTuple):
@@ -137,7 +139,17 @@ async def _summary(queue: Queue) -> Summary:
     late = [
         (each.id, each.next_at) for each in schedules if each.next_at is not None and each.next_at < now - LATE_AFTER
     ]
-    return Summary(queue.name, counts, await queue.settings(), min(map(_since, ends), default=None), failures, late)
+    settings = await queue.settings()
+    oldest = min(map(_since, ends), default=None)
+    return Summary(queue.name, counts, settings, oldest, failures, late, await _overdue(queue, counts, now))
+
+
+async def _overdue(queue: Queue, counts: Counts, now: Instant) -> Instant | None:
+    for job in await queue.find("delayed", limit=1) if counts["delayed"] else ():
+        due_at = job.snapshot.due_at
+        if due_at is not None and instant_of(due_at) < now - PATIENCE:
+            return instant_of(due_at)
+    return None
 
 
 def _since(job: FoundJob) -> Instant:

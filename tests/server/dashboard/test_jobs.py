@@ -10,6 +10,8 @@ import pytest
 
 from ropeway import Queue, Unrecoverable, Worker
 from ropeway.server.dashboard.filters import SCAN
+from ropeway.server.dashboard.pages import failures
+from ropeway.testing.factories import new_job
 from tests.server.conftest import until
 
 from .filling import fill
@@ -228,3 +230,30 @@ async def test_failures_are_grouped_and_retried(store, pages):
     given = {"action": "retry", "queue": "orders", "group": group[1]}
     assert "5+jobs+retried" in (await pages.post("/failures", data=given)).headers["location"]
     assert (await queue.counts())["waiting"] == 5
+
+
+async def test_a_group_that_is_larger_than_what_was_looked_at_is_retried_whole(store, pages, monkeypatch):
+    monkeypatch.setattr(failures, "NEWEST", 20)
+    queue = Queue("orders", store=store)
+    await fail(queue, *range(50))
+    page = await pages.get("/failures")
+    assert "The newest 20 failed jobs" in page.text
+    group = re.search(r'name="group" value="(\w+)"', page.text)
+    assert group
+    started = await pages.post("/failures", data={"action": "retry", "queue": "orders", "group": group[1]})
+    assert started.headers["location"].startswith("/operations/")
+
+    async def retried():
+        return ">50</strong> retried" in (await pages.get(started.headers["location"])).text
+
+    await until(retried)
+    assert (await queue.counts())["waiting"] == 50
+
+
+async def test_the_overview_says_what_is_late(store, pages):
+    now = await store.clock()
+    await store.add([[new_job(queue="orders", due_at=now + 3_600_000)]])
+    await store.add([[new_job(queue="mail", due_at=now - 60_000)]], now=now - 120_000)
+    late = re.search(r'id="late".*?</section>', (await pages.get("/")).text, re.DOTALL)
+    assert late
+    assert ("queue=mail" in late[0], "queue=orders" in late[0]) == (True, False)

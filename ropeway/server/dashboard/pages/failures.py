@@ -14,10 +14,11 @@ from ....job.choices import one_of
 from ....job.names import queue_name
 from ....showing import plural
 from ....store.values import BATCH
-from ..fingerprints import Group, fingerprint, grouped, place_of, shape_of
+from ..filters import Filter
+from ..fingerprints import Group, fingerprint_of, grouped, place_of
 from ..operations import act
 from ..visits import Visit, named_queue, page
-from .jobs import MOST_QUEUES
+from .jobs import MOST_QUEUES, start_operation
 
 NEWEST: Final = 2_000
 """Failed jobs that are grouped, over all queues."""
@@ -79,17 +80,16 @@ async def _place(group: Group) -> str:
 
 
 async def retry_group(visit: Visit) -> Response:
-    """Retries, or removes, the jobs of one group."""
+    """Retries, or removes, the jobs of one group: as an operation, if more jobs have failed than were looked at."""
     action = one_of("retry", "remove")("action", visit.field("action"))
     name = queue_name(visit.field("queue"))
     visit.reach([name])
     queue = visit.broker.queue(name)
-    jobs, _ = await _newest([queue])
-    ids = [
-        job.id
-        for job in jobs
-        if fingerprint(name, job.name, shape_of(job.snapshot.reason or "")) == visit.field("group")
-    ]
+    jobs, is_all = await _newest([queue])
+    if not is_all:
+        wanted = Filter(name, ("failed",), group=visit.field("group") or "-")
+        return await start_operation(visit, action, [queue], wanted)
+    ids = [job.id for job in jobs if fingerprint_of(job) == visit.field("group")]
     moved = 0
     for start in range(0, len(ids), BATCH):
         answers = await act(queue, action, ids[start : start + BATCH])

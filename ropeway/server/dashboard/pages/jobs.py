@@ -133,9 +133,14 @@ async def apply_all(visit: Visit) -> Response:
     """Starts one operation on all jobs that match."""
     action: Action = one_of(*STATES_OF)("action", visit.field("action"))
     wanted, chosen, _ = await _wanted(visit, _given(visit.fields))
+    return await start_operation(visit, action, chosen, wanted)
+
+
+async def start_operation(visit: Visit, action: Action, queues: list[Queue], wanted: Filter) -> Response:
+    """Leads to its page."""
     operation = Operation(action, visit.principal.name)
     started = await visit.store.clock()
-    work = operation.run(chosen, wanted, visit.dashboard.options.redact, started)
+    work = operation.run(queues, wanted, visit.dashboard.options.redact, started)
     visit.dashboard.operations.start(operation, work)
     return visit.back(f"/operations/{operation.id}")
 

@@ -55,6 +55,7 @@ async def overview(visit: Visit) -> Response:
         failed=sum(bucket.failed for bucket in buckets),
         failures=failures[:MOST_FAILURES],
         late=[(summary.name, id, at) for summary in found for id, at in summary.late],
+        overdue=[(summary.name, summary.overdue) for summary in found if summary.overdue is not None],
         workers=workers,
         served={name for worker in workers for name in worker.queues},
     )

@@ -59,3 +59,10 @@ document.addEventListener("keydown", (event) => {
 });
 button.hidden = false;
 button.addEventListener("click", () => help.showModal());
+// On a phone the navigation is wider than the screen.
+const current = document.querySelector(".top nav a[aria-current]");
+if (current) {
+  const bar = current.parentElement;
+  // Not by scrollIntoView, which would also be where the next Tab begins.
+  bar.scrollLeft = current.offsetLeft - bar.offsetLeft - (bar.clientWidth - current.offsetWidth) / 2;
+}

@@ -29,12 +29,33 @@ function numbers(part) {
   return new Map([...part.querySelectorAll("[data-number]")].map((each) => [each.dataset.number, each.textContent]));
 }
 
+// What can be scrolled stays where it is, and a log that was at its end stays there.
+const SCROLLED = ".scroll, .graph, .log, pre";
+
+function scrolls(part) {
+  return [...part.querySelectorAll(SCROLLED)].map((each) => ({
+    left: each.scrollLeft,
+    top: each.scrollTop,
+    isAtEnd: each.matches("[data-follow]") && each.scrollTop + each.clientHeight >= each.scrollHeight - 4,
+  }));
+}
+
+function scroll(part, places) {
+  part.querySelectorAll(SCROLLED).forEach((each, index) => {
+    const place = places[index];
+    if (place) each.scrollTo(place.left, place.isAtEnd ? each.scrollHeight : place.top);
+    else if (each.matches("[data-follow]")) each.scrollTo(0, each.scrollHeight);
+  });
+}
+
 function replace(part, fresh) {
   const before = numbers(part);
+  const places = scrolls(part);
   const opened = new Set([...part.querySelectorAll("details[open][id]")].map((each) => each.id));
   const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   const chosen = part.querySelector("tr.chosen a")?.getAttribute("href");
   part.replaceWith(fresh);
+  scroll(fresh, places);
   for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   for (const link of fresh.querySelectorAll("a[href]")) {
     if (focused && link.getAttribute("href") === focused) link.focus({ preventScroll: true });
@@ -143,4 +164,5 @@ setInterval(() => {
   if (!document.hidden && document.querySelector("[data-poll]")) refresh();
 }, 2000);
 addEventListener("pagehide", close);
+for (const each of document.querySelectorAll("[data-follow]")) each.scrollTo(0, each.scrollHeight);
 if (!document.hidden) open();
