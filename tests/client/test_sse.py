@@ -153,8 +153,10 @@ async def test_events_of_one_job_or_of_some_names(queue: Queue):
     [own] = await take(of_job, 1)
     assert (own.type, own.data["job_id"]) == ("cancelled", job.id)
     assert [message.data["job_id"] for message in await take(of_names, 2)] == [other.id, job.id]
-    await of_job.aclose()
-    await of_names.aclose()
+    late = await begun(queue, job=job.id, snapshot=True)
+    assert (await take(late, 1))[0].data["job"]["state"] == "cancelled"
+    for stream in (of_job, of_names, late):
+        await stream.aclose()
 
 
 async def test_all_streams_share_one_reader_and_leave_nothing_behind(tampered_queue: Queue, tampering: Tampering):

@@ -70,6 +70,8 @@ async def test_the_end_of_a_job_is_reported_with_a_signature(queue: Queue, recei
     assert (about["attempts"], about["finished_at"]) == (1, message["timestamp"])
     assert request.target == "/hook?x=1"
     assert (event.job_id, event.data["status"]) == (job.id, 200)
+    names = [each.name async for each in orders.events("start", follow=False) if each.job_id == job.id]
+    assert names[-2:] == ["completed", "webhook-delivered"]
     delivery = await orders.delivery(job.id)
     assert delivery is not None
     assert (delivery.id, delivery.snapshot.state) == (request.headers["webhook-id"], "completed")
@@ -177,7 +179,7 @@ async def promoted(queue: Queue, id: str) -> None:
     await (await delivery_in("delayed", queue, id)).promote()
 
 
-async def test_the_last_failed_attempt_is_announced(queue: Queue, receiver: Receiver):
+async def test_after_410_nothing_more_is_sent_to_the_url(queue: Queue, receiver: Receiver):
     receiver.answers = [plain("410 Gone", b"moved away")]
     orders = hooked(queue, receiver)
     start = await orders.newest_event()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 
-from ropeway import Queue, Unrecoverable, Worker
+from ropeway import Queue, Unrecoverable, Webhook, Worker
 from ropeway.server.dashboard.filters import SCAN
 from ropeway.server.dashboard.pages import failures
 from ropeway.testing.factories import new_job
 from tests.server.conftest import until
 
+from .conftest import SAME_SITE
 from .filling import fill
 
 
@@ -180,6 +181,26 @@ async def test_one_job_is_shown_and_moved(store, pages):
     assert (counts["waiting"], counts["delayed"]) == (3, 0)
     await pages.post(f"{path}/remove")
     assert (await pages.get(path)).status_code == 404
+
+
+async def test_the_delivery_of_a_webhook_is_shown_and_sent_again(store, pages, visit, make_token):
+    queue = Queue("orders", store=store, webhook=Webhook("https://shop.example.com/hooks", events=["cancelled"]))
+    job = await queue.add("pack")
+    await job.cancel("not needed")
+    delivery = await queue.delivery(job.id)
+    assert delivery is not None
+    path = f"/queues/ropeway.webhooks/jobs/{quote(delivery.id, safe='')}"
+
+    page = await pages.get(f"/queues/orders/jobs/{job.id}")
+    assert path in page.text
+    assert "delivery waiting" in page.text
+    await pages.post(f"{path}/cancel")
+    assert "https://shop.example.com/hooks" in (await pages.get(path)).text
+    assert (await pages.post(f"{path}/retry")).status_code == 303
+    assert await delivery.state() == "waiting"
+
+    async with visit(headers=SAME_SITE | await make_token("viewer")) as client:
+        assert path not in (await client.get(f"/queues/orders/jobs/{job.id}")).text
 
 
 async def test_a_schedule_is_run_and_paused(store, pages):

@@ -11,10 +11,12 @@ from starlette.responses import Response
 
 from ....client.flow_tree import URGENT_FIRST, FlowNode, node_of, read_tree
 from ....client.found import FoundJob
+from ....client.snapshot import Snapshot
 from ....client.timeline import Step, timeline_of
 from ....errors import InvalidOption, JobNotFound
 from ....job.codec import Json, decode
 from ....job.states import FINAL, OPEN
+from ....job.webhooks import DELIVERIES
 from ..copying import as_curl, as_python
 from ..graphs import Graph, family_graph
 from ..reasons import reasons
@@ -69,6 +71,7 @@ async def show_job(visit: Visit) -> Response:
         hidden=max(0, len(timeline) - MOST_STEPS),
         children=children,
         family=family,
+        delivery=await _delivery(visit, job),
         reasons=reasons(found, summary.settings, summary.counts, workers, children, now),
         data=data,
         may_copy=redact is None,
@@ -77,6 +80,15 @@ async def show_job(visit: Visit) -> Response:
         may_retry=found.state in FINAL,
         may_cancel=found.state in OPEN,
     )
+
+
+async def _delivery(visit: Visit, job: FoundJob) -> Snapshot | None:
+    """The delivery about its end, if there is one and the visitor may see it."""
+    found = job.snapshot
+    if found.webhook is None or found.origin is not None or found.state not in FINAL:
+        return None
+    delivery = await visit.queue.delivery(job.id) if visit.principal.reaches(DELIVERIES) else None
+    return None if delivery is None else delivery.snapshot
 
 
 async def _family(visit: Visit, job: FoundJob) -> Graph:
