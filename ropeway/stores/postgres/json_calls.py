@@ -56,8 +56,8 @@ class JsonCalls:
         marking = outcome.marking
         entries = Entries()
         for rank, notice in enumerate(marking.notices if marking else ()):
-            entries.add(rank, notice.what, 1, outcome.id, notice.detail)
-        announced = entries.announced(1)
+            entries.add(rank, notice.what, notice.detail, [1])
+        announced = entries.announced([outcome.id])
         return self._call(
             "complete_json",
             queue=queue,
@@ -69,7 +69,7 @@ class JsonCalls:
             adds=jobs_added([outcome]),
             marks=marks_text(marking),
             kinds=announced.kinds,
-            listed=announced.jobs,
+            details=announced.details,
         )
 
     def completed(self, answer: str) -> Answer:

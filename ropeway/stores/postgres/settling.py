@@ -13,11 +13,12 @@ from ...job.retention import Retention
 from ...store.answer_codes import answers_of
 from ...store.values import Answer
 from .encoding import HELD, as_json, extras_text
-from .marking import Entries, marks_text
+from .marking import Announced, Entries, MarksTexts
 from .parameters import NULL, Parameter, booleans, number, numbers, text, texts
 
 _NO_FAILURE: Final = Failure(UNKNOWN_REASON)
 _NO_OTHERS: Final = (NULL,) * 11
+_NO_MARKS: Final = (NULL,) * 8
 
 
 class Settlement:
@@ -52,8 +53,7 @@ class Settlement:
             text(adds),
         )
         self.marks = _marks(in_order, len(self._done))
-        """What `sql/settle_with_marks.sql` takes first, if that is the function to call."""
-        self.function: Final = "settle_with_marks" if self.marks else "settle"
+        """What `settle` takes behind the request."""
         self.queues: Final = {job.queue for outcome in outcomes for job in outcome.adds} if adds else set[str]()
         """The queues of the jobs that are added."""
 
@@ -109,9 +109,9 @@ def _delay(outcome: Outcome) -> int:
 
 
 def _marks(outcomes: Sequence[Outcome], plain: int) -> tuple[Parameter, ...]:
-    """Of outcomes of which the first ones are plain completions; nothing if none has to do with marks."""
+    """Of outcomes of which the first ones are plain completions."""
     if not any(outcome.marking is not None or outcome.awaits is not None for outcome in outcomes):
-        return ()
+        return _NO_MARKS
     marked: list[Outcome] = []
     seen: set[tuple[str, str]] = set()
     for outcome in outcomes:
@@ -120,23 +120,33 @@ def _marks(outcomes: Sequence[Outcome], plain: int) -> tuple[Parameter, ...]:
             marked.append(outcome)
         seen.add((outcome.id, outcome.token))
     awaits = [outcome.awaits if outcome.move == "postpone" else None for outcome in outcomes[plain:]]
-    return (*marks_written(marked), texts(awaits) if any(awaits) else NULL)
+    return (*_marks_written(marked), texts(awaits) if any(awaits) else NULL)
 
 
-def marks_written(outcomes: Sequence[Outcome]) -> tuple[Parameter, ...]:
+def _marks_written(outcomes: Sequence[Outcome]) -> tuple[Parameter, ...]:
     """The marks of outcomes that have some, and what they announce."""
     if not outcomes:
-        return (NULL,) * 6
-    entries = Entries()
-    for position, outcome in enumerate(outcomes, 1):
-        for rank, notice in enumerate(outcome.marking.notices if outcome.marking else ()):
-            entries.add(rank, notice.what, position, outcome.id, notice.detail)
+        return _NO_MARKS[:-1]
+    encoded = MarksTexts()
     return (
         texts([outcome.id for outcome in outcomes]),
         texts([outcome.token for outcome in outcomes]),
-        texts([marks_text(outcome.marking) for outcome in outcomes]),
-        *entries.announced(len(outcomes)).parameters(),
+        texts([encoded.of(outcome.marking) for outcome in outcomes]),
+        *_announced(outcomes).parameters(),
     )
+
+
+def _announced(outcomes: Sequence[Outcome]) -> Announced:
+    # What is shared by many is looked at once, by identity: `outcomes` keeps it alive.
+    alike: dict[int, list[int]] = {}
+    for position, outcome in enumerate(outcomes, 1):
+        alike.setdefault(id(outcome.marking), []).append(position)
+    entries = Entries()
+    for positions in alike.values():
+        marking = outcomes[positions[0] - 1].marking
+        for rank, notice in enumerate(marking.notices if marking else ()):
+            entries.add(rank, notice.what, notice.detail, positions)
+    return entries.announced([outcome.id for outcome in outcomes])
 
 
 def jobs_added(outcomes: Sequence[Outcome]) -> str | None:

@@ -9,7 +9,7 @@ from typing import Final
 from ...store.values import JobUpdate
 from .adding import children_given
 from .encoding import as_json
-from .marking import Announced, Entries, marks_text
+from .marking import Announced, Entries, MarksTexts, marks_text
 from .parameters import NULL, Parameter, booleans, numbers, text, texts
 
 _NOTICES: Final = 2
@@ -47,7 +47,8 @@ class Updates:
         return "".join(found)
 
     def _held(self, updates: Sequence[JobUpdate]) -> tuple[Parameter, ...]:
-        marks = [marks_text(update.marking) for update in updates]
+        encoded = MarksTexts()
+        marks = [encoded.of(update.marking) for update in updates]
         progresses = [update.progress for update in updates]
         return (
             texts([update.id for update in updates]),
@@ -83,17 +84,26 @@ def _is_frequent(update: JobUpdate) -> bool:
 
 
 def _announced(updates: Sequence[JobUpdate]) -> Announced:
-    entries = Entries()
+    # What is shared by many is looked at once. Notices are compared by identity: `updates` keeps them alive.
+    alike: dict[tuple[int, str | None, bool, int], list[int]] = {}
     times: Counter[str] = Counter()
+    is_unique = len({update.id for update in updates}) == len(updates)
     for position, update in enumerate(updates, 1):
-        id, marking = update.id, update.marking
-        rank = times[id] * _NEXT
-        times[id] += 1
-        if update.progress is not None:
-            entries.add(rank, "progress", position, id, f'{{"progress":{update.progress}}}')
-        if update.data is not None:
-            entries.add(rank + 1, "changed", position, id, '{"data":true}')
-        if marking is not None:
+        time = 0
+        if not is_unique:
+            time = times[update.id]
+            times[update.id] += 1
+        notices = update.marking.notices if update.marking is not None else ()
+        key = time, update.progress, update.data is not None, id(notices) if notices else 0
+        alike.setdefault(key, []).append(position)
+    entries = Entries()
+    for (time, progress, has_data, _), positions in alike.items():
+        rank = time * _NEXT
+        if progress is not None:
+            entries.add(rank, "progress", f'{{"progress":{progress}}}', positions)
+        if has_data:
+            entries.add(rank + 1, "changed", '{"data":true}', positions)
+        if (marking := updates[positions[0] - 1].marking) is not None:
             for n, notice in enumerate(marking.notices, rank + _NOTICES):
-                entries.add(n, notice.what, position, id, notice.detail)
-    return entries.announced(len(updates))
+                entries.add(n, notice.what, notice.detail, positions)
+    return entries.announced([update.id for update in updates])

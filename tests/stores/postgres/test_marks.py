@@ -141,9 +141,10 @@ class TestAtTheSameMoment:
         held = await active(store, id="job")
         nothing = ", ".join(["NULL"] * 10)
         await other.run(
-            f"SELECT ropeway.settle_with_marks(NULL, NULL, NULL, NULL, NULL, NULL, ARRAY['{SIGNAL}'], '{QUEUE}', "
-            f"NULL, NULL, NULL, NULL, NULL, ARRAY['job'], ARRAY['{held.token}'], ARRAY['postpone'], NULL, NULL, NULL, "
-            f"ARRAY[1000000], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[], ARRAY[false], ARRAY[1], NULL, {nothing})"
+            f"SELECT ropeway.settle('{QUEUE}', NULL, NULL, NULL, NULL, NULL, ARRAY['job'], ARRAY['{held.token}'], "
+            f"ARRAY['postpone'], NULL, NULL, NULL, "
+            f"ARRAY[1000000], ARRAY[NULL]::bigint[], ARRAY[NULL]::bigint[], ARRAY[false], ARRAY[1], NULL, {nothing}, "
+            f"awaited => ARRAY['{SIGNAL}'])"
         )
 
         [answer] = await other.commit_when_waited_for(store.update(QUEUE, [JobUpdate("job", marking=marking(SIGNAL))]))
@@ -154,9 +155,9 @@ class TestAtTheSameMoment:
     async def test_a_postponement_that_waits_for_a_signal_finds_it(self, store: PostgresStore, other: Other) -> None:
         held = await active(store, id="job")
         given = f"""ARRAY['"{SIGNAL}","1"']"""
-        nothing = ", ".join(["NULL"] * 6)
+        before, behind = ", ".join(["NULL"] * 6), ", ".join(["NULL"] * 4)
         await other.run(
-            f"SELECT ropeway.update('{QUEUE}', ARRAY['job'], ARRAY[NULL]::text[], {nothing}, {given}, NULL, NULL, NULL)"
+            f"SELECT ropeway.update('{QUEUE}', ARRAY['job'], ARRAY[NULL]::text[], {before}, {given}, {behind})"
         )
 
         await other.commit_when_waited_for(store.settle(QUEUE, [await_signal(held)], now=NOW))
@@ -192,7 +193,7 @@ class TestCost:
         await other.run(f"SELECT * FROM ropeway.get('{QUEUE}', {one})")
         await other.run(
             f"SELECT ropeway.update_held('{QUEUE}', {two}, ARRAY['{held[2].token}'], NULL, "
-            f"""ARRAY['"mark-7",null,"mark-8",{encode(LONG, "", 9_999)}'], NULL, NULL, NULL)"""
+            f"""ARRAY['"mark-7",null,"mark-8",{encode(LONG, "", 9_999)}'], NULL, NULL, NULL, NULL)"""
         )
 
         looked = "SELECT (seq_tup_read + idx_tup_fetch)::integer FROM pg_stat_xact_user_tables"

@@ -15,7 +15,7 @@ async def test_a_lock_is_extended_after_an_update_of_its_job(store: PostgresStor
     held = await active(store)
     await other.run(
         f"SELECT ropeway.update_held('{QUEUE}', ARRAY['{held.id}'], ARRAY['{held.token}'], ARRAY['1'], "
-        "NULL, NULL, NULL, NULL)"
+        "NULL, NULL, NULL, NULL, NULL)"
     )
 
     [answer] = await other.commit_when_waited_for(store.renew(QUEUE, [lock_of(held)], LOCK, now=NOW + SECOND))

@@ -1,7 +1,9 @@
 -- Records how attempts ended, and claims the next jobs.
 -- Takes the queue; for plain completions their ids (each once, in order), tokens, results (null: none has one), and the
 -- age and count of their retention; for other outcomes the parameters of `settle_each`, or nulls; the jobs to add (see
--- `add_of_outcomes`), or null; the request (see `claim`; no token: claim nothing); the instant, and whether it may notify.
+-- `add_of_outcomes`), or null; the request (see `claim`; no token: claim nothing); for outcomes of either kind that write marks
+-- their ids (in order), tokens and marks (see `write_held`), and what they announce (see `announce`); for each of the other
+-- outcomes the name of the mark that its job waits for (null: for none); the instant, and whether it may notify.
 -- Returns two letters for each plain completion (the verdict and the state before), or null if all were accepted; the
 -- letters of the other outcomes; and the columns of `claim`.
 CREATE OR REPLACE FUNCTION ropeway.settle(
@@ -10,6 +12,8 @@ CREATE OR REPLACE FUNCTION ropeway.settle(
     ages bigint[], counts bigint[], exhausted boolean[], stack_traces integer[], adds text,
     token text, worker text, most integer, lock bigint, names text[], repeats boolean, isolates boolean,
     from_priority integer, from_ord bigint, from_due bigint,
+    marked_ids text[] DEFAULT NULL, marked_tokens text[] DEFAULT NULL, marks text[] DEFAULT NULL, kinds text[] DEFAULT NULL,
+    details text[] DEFAULT NULL, listed text[] DEFAULT NULL, positions text[] DEFAULT NULL, awaited text[] DEFAULT NULL,
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL,
     OUT done_letters text, OUT other_letters text, OUT instant bigint, OUT again_at bigint, OUT ids text[], OUT job_names text[], OUT datas text[],
     OUT options text[], OUT priorities integer[], OUT ords bigint[], OUT created bigint[], OUT pasts text[],
@@ -28,6 +32,7 @@ DECLARE
     news ropeway.news[];
     judged ropeway.judgement[];
     lowest bigint;
+    accepted boolean[];
 BEGIN
     instant := ropeway.clock(at);
     SELECT q.* INTO queue FROM ropeway.queue AS q WHERE q.name = queue_name;
@@ -41,12 +46,26 @@ BEGIN
         PERFORM ropeway.lock_with_holders_of(queue.id, done_ids || other_ids, adds);
     END IF;
     -- Each expression is set up again in every call, so plain completions meet few.
-    IF cardinality(other_ids) > 0 THEN
-        IF cardinality(done_ids) > 0 THEN
-            -- All locks in the order of ids, so that no two calls wait for each other.
+    IF marked_ids IS NOT NULL OR cardinality(other_ids) > 0 THEN
+        IF
+            cardinality(other_ids) > 0 AND (marked_ids IS NOT NULL OR awaited IS NOT NULL OR cardinality(done_ids) > 0)
+            OR cardinality(marked_ids) < cardinality(done_ids)
+        THEN
+            -- All locks in the order of ids, so that no two calls wait for each other; and before anything looks for marks.
             PERFORM FROM ropeway.active AS a
             WHERE a.queue = queue.id AND a.id = ANY (done_ids || other_ids) ORDER BY a.id FOR UPDATE;
         END IF;
+        IF marked_ids IS NOT NULL THEN
+            accepted := ropeway.write_held(queue.id, marked_ids, marked_tokens, NULL, marks, instant);
+            s := ropeway.announce(s, marked_ids, kinds, details, listed, positions, accepted, instant);
+        END IF;
+        FOR n IN 1 .. coalesce(cardinality(awaited), 0) LOOP
+            IF awaited[n] IS NOT NULL AND ropeway.has_mark(queue.id, other_ids[n], awaited[n]) THEN
+                -- As `settle_one` takes it.
+                delays[n] := CASE WHEN delays[n] < 0 THEN -1 ELSE 0 END;
+                awaited[n] := NULL;
+            END IF;
+        END LOOP;
         IF 0 > ANY (delays) THEN
             -- What is counted here is what `conclude` counts down, in its order.
             lowest := ropeway.lock_families(queue.id, done_ids || other_ids);
@@ -83,6 +102,12 @@ BEGIN
         judged := other.judged;
         other_letters := other.letters;
         has_new_work := other.back > 0;
+        FOR n IN 1 .. coalesce(cardinality(awaited), 0) LOOP
+            IF awaited[n] IS NOT NULL AND substr(other_letters, 2 * n - 1, 2) = 'da' THEN
+                UPDATE ropeway.later AS l SET awaits = awaited[n]
+                WHERE l.queue = queue.id AND l.id = other_ids[n] AND l.due_at IS NOT NULL;
+            END IF;
+        END LOOP;
     END IF;
     IF news IS NOT NULL OR judged IS NOT NULL THEN
         s := ropeway.conclude(s, queue.id, news, instant, judged, lowest);

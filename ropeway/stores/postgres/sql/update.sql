@@ -6,7 +6,7 @@
 -- Returns two letters for each (the verdict and the state), and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.update(
     queue_name text, ids text[], tokens text[], progresses text[], datas text[], lines text[], keep_lines integer[],
-    alones boolean[], flows text, marks text[], kinds text[], listed text[], positions text[],
+    alones boolean[], flows text, marks text[], kinds text[], details text[], listed text[], positions text[],
     at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
@@ -92,7 +92,7 @@ BEGIN
         END IF;
     END LOOP;
     IF accepted IS NOT NULL THEN
-        s := ropeway.announce(s, kinds, listed, positions, accepted, cardinality(ids), instant);
+        s := ropeway.announce(s, ids, kinds, details, listed, positions, accepted, instant);
     END IF;
     IF promoted IS NOT NULL THEN
         s := ropeway.add_entry(

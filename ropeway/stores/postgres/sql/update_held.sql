@@ -3,8 +3,8 @@
 -- `announce`); the instant, and whether it may notify.
 -- Returns two letters for each (the verdict and the state), or null if all were held; and the wakes (see `wake`).
 CREATE OR REPLACE FUNCTION ropeway.update_held(
-    queue_name text, ids text[], tokens text[], progresses text[], marks text[], kinds text[], listed text[],
-    positions text[], at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
+    queue_name text, ids text[], tokens text[], progresses text[], marks text[], kinds text[], details text[],
+    listed text[], positions text[], at bigint DEFAULT NULL, may_wake boolean DEFAULT NULL, OUT letters text, OUT wakes text[]
 )
 LANGUAGE plpgsql
 {{PLANNED_ONCE}} {{BY_INDEX}} {{IN_ORDER}} {{BY_KEY}}
@@ -24,7 +24,7 @@ BEGIN
         );
     END IF;
     IF kinds IS NOT NULL THEN
-        s := ropeway.announce(s, kinds, listed, positions, accepted, cardinality(ids), instant);
+        s := ropeway.announce(s, ids, kinds, details, listed, positions, accepted, instant);
         wakes := ropeway.write_step(s, queue_id, instant, false, may_wake);
     END IF;
 END

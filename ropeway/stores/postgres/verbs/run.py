@@ -46,14 +46,14 @@ async def settle(on: Executor, command: Settle, now: Instant | None) -> Settled:
     settlement = Settlement(command.outcomes)
     start = on.scan_starts.parameters(then)
     done, others, instant, again_at, *jobs, passed = await on.call_and_notify(
-        settlement.function,
+        "settle",
         [command.queue, *settlement.queues],
         now,
-        *settlement.marks,
         text(command.queue),
         *settlement.parameters,
         *request_of(then),
         *start,
+        *settlement.marks,
     )
     answers = settlement.answers(done, others)
     if then is None:

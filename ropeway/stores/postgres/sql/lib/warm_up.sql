@@ -17,7 +17,7 @@ BEGIN
         PERFORM ropeway.claim(stage, '1', '', 1, 1, NULL, false, true, NULL, NULL, NULL, NULL, false);
         PERFORM ropeway.settle(
             stage, ARRAY['1'], ARRAY['1'], NULL, 1, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-            NULL, '2', '', 1, 1, NULL, false, true, NULL, NULL, NULL, NULL, false
+            NULL, '2', '', 1, 1, NULL, false, true, NULL, NULL, NULL, may_wake => false
         );
         RAISE EXCEPTION 'done';
     EXCEPTION
