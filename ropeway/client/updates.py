@@ -1,10 +1,17 @@
-"""Batching of concurrent updates of a queue's running jobs: they share one round trip to the store."""
+"""Batching of concurrent updates of a queue's running jobs: they share one round trip to the store.
+
+    handlers A and B update at once:   store:    | A    | B    | A    | B    |
+                                       handlers:        | A    | B    | A    | B
+
+Where it pays (`Offers.side_by_side_from`), a first load of many is divided. The other half leaves when that trip has
+returned, before its answers are given out. So the store works on one half while the handlers of the other go on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from ..errors import StoreUnavailable
 from ..store.contract import Store
@@ -12,10 +19,15 @@ from ..store.values import Answer, JobUpdate
 from .adds import own_copy
 
 UPDATES_PER_TRIP: Final = 500
+DIVIDED_FROM: Final = 4
+"""How many times the outcomes of `Offers.side_by_side_from` make a load that is divided: updates are less work."""
 
 
 class Posted:
-    """An update that was sent without waiting for its answer."""
+    """The waiter of an update that is sent without waiting for its answer.
+
+    `refused` is called with the answer, if that is not `done`.
+    """
 
     __slots__ = ("_answer", "_error", "_refused", "_waiters", "change", "has_left", "is_withdrawn")
 
@@ -27,7 +39,7 @@ class Posted:
         self._refused = refused
         self._answer: Answer | None = None
         self._error: BaseException | None = None
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: list[asyncio.Future[None]] | None = None
 
     def withdraw(self) -> bool:
         """Takes it back, if it has not left, or in vain; True at most once."""
@@ -40,7 +52,7 @@ class Posted:
         """Its answer; wait for it only if it was not withdrawn."""
         if not self._is_answered:
             waiter = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
+            self._waiters = [*(self._waiters or ()), waiter]
             await waiter
         if self._answer is None:
             assert self._error is not None, "it was answered"
@@ -66,12 +78,20 @@ class Posted:
         self._wake()
 
     def _wake(self) -> None:
-        for waiter in self._waiters:
+        for waiter in self._waiters or ():
             if not waiter.done():
                 waiter.set_result(None)
 
 
-Waiting: TypeAlias = "tuple[JobUpdate, asyncio.Future[Answer] | Posted]"
+class Waiter(Protocol):
+    """Whom an update is answered to: a future, or what has these methods of one."""
+
+    def done(self) -> bool: ...
+    def set_result(self, answer: Answer, /) -> None: ...
+    def set_exception(self, error: BaseException, /) -> None: ...
+
+
+Waiting: TypeAlias = tuple[JobUpdate, Waiter]
 
 
 class Updates:
@@ -96,18 +116,14 @@ class Updates:
         if not self._is_under_way and not self._is_shared:
             return self._go_alone(change)
         answer: asyncio.Future[Answer] = self._loop.create_future()
-        self._waiting.append((change, answer))
-        if not self._is_under_way:
-            self._depart()
+        self.enqueue(change, answer)
         return answer
 
-    def post(self, change: JobUpdate, refused: Callable[[Answer], None]) -> Posted:
-        """Sends an update without waiting. `refused` is called with the answer, if that is not `done`."""
-        posted = Posted(change, refused)
-        self._waiting.append((change, posted))
+    def enqueue(self, change: JobUpdate, waiter: Waiter) -> None:
+        """Sends an update with the next trip; its answer is set as that of the waiter, unless that is done."""
+        self._waiting.append((change, waiter))
         if not self._is_under_way:
             self._depart()
-        return posted
 
     async def _go_alone(self, change: JobUpdate) -> Answer:
         self._is_under_way = True
@@ -115,38 +131,43 @@ class Updates:
             [answer] = await self._store.update(self._queue, [change])
             return answer
         finally:
-            self._is_under_way = False
-            self._depart()
+            self._arrive()
 
-    def _depart(self) -> None:
+    def _depart(self, *, gathers: bool = True) -> None:
         # Updates of cancelled callers are left out; at the end of a loop these are all.
         self._waiting = [waiting for waiting in self._waiting if not waiting[1].done()]
         if self._waiting and not self._is_under_way:
             self._is_under_way = True
-            self._trip = asyncio.create_task(self._carry())
+            self._trip = asyncio.create_task(self._carry(gathers))
 
-    async def _carry(self) -> None:
+    def _arrive(self, load: int = 1) -> None:
+        """Sends the next trip, if updates wait for it: at once if that carries as many as the one that returned."""
+        self._is_under_way = False
+        if self._waiting:
+            is_other_half = len(self._waiting) >= max(load, DIVIDED_FROM * self._store.offers.side_by_side_from // 2)
+            self._depart(gathers=not is_other_half)
+
+    async def _carry(self, gathers: bool) -> None:
         load: list[Waiting] = []
         try:
-            await self._gather()
-            load = self._load()
+            if gathers:
+                await self._gather()
+            load = self._load(divides=gathers)
             self._is_shared = len(load) > 1
             answers = await self._store.update(self._queue, [change for change, _ in load]) if load else []
+        except Exception as error:  # noqa: BLE001 - reported to the callers
+            await self._refuse(load, error)
+            self._arrive()
         except BaseException as error:
-            if isinstance(error, Exception) and not isinstance(error, StoreUnavailable) and len(load) > 1:
-                await self._one_by_one(load)
-            else:
-                for _, waiter in load:
-                    _fail(waiter, error)
-                if not isinstance(error, Exception):
-                    raise
+            for _, waiter in load:
+                _fail(waiter, error)
+            self._arrive()
+            raise
         else:
+            self._arrive(len(load))
             for (_, waiter), answer in zip(load, answers, strict=True):
                 if not waiter.done():
                     waiter.set_result(answer)
-        finally:
-            self._is_under_way = False
-            self._depart()
 
     async def _gather(self) -> None:
         """Waits while each iteration of the loop brings more: tasks that were woken together update in turn."""
@@ -155,27 +176,34 @@ class Updates:
             number = len(self._waiting)
             await asyncio.sleep(0)
 
-    async def _one_by_one(self, load: Sequence[Waiting]) -> None:
-        """After a refusal: what one of them has wrong must not fail the others."""
+    async def _refuse(self, load: Sequence[Waiting], error: Exception) -> None:
+        if isinstance(error, StoreUnavailable) or len(load) == 1:
+            for _, waiter in load:
+                _fail(waiter, error)
+            return
+        # What one of them has wrong must not fail the others.
         for change, waiter in load:
             try:
                 [answer] = await self._store.update(self._queue, [change])
-            except Exception as error:  # noqa: BLE001 - reported to its caller
-                _fail(waiter, error)
+            except Exception as reason:  # noqa: BLE001 - reported to its caller
+                _fail(waiter, reason)
             else:
                 if not waiter.done():
                     waiter.set_result(answer)
 
-    def _load(self) -> list[Waiting]:
+    def _load(self, *, divides: bool) -> list[Waiting]:
         """Those that the next trip carries."""
         waiting = [waiting for waiting in self._waiting if not waiting[1].done()]
-        load, self._waiting = waiting[:UPDATES_PER_TRIP], waiting[UPDATES_PER_TRIP:]
+        most = UPDATES_PER_TRIP
+        if divides and len(waiting) >= DIVIDED_FROM * self._store.offers.side_by_side_from:
+            most = min(most, len(waiting) // 2)
+        load, self._waiting = waiting[:most], waiting[most:]
         for _, waiter in load:
             if isinstance(waiter, Posted):
                 waiter.has_left = True
         return load
 
 
-def _fail(waiter: asyncio.Future[Answer] | Posted, error: BaseException) -> None:
+def _fail(waiter: Waiter, error: BaseException) -> None:
     if not waiter.done():
         waiter.set_exception(own_copy(error))

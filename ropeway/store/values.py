@@ -79,7 +79,7 @@ class Lock(msgspec.Struct, frozen=True, gc=False):
     token: str
 
 
-class JobUpdate(msgspec.Struct, frozen=True):
+class JobUpdate(msgspec.Struct, frozen=True, gc=False):
     """An update of a job by its handler or the application. Unset parts stay unchanged."""
 
     id: JobId

@@ -31,7 +31,9 @@ from .handlers import Handler, Handlers, InProcess
 from .inputs import fill_inputs
 from .job import REVOKED, Job, SendSignal, SyncJob
 from .options import Rules
+from .parking import Parkable
 from .phase_context import PhaseContext, SyncPhaseContext
+from .pipeline_plan import PipelinePlan
 from .pipeline_run import PipelineRun
 from .processes import Processes, source_of
 from .service import log
@@ -69,8 +71,11 @@ class Attempts:
         """Retention of completed jobs that do not set their own."""
         return self._rules.keep_completed
 
-    async def run(self, job: Job) -> Outcome | None:
-        """Runs the handler; never raises, whatever the handler does. None if this worker has nothing to settle."""
+    async def run(self, job: Job) -> Outcome | Parkable | None:
+        """Runs the handler; never raises, whatever the handler does. None if this worker has nothing to settle.
+
+        Answers the attempt itself if that was parked: then `go_on` with it.
+        """
         try:
             handler, options = self._prepare(job)
             if handler.is_plain and options.timeout is None and not options.takes:
@@ -79,22 +84,48 @@ class Attempts:
                 if handler.dump is not None:
                     result = handler.dump(result)
             elif handler.pipeline is not None and options.timeout is None and not options.takes:
-                result = await isolated(PipelineRun(handler.pipeline, job, self).run(), job, self.current)
+                return await self.go_on(self._pipeline_run(handler.pipeline, job))
             else:
                 result = await self._call(handler, options, job)
+            return self._ended(job, result)
         except BaseException as error:  # noqa: BLE001 - SystemExit and the like fail the job, not the worker
-            if (outcome := committed(job)) is not None:
-                return self._committed_before(job, outcome, None, error)
-            return await self.outcome_of(job, error)
+            return await self._raised(job, error)
+
+    async def go_on(self, attempt: Parkable) -> Outcome | Parkable | None:
+        """Begins an attempt that may be parked, or goes on with it."""
+        job = attempt.job
+        try:
+            result = await isolated(attempt.work, job, self.current, attempt)
+            return attempt if result is attempt else self._ended(job, result)
+        except BaseException as error:  # noqa: BLE001 - as above
+            return await self._raised(job, error)
+
+    def _pipeline_run(self, pipeline: PipelinePlan, job: Job) -> PipelineRun:
+        slot = job.slot
+        if slot is None:
+            return PipelineRun(pipeline, job, self, job.queue.updates, may_park=False)
+        return PipelineRun(pipeline, job, self, slot.updates(job.queue), may_park=True)
+
+    def _ended(self, job: Job, result: Any) -> Outcome | None:
+        """The outcome of an attempt whose handler returned; raises if it failed all the same."""
         if job.completion is not None and (outcome := committed(job)) is not None:
             return self._committed_before(job, outcome, result)
-        if job.signal == "timeout":
-            return await self.outcome_of(job, self.overtime(job))
+        if job.signal is not None:
+            if job.signal == "timeout":
+                raise self.overtime(job)
+            if job.signal in REVOKED:
+                return None
         try:
-            return None if job.signal in REVOKED else self._completed(job, result)
-        except Exception as error:  # noqa: BLE001 - any object may raise when it is encoded; its effects have happened
+            return self._completed(job, result)
+        except Exception:
+            # Any object may raise when it is encoded; its effects have happened.
             job.discarded = True
-            return await self.outcome_of(job, error)
+            raise
+
+    async def _raised(self, job: Job, error: BaseException) -> Outcome | None:
+        if (outcome := committed(job)) is not None:
+            return self._committed_before(job, outcome, None, error)
+        return await self.outcome_of(job, error)
 
     def _committed_before(
         self, job: Job, outcome: Outcome, returned: Any, error: BaseException | None = None
@@ -202,7 +233,8 @@ class Attempts:
 
     async def _invoke(self, handler: Handler, job: Job) -> Any:
         if handler.pipeline is not None:
-            return await isolated(PipelineRun(handler.pipeline, job, self).run(), job, self.current)
+            run = PipelineRun(handler.pipeline, job, self, job.queue.updates, may_park=False)
+            return await isolated(run.work, job, self.current)
         if handler.run_in == "loop":
             return handler.json_of(await isolated(handler.function(job), job, self.current))
         if handler.source is not None:

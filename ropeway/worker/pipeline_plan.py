@@ -17,12 +17,13 @@ class PhasePlan:
     """A phase at its place."""
 
     __slots__ = (
-        "_completed", "_ended", "boundary", "end", "following", "index", "is_simple", "name", "overall", "phase",
-        "progress", "start", "started", "text", "total",
+        "_completed", "_ended", "boundary", "end", "following", "function", "index", "is_simple", "name", "overall",
+        "phase", "progress", "start", "started", "text", "total",
     )  # fmt: skip
 
     def __init__(self, phase: Phase, index: int, total: int) -> None:
         self.phase = phase
+        self.function = phase.function
         self.name = phase.name
         self.index = index
         self.total = total

@@ -6,13 +6,17 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
+from operator import attrgetter
 from time import monotonic
 from typing import Any, Final
 
+from ..client.queue import Queue
+from ..client.updates import Updates
 from ..job.outcomes import Outcome
 from .attempts import Attempts
 from .job import REVOKED, Job, Signal
+from .parking import Parkable
 from .service import log
 from .threads import Threads
 
@@ -23,11 +27,17 @@ LOOP_SHARE: Final = 0.005
 class Slot:
     """A task that runs one job after another."""
 
-    __slots__ = ("job", "task", "threads")
+    __slots__ = ("job", "resume", "task", "threads", "updates")
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(
+        self, threads: Threads, resume: Callable[[Parkable], None], updates: Callable[[Queue], Updates]
+    ) -> None:
         self.threads = threads
         """For steps of its jobs that block."""
+        self.resume = resume
+        """Goes on, in any slot, with an attempt that was parked."""
+        self.updates = updates
+        """The updates of a queue on the loop of this slot."""
         self.job: Job | None = None
         self.task: asyncio.Task[None] | None = None
 
@@ -36,7 +46,8 @@ class Slots:
     """Runs at most `size` handlers at a time.
 
     Slots are created on demand and then kept. One slot is woken at a time, and wakes the next if there is more to do:
-    jobs that end without awaiting anything are all run by one slot, for the cost of a call each.
+    jobs that end without awaiting anything are all run by one slot, for the cost of a call each. So are the phases of
+    pipelines (`parking.py`).
     """
 
     def __init__(
@@ -60,8 +71,14 @@ class Slots:
         self._ended = ended
         self._observe = observe
         self._ready: deque[Job] = deque()
+        self._parked: dict[Job, Parkable] = {}
+        """Attempts that wait outside of slots, for the store."""
+        self._resumed: deque[Parkable] = deque()
+        """Those of them that can go on."""
         self._slots: set[Slot] = set()
         self._abandoned: set[Slot] = set()
+        # Asking a queue means to ask for the running loop each time.
+        self._updates = cache(attrgetter("updates"))
         self._idle: deque[asyncio.Future[None]] = deque()
         self._waking = False
         self._closed = False
@@ -126,6 +143,9 @@ class Slots:
         if not job.cancel_sent and not job.threaded and job.slot is not None and job.slot.task is not None:
             job.cancel_sent = True
             job.slot.task.cancel()
+        elif job.slot is None and not job.cancel_sent and (parked := self._parked.get(job)) is not None:
+            job.cancel_sent = True
+            parked.cancel()
 
     def abandon(self, job: Job, outcome: Outcome | None) -> bool:
         """Gives up on a handler that does not stop, and replaces its slot. True if a handler was running."""
@@ -135,8 +155,9 @@ class Slots:
         if slot is not None:
             self._slots.discard(slot)
             self._abandoned.add(slot)
+        self._parked.pop(job, None)
         self._end(job, outcome)
-        if self._ready:
+        if self._ready or self._resumed:
             self._wake_slot()
         return slot is not None
 
@@ -150,6 +171,11 @@ class Slots:
             if slot.task is not None:
                 slot.task.cancel()
 
+    def _resume(self, parked: Parkable) -> None:
+        self._resumed.append(parked)
+        if not self._waking:
+            self._wake_slot()
+
     def _wake_slot(self) -> None:
         """Wakes an idle slot, or creates one, to take the next job."""
         if self._waking:
@@ -162,7 +188,7 @@ class Slots:
                 return
         if len(self._slots) < self.size:
             self._waking = True
-            slot = Slot(self._attempts.threads)
+            slot = Slot(self._attempts.threads, self._resume, self._updates)
             self._slots.add(slot)
             slot.task = asyncio.create_task(self._work(slot), name="ropeway-slot")
             slot.task.add_done_callback(partial(self._check, slot))
@@ -182,7 +208,9 @@ class Slots:
     async def _work(self, slot: Slot) -> None:
         self._waking = False
         while not self._closed and slot in self._slots:
-            await self._run_ready(slot)
+            await (self._run_resumed(slot) if self._resumed else self._run_ready(slot))
+            if self._ready or self._resumed:
+                continue
             if slot not in self._slots or len(self._slots) > self.size:
                 break
             idle = asyncio.get_running_loop().create_future()
@@ -212,19 +240,63 @@ class Slots:
             if job.timing is not None:
                 job.timing.began = monotonic()
             outcome = await run(job) if job.signal is None else _unstarted(job)
-            if task.cancelling():
-                # A cancel that the handler requested itself may still be pending: it must not hit the next job.
-                await self._pause(asyncio.sleep(0))
-                _forget_cancels(task)
             if slot not in self._slots:
                 return
             now = clock()
-            self._observe(job.queue.name, now - began)
-            self._end(job, outcome)
+            if isinstance(outcome, Parkable):
+                self._park(slot, outcome, began)
+            else:
+                self._observe(job.queue.name, now - began)
+                self._end(job, outcome)
+            if task.cancelling():
+                await self._absorb_cancels(task, outcome)
             began = now
             if now - since > LOOP_SHARE:
                 await self._pause(asyncio.sleep(0))
                 since = began = clock()
+
+    async def _run_resumed(self, slot: Slot) -> None:
+        """Goes on in a slot with attempts that were parked, for a share of the loop's time at most."""
+        task, clock = slot.task, asyncio.get_running_loop().time
+        assert task is not None
+        ends_at = clock() + LOOP_SHARE
+        while self._resumed and not self._closed:
+            attempt = self._resumed.popleft()
+            job = attempt.job
+            if (self._resumed or self._ready) and not self._waking:
+                self._wake_slot()
+            if job.ended:
+                continue
+            del self._parked[job]
+            job.slot = slot
+            slot.job = job
+            outcome = await self._attempts.go_on(attempt)
+            if slot not in self._slots:
+                return
+            now = clock()
+            if isinstance(outcome, Parkable):
+                self._park(slot, outcome, now)
+            else:
+                self._observe(job.queue.name, now - attempt.began)
+                self._end(job, outcome)
+            if task.cancelling():
+                await self._absorb_cancels(task, outcome)
+            if now > ends_at:
+                await self._pause(asyncio.sleep(0))
+                return
+
+    def _park(self, slot: Slot, attempt: Parkable, began: float) -> None:
+        """Frees the slot of an attempt until that goes on."""
+        slot.job = attempt.job.slot = None
+        attempt.began = attempt.began or began
+        self._parked[attempt.job] = attempt
+
+    async def _absorb_cancels(self, task: asyncio.Task[None], outcome: Outcome | Parkable | None) -> None:
+        """Takes a cancel that the handler requested itself and that is still pending: it must not hit the next job."""
+        was_pending = await self._pause(asyncio.sleep(0))
+        _forget_cancels(task)
+        if was_pending and isinstance(outcome, Parkable):
+            outcome.cancel()
 
     def _end(self, job: Job, outcome: Outcome | None = None) -> None:
         job.ended = True
@@ -243,7 +315,8 @@ class Slots:
         self._none_held.set()
         self.on_emptied()
 
-    async def _pause(self, wait: Awaitable[None]) -> None:
+    async def _pause(self, wait: Awaitable[None]) -> bool:
+        """Waits. True if that was cancelled."""
         try:
             await wait
         except asyncio.CancelledError:
@@ -252,6 +325,8 @@ class Slots:
             if self._closed or task is None:
                 raise
             _forget_cancels(task)
+            return True
+        return False
 
 
 def _unstarted(job: Job) -> Outcome | None:

@@ -29,7 +29,7 @@ class StepMarks:
         self.values: dict[str, JsonText] = {mark.name: mark.value for mark in record.marks} if record.marks else {}
         self._size = sum(map(size_of, self.values.values())) if self.values else 0
         """Bytes of all values, and of those that were replaced."""
-        self._used: set[str] = set()
+        self._used: set[str] | None = None
         self._phase: str | None = None
         self._sleeps = 0
         self._gathers = 0
@@ -41,13 +41,14 @@ class StepMarks:
     def begin_phase(self, name: str) -> None:
         """Begins a phase, or tries it again. Names are those of the phase: others may use the same."""
         self._phase = name
-        if self._used:
-            self._used = set()
+        self._used = None
         self._sleeps = self._gathers = 0
 
     def use(self, kind: str, name: object) -> str:
         """The name of a mark that the handler uses now, for the first time in this attempt or phase."""
         mark = scoped(kind, self._phase, mark_name(name, kind))
+        if self._used is None:
+            self._used = set()
         if mark in self._used:
             raise InvalidInput(f"{name!r} was used twice by this attempt: give each {kind[:-1]} its own name")
         self._used.add(mark)

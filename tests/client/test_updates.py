@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from ropeway import Job, Queue, Worker
+from ropeway.client.updates import DIVIDED_FROM, Posted
 from ropeway.errors import InvalidOption, StoreUnavailable
 from ropeway.job.marks import Mark, Marking, Notice
+from ropeway.store.offers import Offers
 from ropeway.store.values import Answer, JobUpdate
 from tests.patience import PATIENCE
 
@@ -40,6 +43,12 @@ async def send(queue: Queue, *changes: JobUpdate) -> list[asyncio.Task[Answer]]:
     sent = [asyncio.create_task(one(each)) for each in changes]
     await asyncio.sleep(0)
     return sent
+
+
+def post(queue: Queue, id: str, refused: Callable[[Answer], None] = lambda _: None) -> Posted:
+    posted = Posted(change(id), refused)
+    queue.updates.enqueue(posted.change, posted)
+    return posted
 
 
 async def test_a_single_one_goes_at_once_and_others_gather(tampered_queue: Queue, tampering: Tampering, held: Door):
@@ -93,9 +102,8 @@ async def test_an_outage_is_told_to_all_of_the_trip(tampered_queue: Queue, tampe
 async def test_what_was_posted_goes_with_the_others_and_one_withdrawn_does_not(
     tampered_queue: Queue, tampering: Tampering, held: Door
 ):
-    updates = tampered_queue.updates
     sent = await send(tampered_queue, change("a"))
-    posted, withdrawn = [updates.post(change(id), lambda _: None) for id in "bc"]
+    posted, withdrawn = [post(tampered_queue, id) for id in "bc"]
     sent += await send(tampered_queue, change("d"))
     assert withdrawn.withdraw()
     held.opened.set()
@@ -109,10 +117,32 @@ async def test_what_was_posted_goes_with_the_others_and_one_withdrawn_does_not(
 async def test_one_that_is_posted_alone_leaves_at_once_and_a_refusal_is_told(tampered_queue: Queue):
     refused: list[Answer] = []
 
-    posted = tampered_queue.updates.post(change("missing"), refused.append)
+    posted = post(tampered_queue, "missing", refused.append)
 
     assert (await posted.answer()).verdict == "missing"
     assert [answer.verdict for answer in refused] == ["missing"]
+
+
+async def test_many_are_divided_where_that_pays_and_the_other_half_follows_at_once(
+    tampered_queue: Queue, tampering: Tampering, held: Door
+):
+    """The handlers of the first half go on while the store works on the second, and do not join it."""
+    tampering.offers = Offers(side_by_side_from=4 // DIVIDED_FROM)
+    first = [post(tampered_queue, id) for id in "abcd"]
+    await held.reached.wait()
+    assert trips(tampering) == [["a", "b"]]
+    again: list[Awaitable[Answer]] = []
+
+    def go_on(answer: Answer) -> None:
+        again.append(tampered_queue.updates.send(change("e")))
+
+    missing = post(tampered_queue, "missing", go_on)
+    held.opened.set()
+    for posted in (*first, missing):
+        await posted.answer()
+    await asyncio.gather(*again)
+
+    assert trips(tampering) == [["a", "b"], ["c", "d", "missing"], ["e"]]
 
 
 async def test_one_of_a_cancelled_caller_is_left_out(tampered_queue: Queue, tampering: Tampering, held: Door):
