@@ -265,8 +265,9 @@ class TestTickSchedules:
     async def test_they_are_due_until_they_are_written(self, store: Store) -> None:
         await write(store, ScheduleWrite("a", "1", NOW))
 
-        assert len((await store.tick(QUEUE, RULES, now=NOW)).schedules) == 1
-        assert len((await store.tick(QUEUE, RULES, now=NOW)).schedules) == 1
+        for later in (0, SECOND):
+            ticked = await store.tick(QUEUE, RULES, now=NOW + later)
+            assert ([one.id for one in ticked.schedules], ticked.next_at) == (["a"], NOW)
 
         await write(store, ScheduleWrite("a", "1", NOW + SECOND, expect=1))
         assert (await store.tick(QUEUE, RULES, now=NOW)).schedules == []

@@ -111,10 +111,6 @@ BEGIN
             ORDER BY f.expires_at LIMIT 1
         )
     );
-    IF next_at <= instant AND NOT more THEN
-        -- Others have locked what is due.
-        next_at := instant + {{LOOK_AGAIN}};
-    END IF;
     SELECT array_agg(ready.id), array_agg(ready.value), array_agg(ready.next_at), array_agg(ready.version)
     INTO due_ids, due_values, due_times, due_versions
     FROM (
@@ -123,5 +119,9 @@ BEGIN
         ORDER BY e.next_at, e.id
         LIMIT {{DUE_SCHEDULES}}
     ) AS ready;
+    IF next_at <= instant AND due_ids IS NULL AND NOT more THEN
+        -- Others have locked what is due.
+        next_at := instant + {{LOOK_AGAIN}};
+    END IF;
 END
 $$;
