@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import Queue as Queued
+
 import pytest
 
 from ropeway import Queue
@@ -10,8 +18,10 @@ from ropeway.job.extras import Extras, WebhookRule
 from ropeway.job.webhooks import DELIVERIES, delivery_id
 from ropeway.testing.factories import QUEUE
 from ropeway.webhooks.records import disable
+from tests.patience import PATIENCE
 
 from .conftest import Arrange, Ropeway
+from .processes import Programs
 
 URL = "https://example.com/hook"
 
@@ -66,3 +76,40 @@ def test_a_job_is_added_with_a_webhook(ropeway: Ropeway, arrange: Arrange):
 
     assert arrange.on_queue(webhook) == URL
     assert ropeway("add", QUEUE, "send", "--webhook", "http://127.0.0.1/").code == ExitCode.USAGE
+
+
+@contextmanager
+def receiver() -> Iterator[tuple[int, Queued[bytes]]]:
+    """Its port, and the messages that came."""
+    came: Queued[bytes] = Queued()
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            came.put(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_port, came
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_deliver_sends_what_waits_and_ends_in_good_order(programs: Programs, arrange: Arrange):
+    with receiver() as (port, came):
+        webhook = WebhookRule(f"http://localhost:{port}/", ("failed",))
+        job = arrange.job("failed", id="one", extras=Extras(webhook=webhook))
+        program = programs.start("webhooks", "deliver", ROPEWAY_WEBHOOK_ALLOW=f"localhost:{port}")
+        message = json.loads(came.get(timeout=PATIENCE))
+        program.signal(signal.SIGTERM)
+        assert program.exit_code() == ExitCode.OK
+    assert (message["type"], message["data"]["id"]) == ("job.failed", "one")
+    assert job.finished_at is not None
+    assert arrange.state_of(delivery_id(QUEUE, "one", job.finished_at, "failed"), DELIVERIES) == "completed"

@@ -8,6 +8,7 @@ from ropeway import InvalidOption, Queue, Worker
 from tests.client.fixtures import MakeQueue
 
 from .callbacks import Callback, handle
+from .watching import Gate
 
 
 @pytest.mark.every_store
@@ -27,6 +28,19 @@ async def test_callbacks_are_called_for_each_job_with_all_that_is_known_of_it(qu
     assert gone == jobs
     assert await queue.get(sent.id) is None
     assert (stale.calls, deleted.calls) == (2, 2)
+
+
+async def test_it_goes_on_while_handlers_take_every_slot(queue: Queue):
+    gate, stale = Gate(), Callback()
+    async with Worker(queue, {"send": handle, "hold": gate}, concurrency=1, on_stale=stale, stalled_interval=0.05):
+        sent = await queue.add("send", "you")
+        await queue.add("hold")
+        await gate.holds(1)
+        await queue.set_retention(stale_after=0.001)
+        try:
+            assert (await stale.next()).id == sent.id
+        finally:
+            gate.opened.set()
 
 
 class TestRefusals:
