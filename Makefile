@@ -73,8 +73,9 @@ docs: $(DEV) ## Build the documentation into site/; ARGS=serve shows it in a bro
 bench: $(DEV) ## Run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
 
-picture: $(DEV) ## Draw the README's picture of the live view anew
+picture: $(DEV) ## Draw the pictures of the live view and the dashboard anew
 	$(BIN)/python -m tests.cli.live.image
+	$(BIN)/python -m tests.browser.image
 
 lock: $(filter .venv/%,$(UV)) ## Lock the dependencies anew; ARGS=--upgrade takes the newest
 	$(COMPILE) --extra cli --extra server --group build --output-file requirements.lock $(ARGS)

@@ -64,8 +64,10 @@ class Changes:
                 with suppress(StoreError):
                     self._watch(viewer, (await queues())[:MOST_WATCHED])
                 changed = asyncio.ensure_future(viewer.changed.wait())
-                await asyncio.wait([changed, closing], timeout=IDLE, return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
+                try:
+                    await asyncio.wait([changed, closing], timeout=IDLE, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    changed.cancel()
                 viewer.changed.clear()
                 yield CHANGE
                 await asyncio.wait([closing], timeout=PAUSE)

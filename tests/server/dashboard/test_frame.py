@@ -185,6 +185,7 @@ async def test_a_session_has_the_rights_of_its_token(store, visit, make_token):
     async with visit() as client:
         sent = await client.get("/queues/mail")
         assert (sent.status_code, sent.headers["location"]) == (303, "/login?next=%2Fqueues%2Fmail")
+        assert store.url not in (await client.get("/login")).text, "strangers are told nothing"
         assert (await client.post("/login", data={"token": f"rw_{'0' * 16}_{'0' * 64}"})).status_code == 401
 
         logged_in = await client.post("/login", data={"token": token_of(viewer), "next": "//evil.example"})

@@ -29,9 +29,10 @@ async def overview(visit: Visit) -> Response:
     shown = queues[:MOST_QUEUES]
     found = [await summaries.of(queue) for queue in shown]
     buckets = together([await summaries.buckets(queue, span) for queue in shown])
-    workers = [
-        worker for worker in await summaries.workers() if any(visit.principal.reaches(name) for name in worker.queues)
-    ]
+    workers = sorted(
+        (each for each in await summaries.workers() if any(visit.principal.reaches(name) for name in each.queues)),
+        key=lambda worker: (worker.name, worker.started_at),
+    )
     counts: Counter[State] = Counter()
     for summary in found:
         counts.update(summary.counts)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ....errors import InvalidOption
 from ....job.durations import milliseconds
 from ....job.names import job_name
-from ....job.states import state_named
+from ....job.states import STATES, state_named
 from ....showing import plural
 from ....store.values import BATCH
 from ...problems import Refused
@@ -20,8 +20,8 @@ from ..visits import Visit, page
 from .overview import span_of
 
 PER_PAGE: Final = 50
-SAMPLE: Final = 500
-"""Newest jobs of a queue in which its names are counted."""
+SAMPLE: Final = 100
+"""Newest jobs of a state in which the names of a queue are counted."""
 MOST_REMOVED: Final = 100_000
 """Most jobs that one click removes; the page says that more are left."""
 
@@ -56,10 +56,11 @@ async def show_queue(visit: Visit) -> Response:
     buckets = await summaries.buckets(queue, span)
     workers = [worker for worker in await summaries.workers() if queue.name in worker.queues]
     names: dict[str, dict[str, Any]] = {}
-    for job in await queue.find("waiting", "active", "delayed", "failed", "completed", limit=SAMPLE, newest_first=True):
-        row = names.setdefault(job.name, {"count": 0, "failed": 0})
-        row["count"] += 1
-        row["failed"] += job.snapshot.state == "failed"
+    for state in (state for state in STATES if summary.counts[state]):
+        for job in await queue.find(state, limit=SAMPLE, newest_first=True):
+            row = names.setdefault(job.name, {"count": 0, "failed": 0})
+            row["count"] += 1
+            row["failed"] += state == "failed"
     for name in summary.settings.paused_names:
         names.setdefault(name, {"count": 0, "failed": 0})
     return visit.page(
