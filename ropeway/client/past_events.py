@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..job.events import Event, expand, may_hold, split_id
+from ..job.events import Event, expand_backwards, may_hold, split_id
 from ..store.values import BATCH, StoredEntry
 
 if TYPE_CHECKING:
     from .queue import Queue
 
-FIRST_PAGE: Final = 20
-"""Entries of the first read of a queue; later ones are larger."""
+FIRST_PAGE: Final = 2
+"""Entries of the first read of a queue, each of which may be of many jobs; later ones are larger."""
+GROWTH: Final = 4
 
 
 class Wanted(NamedTuple):
@@ -50,12 +51,12 @@ async def newest_events(
     while len(found) < limit and looked_at < most:
         for reader in readers:
             looked_at += await reader.fill(most - looked_at)
-        ready = [reader for reader in readers if reader.events]
+        ready = [(reader.event.at, reader) for reader in readers if reader.event is not None]
         if not ready:
             last = readers[0].place or last if readers else None
             break
         # Of equal times the first queue's, so that the order is always the same.
-        event = max(ready, key=lambda reader: reader.events[0].at).events.popleft()
+        event = max(ready, key=lambda each: each[0])[1].pop()
         looked_at += 1
         last = event.id
         if wanted.includes(event):
@@ -74,14 +75,21 @@ class _Reader:
         self._cursor: str | None = None
         self._size = FIRST_PAGE
         self._is_over = False
-        self.events: deque[Event] = deque()
-        """Those of the newest entry that is not yet taken."""
+        self._rest: Iterator[Event] = iter(())
+        """Of the entry of `event`, those before it. An entry may be of a thousand jobs, of which a few are needed."""
+        self.event: Event | None = None
+        """The newest that is not yet taken."""
         self.place: str | None = None
         """The last entry that was looked at, if nothing of it is left."""
 
     @property
     def has_more(self) -> bool:
-        return bool(self.events or self._entries) or not self._is_over
+        return self.event is not None or bool(self._entries) or not self._is_over
+
+    def pop(self) -> Event:
+        event, self.event = self.event, next(self._rest, None)
+        assert event is not None
+        return event
 
     async def begin_before(self, id: str) -> None:
         entry, number = split_id(id)
@@ -94,14 +102,14 @@ class _Reader:
     async def fill(self, most: int) -> int:
         """Lets it have an event, unless it is at its end; answers how many entries it has passed over, up to `most`."""
         passed = 0
-        while not self.events and self.has_more and passed < most:
+        while self.event is None and self.has_more and passed < most:
             if not self._entries:
                 page = await self._queue.store.events(
                     self._queue.name, self._cursor, limit=self._size, newest_first=True
                 )
                 self._entries.extend(page.entries)
                 self._is_over = not page.entries
-                self._cursor, self._size = page.cursor, min(self._size * 2, BATCH)
+                self._cursor, self._size = page.cursor, min(self._size * GROWTH, BATCH)
                 continue
             stored = self._entries.popleft()
             if may_hold(stored.entry, *self._wanted):
@@ -112,6 +120,6 @@ class _Reader:
         return passed
 
     def _take(self, stored: StoredEntry, before: int = 2**53) -> None:
-        for event in expand(self._queue.name, stored.id, stored.entry):
-            if split_id(event.id)[1] < before:
-                self.events.appendleft(event)
+        events = expand_backwards(self._queue.name, stored.id, stored.entry)
+        self._rest = (event for event in events if split_id(event.id)[1] < before)
+        self.event = next(self._rest, None)

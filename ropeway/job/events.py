@@ -103,6 +103,19 @@ def expand(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
             number += 1
 
 
+def expand_backwards(queue: str, entry_id: str, entry: Entry) -> Iterator[Event]:
+    """What `expand` gives, from the last on: of an entry of many jobs whoever needs a few makes only these."""
+    if not entry.jobs or entry.what == PUBLISHED:
+        yield from reversed([*expand(queue, entry_id, entry)])
+        return
+    number = entry.trimmed + sum(len(_names(entry, _data(entry, detail))) for _, detail in entry.jobs)
+    for job_id, detail in reversed(entry.jobs):
+        data = _data(entry, detail)
+        for name in reversed(_names(entry, data)):
+            number -= 1
+            yield Event(f"{entry_id}/{number}", queue, name, job_id, entry.at, data)
+
+
 def may_hold(entry: Entry, name: str | None, job_id: str | None) -> bool:
     """Whether an entry can have an event of that name, or of that job; without expanding it."""
     if entry.what == PUBLISHED and entry.detail is not None:

@@ -1,6 +1,6 @@
 import pytest
 
-from ropeway.job.events import Entry, Event, expand, split_id, trim_entry
+from ropeway.job.events import Entry, Event, expand, expand_backwards, split_id, trim_entry
 
 
 def names(entry):
@@ -104,3 +104,16 @@ def test_an_entry_that_is_trimmed_again_knows_all_that_is_gone():
 
     assert [event.id for event in expand("q", "7", once)] == ids[2:]
     assert [event.id for event in expand("q", "7", twice)] == ids[3:]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Entry("add", 5, "delayed", [("a", {"name": "send"}), ("b", {"name": "print"})]),
+        Entry("fail", 5, "failed", [("a", {"exhausted": True}), ("b", None), ("c", {"exhausted": True})], trimmed=3),
+        Entry("fail", 5, "failed", [("a", None), ("b", None)], {"exhausted": True}),
+        Entry("paused", 5, detail={"name": "send"}),
+    ],
+)
+def test_backwards_it_is_the_same(entry):
+    assert [*expand_backwards("q", "7", entry)] == [*expand("q", "7", entry)][::-1]
