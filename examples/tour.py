@@ -194,7 +194,9 @@ async def main() -> None:
     async with served(shop) as url:
         print(f"{', '.join(queue.name for queue in shop.queues)} on {shop.store.url} · Ctrl-C to end")
         print(f"dashboard: {url}")
-        print(f"over HTTP: {url}/v1/stats · {url}/openapi.json")
+        print(f"over HTTP: {url}/v1/stats · {url}/openapi.json", flush=True)
+        if has_view:
+            await asyncio.sleep(2)  # The view takes the whole terminal.
         await run(shop, given, has_view=has_view)
     await shop.store.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -26,10 +27,16 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*ROPEWAY, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("command", [["serve"], ["dashboard", "--no-browser"]], ids=lambda words: words[0])
-def test_it_serves_until_it_is_asked_to_end(url: str, command: list[str]):
+@pytest.mark.parametrize("command", ["serve", "dashboard"])
+def test_it_serves_until_it_is_asked_to_end(url: str, command: str, tmp_path: Path):
+    browser = tmp_path / "browser"
+    browser.write_text('#!/bin/sh\necho "opened $1" >&2\n')
+    browser.chmod(0o755)
     with subprocess.Popen(
-        [*ROPEWAY, *command, "--port", "0", "--url", url], stderr=subprocess.PIPE, text=True
+        [*ROPEWAY, command, "--port", "0", "--url", url],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "BROWSER": str(browser)},
     ) as process:
         try:
             assert process.stderr is not None
@@ -43,6 +50,7 @@ def test_it_serves_until_it_is_asked_to_end(url: str, command: list[str]):
         finally:
             process.kill()
     assert (process.returncode, "Traceback" in errors) == (0, False)
+    assert (f"opened {found[0]}\n" in errors) == (command == "dashboard")
 
 
 @pytest.mark.parametrize("options", [["--host", "0.0.0.0"], ["--host", "0.0.0.0", "--insecure-no-auth"]])  # noqa: S104
