@@ -32,8 +32,10 @@ class Audit:
         self._writing: asyncio.Task[None] | None = None
 
     def refused(self, who: str, address: str, route: Route, params: Mapping[str, str], refusal: Refused) -> None:
-        if refusal.problem.status in TOLD:
-            self._note("refused", _facts(who, address, route, params) | {"status": refusal.problem.status})
+        problem = refusal.problem
+        if problem.status in TOLD:
+            why = {"status": problem.status, "why": problem.detail}
+            self._note("refused", _facts(who, address, route, params) | why)
 
     def done(self, who: str, address: str, route: Route, params: Mapping[str, str]) -> None:
         self._note("operated", _facts(who, address, route, params))

@@ -1,7 +1,7 @@
 """Workers over HTTP as others see them: a record for each while it is heard of, and how long its jobs waited and ran.
 
 They keep no records themselves, as workers in Python do. A worker is there while it waits for jobs, or was heard of
-within the lifetime of its record.
+within the lifetime of its record. The server obeys orders in its place: a paused or drained worker gets no jobs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Final
 
 import msgspec
 
-from ..client.workers import WorkerInfo, write_worker
+from ..client.workers import WorkerInfo, WorkerOrder, read_orders, write_worker
 from ..job.instants import Instant, Milliseconds
 from ..job.record import JobRecord
+from ..store.commands import Claim, Withdraw
 from ..store.contract import Store
-from ..worker.maintenance.presence import PRESENCE_INTERVAL, PRESENCE_LASTING
+from ..worker.maintenance.presence import ORDERS_INTERVAL, PRESENCE_INTERVAL, PRESENCE_LASTING
 from ..worker.observations import Observations
 from ..worker.service import Service
 
@@ -39,22 +40,28 @@ class HttpWorker(msgspec.Struct):
     """Most jobs that it asked for at once."""
     heard: float = 0.0
     """When it last called, on the monotonic clock."""
-    claims: int = 0
-    """Its claims that wait now."""
+    claims: list[Claim] = []
+    """Those that wait now."""
     held: dict[tuple[str, str], float] = {}
     """When its locks end, by queue and job."""
+    paused: bool = False
+    draining: bool = False
+    obeyed: str = ""
+    """The id of the last order to it."""
+    write_at: float = 0.0
+    """When its record is written again."""
 
     def is_there(self, now: float) -> bool:
-        return self.claims > 0 or now - self.heard < GONE_AFTER
+        return bool(self.claims) or now - self.heard < GONE_AFTER
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def waiting(self, claim: Claim) -> Iterator[None]:
         """Inside, a claim of the worker waits: it is there, though it says nothing."""
-        self.claims += 1
+        self.claims.append(claim)
         try:
             yield
         finally:
-            self.claims -= 1
+            self.claims.remove(claim)
             self.heard = monotonic()
 
     def info(self, now: float) -> WorkerInfo:
@@ -70,6 +77,8 @@ class HttpWorker(msgspec.Struct):
             max(self.count, running),
             running,
             self.started_at,
+            self.paused,
+            draining=self.draining,
         )
 
 
@@ -92,7 +101,7 @@ class HttpWorkers(Service):
         worker.heard, worker.count = monotonic(), max(worker.count, count)
         if worker.handlers.get(queue, ()) != types:
             worker.handlers[queue] = types
-            await write_worker(self._store, worker.info(worker.heard), PRESENCE_LASTING)
+            await self._write(worker)
         return worker
 
     def took(self, name: str, queue: str, jobs: Sequence[JobRecord], lock: Milliseconds) -> None:
@@ -115,10 +124,28 @@ class HttpWorkers(Service):
             worker.held.pop((queue, id), None)
 
     async def step(self) -> None:
-        await asyncio.sleep(PRESENCE_INTERVAL)
-        now = monotonic()
+        await asyncio.sleep(ORDERS_INTERVAL)
+        orders = await read_orders(self._store) if self._workers else {}
         for name, worker in [*self._workers.items()]:
-            if worker.is_there(now):
-                await write_worker(self._store, worker.info(now), PRESENCE_LASTING)
-            else:
+            now = monotonic()
+            if not worker.is_there(now):
                 del self._workers[name]
+                continue
+            order = orders.get(name)
+            if order is not None and order.id != worker.obeyed and order.is_for(worker.info(now)):
+                await self._obey(worker, order)
+            elif now >= worker.write_at:
+                await self._write(worker)
+
+    async def _obey(self, worker: HttpWorker, order: WorkerOrder) -> None:
+        worker.obeyed = order.id
+        worker.paused, worker.draining = order.order != "resume", order.order == "drain"
+        await self._write(worker)
+        if worker.paused:
+            for claim in [*worker.claims]:
+                await self._store.do(Withdraw(claim.queue, claim.worker, claim.token))
+
+    async def _write(self, worker: HttpWorker) -> None:
+        now = monotonic()
+        await write_worker(self._store, worker.info(now), PRESENCE_LASTING)
+        worker.write_at = now + PRESENCE_INTERVAL

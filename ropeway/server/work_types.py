@@ -57,6 +57,8 @@ class ClaimedJobs(msgspec.Struct, frozen=True):
     """Send a heartbeat this often, in seconds."""
     timeout: float
     """Without one the jobs are given to others after so many seconds."""
+    drain: bool = False
+    """True if somebody asks this worker to end: it gets no more jobs."""
 
 
 class Settling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

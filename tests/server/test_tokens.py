@@ -101,4 +101,5 @@ async def test_refusals_are_kept(web: Client, store: Store, make_token: MakeToke
     entry = await until(lambda: first_entry(store))
     detail = entry.detail
     assert (detail["name"], detail["data"]["status"]) == ("refused", 403)
+    assert detail["data"]["why"] == "this token lacks the right to operate"
     assert detail["data"]["who"] == viewer["authorization"].split("_")[1]

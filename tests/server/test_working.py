@@ -12,6 +12,7 @@ from ropeway import Queue
 from ropeway.client.timings import read_timings
 from ropeway.client.workers import read_workers
 from ropeway.doctor.queues import examine_queue
+from ropeway.server import http_workers
 from ropeway.server.limits import Limits
 from ropeway.store.contract import Store
 
@@ -247,6 +248,33 @@ async def test_a_worker_is_seen_with_what_it_takes_and_runs(web: Client, store: 
     await tell(web, job, "complete")
     await claim(web, worker="mailer")
     assert [(each["running"], each["handlers"]) for each in await workers()] == [(0, {"q": None})]
+
+
+async def test_a_worker_that_is_paused_gets_no_jobs_until_it_is_resumed(web: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(http_workers, "ORDERS_INTERVAL", 0.02)
+    waiting = asyncio.create_task(claim(web, wait=50))
+
+    async def standing() -> tuple[bool, bool] | None:
+        workers = (await web.get("/v1/workers")).json()["workers"]
+        return (workers[0]["paused"], workers[0]["draining"]) if workers else None
+
+    async def tell_worker(order: str, paused: bool, draining: bool) -> None:
+        assert (await web.post(f"/v1/workers/w/{order}")).status_code == 202
+
+        async def obeyed() -> bool:
+            return await standing() == (paused, draining)
+
+        await until(obeyed)
+
+    await until(standing)
+    await tell_worker("pause", True, False)
+    assert await waiting == [], "its claim was withdrawn"
+    await submit(web)
+    assert await claim(web) == []
+    await tell_worker("resume", False, False)
+    assert len(await claim(web)) == 1
+    await tell_worker("drain", True, True)
+    assert (await web.post("/v1/queues/q/claim", json={"worker": "w"})).json()["drain"] is True
 
 
 async def test_durations_are_kept_as_by_a_worker_in_python(serve: Serve, store: Store):

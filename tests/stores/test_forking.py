@@ -27,13 +27,13 @@ async def test_parent_and_child_both_go_on(store: Store):
 
     async def go_on() -> None:
         assert (await store.count(QUEUE))["waiting"] == 1
-        await add(store, new_job("of the child"))
+        await add(store, new_job("of-the-child"))
         await store.close()
 
     assert in_a_forked_child(child)
-    await add(store, new_job("of the parent"))
+    await add(store, new_job("of-the-parent"))
     assert (await store.count(QUEUE))["waiting"] == 3
-    assert (await read(store, "of the child")).state == "waiting"
+    assert (await read(store, "of-the-child")).state == "waiting"
 
 
 @pytest.mark.parametrize("new_handle", SHARED, indirect=True)

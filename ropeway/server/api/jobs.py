@@ -1,4 +1,4 @@
-"""Looking at jobs, and managing them one by one."""
+"""Looking at jobs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from ...client.flow_tree import FlowNode
 from ...client.queue import MOST_LINES
 from ...client.timeline import timeline_of
-from ...errors import InvalidInput, JobCancelled, JobFailed, JobNotFound, NoResult, ResultTimeout
+from ...errors import JobCancelled, JobFailed, JobNotFound, NoResult, ResultTimeout
 from ...job.codec import Json
 from ...job.flows import ChildState, Policy
 from ...job.instants import moment_of
 from ...job.states import State
 from ...store.values import BATCH, FailedAttempt, LogLine
-from ..job_fields import Span
 from ..routes import Call, Route
 from ..views import JobView, view_of
 from ..waits import held, refuse_gone
@@ -104,43 +102,6 @@ class ResultView(msgspec.Struct, frozen=True):
     state: State
     result: Json = None
     reason: str | None = None
-
-
-class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    reason: str | None = None
-    children: bool = False
-    """Also those below it in its flow that are not finished."""
-
-
-class Cancelled(msgspec.Struct, frozen=True):
-    cancelled: bool
-    """False if it was cancelled before."""
-
-
-class RetryRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    reset: bool = False
-    """Restores all its attempts."""
-    from_phase: str | None = None
-
-
-class ChangeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    priority: int | None = None
-    lifo: bool | None = None
-    delay: Span | None = None
-    run_at: datetime | None = None
-    """Instead of `delay`."""
-    payload: Json | UnsetType = UNSET
-
-
-class RemoveQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    force: bool = False
-    """Also while a worker has it."""
-    children: bool = True
-
-
-class Signal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: str
-    payload: Json = None
 
 
 class FlowQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -258,37 +219,6 @@ class _Ended:
         return self._view
 
 
-async def cancel(call: Call) -> Cancelled:
-    asked: CancelRequest = call.body
-    return Cancelled(await call.queue.cancel(call.params["id"], asked.reason, children=asked.children))
-
-
-async def retry(call: Call) -> None:
-    asked: RetryRequest = call.body
-    await call.queue.retry(call.params["id"], reset=asked.reset, from_phase=asked.from_phase)
-
-
-async def promote(call: Call) -> None:
-    await call.queue.promote(call.params["id"])
-
-
-async def change(call: Call) -> None:
-    asked: ChangeRequest = call.body
-    if asked.delay is not None and asked.run_at is not None:
-        raise InvalidInput("delay and run_at were both given: give one of them")
-    data = {} if asked.payload is UNSET else {"data": asked.payload}
-    delay = asked.run_at if asked.delay is None else asked.delay
-    await call.queue.change(call.params["id"], priority=asked.priority, lifo=asked.lifo, delay=delay, **data)
-
-
-async def remove(call: Call) -> None:
-    await call.queue.remove(call.params["id"], force=call.query.force, children=call.query.children)
-
-
-async def signal(call: Call) -> None:
-    await call.queue.signal(call.params["id"], call.body.name, call.body.payload)
-
-
 async def flow(call: Call) -> FlowView:
     asked: FlowQuery = call.query
     tree = await call.queue.flow(call.params["id"], depth=min(max(asked.depth, 0), 100), limit=clamped(asked.limit))
@@ -324,7 +254,10 @@ def _lines(lines: Iterable[LogLine]) -> list[Line]:
 
 
 _JOBS: Final = "/v1/queues/{queue}/jobs"
+
+
 _JOB: Final = f"{_JOBS}/{{id}}"
+
 
 ROUTES: Final = (
     Route("GET", _JOBS, find, ("read",), "Lists jobs, state by state.", query=JobQuery, answer=JobViews, tag="jobs"),
@@ -349,49 +282,6 @@ ROUTES: Final = (
         answer=ResultView,
         tag="jobs",
     ),
-    Route(
-        "POST",
-        f"{_JOB}/cancel",
-        cancel,
-        ("operate",),
-        "Cancels a job that is not finished, also a running one.",
-        body=CancelRequest,
-        answer=Cancelled,
-        audited=True,
-        tag="jobs",
-    ),
-    Route(
-        "POST",
-        f"{_JOB}/retry",
-        retry,
-        ("operate",),
-        "Runs a finished job once more.",
-        body=RetryRequest,
-        audited=True,
-        tag="jobs",
-    ),
-    Route("POST", f"{_JOB}/promote", promote, ("operate",), "Makes a delayed job wait now.", audited=True, tag="jobs"),
-    Route(
-        "POST",
-        f"{_JOB}/signal",
-        signal,
-        ("add", "operate"),
-        "Answers a job that waits for a signal.",
-        body=Signal,
-        audited=True,
-        tag="jobs",
-    ),
-    Route(
-        "PATCH",
-        _JOB,
-        change,
-        ("operate",),
-        "Changes a job that is not finished.",
-        body=ChangeRequest,
-        audited=True,
-        tag="jobs",
-    ),
-    Route("DELETE", _JOB, remove, ("operate",), "Removes a job.", query=RemoveQuery, audited=True, tag="jobs"),
     Route(
         "GET",
         "/v1/queues/{queue}/flows/{id}",

@@ -1,33 +1,25 @@
-"""Queues: counts, settings and what empties them; workers and totals."""
+"""Queues: counts, settings and what empties them."""
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from ...client.queue import Queue
-from ...client.workers import Order, WorkerInfo, order_worker, read_worker, read_workers
+from ...client.workers import WorkerInfo, read_workers
 from ...errors import InvalidOption, QueueBusy
 from ...job.durations import milliseconds
-from ...job.instants import instant_of, moment_of
 from ...job.names import job_name
 from ...job.numbers import whole
 from ...job.stages import Stages
-from ...job.states import STATES, State, state_named
-from ...store.values import BATCH, Metric
+from ...job.states import State, state_named
+from ...store.values import BATCH
 from ..job_fields import Span
 from ..roles import RESERVED
-from ..routes import Call, Reply, Route
+from ..routes import Call, Route
 from .jobs import clamped
-
-STATS_SECONDS: Final = 1.0
-"""How long totals are not computed again."""
 
 
 class QueueView(msgspec.Struct, frozen=True):
@@ -95,53 +87,11 @@ class Removed(msgspec.Struct, frozen=True):
     """True if there are more: call again."""
 
 
-class MetricsQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    since: datetime | None = None
-
-
-class Minute(msgspec.Struct, frozen=True):
-    """Counts of one minute."""
-
-    at: datetime
-    added: int
-    completed: int
-    failed: int
-    retried: int
-    stalled: int
-    cancelled: int
-    removed: int
-
-
-class Minutes(msgspec.Struct, frozen=True):
-    minutes: list[Minute]
-
-
-class WorkersQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    queue: str | None = None
-
-
-class Workers(msgspec.Struct, frozen=True):
-    workers: list[WorkerInfo]
-
-
-class Stats(msgspec.Struct, frozen=True):
-    """Of the queues that the caller reaches."""
-
-    queues: int
-    counts: dict[State, int]
-    """Jobs by state."""
-    totals: dict[str, int]
-    """What happened in the last two weeks, for which the store keeps counts."""
-    refused_requests: int
-    """Because of too much load, since this server started."""
-    waiting_requests: int
-
-
 async def list_queues(call: Call) -> QueueViews:
     asked: QueuesQuery = call.query
     workers = await read_workers(call.store)
     served = {name for worker in workers for name in worker.queues}
-    names = sorted(name for name in {*await call.store.queues(), *served} if _is_shown(call, name))
+    names = sorted(name for name in {*await call.store.queues(), *served} if is_shown(call, name))
     later = names if asked.after is None else [name for name in names if name > asked.after]
     page = later[: clamped(asked.limit)]
     views = [await _view(call.broker.queue(name), workers) for name in page]
@@ -211,75 +161,7 @@ async def obliterate(call: Call) -> Removed:
     return Removed(len(cleaned.ids), cleaned.more)
 
 
-async def metrics(call: Call) -> Minutes:
-    since: datetime | None = call.query.since
-    found = await call.store.metrics(call.queue.name, since=0 if since is None else instant_of(since, "since"))
-    return Minutes([_minute(metric) for metric in found])
-
-
-async def list_workers(call: Call) -> Workers:
-    wanted = call.query.queue
-    return Workers(
-        [
-            worker
-            for worker in await read_workers(call.store)
-            if any(call.principal.reaches(queue) for queue in worker.queues)
-            and (wanted is None or wanted in worker.queues)
-        ]
-    )
-
-
-class Ordered(msgspec.Struct, frozen=True):
-    worker: str
-    order: Order
-    """What it was told, and does within seconds; `GET /v1/workers` says when it has."""
-
-
-def _ordering(order: Order) -> Callable[[Call], Awaitable[Reply]]:
-    async def tell(call: Call) -> Reply:
-        worker = await read_worker(call.store, call.params["worker"])
-        call.reach(worker.queues)
-        await order_worker(call.store, worker, order)
-        return Reply(Ordered(worker.id, order), 202)
-
-    return tell
-
-
-async def stats(call: Call) -> Stats:
-    # Those that are empty have numbers too.
-    known = {*await call.store.queues(), *call.broker.upkeep.queues}
-    names = [name for name in known if _is_shown(call, name)]
-    counts: Counter[State] = Counter()
-    totals: Counter[str] = Counter()
-    for name in names:
-        sums = await _sums(call, name)
-        counts.update(sums[0])
-        totals.update(sums[1])
-    admission = call.broker.admission
-    kinds = [field for field in Metric.__struct_fields__ if field != "minute"]
-    return Stats(
-        len(names),
-        {state: counts[state] for state in STATES},
-        {kind: totals[kind] for kind in kinds},
-        admission.refused,
-        admission.waiting,
-    )
-
-
-async def _sums(call: Call, name: str) -> tuple[dict[State, int], dict[str, int]]:
-    known = call.broker.sums.get(name)
-    if known is not None and time.monotonic() - known[0] < STATS_SECONDS:
-        return known[1], known[2]
-    counts = await call.store.count(name)
-    totals: Counter[str] = Counter()
-    for metric in await call.store.metrics(name):
-        for kind in metric.__struct_fields__[1:]:
-            totals[kind] += getattr(metric, kind)
-    call.broker.sums[name] = time.monotonic(), counts, dict(totals)
-    return counts, dict(totals)
-
-
-def _is_shown(call: Call, queue: str) -> bool:
+def is_shown(call: Call, queue: str) -> bool:
     return not queue.startswith(RESERVED) and call.principal.reaches(queue)
 
 
@@ -297,30 +179,10 @@ async def _view(queue: Queue, workers: list[WorkerInfo]) -> QueueView:
     )
 
 
-def _minute(metric: Metric) -> Minute:
-    counts = {field: getattr(metric, field) for field in Minute.__struct_fields__ if field != "at"}
-    return Minute(at=moment_of(metric.minute), **counts)
-
-
 _QUEUE: Final = "/v1/queues/{queue}"
 
-ORDERS: Final[dict[Order, str]] = {
-    "pause": "Lets a worker claim no more; what it runs goes on.",
-    "resume": "Ends the pause of a worker.",
-    "drain": "Lets a worker claim no more, finish its jobs, and end.",
-}
 
 ROUTES: Final = (
-    Route(
-        "GET",
-        "/v1/stats",
-        stats,
-        ("follow",),
-        "Numbers of all queues together.",
-        "filtered",
-        answer=Stats,
-        tag="queues",
-    ),
     Route(
         "GET",
         "/v1/queues",
@@ -378,41 +240,5 @@ ROUTES: Final = (
         answer=Removed,
         audited=True,
         tag="queues",
-    ),
-    Route(
-        "GET",
-        f"{_QUEUE}/metrics",
-        metrics,
-        ("read",),
-        "Counts per minute, oldest first.",
-        query=MetricsQuery,
-        answer=Minutes,
-        tag="queues",
-    ),
-    Route(
-        "GET",
-        "/v1/workers",
-        list_workers,
-        ("read",),
-        "Workers that run now, also over HTTP.",
-        "filtered",
-        query=WorkersQuery,
-        answer=Workers,
-        tag="queues",
-    ),
-    *(
-        Route(
-            "POST",
-            f"/v1/workers/{{worker}}/{order}",
-            _ordering(order),
-            ("operate",),
-            summary,
-            "filtered",
-            answer=Ordered,
-            status=202,
-            audited=True,
-            tag="queues",
-        )
-        for order, summary in ORDERS.items()
     ),
 )

@@ -1,42 +1,28 @@
-"""The heartbeat protocol of workers: claim, heartbeat, complete, fail, release, progress and log, by claim token."""
+"""What workers say of the jobs that they claimed, by token: heartbeat, complete, fail, release, progress and log."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any, Final
 
-import msgspec
-
 from ...client.new_jobs import PROGRESS_LIMIT, reason_text
 from ...errors import InvalidMove, InvalidOption, JobNotFound, LockLost
-from ...job.codec import decode, encode
+from ...job.codec import encode
 from ...job.durations import milliseconds
 from ...job.failure import TRACE_LIMIT, UNKNOWN_REASON, Failure
-from ...job.instants import moment_of
-from ...job.names import job_name
 from ...job.numbers import whole
 from ...job.options import LOG_LINES
 from ...job.outcomes import Outcome
-from ...job.record import JobRecord
 from ...job.states import OPEN
-from ...job.wrong_values import listed
-from ...store.commands import Claim, Withdraw
-from ...store.values import BATCH, Answer, Claimed, JobUpdate, Lock
-from ...worker.failures import INVALID_PAYLOAD
+from ...store.values import BATCH, Answer, JobUpdate, Lock
 from ...worker.job import LOG_LINE_LIMIT
 from ...worker.options import SHORTEST_LOCK
-from ..authentication import caller_of
-from ..claim_tokens import claim_token, is_of
+from ..claim_tokens import is_of
 from ..held_jobs import Facts, completed, failed
 from ..job_fields import Span
 from ..routes import Call, Route
-from ..waits import held, refuse_gone
 from ..work_types import (
-    ClaimedJob,
-    ClaimedJobs,
-    ClaimRequest,
     Completion,
     CompletionItem,
     Completions,
@@ -59,109 +45,14 @@ from ..work_types import (
     Releases,
 )
 
-# Claiming
 
-
-async def claim(call: Call) -> ClaimedJobs:
-    asked: ClaimRequest = call.body
-    limits = call.broker.limits
-    worker = job_name(asked.worker)
-    lock = _lock(call, asked.timeout)
-    names = None if asked.types is None else tuple(map(job_name, asked.types))
-    wait = round(min(asked.wait, limits.wait) * 1000)
-    queue = call.queue.name
-    await call.broker.upkeep.include(queue)
-    seen = await call.broker.workers.claims(worker, caller_of(call.scope).address, queue, names, asked.count)
-    while True:
-        request = Claim(queue, worker, claim_token(worker), asked.count, lock, names, wait=wait)
-        with seen.waiting():
-            claimed = await _claimed(call, request)
-        jobs = await _startable(call, claimed.jobs)
-        given = {job.id for job in jobs}
-        call.broker.workers.took(worker, queue, [record for record in claimed.jobs if record.id in given], lock)
-        # If all were started too often, others may wait behind them.
-        if jobs or not claimed.jobs:
-            return ClaimedJobs(jobs, limits.heartbeat, lock / 1000)
-
-
-async def _claimed(call: Call, request: Claim) -> Claimed:
-    if not request.wait:
-        return await call.store.claim(request)
-    ending: set[asyncio.Task[Any]] = set()
-
-    def end() -> None:
-        withdrawn = Withdraw(request.queue, request.worker, request.token)
-        ending.add(asyncio.ensure_future(call.store.do(withdrawn)))
-
-    claimed, is_gone = await held(call, call.store.claim(request), end)
-    for task in ending:
-        await task
-    if is_gone and claimed.jobs:
-        # Nobody has seen the token.
-        back = [Outcome(job.id, request.token, "hand back") for job in claimed.jobs]
-        await call.store.settle(request.queue, back)
-    refuse_gone(is_gone)
-    return claimed
-
-
-async def _startable(call: Call, records: Sequence[JobRecord]) -> list[ClaimedJob]:
-    """The jobs to be given out; those that cannot be, or were started too often, fail."""
-    jobs: list[ClaimedJob] = []
-    refused: list[Outcome] = []
-    for record in records:
-        facts = call.broker.held.note(record)
-        most = facts.options.max_starts
-        problem = None
-        try:
-            if most is not None and record.attempts_started > most:
-                problem = f"job started more than allowable limit: max_starts is {most}"
-            else:
-                job = _claimed_job(record, facts.options.attempts)
-                wrong = call.broker.schemas.wrong_values(record.queue, record.name, job.payload)
-                if wrong:
-                    problem = f"{INVALID_PAYLOAD}: {listed(wrong)}"
-                else:
-                    jobs.append(job)
-        except msgspec.MsgspecError as damage:
-            problem = f"corrupt record: {damage}"
-        if problem is not None:
-            lock = Lock(record.id, record.token or "")
-            refused.append(failed(lock, facts, Failure(problem), retry=False))
-    if refused:
-        await call.store.settle(call.queue.name, refused)
-    return jobs
-
-
-def _claimed_job(record: JobRecord, attempts: int) -> ClaimedJob:
-    assert record.token is not None, "it was claimed"
-    assert record.lock_until is not None, "it was claimed"
-    return ClaimedJob(
-        id=record.id,
-        queue=record.queue,
-        type=record.name,
-        payload=decode(record.data),
-        token=record.token,
-        attempt=record.attempts_made + 1,
-        max_attempts=attempts,
-        created_at=moment_of(record.created_at),
-        locked_until=moment_of(record.lock_until),
-        stalled_count=record.stalled_count,
-        progress=None if record.progress is None else decode(record.progress),
-        tags=record.tags,
-        children=record.children,
-    )
-
-
-def _lock(call: Call, timeout: Span | None) -> int:
+def lock_of(call: Call, timeout: Span | None) -> int:
     if timeout is None:
         return call.broker.limits.lock
     lock = milliseconds(timeout, "timeout")
     if lock < SHORTEST_LOCK:
         raise InvalidOption("timeout", f"cannot be {lock} ms: use at least {SHORTEST_LOCK} ms")
     return lock
-
-
-# Settling
 
 
 async def _settle(call: Call, outcomes: Sequence[Outcome], facts: Mapping[Lock, Facts]) -> list[Answer]:
@@ -212,7 +103,7 @@ async def _release(call: Call, items: Sequence[Any]) -> list[Answer]:
 
 
 async def _renew(call: Call, items: Sequence[Any]) -> list[Answer]:
-    locks = [_lock(call, item.timeout) for item in items]
+    locks = [lock_of(call, item.timeout) for item in items]
     if len({*locks}) > 1:
         raise InvalidOption("timeout", "differs between the jobs of one call: make a call for each")
     queue, held = call.queue.name, [Lock(item.id, item.token) for item in items]
@@ -296,6 +187,8 @@ _WITH_ID: Final[dict[Any, Any]] = {
     ProgressReport: ProgressItem,
     LogReport: LogItem,
 }
+
+
 _VERBS: Final[tuple[tuple[str, Act, Any, Any, str], ...]] = (
     ("heartbeat", _renew, Heartbeat, Heartbeats, "Says that the worker still works on {}."),
     ("complete", _complete, Completion, Completions, "Ends {} with a result."),
@@ -311,18 +204,8 @@ _VERBS: Final[tuple[tuple[str, Act, Any, Any, str], ...]] = (
     ("log", _log, LogReport, LogReports, "Adds lines to the log of {}."),
 )
 
+
 ROUTES: Final = (
-    Route(
-        "POST",
-        "/v1/queues/{queue}/claim",
-        claim,
-        ("work",),
-        "Gives waiting jobs to a worker; none is an empty list.",
-        body=ClaimRequest,
-        answer=ClaimedJobs,
-        kind="work",
-        tag="workers",
-    ),
     *(
         Route(
             "POST",
