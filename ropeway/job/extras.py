@@ -7,6 +7,7 @@ import msgspec
 from .codec import JsonText
 from .dedupe import DedupeRule
 from .instants import LAST_INSTANT, Instant, Milliseconds
+from .numbers import Amount
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
@@ -15,7 +16,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     queue: str
     id: str
     reason: str
-    attempts: int
+    attempts: Amount
     """Attempts it had made."""
     at: Instant
     """When it ended."""

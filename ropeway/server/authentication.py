@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
+from ..errors import RopewayError
 from ..store.contract import Store
 from ..store.single_flight import SingleFlight
 from .problems import Refused
@@ -16,6 +19,8 @@ from .tokens import AccessToken, read_tokens, split_token
 
 REMEMBERED: Final = 2.0
 """Seconds for which a token is not read again: so long a revoked one may still be used."""
+CHECKED_EVERY: Final = 5.0
+"""Seconds after which the token of a request that lasts is looked at again."""
 MOST_REMEMBERED: Final = 10_000
 WINDOW: Final = 60.0
 """Seconds in which failed attempts are counted."""
@@ -129,6 +134,17 @@ class Authenticator:
             self._proven.popitem(last=False)
         return Principal(id, rights_of(token.roles), token.queues)
 
+    async def until_invalid(self, principal: Principal) -> None:
+        """Waits until the caller's token is revoked or has expired: for requests that last."""
+        while True:
+            await asyncio.sleep(CHECKED_EVERY)
+            if principal is not LOCAL:
+                with suppress(RopewayError):
+                    await self._refresh()
+                token = self._tokens.get(principal.name)
+                if token is None or token.is_expired(self._clock()):
+                    return
+
     def failed_addresses(self) -> list[str]:
         """The addresses of failed attempts, of the last minute at most."""
         return [key.removeprefix(ADDRESS) for key in self._failures if key.startswith(ADDRESS)]
@@ -166,12 +182,16 @@ class Authenticator:
         self._failures.note(f"{ADDRESS}{caller.address}")
         if id is not None:
             self._failures.note(f"key {id}")
-        return Refused(
-            401,
-            "unauthorized",
-            "a valid token is needed, as in the header: Authorization: Bearer rw_...",
-            headers={"www-authenticate": "Bearer"},
-        )
+        return unauthorized()
+
+
+def unauthorized() -> Refused:
+    return Refused(
+        401,
+        "unauthorized",
+        "a valid token is needed, as in the header: Authorization: Bearer rw_...",
+        headers={"www-authenticate": "Bearer"},
+    )
 
 
 def _bearer(given: list[bytes]) -> str:

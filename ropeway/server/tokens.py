@@ -40,7 +40,10 @@ class AccessToken(msgspec.Struct, frozen=True):
     def accepts(self, secret: str, now: Instant) -> bool:
         """Takes the same time whatever the secret is. `secret` is ASCII."""
         is_right = hmac.compare_digest(_hash(secret), self.hash)
-        return is_right and (self.expires_at is None or now < self.expires_at)
+        return is_right and not self.is_expired(now)
+
+    def is_expired(self, now: Instant) -> bool:
+        return self.expires_at is not None and now >= self.expires_at
 
 
 def split_token(text: str) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from .authentication import unauthorized
 from .bodies import Gone
 from .routes import Call
 
@@ -22,16 +23,20 @@ async def held(call: Call, work: Coroutine[Any, Any, T], end: Callable[[], objec
     gone = asyncio.ensure_future(_until_gone(call))
     ending = asyncio.ensure_future(call.broker.closing.wait())
     away = asyncio.ensure_future(watch.until_away())
+    invalid = asyncio.ensure_future(call.broker.authenticator.until_invalid(call.principal))
     try:
         with call.broker.admission.wait():
-            await asyncio.wait([task, gone, ending, away], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([task, gone, ending, away, invalid], return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 if away.done():
                     raise watch.away()
                 end()
-            return await task, gone.done()
+            result = await task
+            if invalid.done():
+                raise unauthorized()
+            return result, gone.done()
     finally:
-        for each in (task, gone, ending, away):
+        for each in (task, gone, ending, away, invalid):
             each.cancel()
             each.add_done_callback(_forget)
 

@@ -39,7 +39,7 @@ CHECKS = [not_a_server_error, content_type_conformance, response_schema_conforma
 CASES = int(os.environ.get("ROPEWAY_EXAMPLES", "0")) or 2
 """Per operation. There are more than 50 operations, so that 110 of each are more than 5,000."""
 DEEP_CASES = 110
-PARTS = 4
+PARTS = 8
 """Tests in which they are sent, so that none of them takes minutes."""
 
 

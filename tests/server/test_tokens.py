@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from ropeway.server import authentication
 from ropeway.server.authentication import MOST_FAILURES
 from ropeway.server.tokens import create_token, revoke_token
 from ropeway.store.contract import Store
@@ -59,6 +60,19 @@ async def test_a_revoked_token_is_refused(web: Client, store: Store):
     assert (await ask(web, header)).status_code == 200
     await revoke_token(store, token.id)
     await until(lambda: refused(web, header))
+
+
+async def test_what_lasts_ends_when_its_token_is_revoked(web: Client, store: Store, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(authentication, "CHECKED_EVERY", 0.02)
+    text, token = await create_token(store, ["worker"])
+    header = {"authorization": f"Bearer {text}"}
+    asked = {"worker": "w", "wait": 50}
+    waiting = asyncio.create_task(web.post("/v1/queues/q/claim", json=asked, headers=header))
+    async with web.stream("GET", "/v1/queues/q/events?snapshot=true", headers=header) as stream:
+        assert stream.status_code == 200
+        await revoke_token(store, token.id)
+        assert b"".join([part async for part in stream.aiter_bytes()]), "it ends"
+    assert (await waiting).status_code == 401
 
 
 async def test_secrets_are_not_stored(store: Store):

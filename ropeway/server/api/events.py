@@ -52,19 +52,21 @@ def _start(call: Call, asked: EventsQuery) -> str:
 
 
 async def _while_serving(call: Call, stream: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
-    """The messages until the client goes or the server ends."""
+    """The messages until the client goes, the server ends, or the token is not valid any more."""
     ending: asyncio.Future[Any] = asyncio.ensure_future(call.broker.closing.wait())
+    invalid: asyncio.Future[Any] = asyncio.ensure_future(call.broker.authenticator.until_invalid(call.principal))
     message: asyncio.Future[Any] = asyncio.ensure_future(anext(stream))
     try:
         with call.broker.admission.stream():
             while True:
-                await asyncio.wait([message, ending], return_when=asyncio.FIRST_COMPLETED)
-                if not message.done():
+                await asyncio.wait([message, ending, invalid], return_when=asyncio.FIRST_COMPLETED)
+                if invalid.done() or not message.done():
                     return
                 yield message.result()
                 message = asyncio.ensure_future(anext(stream))
     finally:
         ending.cancel()
+        invalid.cancel()
         # It closes the stream: not waited for, because starlette cancels whatever a cancelled response waits for.
         if not message.cancel():
             await stream.aclose()

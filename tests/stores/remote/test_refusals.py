@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -122,8 +123,8 @@ class TestTls:
         authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
         return authority, str(tmp_path / "ca.pem")
 
-    def files(self, authority: trustme.CA, folder: Path, name: str) -> dict[str, str]:
-        certificate = authority.issue_cert(name)
+    def files(self, authority: trustme.CA, folder: Path, name: str, until: datetime | None = None) -> dict[str, str]:
+        certificate = authority.issue_cert(name, not_after=until)
         certificate.private_key_pem.write_to_path(str(folder / "key.pem"))
         certificate.cert_chain_pems[0].write_to_path(str(folder / "cert.pem"))
         return {"ssl_certfile": str(folder / "cert.pem"), "ssl_keyfile": str(folder / "key.pem")}
@@ -136,13 +137,14 @@ class TestTls:
             await queue.add("send")
             assert (await queue.counts())["waiting"] == 1
 
-    @pytest.mark.parametrize("wrong", ["nobody we trust", "another name"])
+    @pytest.mark.parametrize("wrong", ["nobody we trust", "another name", "expired"])
     async def test_a_certificate_that_is_not_to_be_trusted_is_refused(
         self, behind: Store, tmp_path: Path, authority: tuple[trustme.CA, str], wrong: str
     ):
         name = "elsewhere.example" if wrong == "another name" else "localhost"
         ca = trustme.CA() if wrong == "nobody we trust" else authority[0]
-        async with served(behind, **self.files(ca, tmp_path, name)) as url:
+        until = datetime.now(UTC) - timedelta(days=1) if wrong == "expired" else None
+        async with served(behind, **self.files(ca, tmp_path, name, until)) as url:
             assert "is not to be trusted" in await error_of(f"{url}?ca_file={authority[1]}", StoreRefused)
 
     async def test_nothing_is_sent_in_the_clear_to_a_server_without_tls(self, behind: Store):
