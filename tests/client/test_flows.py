@@ -148,6 +148,19 @@ class TestTrees:
         assert (await broad.refresh()).children == 1_500
         assert len([*(await queue.flow(deep.id, limit=2_000)).walk()]) == 1_501
 
+    @pytest.mark.every_store
+    async def test_thousands_of_children_are_added_as_a_whole(self, queue: Queue):
+        taken = await queue.add("leaf", 1)
+        children = [Flow("leaf") for _ in range(8_999)]
+        with pytest.raises(DuplicateJob, match=taken.id):
+            await queue.add_flow(Flow("root", children=[*children, Flow("leaf", 2, id=taken.id)]))
+        assert sum((await queue.counts()).values()) == 1
+
+        job = await queue.add_flow(Flow("root", children=[*children, Flow("leaf")]))
+
+        assert (await job.children_counts())["pending"] == 9_000
+        assert (await queue.counts())["waiting"] == 9_001
+
 
 class TestPolicies:
     @pytest.mark.parametrize("policy", POLICIES)

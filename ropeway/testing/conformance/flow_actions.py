@@ -13,7 +13,7 @@ from ...job.states import State
 from ...store.contract import Store
 from ...store.values import ChildStatus, JobUpdate, StallRules
 from ..arrange import claim
-from ..factories import ELSEWHERE, LOCK, NOW, QUEUE, complete, fail, hand_back, postpone, token_of
+from ..factories import ELSEWHERE, NOW, QUEUE, complete, fail, hand_back, postpone, token_of
 
 
 async def deliver(store: Store) -> None:
@@ -50,15 +50,6 @@ async def finish(store: Store, id: str, result: str = '"done"', queue: str = QUE
 
 async def break_down(store: Store, id: str, queue: str = QUEUE) -> None:
     await settle_as(store, id, fail, queue)
-
-
-async def give_up(store: Store, id: str) -> None:
-    await claim_by_id(store, id)
-    await store.tick(QUEUE, StallRules(0), now=NOW + LOCK)
-
-
-async def clean_waiting(store: Store, id: str) -> None:
-    assert id in (await store.clean(QUEUE, "waiting", now=NOW)).ids
 
 
 async def state_of(store: Store, id: str, queue: str = QUEUE) -> State | None:

@@ -7,69 +7,103 @@ from typing import Final, TypeAlias
 
 import pytest
 
+from ...job.extras import Extras
 from ...job.flows import EFFECTS, POLICIES, ChildEnd, Effect, Parent, Policy
-from ...job.record import NewJob
+from ...job.outcomes import Outcome
+from ...job.record import JobRecord, NewJob
 from ...job.retention import Retention
 from ...job.states import State
 from ...store.contract import Store
-from ...store.values import ChildStatus
-from ..arrange import add, events_of, is_gone, read
-from ..factories import DAY, ELSEWHERE, NOW, QUEUE, complete, fail, new_flow, new_job
+from ...store.values import ChildStatus, StallRules
+from ..arrange import add, claim, events_of, is_gone, read
+from ..factories import DAY, ELSEWHERE, LOCK, NOW, QUEUE, SECOND, complete, fail, new_flow, new_job
 from .flow_actions import (
     add_flow,
     break_down,
     children_of,
     claim_by_id,
-    clean_waiting,
     deliver,
     finish,
-    give_up,
     settle_as,
     state_of,
 )
 
-End: TypeAlias = Callable[[Store, str], Awaitable[object]]
-ENDS: Final[dict[str, tuple[ChildEnd, End]]] = {
-    "completed": ("completed", finish),
-    "failed": ("failed", break_down),
+Act: TypeAlias = Callable[[Store, list[str]], Awaitable[object]]
+
+
+def settle_by(outcome: Callable[[JobRecord], Outcome]) -> Act:
+    async def settle(store: Store, ids: list[str]) -> None:
+        jobs = await claim(store, len(ids))
+        assert [job.id for job in jobs] == ids
+        await store.settle(QUEUE, [outcome(job) for job in jobs], now=NOW)
+
+    return settle
+
+
+async def give_up(store: Store, ids: list[str]) -> None:
+    await claim(store, len(ids))
+    await store.tick(QUEUE, StallRules(0), now=NOW + LOCK)
+
+
+async def expire(store: Store, ids: list[str]) -> None:
+    assert (await store.tick(QUEUE, StallRules(), now=NOW + SECOND)).expired == len(ids)
+
+
+async def clean(store: Store, ids: list[str]) -> None:
+    assert (await store.clean(QUEUE, "waiting", now=NOW)).ids == ids
+
+
+ENDS: Final[dict[str, tuple[ChildEnd, Act]]] = {
+    "completed": ("completed", settle_by(lambda job: complete(job, '"done"'))),
+    "failed": ("failed", settle_by(fail)),
     "given up": ("failed", give_up),
-    "cancelled": ("cancelled", lambda store, id: store.cancel(QUEUE, [id], now=NOW)),
-    "removed": ("removed", lambda store, id: store.remove(QUEUE, [id], now=NOW)),
-    "cleaned": ("removed", clean_waiting),
+    "expired": ("failed", expire),
+    "cancelled": ("cancelled", lambda store, ids: store.cancel(QUEUE, ids, now=NOW)),
+    "removed": ("removed", lambda store, ids: store.remove(QUEUE, ids, now=NOW)),
+    "cleaned": ("removed", clean),
 }
+"""How children may end; each act ends several in one call."""
+
+
+def child(policy: Policy, how: str) -> tuple[NewJob, Policy]:
+    """A child `a-` of a policy, which can end in that way."""
+    return new_job(f"a-{policy}", extras=Extras(start_within=SECOND) if how == "expired" else None), policy
 
 
 class TestChildPolicies:
-    @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("how", ENDS)
-    async def test_the_table(self, store: Store, how: str, policy: Policy) -> None:
+    async def test_the_table(self, store: Store, how: str) -> None:
         end, act = ENDS[how]
-        await add_flow(store, *new_flow(new_job("p"), (new_job("a"), policy), new_job("z", delay=DAY)))
+        for policy in POLICIES:
+            other = new_job(f"z-{policy}", delay=DAY)
+            await add_flow(store, *new_flow(new_job(f"p-{policy}"), child(policy, how), other))
 
-        await act(store, "a")
+        await act(store, [f"a-{policy}" for policy in POLICIES])
 
-        effect = EFFECTS[end][policy]
-        links = await children_of(store, "p") if await state_of(store, "p") else {}
-        states: dict[Effect, State | None] = {"fail": "failed", "start": "waiting", "remove": None}
-        assert await state_of(store, "p") == states.get(effect, "waiting-children")
-        if effect == "forget":
-            assert "a" not in links
-            assert (await read(store, "p")).children == 1
-        elif effect != "remove":
-            assert links["a"].state == end
-            assert links["a"].result == ('"done"' if end == "completed" else None)
-        assert await state_of(store, "z") == (None if effect == "remove" else "delayed")
+        for policy in POLICIES:
+            effect, parent, name = EFFECTS[end][policy], f"p-{policy}", f"a-{policy}"
+            links = await children_of(store, parent) if await state_of(store, parent) else {}
+            states: dict[Effect, State | None] = {"fail": "failed", "start": "waiting", "remove": None}
+            assert await state_of(store, parent) == states.get(effect, "waiting-children")
+            if effect == "forget":
+                assert [*links] == [f"z-{policy}"]
+                assert (await read(store, parent)).children == 1
+            elif effect != "remove":
+                assert links[name].state == end
+                assert links[name].result == ('"done"' if end == "completed" else None)
+            assert await state_of(store, f"z-{policy}") == (None if effect == "remove" else "delayed")
 
-    @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("how", ENDS)
-    async def test_what_the_last_child_does(self, store: Store, how: str, policy: Policy) -> None:
+    async def test_what_the_last_child_does(self, store: Store, how: str) -> None:
         end, act = ENDS[how]
-        await add_flow(store, *new_flow(new_job("p"), (new_job("a"), policy)))
+        for policy in POLICIES:
+            await add_flow(store, *new_flow(new_job(f"p-{policy}"), child(policy, how)))
 
-        await act(store, "a")
+        await act(store, [f"a-{policy}" for policy in POLICIES])
 
         states: dict[Effect, State | None] = {"fail": "failed", "remove": None, "hold": "waiting-children"}
-        assert await state_of(store, "p") == states.get(EFFECTS[end][policy], "waiting")
+        for policy in POLICIES:
+            assert await state_of(store, f"p-{policy}") == states.get(EFFECTS[end][policy], "waiting")
 
     async def test_the_reason_names_the_child(self, store: Store) -> None:
         await add_flow(store, *new_flow(new_job("p"), new_job("a", queue=ELSEWHERE)))

@@ -19,6 +19,18 @@ DECLARE
     known record;
     sets CONSTANT integer[] := ropeway.texts_of_json(flow -> 'sets')::integer[];
     are_parents CONSTANT boolean[] := ropeway.texts_of_json(flow -> 'are_parents')::boolean[];
+    -- Taken out of the flow once: to look for something in it takes as long as it is large. The parents of each set, as they
+    -- are stored, and as `known_child` takes them; and for each job whether its id was new.
+    set_parents CONSTANT text[] := ropeway.texts_of_json(flow -> 'parents');
+    set_parents_at CONSTANT text[] := ARRAY(
+        SELECT json_agg(given.one ORDER BY given.n)::text
+        FROM json_array_elements(flow -> 'parents_at') WITH ORDINALITY AS given (one, n)
+        GROUP BY (given.one ->> 0)::integer
+        ORDER BY (given.one ->> 0)::integer
+    );
+    are_new CONSTANT boolean[] := ARRAY(
+        SELECT queue_ids[n] || ':' || ids[n] IN (SELECT unnest(news)) FROM generate_subscripts(ids, 1) AS n ORDER BY n
+    );
     kin record;
     families bigint[];
     is_new boolean;
@@ -29,7 +41,7 @@ BEGIN
         families := NULL;
         is_new := true;
         IF sets[n] IS NOT NULL THEN
-            kin := ropeway.known_child(flow, sets[n], flow_queues, added, queue_ids[n], ids[n]);
+            kin := ropeway.known_child(set_parents_at[sets[n]]::json, flow_queues, added, queue_ids[n], ids[n]);
             families := kin.families;
             is_new := kin.is_new;
         END IF;
@@ -40,8 +52,8 @@ BEGIN
         SELECT
             CASE WHEN lifos[n] THEN -seqs[n] ELSE seqs[n] END, instant, queue_ids[n], coalesce(priorities[n], 0),
             ids[n], names[n], coalesce(options[n], '{}'), datas[n], ropeway.texts_of_json(tags[n]::json),
-            flow -> 'parents' ->> (sets[n] - 1), families, CASE WHEN are_parents[n] THEN seqs[n] END, extras[n]
-        WHERE queue_ids[n] || ':' || ids[n] = ANY (news) AND is_new
+            set_parents[sets[n]], families, CASE WHEN are_parents[n] THEN seqs[n] END, extras[n]
+        WHERE are_new[n] AND is_new
         ON CONFLICT DO NOTHING;
         IF FOUND THEN
             verdicts[n] := 'c';
