@@ -82,6 +82,15 @@ async def test_a_flow_waits_for_its_children(web: Client, make_token: MakeToken)
     assert (await web.post("/v1/queues/q/flows", json=body, headers=scoped)).status_code == 403
 
 
+@pytest.mark.parametrize(
+    "child", [{"type": ""}, {"type": "fetch", "on_child_failure": "explode"}, {"type": "x", "id": "r"}]
+)
+async def test_a_flow_with_a_wrong_node_is_refused_as_a_whole(web: Client, child: Any):
+    body = {"type": "report", "id": "r", "children": [{"type": "fetch"}, child]}
+    assert (await web.post("/v1/queues/q/flows", json=body)).status_code == 422
+    assert not any((await web.get("/v1/queues/q")).json()["counts"].values())
+
+
 async def test_a_dead_letter_must_be_within_reach(web: Client, make_token: MakeToken):
     scoped = await make_token("producer", queues=["q"])
     body = {"type": "task", "dead_letter": "other"}
