@@ -48,8 +48,15 @@ def add(tx: Transaction, bundles: Bundles, *, adopted_by: Mapping[Key, int] = _N
     is_simple = len(rows) == 1 and (not has_flows or is_self_contained(bundles))
     if is_simple and len(portions(jobs)) == 1 and _store_new(tx, rows[jobs[0].queue], jobs, now, families):
         return all_created(bundles)
-    linked = known_children(tx, jobs) if has_flows else set()
     known = _look_up(tx, rows, jobs)
+    if families and not known and _is_whole(bundles, jobs):
+        # Flows in several queues, as many are: nothing of them is there.
+        for row in rows.values():
+            for portion in portions([job for job in jobs if job.queue == row.name]):
+                store(tx, row, portion, now, families, has_extras=False)
+        families.store(tx, jobs)
+        return all_created(bundles)
+    linked = known_children(tx, jobs) if has_flows else set()
     placing = Placing(tx, rows, jobs, now, families)
     answers = [_add_bundle(bundle, known, linked, adopted_by.keys(), placing) for bundle in bundles]
     placing.store()
@@ -58,6 +65,13 @@ def add(tx: Transaction, bundles: Bundles, *, adopted_by: Mapping[Key, int] = _N
         _announce_duplicates(row, bundles, answers, now)
     placing.conclude()
     return answers
+
+
+def _is_whole(bundles: Bundles, jobs: Sequence[NewJob]) -> bool:
+    """True for flows without extras, in which no id occurs twice."""
+    if any(map(_extras, jobs)) or not is_self_contained(bundles):
+        return False
+    return len({(job.queue, job.id) for job in jobs}) == len(jobs)
 
 
 def _store_new(tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], now: Instant, families: Founding | None) -> bool:

@@ -27,9 +27,9 @@ class Founding:
     """The families of new parents. `adopted_by` has that of a running job that gets children."""
 
     def __init__(self, tx: Transaction, jobs: Iterable[NewJob], adopted_by: Mapping[Key, int]) -> None:
-        parents = dict.fromkeys((job.queue, job.id) for job in jobs if job.children)
+        self._parents = {(job.queue, job.id): job for job in jobs if job.children}
         first = max([next_family(tx), *(family + 1 for family in adopted_by.values())])
-        self._families = {**{parent: first + n for n, parent in enumerate(parents)}, **adopted_by}
+        self._families = {**{parent: first + n for n, parent in enumerate(self._parents)}, **adopted_by}
         self._encoded: dict[tuple[Parent, ...], str] = {}
         self._unlinked: dict[Key, Policy] = {}
         """Parents without links to their children, with the policy of these."""
@@ -47,20 +47,20 @@ class Founding:
             self._encoded[parents] = as_json(named)
         return self._encoded[parents]
 
-    def child_of(self, parents: tuple[Parent, ...]) -> int | None:
-        """The family that has no links to its children, if their parents are these."""
-        if len(parents) != 1 or (key := (parents[0].queue, parents[0].id)) not in self._unlinked:
-            return None
-        return self._families[key]
+    def leave_out_links(self, siblings: Sequence[NewJob]) -> int | None:
+        """The family of jobs that are stored without links, and name it themselves; None if they need links.
 
-    def leave_out_links(self, jobs: Sequence[NewJob]) -> None:
-        """Looks for families that need no links: their children are behind the parent, and are to name it themselves.
-
-        The jobs are all of one queue, and stored in this order.
+        They do unless they are all children of their only parent, in their order, in one queue and with one policy.
         """
-        for place, job in enumerate(jobs):
-            if job.children and (policy := _policy_of_those_behind(jobs, place)):
-                self._unlinked[job.queue, job.id] = policy
+        parents = siblings[0].parents
+        parent = self._parents.get((parents[0].queue, parents[0].id)) if len(parents) == 1 else None
+        if parent is None or [child.id for child in parent.children] != [job.id for job in siblings]:
+            return None
+        policies: set[Policy] = {child.policy for child in parent.children}
+        if len(policies) > 1 or {child.queue for child in parent.children} != {siblings[0].queue}:
+            return None
+        self._unlinked[parent.queue, parent.id] = policies.pop()
+        return self._families[parent.queue, parent.id]
 
     def link_all(self) -> None:
         """Children were not stored as `leave_out_links` said."""
@@ -83,23 +83,6 @@ class Founding:
             tx.run(_SQL["found_families"], {"families": as_json(families)})
         if links:
             tx.run(_SQL["add_links"], {"links": as_json(links)})
-
-
-def _policy_of_those_behind(jobs: Sequence[NewJob], place: int) -> Policy | None:
-    """The policy of the children of a job, if they are those behind it, with no other parent, and all have the same."""
-    parent = jobs[place]
-    children, number = parent.children, len(parent.children)
-    first, last = place + 1, place + number
-    behind = jobs[first : last + 1]
-    if [child.id for child in children] != [job.id for job in behind]:
-        return None
-    parents = behind[0].parents
-    is_only_parent = parents == (Parent(parent.queue, parent.id),)
-    if not is_only_parent or [job.parents for job in jobs[first : last + 2]].count(parents) != number:
-        return None
-    policies: set[Policy] = {child.policy for child in children}
-    are_alike = len(policies) == 1 and {child.queue for child in children} == {parent.queue}
-    return policies.pop() if are_alike else None
 
 
 def new_links(

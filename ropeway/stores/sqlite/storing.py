@@ -117,8 +117,6 @@ def _insert(
         _insert_alike(tx, row, jobs, first, now, families)
     elif jobs[0].children and _are_alike(jobs[1:], families, kinds and set(map(bits_of, jobs[1:]))):
         # A parent before its children.
-        if families and not kinds:
-            families.leave_out_links(jobs)
         _insert_unlike(tx, row, jobs[:1], first, [now], families, kinds)
         try:
             _insert_alike(tx, row, jobs[1:], first + 1, now, families)
@@ -135,12 +133,16 @@ def _insert_flows(
     tx: Transaction, row: QueueRow, jobs: Sequence[NewJob], first: int, now: Instant, families: Founding
 ) -> None:
     """Inserts jobs of flows that have the same options and priority, and no extras."""
-    families.leave_out_links(jobs)
     any_job = jobs[0]
     encoded: list[tuple[object, ...]] = []
     # Siblings follow each other.
-    for parents, siblings in groupby(jobs, _parents):
-        named, child_of, has = families.named(parents), families.child_of(parents), HAS_PARENTS if parents else 0
+    for parents, group in groupby(jobs, _parents):
+        siblings = [*group]
+        named, child_of, has = (
+            families.named(parents),
+            families.leave_out_links(siblings),
+            HAS_PARENTS if parents else 0,
+        )
         encoded += [
             (job.id, job.name, job.data, bits_of(job), named, child_of, child_of and number, families.family_of(job))
             if job.children or job.tags
@@ -204,7 +206,7 @@ def _insert_alike(
         "parents": families.named(any_job.parents) if families else None,
         "jobs": as_json(encoded),
     }
-    if families and (family := families.child_of(any_job.parents)) is not None:
+    if families and not has_extras and (family := families.leave_out_links(jobs)) is not None:
         tx.run(_SQL["siblings"], {**values, "family": family})
     else:
         tx.run(_SQL["jobs_alike_with_extras" if has_extras else "jobs_alike"], values)
