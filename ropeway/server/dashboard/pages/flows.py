@@ -16,12 +16,13 @@ from ....job.instants import instant_of
 from ....job.names import job_id, queue_name
 from ....job.states import State, state_named
 from ....store.values import BATCH
-from ..filters import SCAN
 from ..graphs import flow_graph
 from ..visits import Visit, page
 from .jobs import MOST_QUEUES
 
 PER_PAGE: Final = 50
+SCAN: Final = 1_000
+"""Jobs among which the roots of one page are looked for."""
 SHOWN: Final = 100
 """Jobs of a flow that are drawn, unless more are asked for."""
 MOST: Final = 500
