@@ -20,6 +20,8 @@ from ..showing import kind_of, on_one_line, shortened, shown
 IS_JSON: Final = "is JSON"
 JsonText: TypeAlias = Annotated[str, msgspec.Meta(extra={IS_JSON: True})]
 """A text in JSON, which is stored and returned as it is."""
+OpaqueText: TypeAlias = str
+"""The same where stores never look into it: who reads it deals with damage, which fails one job alone."""
 Json: TypeAlias = Any
 
 SIZE_LIMIT: Final = 1024 * 1024

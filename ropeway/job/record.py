@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from .codec import Json, JsonText, decode
+from .codec import Json, JsonText, OpaqueText, decode
 from .extras import Extras
 from .flows import Child, Parent
 from .instants import Instant, Milliseconds
@@ -21,8 +21,8 @@ class NewJob(msgspec.Struct, frozen=True, array_like=True, gc=False):
     queue: str
     id: JobId
     name: str
-    data: JsonText
-    options: JsonText = "{}"
+    data: OpaqueText
+    options: OpaqueText = "{}"
     priority: Priority = 0
     lifo: bool = False
     delay: Milliseconds = 0

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from ..job.codec import JsonText
+from ..job.codec import JsonText, OpaqueText
 from ..job.events import Entry
 from ..job.flows import Child, ChildState, Policy
 from ..job.instants import Instant, Milliseconds
@@ -316,7 +316,7 @@ class Record(msgspec.Struct, frozen=True):
 
     kind: str
     key: str
-    value: JsonText
+    value: OpaqueText
     version: int = 0
     expires_at: Instant | None = None
 
