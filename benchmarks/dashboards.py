@@ -174,7 +174,7 @@ async def _addresses(queue: Queue) -> dict[str, str]:
     [failed] = await queue.find("failed", limit=1)
     [parent] = await queue.find("waiting-children", limit=1)
     deep = await queue.find("completed", limit=protocol.BULK, newest_first=True)
-    for _ in range(9):
+    for _ in range(3):
         deep = await queue.find("completed", limit=protocol.BULK, newest_first=True, after=deep.next)
     known = {"queue": queue.name, "id": failed.id, "file": "live.js"}
     paths = [
@@ -191,7 +191,7 @@ async def _addresses(queue: Queue) -> dict[str, str]:
         "/jobs of a queue": f"/jobs?queue={queue.name}",
         "/jobs failed": "/jobs?state=failed",
         "/jobs by name": f"/jobs?queue={queue.name}&name=task_3",
-        "/jobs 10,000 further": f"/jobs?queue={queue.name}&state=completed&after={queue.name}~{deep.next}",
+        "/jobs 4,000 further": f"/jobs?queue={queue.name}&state=completed&after={queue.name}~{deep.next}",
         "/jobs by text": "/jobs?text=nothing-has-this",
         "/jobs/all": "/jobs/all?action=cancel",
         "/jobs/all by text": f"/jobs/all?action=retry&queue={queue.name}&text=nothing-has-this",

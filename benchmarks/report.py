@@ -77,7 +77,7 @@ def rows(quick: bool) -> list[Row]:
         ("  overview", "dashboard", "/overview"),
         ("  one queue", "dashboard", "/queues/{queue}"),
         ("  jobs", "dashboard", "/jobs"),
-        ("  jobs, 10,000 further", "dashboard", "/jobs 10,000 further"),
+        ("  jobs, 4,000 further", "dashboard", "/jobs 4,000 further"),
         ("  jobs by text that none has", "dashboard", "/jobs by text"),
         ("  one job", "dashboard", "/queues/{queue}/jobs/{id}"),
         ("  failures", "dashboard", "/failures"),
