@@ -431,7 +431,7 @@ async def test_a_shutdown_waits_for_outcomes_only_as_long_as_their_locks_last(
     tampered_queue: Queue, tampering: Tampering, caplog: pytest.LogCaptureFixture
 ):
     gate = Gate()
-    worker = Worker(tampered_queue, gate, lock_duration=0.3)
+    worker = Worker(tampered_queue, gate, lock_duration=1.5)
     running = run(worker)
     job = await tampered_queue.add("send")
     await gate.holds(1)
