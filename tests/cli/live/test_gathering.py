@@ -403,7 +403,7 @@ async def test_a_running_pipeline_shows_its_phase(queue: Queue, gatherer: Gather
     async def shows(expected: tuple[RunningPhase, int]) -> None:
         """The start of a phase is stored while its function already runs."""
         async with asyncio.timeout(PATIENCE):
-            while [(row.phase, row.progress) for row in (await gatherer.look()).running] != [expected]:
+            while [(row.phase, row.progress) for row in (await gatherer.look()).running] != [expected]:  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
     pipeline = Pipeline([Phase("download", phase), Phase("process", phase)])

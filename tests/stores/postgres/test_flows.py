@@ -205,7 +205,7 @@ class TestCost:
         self, store: PostgresStore, other: Other, execute: Execute
     ) -> None:
         """Also if the tables were analyzed when they were nearly empty."""
-        await store.add([new_flow(new_job("first"), new_job("first child"))], now=NOW)
+        await store.add([new_flow(new_job("first"), new_job("first-child"))], now=NOW)
         await claim_one(store)
         for table in ("job", "family", "link"):
             execute(f"VACUUM ANALYZE ropeway.{table}")

@@ -27,7 +27,7 @@ async def store(start_server: StartServer, open_store: OpenStore) -> RedisStore:
 async def fill(store: RedisStore) -> None:
     await store._executor.execute("CONFIG", "SET", "maxmemory", "1")
     with pytest.raises(StoreFull, match="memory is full"):
-        await store.add([[new_job("one too many")]])
+        await store.add([[new_job("one-too-many")]])
 
 
 async def started(store: RedisStore) -> JobRecord:
