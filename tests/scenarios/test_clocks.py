@@ -41,12 +41,13 @@ async def test_a_worker_whose_clock_is_ahead_costs_at_most_a_second_run(
 async def _run_beside(queue: Queue, fleet: Fleet, gate: Gate, clock_shift: float) -> list[JobHandle]:
     """Work for several lock durations, half of it begun before the wrong clock comes."""
     held = await queue.add_many([("hold", str(gate)) for _ in range(3)])
-    naps = await queue.add_many([("nap", 0.05) for _ in range(450)])
+    naps = await queue.add_many([("nap", 0.05) for _ in range(225)])
     options = {"concurrency": 5, "lock_duration": 1, "max_stalled_count": 10}
     await fleet.start_many(2, **options)
     for job in held:
         await fleet.running_in(job.id)
     wrong = await fleet.start(orders={"clock_shift": clock_shift}, **options).ready()
+    naps += await queue.add_many([("nap", 0.05) for _ in range(225)])
     for job in naps:
         await job.result(timeout=PATIENCE)
     gate.open()
