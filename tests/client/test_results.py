@@ -212,7 +212,7 @@ async def test_no_time_at_all_is_enough_for_a_job_that_has_ended(queue: Queue):
 
 async def test_a_result_whose_wake_was_lost_is_found_when_the_time_is_over(queue: Queue, tampering: Tampering):
     job = await queue.add("send")
-    result = await waiting_for(job, tampering, timeout=0.1)
+    result = await waiting_for(job, tampering, timeout=0.5)
     stream, last_look = Door(), Door()
     tampering.before["events"] = stream.pass_through
     tampering.before["get"] = last_look.pass_through
