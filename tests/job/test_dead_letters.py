@@ -26,13 +26,13 @@ def test_a_letter_has_the_job_and_where_it_comes_from():
         '{"to":"you"}',
         '{"attempts":3}',
     )
-    assert letter.extras == Extras(origin=Origin(QUEUE, "a", "no luck", 3, NOW + 5))
+    assert letter.extras == Extras(origin=Origin(QUEUE, "a", "no luck", 3, NOW + 5, priority=5))
 
 
 def test_a_letter_has_no_dead_letter_and_no_key():
     job = replace(FAILED, extras=Extras(dead_letter="graves", start_within=5))
 
-    assert dead_letter_of(job, "graves", NOW).extras == Extras(origin=Origin(QUEUE, "a", "no luck", 3, NOW))
+    assert dead_letter_of(job, "graves", NOW).extras == Extras(origin=Origin(QUEUE, "a", "no luck", 3, NOW, priority=5))
 
 
 def test_a_job_that_fails_again_has_another_letter():

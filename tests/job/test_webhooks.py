@@ -22,7 +22,7 @@ RULE = WebhookRule("https://example.com/", FINAL)
 def test_a_delivery_has_all_that_is_sent_and_is_not_reported_itself():
     [delivery] = follow_ups_of(DONE, Extras(webhook=RULE), NOW)
 
-    origin = Origin(QUEUE, "a", "", 1, NOW, "completed", "5")
+    origin = Origin(QUEUE, "a", "", 1, NOW, "completed", "5", priority=5)
     assert (delivery.queue, delivery.name, delivery.data, delivery.options) == (
         DELIVERIES,
         "send",

@@ -337,11 +337,11 @@ class HasTwoHolders(Patched):
 
 
 class LeavesFollowersBehind(Patched):
-    during, part = (Settle, Cancel, Remove, Tick), "dedupe_keys.start_next"
+    during, part = (Settle, Cancel, Remove, Tick), "dedupe_keys.start_follower"
 
 
 class ReleasesWithoutTheFollower(Patched):
-    during, part = (ReleaseDedupe,), "dedupe.start_next"
+    during, part = (ReleaseDedupe,), "dedupe.start_follower"
 
 
 class SupersedesUnseen(Patched):

@@ -114,18 +114,6 @@ class TestKeys:
 
         assert await store.dedupe(QUEUE, key, now=NOW) is None
 
-    async def test_one_whose_holder_is_cancelled_with_it_was_promoted_before(self, store: SQLiteStore):
-        await store.add([[keyed("key", id="holder")]], now=NOW)
-        await claim_one(store)
-        await store.add([[keyed("key", "keep-last", id="next")]], now=NOW)
-
-        answers = await store.cancel(QUEUE, ["holder", "next"], now=NOW)
-
-        assert [answer.state for answer in answers] == ["active", "waiting"]
-        moved = [(entry.what, id) for entry in await entries(store) for id, _ in entry.jobs]
-        assert moved[-3:] == [("promote", "next"), ("cancel", "holder"), ("cancel", "next")]
-        assert await store.dedupe(QUEUE, "key", now=NOW) is None
-
     async def test_the_parent_of_a_job_superseded_in_the_same_call_is_told(self, store: SQLiteStore):
         flow = new_flow(new_job("root"), keyed("key", id="child"))
         await store.add([flow, [keyed("key", "supersede", id="new")]], now=NOW)
