@@ -28,9 +28,9 @@ CREATE := $(PYTHON) -m venv $(VENV)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-# Two more than there are processors, up to four: tests wait for a third of their time, for locks that run out and
-# processes that start. Without restarts: xdist 3.8 can hang after replacing a worker that crashed.
-PROCESSES := $(if $(VERSION),$(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 2, 4))'))
+# Three more than there are processors, up to five: tests wait for half of their time, for servers, for locks that run out
+# and for processes that start. Without restarts: xdist 3.8 can hang after replacing a worker that crashed.
+PROCESSES := $(if $(VERSION),$(shell $(PYTHON) -c 'import os; print(min((os.cpu_count() or 1) + 3, 5))'))
 PARALLEL := -n $(PROCESSES) --dist loadgroup --max-worker-restart 0
 
 COMPILE := $(UV) pip compile pyproject.toml --quiet --no-config --universal --python-version 3.11 \
