@@ -1,4 +1,4 @@
-"""What a command prints that lists things: a table, JSON for programs, or that there are none."""
+"""Output of the commands that list things: a table, JSON, or a line that says that there are none."""
 
 from __future__ import annotations
 

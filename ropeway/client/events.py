@@ -56,7 +56,7 @@ async def newest_event(store: Store, queue: str) -> str:
 
 
 def is_event_id(text: str) -> bool:
-    """Whether it has the form of one, of any store; the event need not exist."""
+    """True if the text looks like an event id of any store; the event itself need not exist."""
     return _ID.fullmatch(text) is not None
 
 

@@ -73,7 +73,7 @@ def children_of(item: FlowRequest) -> list[FlowRequest]:
 
 
 def policies_in(item: FlowRequest, children: Iterable[FlowRequest]) -> list[Policy]:
-    """What becomes of a node if a child fails, for each of those that `children_of` returned."""
+    """The failure policy for each of the node's children, in the order of `children_of`."""
     if isinstance(item, Call):
         policies: dict[int, Policy] = {id(one): policy or DEFAULT_POLICY for one, policy in item.earlier}
         return [*policies.values()]

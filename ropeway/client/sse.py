@@ -29,7 +29,7 @@ HEADERS: Final[Mapping[str, str]] = {"Cache-Control": "no-cache", "X-Accel-Buffe
 RESUMES_AT: Final = "Last-Event-ID"
 """The header by which a browser says what it has seen, when it connects again."""
 CANNOT_RESUME: Final = f"{RESUMES_AT} is not the id of an event"
-"""What a client is answered, with the status 400, that sends something else there."""
+"""The error, with status 400, for a client whose header is no event id."""
 
 RECONNECT_AFTER: Final = 2_000
 """Milliseconds after which a browser that was cut off connects again."""

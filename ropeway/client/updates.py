@@ -20,7 +20,7 @@ from .adds import own_copy
 
 UPDATES_PER_TRIP: Final = 500
 DIVIDED_FROM: Final = 4
-"""How many times the outcomes of `Offers.side_by_side_from` make a load that is divided: updates are less work."""
+"""Updates are split in two from this many times `Offers.side_by_side_from` on: one is less work than an outcome."""
 
 
 class Posted:

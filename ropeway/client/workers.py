@@ -53,7 +53,7 @@ class WorkerInfo(msgspec.Struct, frozen=True):
 
 
 class WorkerOrder(msgspec.Struct, frozen=True):
-    """What somebody wants a worker to do."""
+    """A request to pause, resume or drain one worker, stored until that worker reads it."""
 
     id: str
     order: Order
@@ -66,7 +66,7 @@ class WorkerOrder(msgspec.Struct, frozen=True):
         return (self.started_at, self.queues) == (worker.started_at, worker.queues)
 
     def is_done(self, worker: WorkerInfo) -> bool:
-        """Whether the worker says that it has obeyed."""
+        """True if the worker's own record shows the effect of the order."""
         wanted = {"pause": (True, False), "resume": (False, False), "drain": (True, True)}[self.order]
         return (worker.paused, worker.draining) == wanted
 

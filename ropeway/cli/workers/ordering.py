@@ -44,9 +44,9 @@ def _ordering(order: Order, summary: str) -> click.Command:
     @on_store()
     async def command(store: Store, worker: str, as_json: bool) -> int:
         found = await _located(store, worker)
-        told = await order_worker(store, found, order)
-        latest = await _once_obeyed(store, told, found)
-        has_obeyed = told.is_done(latest) if latest is not None else order == "drain"
+        given = await order_worker(store, found, order)
+        latest = await _once_obeyed(store, given, found)
+        has_obeyed = given.is_done(latest) if latest is not None else order == "drain"
         if as_json:
             click.echo(json_text({"order": order, "obeyed": has_obeyed, "worker": latest and document_of(latest)}))
         else:
@@ -93,8 +93,8 @@ def _report(id: str, order: Order, worker: WorkerInfo | None, *, has_obeyed: boo
     if not has_obeyed:
         return f"{one_line(id)} has not answered in {PATIENCE:.0f} s: does it still run?"
     left = f": it ends with its {plural(worker.running, 'job')}" if worker.running else ": it ends now"
-    told = {"pause": " is paused", "resume": " goes on", "drain": f" drains{left}"}
-    return f"{one_line(id)}{told[order]}"
+    effects = {"pause": " is paused", "resume": " goes on", "drain": f" drains{left}"}
+    return f"{one_line(id)}{effects[order]}"
 
 
 pause = _ordering("pause", "Let a worker claim no more; what it runs goes on.")

@@ -48,17 +48,27 @@ function scroll(part, places) {
   });
 }
 
+// What has the focus keeps it: the same link, or else what stands at its place.
+const FOCUSABLE = "a[href], button, summary, [tabindex]";
+
+function focus(fresh, index, href) {
+  const each = [...fresh.querySelectorAll(FOCUSABLE)];
+  const same = each[index]?.getAttribute("href") === href ? each[index] : each.find((one) => href && one.getAttribute("href") === href);
+  (same ?? each[Math.min(index, each.length - 1)])?.focus({ preventScroll: true });
+}
+
 function replace(part, fresh) {
   const before = numbers(part);
   const places = scrolls(part);
   const opened = new Set([...part.querySelectorAll("details[open][id]")].map((each) => each.id));
-  const focused = part.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  const focused = [...part.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
+  const href = document.activeElement?.getAttribute("href");
   const chosen = part.querySelector("tr.chosen a")?.getAttribute("href");
   part.replaceWith(fresh);
   scroll(fresh, places);
   for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+  if (focused >= 0) focus(fresh, focused, href);
   for (const link of fresh.querySelectorAll("a[href]")) {
-    if (focused && link.getAttribute("href") === focused) link.focus({ preventScroll: true });
     if (chosen && link.getAttribute("href") === chosen) link.closest("tr")?.classList.add("chosen");
   }
   for (const each of fresh.querySelectorAll("[data-number]")) {
